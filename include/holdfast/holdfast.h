@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast: distributed locks for C.
+ *
+ * A lock is a fair queue of tickets that an engine (a directory on this
+ * machine, ZooKeeper, Redis, PostgreSQL) keeps in order and clears of the dead.
+ *
+ *     struct hf_client *client;
+ *     struct hf_lock *lock;
+ *     struct hf_grant *grant;
+ *
+ *     if (hf_client_open(NULL, NULL, &client, NULL) == HF_OK) {
+ *         hf_lock_open(client, "nightly-report", NULL, &lock);
+ *         if (hf_acquire(lock, NULL, &grant) == HF_OK) {
+ *             write_report(hf_grant_token(grant));
+ *             hf_grant_release(grant);
+ *         }
+ *         hf_lock_free(lock);
+ *         hf_client_close(client);
+ *     }
+ *
+ * What holds for every call
+ *
+ * Threads    Any thread may make any call unless its entry says otherwise.
+ *            A handle must not be used once the call that frees it has begun.
+ * Blocking   A call that waits is named without _start.  It is refused with
+ *            HF_EREENTRANT inside a callback of this library and on the
+ *            thread of a borrowed uv loop, where it could only wait for
+ *            itself.
+ * Callbacks  A call that returns anything but HF_OK never calls back.  One
+ *            that returns HF_OK calls back exactly once, never before it has
+ *            returned, with no lock of the library held.  Where callbacks run
+ *            is chosen when the client is opened (enum hf_delivery).  The
+ *            .drop of a callback, if any, runs once when .arg is no longer
+ *            needed, also when the call failed.
+ * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
+ *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
+ *            clock is used anywhere.
+ * Failure    Every failure is an hf_status from one table.  The text of the
+ *            last failure is kept on the handle it happened to.
+ * fork       A child must not use its parent's handles: every call on one
+ *            answers HF_EFORKED there, and nothing it does, exit included,
+ *            disturbs the parent's locks.
+ */
+#ifndef HOLDFAST_HOLDFAST_H
+#define HOLDFAST_HOLDFAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(HF_BUILDING)
+#define HF_API __attribute__((visibility("default")))
+#else
+#define HF_API
+#endif
+
+#define HF_NONNULL(...) __attribute__((nonnull(__VA_ARGS__)))
+#define HF_MUST_CHECK __attribute__((warn_unused_result))
+
+/* ------------------------------------------------------------- statuses -- */
+
+/*
+ * HF_STATUS_TABLE(X): X(name, number, class, retry, text).
+ * Numbers are fixed for ever and never reused.
+ */
+#define HF_STATUS_TABLE(X)                                                     \
+    X(HF_OK, 0, HF_CLASS_OK, HF_RETRY_NEVER, "success")                        \
+    X(HF_EBUSY, 1, HF_CLASS_CONTENDED, HF_RETRY_LATER,                         \
+      "another owner holds the lock")                                          \
+    X(HF_ETIMEDOUT, 2, HF_CLASS_TIMEOUT, HF_RETRY_LATER,                       \
+      "the wait ended before a grant")                                         \
+    X(HF_ECANCELLED, 3, HF_CLASS_CANCELLED, HF_RETRY_LATER,                    \
+      "the wait was cancelled")                                                \
+    X(HF_ELOST, 4, HF_CLASS_LOST, HF_RETRY_NEVER,                              \
+      "the grant was lost before it was released")                             \
+    X(HF_EUNSURE, 5, HF_CLASS_UNKNOWN, HF_RETRY_CHECK,                         \
+      "the request may or may not have taken effect")                          \
+    X(HF_EUNREACHABLE, 6, HF_CLASS_UNAVAILABLE, HF_RETRY_LATER,                \
+      "the engine could not be reached")                                       \
+    X(HF_ECLOSED, 7, HF_CLASS_CANCELLED, HF_RETRY_NEVER,                       \
+      "the client was closed")                                                 \
+    X(HF_EINVAL, 8, HF_CLASS_USAGE, HF_RETRY_NEVER,                            \
+      "an argument is not valid")                                              \
+    X(HF_ENAME, 9, HF_CLASS_USAGE, HF_RETRY_NEVER,                             \
+      "the lock name is not valid")                                            \
+    X(HF_EURL, 10, HF_CLASS_USAGE, HF_RETRY_NEVER,                             \
+      "the engine URL is not valid")                                           \
+    X(HF_ESTATE, 11, HF_CLASS_USAGE, HF_RETRY_NEVER,                           \
+      "the handle is in a state that does not allow this call")                \
+    X(HF_EREENTRANT, 12, HF_CLASS_USAGE, HF_RETRY_NEVER,                       \
+      "a call that waits was made where it could only wait for itself")        \
+    X(HF_EFORKED, 13, HF_CLASS_USAGE, HF_RETRY_NEVER,                          \
+      "the handle belongs to the parent process")                              \
+    X(HF_EOWNER, 14, HF_CLASS_USAGE, HF_RETRY_NEVER,                           \
+      "the caller does not own the mutex")                                     \
+    X(HF_EKIND, 15, HF_CLASS_USAGE, HF_RETRY_NEVER,                            \
+      "the name is in use for another kind of lock")                           \
+    X(HF_EDENIED, 16, HF_CLASS_DENIED, HF_RETRY_NEVER,                         \
+      "the engine refused access")                                             \
+    X(HF_EFULL, 17, HF_CLASS_STORAGE, HF_RETRY_LATER,                          \
+      "no space is left where the engine keeps its tickets")                   \
+    X(HF_EDIR, 18, HF_CLASS_STORAGE, HF_RETRY_NEVER,                           \
+      "the lock directory cannot be used")                                     \
+    X(HF_ELIMIT, 19, HF_CLASS_RESOURCE, HF_RETRY_LATER,                        \
+      "the process ran into a limit of the system")                            \
+    X(HF_ENOMEM, 20, HF_CLASS_RESOURCE, HF_RETRY_LATER,                        \
+      "memory could not be allocated")                                         \
+    X(HF_EUNSUPPORTED, 21, HF_CLASS_UNSUPPORTED, HF_RETRY_NEVER,               \
+      "this engine or build cannot do that")                                   \
+    X(HF_EEXHAUSTED, 22, HF_CLASS_UNAVAILABLE, HF_RETRY_LATER,                 \
+      "the sequence of the queue is exhausted")                                \
+    X(HF_EPROTOCOL, 23, HF_CLASS_UNAVAILABLE, HF_RETRY_LATER,                  \
+      "the engine answered something that makes no sense")                     \
+    X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself")
+
+/* clang-format off */
+typedef enum hf_status {
+#define HF_STATUS_ENUM_(name, number, class_, retry, text) name = number,
+    HF_STATUS_TABLE(HF_STATUS_ENUM_)
+#undef HF_STATUS_ENUM_
+} hf_status;
+/* clang-format on */
+
+/* What kind of trouble a status is: switch on this. */
+enum hf_class {
+    HF_CLASS_OK = 0,
+    HF_CLASS_CONTENDED = 1,   /* somebody else has it */
+    HF_CLASS_TIMEOUT = 2,     /* time ran out */
+    HF_CLASS_CANCELLED = 3,   /* this program gave up */
+    HF_CLASS_LOST = 4,        /* ownership ended while in use */
+    HF_CLASS_UNKNOWN = 5,     /* neither yes nor no */
+    HF_CLASS_UNAVAILABLE = 6, /* the engine does not answer, or not sensibly */
+    HF_CLASS_USAGE = 7,       /* the call was wrong; fix the program */
+    HF_CLASS_DENIED = 8,      /* not permitted */
+    HF_CLASS_STORAGE = 9,     /* the place for tickets is full or unusable */
+    HF_CLASS_RESOURCE = 10,   /* memory, descriptors, processes */
+    HF_CLASS_UNSUPPORTED = 11,
+    HF_CLASS_BUG = 12
+};
+
+/* Whether the same call may do better another time. */
+enum hf_retry {
+    HF_RETRY_NEVER = 0, /* not without a change */
+    HF_RETRY_LATER = 1, /* yes */
+    HF_RETRY_CHECK = 2  /* look first: it may already have happened */
+};
+
+/**
+ * hf_status_name(status), hf_status_text(status):
+ * The symbol ("HF_EBUSY") and a short sentence for ${status}.  A number that
+ * is not in the table gives "HF_?" and "unknown status".
+ *   Ownership static; never NULL.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API const char *hf_status_name(hf_status status);
+HF_API const char *hf_status_text(hf_status status);
+
+/**
+ * hf_status_class(status), hf_status_retry(status):
+ * The class of ${status} and whether trying again can help.  A number that is
+ * not in the table is HF_CLASS_BUG and HF_RETRY_NEVER.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API enum hf_class hf_status_class(hf_status status);
+HF_API enum hf_retry hf_status_retry(hf_status status);
+
+/* A status with its story, in memory of the caller. */
+#define HF_ERROR_TEXT_BYTES 480
+struct hf_error {
+    hf_status status;
+    char text[HF_ERROR_TEXT_BYTES]; /* NUL-terminated, valid UTF-8, no secret */
+};
+
+/**
+ * hf_version():
+ * The version of the library in use, as HF_VERSION has it for the header.
+ *   Thread    any.
+ */
+HF_API int hf_version(void);
+
+/* --------------------------------------------------------- process-wide -- */
+
+struct hf_allocator {
+    void *(*allocate)(size_t bytes, void *arg);             /* as malloc */
+    void *(*resize)(void *memory, size_t bytes, void *arg); /* as realloc */
+    void (*release)(void *memory, void *arg); /* as free; never with NULL */
+    void *arg;
+};
+
+/**
+ * hf_set_allocator(allocator):
+ * Have the library take its memory from ${allocator}.  libuv's own memory is
+ * not covered; uv_replace_allocator() is for that.
+ *   Ownership ${allocator} is copied; .arg must live as long as the process.
+ *   Thread    the functions are called from any thread, several at once.
+ *   Fails     HF_ESTATE once the library has allocated anything; HF_EINVAL if
+ *             a function is NULL.
+ */
+HF_API hf_status hf_set_allocator(const struct hf_allocator *allocator)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/* --------------------------------------------------------------- client -- */
+
+/* Opaque: connection and session; a name you may want; proof that you were
+ * admitted; an operation under way; a lock counted per thread. */
+struct hf_client;
+struct hf_lock;
+struct hf_grant;
+struct hf_op;
+struct hf_mutex;
+
+/* No limit, as a duration; never, as an instant. */
+#define HF_FOREVER UINT64_MAX
+
+/* How an operation ended. */
+struct hf_result {
+    hf_status status;
+    const char *text;       /* the story of a failure; "" if HF_OK */
+    struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
+                               to release */
+};
+
+/* Called once when an operation has ended.  ${result} is valid until it
+ * returns.  .fn may be NULL: the end is then not told. */
+struct hf_done {
+    void (*fn)(void *arg, const struct hf_result *result);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+enum hf_state {
+    HF_STATE_CONNECTING = 0, /* no session yet, or a new one after LOST */
+    HF_STATE_CONNECTED = 1,
+    HF_STATE_SUSPENDED = 2, /* link down; tickets may still live */
+    HF_STATE_LOST = 3,      /* the session is over, its tickets are gone */
+    HF_STATE_CLOSED = 4     /* for good */
+};
+
+/**
+ * hf_state_name(state):
+ * "CONNECTED" and so on; "?" for a number that is none.
+ *   Thread    any.
+ */
+HF_API const char *hf_state_name(enum hf_state state);
+
+/* Told after the state of a client changed.  A slow listener may miss states
+ * in between, but never the last one nor a LOST. */
+struct hf_on_state {
+    void (*fn)(void *arg, enum hf_state state);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+enum hf_log_level {
+    HF_LOG_ERROR = 0,
+    HF_LOG_WARNING = 1,
+    HF_LOG_INFO = 2,
+    HF_LOG_DEBUG = 3
+};
+
+/* Told what the library does, up to .level.  Unlike other callbacks it runs
+ * on whichever thread did it, several at once, with no lock held; it must not
+ * call the library.  Lines never hold secrets. */
+struct hf_on_log {
+    void (*fn)(void *arg, enum hf_log_level level, const char *line);
+    void *arg;
+    enum hf_log_level level;
+};
+
+/* Where callbacks run; never mixed within a client.  The third way, a
+ * borrowed uv loop, is hf_client_open_uv() in <holdfast/uv.h>. */
+enum hf_delivery {
+    HF_DELIVER_THREAD = 0,  /* a background thread of the client's own */
+    HF_DELIVER_DISPATCH = 1 /* in hf_client_dispatch(), when hf_client_fd() is
+                               readable */
+};
+
+struct hf_client_opts {
+    size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
+    enum hf_delivery delivery;
+    /* How long the first connection may take before acquires that wait for it
+     * end with HF_EUNREACHABLE.  Later outages are ridden out. */
+    uint64_t connect_ms;
+    struct hf_on_state on_state;
+    struct hf_on_log on_log;
+};
+#define HF_CLIENT_OPTS_INIT                                                    \
+    {                                                                          \
+        sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
+            {NULL, NULL, NULL},                                                \
+        {                                                                      \
+            NULL, NULL, HF_LOG_WARNING                                         \
+        }                                                                      \
+    }
+
+/**
+ * hf_client_open(url, opts, client, error):
+ * Set ${client} to a new client of the engine at ${url}, for instance
+ * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL, else "file:",
+ * which stands for $HOLDFAST_DIR or, without it, a directory of this user's
+ * own.  A session over a network is begun but not waited for: the first
+ * acquire waits.
+ *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
+ *             (may be NULL) is filled on failure.  ${client} wants
+ *             hf_client_close().
+ *   Callback  ${opts}->on_state, from then on.
+ *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDIR HF_EDENIED HF_EFULL
+ *             HF_ELIMIT HF_ENOMEM; ${client} is then NULL.
+ */
+HF_API hf_status hf_client_open(const char *url,
+                                const struct hf_client_opts *opts,
+                                struct hf_client **client,
+                                struct hf_error *error)
+    HF_NONNULL(3) HF_MUST_CHECK;
+
+/**
+ * hf_client_close(client):
+ * End the session and free ${client} (NULL is fine).  Waits end with
+ * HF_ECLOSED, each grant that is still held hears LOST, and every callback has
+ * returned before this does.  Locks and grants stay valid handles: free and
+ * release them as usual.
+ *   Time      a session over a network is told goodbye for at most a second.
+ *   Fails     HF_EREENTRANT HF_EFORKED; ${client} then lives on.
+ */
+HF_API hf_status hf_client_close(struct hf_client *client);
+
+/**
+ * hf_client_close_start(client, done):
+ * The same without waiting.  ${client} must not be used again.
+ *   Callback  once, after every other callback of ${client}.
+ *   Fails     HF_EFORKED; ${client} then lives on.
+ */
+HF_API hf_status hf_client_close_start(struct hf_client *client,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_client_state(client):
+ * The state of the session now.
+ *   Thread    any.
+ */
+HF_API enum hf_state hf_client_state(const struct hf_client *client)
+    HF_NONNULL(1);
+
+/**
+ * hf_client_describe(client, buffer, bytes):
+ * Write one line about the engine in use to ${buffer}, cut to ${bytes} with
+ * its NUL: scheme and place, never a secret ("file:/run/holdfast").
+ *   Ownership ${buffer} is yours.
+ */
+HF_API void hf_client_describe(const struct hf_client *client, char *buffer,
+                               size_t bytes) HF_NONNULL(1, 2);
+
+/**
+ * hf_client_error(client, error), hf_lock_error(lock, error):
+ * Copy the last failure on this handle to ${error}: HF_OK and "" if there was
+ * none.  The text begins with the name of the call.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_client_error(const struct hf_client *client,
+                            struct hf_error *error) HF_NONNULL(1, 2);
+HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
+/**
+ * hf_client_fd(client):
+ * The descriptor that is readable while callbacks wait to be run, for a loop
+ * of your own: level-triggered, close-on-exec.  Do not read, write or close
+ * it.  -1 unless the client was opened with HF_DELIVER_DISPATCH.
+ *   Ownership the client's, until it is closed.
+ */
+HF_API int hf_client_fd(const struct hf_client *client) HF_NONNULL(1);
+
+/**
+ * hf_client_dispatch(client):
+ * Run the callbacks that wait, here.  One that a callback adds is left for the
+ * next call, so this always ends.
+ *   Thread    one at a time.
+ *   Fails     HF_ESTATE unless opened with HF_DELIVER_DISPATCH; HF_EREENTRANT
+ *             from a callback; HF_EFORKED.
+ */
+HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
+
+/* ----------------------------------------------------------------- lock -- */
+
+struct hf_lock_opts {
+    size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
+};
+#define HF_LOCK_OPTS_INIT                                                      \
+    {                                                                          \
+        sizeof(struct hf_lock_opts)                                            \
+    }
+
+/* Bytes in the longest lock name and in its longest component. */
+#define HF_NAME_BYTES 1024
+#define HF_NAME_COMPONENT_BYTES 255
+
+/**
+ * hf_lock_open(client, name, opts, lock):
+ * Set ${lock} to a handle for the lock called ${name}.  No request is made: a
+ * lock exists as long as somebody wants it.
+ *
+ * Names are the same on every engine: up to HF_NAME_BYTES of valid UTF-8,
+ * compared as bytes; components split by '/', each up to
+ * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
+ * refused; no empty component, ".", "..", or control characters; the last
+ * component must not look like a ticket nor be "locks" or "leases"; the first
+ * must not be "zookeeper".
+ *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
+ *             memory of ${client} alive.
+ *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is
+ *             at hf_client_error().
+ */
+HF_API hf_status hf_lock_open(struct hf_client *client, const char *name,
+                              const struct hf_lock_opts *opts,
+                              struct hf_lock **lock)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_lock_free(lock):
+ * Free ${lock} (NULL is fine).  Operations under way and grants of it go on.
+ */
+HF_API void hf_lock_free(struct hf_lock *lock);
+
+/**
+ * hf_lock_name(lock):
+ * The name, without a leading '/'.
+ *   Ownership ${lock}'s.
+ */
+HF_API const char *hf_lock_name(const struct hf_lock *lock) HF_NONNULL(1);
+
+/* Where a wait stands. */
+struct hf_wait {
+    uint32_t ahead;     /* tickets before ours; 0 when about to be granted */
+    uint64_t waited_ms; /* since the acquire was started */
+    const char *holder; /* what the owner at the head of the queue says of
+                           itself: "host=... pid=... command=... since=...",
+                           or whatever text a foreign program put there; "" if
+                           nothing is known */
+};
+
+/* Told while waiting: after the ticket is in the queue, and each time its
+ * place was looked up again. */
+struct hf_on_wait {
+    void (*fn)(void *arg, const struct hf_wait *wait);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* Told at most once, when a grant ends before it is released.  The handle
+ * still wants its release.  Not called once hf_grant_release() or
+ * hf_grant_release_start() has been called. */
+struct hf_on_loss {
+    void (*fn)(void *arg, struct hf_grant *grant);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+struct hf_acquire_opts {
+    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
+    uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_try_acquire() */
+    struct hf_on_wait on_wait;
+    uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:
+                                  only when it has to be looked up anyway */
+    struct hf_on_loss on_loss;
+};
+#define HF_ACQUIRE_OPTS_INIT                                                   \
+    {                                                                          \
+        sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
+        {                                                                      \
+            NULL, NULL, NULL                                                   \
+        }                                                                      \
+    }
+
+/**
+ * hf_acquire(lock, opts, grant):
+ * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
+ * fair: tickets are admitted in the order the engine took them in.  A wait
+ * rides out a lost connection; after a lost session it goes on at the tail.
+ *   Time      at most ${opts}->wait_ms.
+ *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} wants
+ *             hf_grant_release().
+ *   Thread    any; the grant belongs to no thread.
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
+ *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
+ *             HF_EINVAL HF_EREENTRANT HF_EFORKED.  No ticket stays behind, and
+ *             ${grant} is NULL.
+ */
+HF_API hf_status hf_acquire(struct hf_lock *lock,
+                            const struct hf_acquire_opts *opts,
+                            struct hf_grant **grant)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_try_acquire(lock, grant):
+ * As hf_acquire(), but HF_EBUSY at once where it would wait for another owner.
+ *   Time      one answer of the engine, at most connect_ms of the client.
+ */
+HF_API hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_acquire_start(lock, opts, done, op):
+ * Begin hf_acquire().  Set ${op}, if not NULL, to a handle for
+ * hf_op_cancel() that wants hf_op_free().
+ *   Time      ${opts}->wait_ms counts from this call.
+ *   Ownership ${opts} is copied.
+ *   Callback  ${done} once, with HF_OK and a grant or with a status that
+ *             hf_acquire() fails with; ${opts}->on_wait before it;
+ *             ${opts}->on_loss after it.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_EFORKED HF_ENOMEM.
+ */
+HF_API hf_status hf_acquire_start(struct hf_lock *lock,
+                                  const struct hf_acquire_opts *opts,
+                                  struct hf_done done, struct hf_op **op)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_op_cancel(op):
+ * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED
+ * or, if the grant won the race, with HF_OK and a grant to release.
+ * Idempotent; without effect when the operation has ended.
+ */
+HF_API void hf_op_cancel(struct hf_op *op) HF_NONNULL(1);
+
+/**
+ * hf_op_free(op):
+ * Give up the handle (NULL is fine).  The operation itself goes on.
+ */
+HF_API void hf_op_free(struct hf_op *op);
+
+/* ---------------------------------------------------------------- grant -- */
+
+/**
+ * hf_grant_token(grant):
+ * The fencing token: greater than that of every earlier ticket of this lock
+ * that was granted, ever.  Hand it to the resource with each write and let the
+ * resource refuse a lower one than it has seen: only that covers a process or
+ * machine that was paused past its lease.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_token(const struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_safe_until_ms(grant):
+ * The instant on CLOCK_BOOTTIME, in milliseconds, before which nobody else can
+ * have been admitted.  It moves forward while the session lives; 0 once the
+ * grant is lost; HF_FOREVER on an engine without leases, where only the end of
+ * the ticket itself ends the grant.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+    HF_NONNULL(1);
+
+/**
+ * hf_grant_check(grant):
+ * Take in what the engine has said so far, then answer HF_OK if ${grant} is
+ * valid, HF_ELOST if not.  Good advice, not a fence: it can be out of date
+ * when it returns.
+ *   Fails     HF_ELOST HF_EFORKED.
+ */
+HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_loss_fd(grant, fd):
+ * Set ${fd} to a descriptor that becomes readable, and stays so, when ${grant}
+ * is lost.  Made on the first request; close-on-exec.  Do not read it.
+ *   Ownership ${grant}'s, until the release.
+ *   Fails     HF_ELIMIT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_hold_fd(grant, fd):
+ * Set ${fd} to a new descriptor that keeps the ticket in the queue: nobody
+ * else is admitted while any copy of it is open in any process, even after
+ * hf_grant_release() or the death of this one.  Close-on-exec.
+ *   Ownership ${fd} is yours to close.
+ *   Fails     HF_EUNSUPPORTED on engines with sessions; HF_ELOST HF_ELIMIT
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_release(grant):
+ * Leave the queue and free ${grant}, whatever the status.  HF_OK means that
+ * the ticket is gone and the next one in line may enter.
+ *   Time      one answer of the engine; while cut off, until it answers or the
+ *             session is over, which is bounded by the session timeout.
+ *   Ownership ${grant} is consumed (not with HF_EREENTRANT and HF_EFORKED).
+ *   Fails     HF_ELOST if the grant had been lost before this call;
+ *             HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_release_start(grant, done):
+ * Begin hf_grant_release().
+ *   Ownership ${grant} is consumed, unless this fails.
+ *   Callback  ${done} once, with HF_OK or HF_ELOST.
+ *   Fails     HF_EFORKED.
+ */
+HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
+                                        struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/* ------------------------------------------------------ reentrant mutex -- */
+
+struct hf_mutex_opts {
+    size_t size; /* set by HF_MUTEX_OPTS_INIT; 0 is an error */
+    /* Who the caller is, for programs whose tasks are not threads (fibres,
+     * coroutines); called on each operation.  NULL: the calling thread. */
+    uint64_t (*owner)(void *arg);
+    void *owner_arg;
+};
+#define HF_MUTEX_OPTS_INIT                                                     \
+    {                                                                          \
+        sizeof(struct hf_mutex_opts), NULL, NULL                               \
+    }
+
+/**
+ * hf_mutex_open(client, name, opts, mutex):
+ * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
+ * locks it again counts up, without traffic.
+ *   Ownership as hf_lock_open(); ${mutex} wants hf_mutex_free().
+ *   Fails     as hf_lock_open().
+ */
+HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
+                               const struct hf_mutex_opts *opts,
+                               struct hf_mutex **mutex)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_mutex_free(mutex):
+ * Free ${mutex} (NULL is fine); what is still locked is released.
+ *   Thread    no other thread may be in a call on ${mutex}.
+ */
+HF_API void hf_mutex_free(struct hf_mutex *mutex);
+
+/**
+ * hf_mutex_lock(mutex), hf_mutex_trylock(mutex),
+ * hf_mutex_timedlock(mutex, wait_ms):
+ * Become the owner, or count up if the caller is it already.  A count belongs
+ * to a ticket: when that was lost this answers HF_ELOST until the owner has
+ * unlocked as often as it locked.
+ *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Fails     as hf_acquire(), and HF_ELOST.
+ */
+HF_API hf_status hf_mutex_lock(struct hf_mutex *mutex)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_mutex_trylock(struct hf_mutex *mutex)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_mutex_unlock(mutex):
+ * Count down; at zero, release.
+ *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
+ *             counted down, if the grant was lost; HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
+
+/**
+ * hf_mutex_token(mutex):
+ * The fencing token of the caller's grant; 0 if the caller is not the owner.
+ */
+HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast on a borrowed libuv loop: the third way to be called back.
+ */
+#ifndef HOLDFAST_UV_H
+#define HOLDFAST_UV_H
+
+#include <holdfast/holdfast.h>
+#include <uv.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * hf_client_open_uv(loop, url, opts, client, error):
+ * As hf_client_open(), with every callback run by ${loop}.  No thread is
+ * started.  Two handles of ours keep ${loop} alive until the client is closed
+ * with hf_client_close_start() and its callback has run.
+ *   Ownership ${loop} is borrowed until then.
+ *   Thread    the one that runs ${loop}.  Other threads may use the client
+ *             and its calls that wait; on this thread those are refused with
+ *             HF_EREENTRANT, hf_client_close() included.
+ *   Fails     as hf_client_open(); HF_EINVAL if ${opts}->delivery is not 0.
+ */
+HF_API hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
+                                   const struct hf_client_opts *opts,
+                                   struct hf_client **client,
+                                   struct hf_error *error)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Admission: given a queue and my ticket, may I enter, and if not, whom do I
+ * wait for?  A lock kind is a row of the table in admission.c; nothing else in
+ * the core knows kinds.
+ *
+ *   mutex  no ticket ahead
+ *   write  no ticket ahead, of either kind; waits for the nearest one
+ *   read   no write ticket ahead; waits for the nearest one
+ *
+ * A semaphore is not a row: it is a mutex queue whose head counts a second
+ * queue of leases ("the first n tickets of one queue" loses wake-ups).
+ */
+#ifndef HF_CORE_ADMISSION_H
+#define HF_CORE_ADMISSION_H
+
+#include "core/ticket.h"
+
+enum hf_admission_answer {
+    HF_ADMITTED,   /* nobody stands in the way */
+    HF_WAIT_FOR,   /* .before does */
+    HF_MISSING,    /* my ticket is not in the queue */
+    HF_WRONG_KIND, /* a ticket ahead belongs to another kind of lock */
+};
+
+struct hf_admission {
+    enum hf_admission_answer answer;
+    size_t ahead; /* tickets before mine, of any kind */
+    /* With HF_WAIT_FOR: how many stand in the way, the nearest of them, and
+     * the next one further ahead (NULL if there is none). */
+    size_t blocking;
+    const struct hf_ticket *before;
+    const struct hf_ticket *beyond;
+    /* May the deletion of the last blocking ticket admit without a new list?
+     * Not for a writer behind a write ticket: a downgraded reader takes its
+     * writer's place ahead of it. */
+    bool gone_admits;
+};
+
+/* Apply the rule for ${mine}'s kind.  ${snapshot} must be sorted. */
+struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
+                                        const struct hf_ticket_id *mine);
+
+#endif

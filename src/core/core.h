@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core of one client: a pure machine from events to effects.  It makes no
+ * system call, has no thread, no lock and no clock, and cannot fail: whatever
+ * it needs is embedded in the session and in each acquisition.
+ *
+ *     hf_core_step(core, &event);
+ *     while ((effect = hf_core_next_effect(core)) != NULL)
+ *         carry it out, which may step again
+ *     arm a timer for hf_core_wake_at_ms(core)
+ *
+ * Effects must be carried out in the order they come.  Their order keeps two
+ * promises: LOST precedes everything else the same event causes, and a ticket
+ * is asked to be withdrawn before its owner hears how the acquisition ended.
+ */
+#ifndef HF_CORE_CORE_H
+#define HF_CORE_CORE_H
+
+#include "core/acquisition.h"
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/machine.h"
+#include "core/random.h"
+#include "core/retry.h"
+#include "core/session.h"
+
+struct hf_core_config {
+    unsigned traits; /* HF_ENGINE_... of the engine in use */
+    uint64_t connect_ms;
+    struct hf_retry_policy retry; /* for requests that answer FAILED{RETRY} */
+    struct hf_random random;      /* seeded */
+    struct hf_trace trace;        /* .fn may be NULL */
+};
+
+struct hf_core {
+    struct hf_core_config config;
+    struct hf_session session;
+    struct hf_effect_queue effects;
+    /* Every acquisition from its WANT until its FORGOTTEN. */
+    struct hf_acquisition *first;
+    struct hf_acquisition *last;
+    uint64_t now_ms; /* of the last event */
+};
+
+void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
+                  uint64_t now_ms);
+
+/* Take in one event.  Not from inside itself. */
+void hf_core_step(struct hf_core *core, const struct hf_event *event);
+
+/* The next effect to carry out, or NULL. */
+struct hf_effect *hf_core_next_effect(struct hf_core *core);
+
+/* The instant at which a TICK is wanted, HF_FOREVER if none; may be past. */
+uint64_t hf_core_wake_at_ms(const struct hf_core *core);
+
+/* Check what must always hold; asserts.  After every step in tests. */
+void hf_core_check(const struct hf_core *core);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the core wants done.  Effects are embedded in the object they concern
+ * and queued at most once each, so that the queue is bounded by its users and
+ * adding to it cannot fail.
+ */
+#ifndef HF_CORE_EFFECT_H
+#define HF_CORE_EFFECT_H
+
+#include <stdbool.h>
+
+struct hf_acquisition;
+struct hf_request;
+
+enum hf_effect_kind {
+    /* For the engine. */
+    HF_EFFECT_REQUEST, /* carry out .request */
+    HF_EFFECT_FORGET,  /* take back the WATCH .request */
+    /* For the user of .acquisition. */
+    HF_EFFECT_LOST,      /* the grant ended before its release */
+    HF_EFFECT_GRANTED,   /* admitted: token and promise are set */
+    HF_EFFECT_ENDED,     /* no grant: .status and .text of the acquisition */
+    HF_EFFECT_WAITING,   /* in the queue: .wait of the acquisition */
+    HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone: .status */
+    HF_EFFECT_FORGOTTEN, /* the core holds no pointer to it any more.  Comes
+                            after ENDED or RELEASED, when nothing of it can
+                            reappear in the queue */
+    /* For the user of the client. */
+    HF_EFFECT_STATE, /* the session's public state changed */
+};
+
+struct hf_effect {
+    enum hf_effect_kind kind;
+    bool queued;
+    struct hf_request *request;
+    struct hf_acquisition *acquisition;
+    struct hf_effect *next;
+};
+
+struct hf_effect_queue {
+    struct hf_effect *first;
+    struct hf_effect **end;
+};
+
+#endif

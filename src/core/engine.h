@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine contract: what the core asks of a place where queues live.
+ *
+ * An engine turns requests into whatever its other side speaks, and answers
+ * into events, and does nothing else: retry, deadlines, admission and
+ * ownership are the core's.
+ *
+ * Rules
+ *
+ *  - Each request but FORGET is answered by exactly one event that names it,
+ *    at once from inside hf_engine_ops.request or later.  The request's memory
+ *    belongs to the core and stays put until then.
+ *  - A WATCH that was answered WATCHING is followed by exactly one GONE, or by
+ *    the core's FORGET, after which nothing comes.  FORGET also takes back a
+ *    WATCH that has not been answered yet.
+ *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
+ *  - Before SESSION_LOST or CLOSED is reported, every request that was under
+ *    way has been answered, if only by FAILED.
+ *  - A fresh engine is CONNECTING.  CONNECTED, SUSPENDED and SESSION_LOST come
+ *    as they happen, for ever, until END was answered by CLOSED.
+ *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
+ *  - Tickets belong to the session that enqueued them and go when it ends.
+ */
+#ifndef HF_CORE_ENGINE_H
+#define HF_CORE_ENGINE_H
+
+#include <holdfast/holdfast.h>
+
+#include "core/ticket.h"
+#include "core/url.h"
+
+/* ------------------------------------------------------------- requests -- */
+
+enum hf_request_kind {
+    /* Put a ticket into the queue, its id being the key: asked again for one
+     * that is there already, the engine finds it.  ENQUEUED. */
+    HF_REQUEST_ENQUEUE,
+    /* The queue as it is now, after every write of this session.  LISTED. */
+    HF_REQUEST_LIST,
+    /* Tell when the ticket is gone, one's own included.  WATCHING or GONE. */
+    HF_REQUEST_WATCH,
+    /* Take the ticket out, wherever it is found by its id.  WITHDRAWN. */
+    HF_REQUEST_WITHDRAW,
+    /* Make the other side confirm the session by a committed write.  PROVEN,
+     * or FAILED{RETRY} where the answer proves nothing. */
+    HF_REQUEST_PROVE,
+    /* Say goodbye: all tickets of the session go.  CLOSED. */
+    HF_REQUEST_END,
+};
+
+struct hf_request {
+    enum hf_request_kind kind;
+    const char *queue; /* the lock's name */
+    struct hf_ticket_id ticket;
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE */
+    const char *payload;             /* ENQUEUE; never NULL */
+    /* The core's own. */
+    struct hf_acquisition *acquisition; /* NULL: the session's */
+    bool busy;                          /* asked and not answered */
+    struct hf_effect *effect;           /* where it waits to be taken */
+    /* The engine's own, from the request to its answer (a WATCH: to its end).
+     * The core sets it to NULL when it asks. */
+    void *engine_data;
+};
+
+/* --------------------------------------------------------------- events -- */
+
+enum hf_event_kind {
+    /* From the engine: the session. */
+    HF_EVENT_CONNECTED,
+    HF_EVENT_SUSPENDED,
+    HF_EVENT_RESUMING,
+    HF_EVENT_SESSION_LOST,
+    HF_EVENT_CLOSED,
+    /* From the engine: answers. */
+    HF_EVENT_ENQUEUED,
+    HF_EVENT_LISTED,
+    HF_EVENT_WATCHING,
+    HF_EVENT_GONE,
+    HF_EVENT_WITHDRAWN,
+    HF_EVENT_PROVEN,
+    HF_EVENT_FAILED,
+    /* From the user. */
+    HF_EVENT_WANT,
+    HF_EVENT_CANCEL,
+    HF_EVENT_RELEASE,
+    HF_EVENT_CLOSE,
+    /* From the clock. */
+    HF_EVENT_TICK,
+};
+
+enum hf_failure {
+    HF_FAILURE_RETRY,  /* it did not happen; later it may */
+    HF_FAILURE_UNSURE, /* it may have happened, or may yet */
+    HF_FAILURE_FATAL,  /* it did not happen and will not */
+};
+
+struct hf_event {
+    enum hf_event_kind kind;
+    uint64_t now_ms; /* CLOCK_BOOTTIME; never less than in the event before */
+    union {
+        struct {
+            /* The negotiated lease; HF_FOREVER where tickets live as long as
+             * the process and safe-until has no meaning. */
+            uint64_t timeout_ms;
+            uint64_t anchor_ms; /* when the accepted request was sent */
+            bool resumed;       /* the same session: its tickets still live */
+        } connected;
+        struct {
+            /* A resume was sent at ${sent_at_ms}; whatever it yields, the
+             * session will last at least ${least_timeout_ms} from there and
+             * perhaps no longer. */
+            uint64_t sent_at_ms;
+            uint64_t least_timeout_ms;
+        } resuming;
+        struct {
+            struct hf_request *request;  /* answered by this event */
+            struct hf_snapshot snapshot; /* ENQUEUED: as it stood just after
+                                            the ticket went in, LISTED */
+            uint64_t anchor_ms;          /* PROVEN: the session is confirmed as
+                                            of this instant */
+            bool found;                  /* WITHDRAWN: it was there */
+            enum hf_failure failure;     /* FAILED */
+            hf_status status;            /* FAILED, and SESSION_LOST */
+            const char *text;            /* FAILED: the story, never NULL */
+        } answer;
+        struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE */
+    } as;
+};
+
+/* --------------------------------------------------------------- vtable -- */
+
+/* What an engine may ask of whoever runs it.  All calls are made, and all
+ * functions of the vtable called, with the client's lock held. */
+struct hf_engine_host {
+    /* Hand an event to the core; ${event}->now_ms is filled in. */
+    void (*event)(void *host, struct hf_event *event);
+    /* CLOCK_BOOTTIME in milliseconds. */
+    uint64_t (*now_ms)(void *host);
+    /* The loop to put handles on, made on the first request; NULL if it can't
+     * be made.  Its uv timers stop in suspend: use timerfd. */
+    struct uv_loop_s *(*loop)(void *host);
+    void (*log)(void *host, enum hf_log_level level, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    void *host;
+};
+
+enum {
+    /* Nobody can appear ahead of a ticket once it was listed, so a GONE of the
+     * last one in the way admits without a new list. */
+    HF_ENGINE_GONE_ADMITS = 1,
+    /* A list is dear: keep a second watch one further ahead and refresh the
+     * list in the background, so that the last step needs none. */
+    HF_ENGINE_LOOKS_AHEAD = 2,
+};
+
+struct hf_engine;
+
+struct hf_engine_ops {
+    unsigned abi;       /* HF_ENGINE_ABI; a module of another is refused */
+    const char *scheme; /* "file" */
+    unsigned traits;    /* HF_ENGINE_... */
+    /* Check ${url}'s options, make what must exist, begin to connect.
+     * Ownership: ${host} is copied; ${url} is borrowed for the call.
+     * On failure fill ${error} and leave nothing behind. */
+    hf_status (*open)(const struct hf_url *url,
+                      const struct hf_engine_host *host,
+                      struct hf_engine **engine, struct hf_error *error);
+    /* Carry out ${request}.  Cannot fail: answers FAILED instead. */
+    void (*request)(struct hf_engine *engine, struct hf_request *request);
+    /* Take back a WATCH. */
+    void (*forget)(struct hf_engine *engine, struct hf_request *watch);
+    /* A new close-on-exec descriptor that keeps the ticket alive. */
+    hf_status (*hold)(struct hf_engine *engine,
+                      const struct hf_ticket_id *ticket, int *fd);
+    /* "file:/run/holdfast": scheme and place, no secret. */
+    const char *(*describe)(const struct hf_engine *engine);
+    /* In the child of a fork: close every descriptor and touch nothing else.
+     * Only async-signal-safe calls; memory is not freed. */
+    void (*after_fork)(struct hf_engine *engine);
+    /* After CLOSED: begin to free.  Handles are closed on the loop, and memory
+     * may live on until their close callbacks ran. */
+    void (*free)(struct hf_engine *engine);
+};
+#define HF_ENGINE_ABI 1
+
+/* The one symbol a module exports, of type struct hf_engine_ops. */
+#define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"
+
+#endif

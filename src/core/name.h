@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules for lock names, the same on every engine: see hf_lock_open(). */
+#ifndef HF_CORE_NAME_H
+#define HF_CORE_NAME_H
+
+#include <holdfast/holdfast.h>
+
+/* HF_OK with ${canonical} set to the part of ${name} after one leading '/', or
+ * HF_ENAME with ${error} naming the offending part and what was expected. */
+hf_status hf_name_check(const char *name, const char **canonical,
+                        struct hf_error *error);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number
+ * Generators", 2018): jitter and ticket ids, replayable from a seed.  Not for
+ * secrets: a ticket id need only be unique, its 122 bits come from a seed of
+ * getrandom(). */
+#ifndef HF_CORE_RANDOM_H
+#define HF_CORE_RANDOM_H
+
+#include <stdint.h>
+
+#include "core/ticket.h"
+
+struct hf_random {
+    uint64_t s[4];
+};
+
+/* Seed from one number (through splitmix64), or set .s to 256 random bits that
+ * are not all zero. */
+void hf_random_seed(struct hf_random *random, uint64_t seed);
+uint64_t hf_random_next(struct hf_random *random);
+
+/* Evenly from [0, bound); ${bound} > 0. */
+uint64_t hf_random_below(struct hf_random *random, uint64_t bound);
+
+/* A fresh version 4 UUID. */
+struct hf_ticket_id hf_random_ticket_id(struct hf_random *random);
+
+#endif

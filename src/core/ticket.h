@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ticket is one contender's place in a queue. */
+#ifndef HF_CORE_TICKET_H
+#define HF_CORE_TICKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HF_TICKET_ID_BYTES 16
+#define HF_TICKET_ID_TEXT_BYTES 37 /* 8-4-4-4-12 hex digits and the NUL */
+
+/* What its owner says of itself: no NUL, at most so many bytes with it. */
+#define HF_PAYLOAD_BYTES 512
+
+/* Made by the client, fresh for every attempt to enqueue: a version 4 UUID.
+ * Never derived from a session, or two contenders of one session would be
+ * taken for each other. */
+struct hf_ticket_id {
+    uint8_t bytes[HF_TICKET_ID_BYTES];
+};
+
+enum hf_ticket_kind {
+    HF_TICKET_MUTEX = 1,
+    HF_TICKET_READ = 2,
+    HF_TICKET_WRITE = 3
+};
+
+struct hf_ticket {
+    struct hf_ticket_id id;
+    uint64_t sequence; /* its place, as the engine numbers the queue */
+    uint64_t token;    /* fencing token; also decides between equal sequences */
+    enum hf_ticket_kind kind;
+    const char *payload; /* never NULL; lives as long as the snapshot */
+};
+
+/* A queue as it stood at one moment, sorted by hf_ticket_compare().  Memory of
+ * the engine, valid until the call that brought it returns. */
+struct hf_snapshot {
+    const struct hf_ticket *tickets;
+    size_t count;
+};
+
+bool hf_ticket_id_equal(const struct hf_ticket_id *a,
+                        const struct hf_ticket_id *b);
+
+/* Write the id to ${text} as a UUID in lower case. */
+void hf_ticket_id_format(const struct hf_ticket_id *id,
+                         char text[HF_TICKET_ID_TEXT_BYTES]);
+
+/* Read such a UUID from exactly ${bytes} bytes; false if it is none. */
+bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text,
+                        size_t bytes);
+
+/* Queue order: by sequence, then by token.  For qsort(). */
+int hf_ticket_compare(const void *a, const void *b);
+
+/* The place of the ticket called ${id}, or ${snapshot}->count. */
+size_t hf_snapshot_find(const struct hf_snapshot *snapshot,
+                        const struct hf_ticket_id *id);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is either a path
+ * ("file:/run/holdfast") or "//" authority and path ("zk://h1:2181,h2/chroot").
+ * What follows "?" is decoded; engines ask for the keys they know and unknown
+ * keys are refused.
+ */
+#ifndef HF_CORE_URL_H
+#define HF_CORE_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#define HF_URL_BYTES 4096
+#define HF_URL_OPTIONS 32
+
+struct hf_url_option {
+    const char *key;
+    const char *value; /* percent-decoded, valid UTF-8, no NUL */
+};
+
+/* All text points into .memory. */
+struct hf_url {
+    const char *scheme;    /* lower case */
+    const char *user;      /* decoded; NULL if there is none */
+    const char *password;  /* decoded; NULL if there is none.  Never printed */
+    const char *authority; /* "h1:2181,h2" without user and password; NULL if
+                              there is no "//" */
+    const char *path;      /* decoded; "" if there is none */
+    struct hf_url_option options[HF_URL_OPTIONS];
+    size_t option_count;
+    char *memory;
+};
+
+/* Parse ${text} to ${url}, to be freed by hf_url_free().  On failure
+ * (HF_EURL, HF_ENOMEM) ${error} names the offending part, never a password,
+ * and ${url} needs no freeing. */
+hf_status hf_url_parse(const char *text, struct hf_url *url,
+                       struct hf_error *error);
+void hf_url_free(struct hf_url *url);
+
+/* The value of ${key}, or NULL. */
+const char *hf_url_option(const struct hf_url *url, const char *key);
+
+/* HF_EURL, naming the first key that is not in ${known} and those that are;
+ * ${known} ends with NULL. */
+hf_status hf_url_only(const struct hf_url *url, const char *const known[],
+                      struct hf_error *error);
+
+/* Does ${text} hold a password?  Also answers for text that is not a URL. */
+bool hf_url_has_secret(const char *text);
+
+/* "250ms", "10s", "5m", "2h", "1d": an unsigned integer and a unit.  False if
+ * ${text} is none or does not fit 64 bits of milliseconds. */
+bool hf_duration_parse(const char *text, uint64_t *ms);
+
+#endif
