@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/holdfast.h>
+
+static void *plain_allocate(size_t bytes, void *arg)
+{
+    (void)arg;
+    return malloc(bytes);
+}
+
+static void *plain_resize(void *memory, size_t bytes, void *arg)
+{
+    (void)arg;
+    return realloc(memory, bytes);
+}
+
+static void plain_release(void *memory, void *arg)
+{
+    (void)arg;
+    free(memory);
+}
+
+/* Once ${sealed} is set nobody writes ${allocator} again, so that every later
+ * call reads it without a lock.  Both are written under ${mutex}. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool sealed;
+static struct hf_allocator allocator = {plain_allocate, plain_resize,
+                                        plain_release, NULL};
+
+/* Settle on the allocator for the life of the process: memory must go back to
+ * where it came from. */
+static const struct hf_allocator *seal(void)
+{
+    if (!atomic_load_explicit(&sealed, memory_order_acquire)) {
+        pthread_mutex_lock(&mutex);
+        atomic_store_explicit(&sealed, true, memory_order_release);
+        pthread_mutex_unlock(&mutex);
+    }
+    return &allocator;
+}
+
+hf_status hf_set_allocator(const struct hf_allocator *wanted)
+{
+    hf_status st = HF_OK;
+
+    if (wanted->allocate == NULL || wanted->resize == NULL ||
+        wanted->release == NULL)
+        return HF_EINVAL;
+    pthread_mutex_lock(&mutex);
+    if (atomic_load_explicit(&sealed, memory_order_relaxed))
+        st = HF_ESTATE;
+    else
+        allocator = *wanted;
+    pthread_mutex_unlock(&mutex);
+    return st;
+}
+
+void *hf_alloc(size_t bytes)
+{
+    const struct hf_allocator *from = seal();
+    void *memory;
+
+    assert(bytes > 0);
+    memory = from->allocate(bytes, from->arg);
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+void *hf_realloc(void *memory, size_t bytes)
+{
+    const struct hf_allocator *from = seal();
+
+    assert(bytes > 0);
+    return from->resize(memory, bytes, from->arg);
+}
+
+void hf_free(void *memory)
+{
+    if (memory != NULL) {
+        assert(atomic_load_explicit(&sealed, memory_order_relaxed));
+        allocator.release(memory, allocator.arg);
+    }
+}
+
+char *hf_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = hf_alloc(bytes);
+
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 as RFC 3629 defines it. */
+#ifndef HF_CORE_UTF8_H
+#define HF_CORE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length of the character at the start of ${text}, of which ${bytes} > 0
+ * may be read, with ${code} set to it.  0 if there is none: a stray or missing
+ * continuation byte, an overlong form, a surrogate, or above U+10FFFF. */
+size_t hf_utf8_decode(const char *text, size_t bytes, uint32_t *code);
+
+/* Are all ${bytes} of ${text} part of characters? */
+bool hf_utf8_valid(const char *text, size_t bytes);
+
+/* The largest number of bytes up to ${bytes} at which ${text}, valid UTF-8 that
+ * goes on, can be cut without splitting a character. */
+size_t hf_utf8_cut(const char *text, size_t bytes);
+
+/* Is ${code} a control character: C0, DEL or C1? */
+bool hf_utf8_control(uint32_t code);
+
+#endif
