@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deliberate faults, one line each, compiled in with -DHF_PLANTS only: the
+ * simulator selects them one by one and must find every one, which shows that
+ * it looks where it claims to look.  The number is the invariant of
+ * docs/architecture.md that the fault breaks.
+ */
+#ifndef HF_CORE_PLANT_H
+#define HF_CORE_PLANT_H
+
+#include <stdbool.h>
+
+/* X(name, invariant, what the core does wrong) */
+#define HF_PLANT_TABLE(X)                                                      \
+    X(ADMIT_ON_ANY_GONE, 1, "any watched ticket that goes admits")             \
+    X(GONE_ADMITS_WRITER, 1, "a writer behind a write ticket does not list")   \
+    X(READ_PASSES_WRITE, 1, "a reader waits for nobody")                       \
+    X(SAFE_FROM_ANSWER, 1, "safe-until counts from a proof's answer")          \
+    X(TOKEN_KEPT, 2, "the token of a first ticket serves for its second")      \
+    X(TRY_BARGES, 3, "a try enters past whoever is ahead")                     \
+    X(GONE_SKIPS_ONE, 3, "the ticket ahead of the watched one is not counted") \
+    X(GONE_FORGOTTEN, 4, "a GONE that comes during a list is dropped")         \
+    X(WATCH_OWN_ONLY, 4, "a waiter watches only its own ticket")               \
+    X(NO_LIST_AFTER_GONE, 4, "a GONE that does not admit is not followed up")  \
+    X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
+    X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
+    X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \
+    X(WITHDRAW_ONCE, 5, "a withdraw that failed is not repeated")              \
+    X(WATCH_FIRST, 6, "a waiter watches the head of the queue")                \
+    X(LOST_AFTER_WITHDRAW, 7, "the ticket is withdrawn before LOST is told")   \
+    X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \
+    X(PROMISE_KEPT, 7, "a lost grant keeps its promise")                       \
+    X(RESUME_LENGTHENS, 7, "an unanswered resume does not cap the promise")    \
+    X(ADMIT_EXPIRED, 7, "safe-until is not looked at when admitting")          \
+    X(ENDED_AFTER_GRANTED, 8, "a cancel that lost the race ends once more")    \
+    X(GRANTED_TWICE, 8, "a list that comes back late grants once more")        \
+    X(SUSPENDED_ENDS, 9, "a waiter gives up when the link drops")              \
+    X(LOST_SESSION_ENDS, 9, "a waiter gives up when its session is lost")      \
+    X(TEXT_MISSING, 10, "a failure has no story")
+
+/* clang-format off */
+enum hf_plant {
+    HF_PLANT_NONE,
+#define HF_PLANT_ENUM_(name, invariant, what) HF_PLANT_##name,
+    HF_PLANT_TABLE(HF_PLANT_ENUM_)
+#undef HF_PLANT_ENUM_
+    HF_PLANT_COUNT
+};
+/* clang-format on */
+
+#if defined(HF_PLANTS)
+/* The fault in force; set by tests. */
+extern enum hf_plant hf_plant;
+#define HF_PLANTED(name) (hf_plant == HF_PLANT_##name)
+#else
+#define HF_PLANTED(name) (false)
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/ticket.h"
+
+#include <string.h>
+
+/* A hyphen stands before these bytes of an id. */
+static bool hyphen_before(size_t byte)
+{
+    return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
+
+bool hf_ticket_id_equal(const struct hf_ticket_id *a,
+                        const struct hf_ticket_id *b)
+{
+    return memcmp(a->bytes, b->bytes, HF_TICKET_ID_BYTES) == 0;
+}
+
+void hf_ticket_id_format(const struct hf_ticket_id *id,
+                         char text[HF_TICKET_ID_TEXT_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    char *out = text;
+
+    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
+        if (hyphen_before(i))
+            *out++ = '-';
+        *out++ = digits[id->bytes[i] >> 4];
+        *out++ = digits[id->bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return -1;
+}
+
+bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
+{
+    if (bytes != HF_TICKET_ID_TEXT_BYTES - 1)
+        return false;
+    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
+        int high, low;
+
+        if (hyphen_before(i) && *text++ != '-')
+            return false;
+        high = digit_value(*text++);
+        low = digit_value(*text++);
+        if (high < 0 || low < 0)
+            return false;
+        id->bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+int hf_ticket_compare(const void *a, const void *b)
+{
+    const struct hf_ticket *x = a;
+    const struct hf_ticket *y = b;
+
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->token != y->token)
+        return x->token < y->token ? -1 : 1;
+    return 0;
+}
+
+size_t hf_snapshot_find(const struct hf_snapshot *snapshot,
+                        const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (hf_ticket_id_equal(&snapshot->tickets[i].id, id))
+            return i;
+    }
+    return snapshot->count;
+}
