@@ -410,9 +410,10 @@ struct hf_lock_opts {
  * Names are the same on every engine: up to HF_NAME_BYTES of valid UTF-8,
  * compared as bytes; components split by '/', each up to
  * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
- * refused; no empty component, ".", "..", or control characters; the last
- * component must not look like a ticket nor be "locks" or "leases"; the first
- * must not be "zookeeper".
+ * refused; no empty component, ".", "..", control characters, nor what
+ * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
+ * like a ticket ("lock-0000000007"), the last one must not be "locks" or
+ * "leases", and the first must not be "zookeeper".
  *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
  *             memory of ${client} alive.
  *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is

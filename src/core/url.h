@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is either a path
+ * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is nothing, a path
  * ("file:/run/holdfast") or "//" authority and path ("zk://h1:2181,h2/chroot").
- * What follows "?" is decoded; engines ask for the keys they know and unknown
- * keys are refused.
+ * Every part is percent-decoded once it was cut out.  Engines ask for the keys
+ * they know and unknown keys are refused.
+ *
+ * Stricter than RFC 3986 where a slip would put a piece of a password into
+ * another part: '#' is refused, and so is a bare '@' behind the hosts.
  */
 #ifndef HF_CORE_URL_H
 #define HF_CORE_URL_H
@@ -27,8 +30,8 @@ struct hf_url {
     const char *scheme;    /* lower case */
     const char *user;      /* decoded; NULL if there is none */
     const char *password;  /* decoded; NULL if there is none.  Never printed */
-    const char *authority; /* "h1:2181,h2" without user and password; NULL if
-                              there is no "//" */
+    const char *authority; /* decoded, "h1:2181,h2" without user and password;
+                              NULL if there is no "//" */
     const char *path;      /* decoded; "" if there is none */
     struct hf_url_option options[HF_URL_OPTIONS];
     size_t option_count;
@@ -50,7 +53,8 @@ const char *hf_url_option(const struct hf_url *url, const char *key);
 hf_status hf_url_only(const struct hf_url *url, const char *const known[],
                       struct hf_error *error);
 
-/* Does ${text} hold a password?  Also answers for text that is not a URL. */
+/* Does ${text} hold a password, in front of an '@' or as an option called so?
+ * Also answers for text that is not a URL; in doubt true. */
 bool hf_url_has_secret(const char *text);
 
 /* "250ms", "10s", "5m", "2h", "1d": an unsigned integer and a unit.  False if

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/quote.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/utf8.h"
+
+/* Longest thing one character can become: \xNN for two bytes of a C1 control
+ * character, or four bytes as they are. */
+#define LONGEST 8
+/* What may have to follow: the quote, "..." and the NUL. */
+#define TAIL 5
+
+static char *put_hex(char *to, uint8_t byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    *to++ = '\\';
+    *to++ = 'x';
+    *to++ = digits[byte >> 4];
+    *to++ = digits[byte & 15];
+    return to;
+}
+
+struct hf_quoted hf_quote(const char *text, size_t bytes)
+{
+    struct hf_quoted quoted;
+    char *to = quoted.text;
+    char *const end = quoted.text + sizeof(quoted.text) - TAIL - LONGEST;
+    size_t at = 0;
+
+    *to++ = '"';
+    while (at < bytes && to <= end) {
+        uint32_t code = 0;
+        size_t length = hf_utf8_decode(text + at, bytes - at, &code);
+
+        if (length == 0 || hf_utf8_control(code)) {
+            length = length == 0 ? 1 : length;
+            for (size_t i = 0; i < length; i++)
+                to = put_hex(to, (uint8_t)text[at + i]);
+        } else {
+            if (code == '"' || code == '\\')
+                *to++ = '\\';
+            memcpy(to, text + at, length);
+            to += length;
+        }
+        at += length;
+    }
+    assert(to - quoted.text + TAIL <= HF_QUOTE_BYTES);
+    memcpy(to, at < bytes ? "\"..." : "\"", at < bytes ? 5 : 2);
+    return quoted;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Error texts here say where something is wrong and which part it is in, and
+ * quote keys and schemes, which are plain words once checked.  They never
+ * quote anything else: in a malformed URL a piece of the password may be
+ * anywhere.
+ */
+#include "core/url.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/utf8.h"
+
+#define SCHEME_BYTES 32
+#define KEY_BYTES 64
+
+/* A stretch of the text being parsed. */
+struct span {
+    const char *from;
+    const char *end;
+};
+
+struct parser {
+    const char *text;
+    char *to; /* where the next decoded part goes; each gets a NUL */
+    struct hf_url *url;
+    struct hf_error *error;
+};
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (!is_lower(*at) &&
+            !(at > text && (is_digit(*at) || strchr("_-.+", *at) != NULL)))
+            return false;
+    return text[0] != '\0';
+}
+
+static int hex_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The first ${c} in ${in}, or NULL. */
+static const char *find(struct span in, char c)
+{
+    return memchr(in.from, c, (size_t)(in.end - in.from));
+}
+
+/* What is left of the first ${c} in ${in}, which then begins after it; all of
+ * it if there is none. */
+static struct span cut_at(struct span *in, char c)
+{
+    const char *at = find(*in, c);
+    struct span left = {in->from, at != NULL ? at : in->end};
+
+    in->from = at != NULL ? at + 1 : in->end;
+    return left;
+}
+
+static size_t offset(const struct parser *parser, const char *at)
+{
+    return (size_t)(at - parser->text);
+}
+
+/* ------------------------------------------------------------- decoding -- */
+
+/* Decode ${in}, the part called ${what}, behind what was decoded before and
+ * set ${out} to it. */
+static hf_status decode(struct parser *parser, struct span in, const char *what,
+                        const char **out)
+{
+    char *start = parser->to;
+
+    for (const char *at = in.from; at < in.end; at++) {
+        char byte = *at;
+
+        if (byte == '%') {
+            int high = in.end - at > 2 ? hex_value(at[1]) : -1;
+            int low = in.end - at > 2 ? hex_value(at[2]) : -1;
+
+            if (high < 0 || low < 0)
+                return hf_error_set(
+                    parser->error, HF_EURL,
+                    "the URL has a '%%' at offset %zu, in the %s, that is no "
+                    "escape; expected two hex digits after it, or \"%%25\" for "
+                    "a plain '%%'",
+                    offset(parser, at), what);
+            byte = (char)(high * 16 + low);
+            at += 2;
+        }
+        if (byte == '\0')
+            return hf_error_set(parser->error, HF_EURL,
+                                "the URL has a NUL (\"%%00\") at offset %zu, "
+                                "in the %s; expected text without it",
+                                offset(parser, at) - 2, what);
+        *parser->to++ = byte;
+    }
+    if (!hf_utf8_valid(start, (size_t)(parser->to - start)))
+        return hf_error_set(parser->error, HF_EURL,
+                            "the %s of the URL is not valid UTF-8; expected "
+                            "UTF-8 text once its escapes are decoded",
+                            what);
+    *parser->to++ = '\0';
+    *out = start;
+    return HF_OK;
+}
+
+/* ---------------------------------------------------------------- parts -- */
+
+static hf_status check_raw(const struct parser *parser, struct span in)
+{
+    for (const char *at = in.from; at < in.end; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return hf_error_set(parser->error, HF_EURL,
+                                "the URL has the control character \\x%02X at "
+                                "offset %zu; expected it escaped, as %%%02X",
+                                (unsigned)*at, offset(parser, at),
+                                (unsigned)*at);
+        if (*at == '#')
+            return hf_error_set(parser->error, HF_EURL,
+                                "the URL has a '#' at offset %zu; expected it "
+                                "escaped, as %%23",
+                                offset(parser, at));
+    }
+    return HF_OK;
+}
+
+static hf_status parse_scheme(struct parser *parser, struct span *rest)
+{
+    char *scheme = parser->to;
+    bool has_colon = find(*rest, ':') != NULL;
+    struct span in = cut_at(rest, ':');
+    size_t bytes = (size_t)(in.end - in.from);
+
+    if (has_colon && bytes <= SCHEME_BYTES) {
+        for (size_t i = 0; i < bytes; i++) {
+            char c = in.from[i];
+
+            scheme[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        }
+        scheme[bytes] = '\0';
+        parser->to += bytes + 1;
+        parser->url->scheme = scheme;
+        if (is_word(scheme))
+            return HF_OK;
+    }
+    return hf_error_set(parser->error, HF_EURL,
+                        "the URL does not begin with a scheme and ':'; "
+                        "expected something like \"file:/run/holdfast\" or "
+                        "\"zk://host:2181\"");
+}
+
+/* "user:password@" in front of the authority, if there is an '@'. */
+static hf_status parse_userinfo(struct parser *parser, struct span *authority)
+{
+    const char *at = memrchr(authority->from, '@',
+                             (size_t)(authority->end - authority->from));
+    struct span user, password;
+    bool has_password;
+    hf_status st;
+
+    if (at == NULL)
+        return HF_OK;
+    password = (struct span){authority->from, at};
+    authority->from = at + 1;
+    has_password = find(password, ':') != NULL;
+    user = cut_at(&password, ':');
+    st = decode(parser, user, "user", &parser->url->user);
+    if (st == HF_OK && has_password)
+        st = decode(parser, password, "password", &parser->url->password);
+    return st;
+}
+
+/* "//" was seen. */
+static hf_status parse_authority(struct parser *parser, struct span *rest)
+{
+    struct span authority, after;
+    const char *slash;
+    hf_status st;
+
+    rest->from += 2;
+    slash = find(*rest, '/');
+    authority = (struct span){rest->from, slash != NULL ? slash : rest->end};
+    rest->from = authority.end;
+    /* A password with a bare '/' or '?' ends up to the right of here, and its
+     * '@' with it. */
+    after = (struct span){rest->from, parser->text + strlen(parser->text)};
+    if (find(after, '@') != NULL)
+        return hf_error_set(parser->error, HF_EURL,
+                            "the URL has an '@' at offset %zu, behind its "
+                            "hosts; expected it escaped, as %%40 (and in a "
+                            "password '/' as %%2F and '?' as %%3F)",
+                            offset(parser, find(after, '@')));
+    st = parse_userinfo(parser, &authority);
+    if (st == HF_OK)
+        st = decode(parser, authority, "host list", &parser->url->authority);
+    return st;
+}
+
+static hf_status parse_option(struct parser *parser, struct span in)
+{
+    struct hf_url *url = parser->url;
+    size_t number = url->option_count + 1;
+    struct hf_url_option *option;
+    bool has_value = find(in, '=') != NULL;
+    struct span key = cut_at(&in, '=');
+    char what[KEY_BYTES + 40];
+    hf_status st;
+
+    if (number > HF_URL_OPTIONS)
+        return hf_error_set(parser->error, HF_EURL,
+                            "the URL has more than %d options; expected fewer",
+                            HF_URL_OPTIONS);
+    option = &url->options[url->option_count];
+    snprintf(what, sizeof(what), "key of option %zu", number);
+    st = decode(parser, key, what, &option->key);
+    if (st != HF_OK)
+        return st;
+    if (!has_value || !is_word(option->key) || strlen(option->key) > KEY_BYTES)
+        return hf_error_set(parser->error, HF_EURL,
+                            "option %zu of the URL, at offset %zu, is not "
+                            "KEY=VALUE; expected a key of lower-case letters, "
+                            "digits and '_', and '&' between options",
+                            number, offset(parser, key.from));
+    if (hf_url_option(url, option->key) != NULL)
+        return hf_error_set(parser->error, HF_EURL,
+                            "the URL has the option \"%s\" twice; expected it "
+                            "once",
+                            option->key);
+    snprintf(what, sizeof(what), "value of the option \"%s\"", option->key);
+    st = decode(parser, in, what, &option->value);
+    if (st == HF_OK)
+        url->option_count = number;
+    return st;
+}
+
+static hf_status parse_options(struct parser *parser, struct span query)
+{
+    hf_status st = HF_OK;
+    bool more = query.from < query.end;
+
+    while (st == HF_OK && more) {
+        more = find(query, '&') != NULL;
+        st = parse_option(parser, cut_at(&query, '&'));
+    }
+    return st;
+}
+
+static hf_status parse(struct parser *parser)
+{
+    struct span query = {parser->text, parser->text + strlen(parser->text)};
+    struct span rest;
+    hf_status st;
+
+    st = check_raw(parser, query);
+    if (st != HF_OK)
+        return st;
+    rest = cut_at(&query, '?');
+    st = parse_scheme(parser, &rest);
+    if (st == HF_OK && rest.end - rest.from >= 2 && rest.from[0] == '/' &&
+        rest.from[1] == '/')
+        st = parse_authority(parser, &rest);
+    else if (st == HF_OK && rest.from < rest.end && rest.from[0] != '/')
+        st = hf_error_set(parser->error, HF_EURL,
+                          "the URL has neither \"//\" nor a path from '/' on "
+                          "behind \"%s:\"; expected an absolute path, so that "
+                          "every process means the same place",
+                          parser->url->scheme);
+    if (st == HF_OK)
+        st = decode(parser, rest, "path", &parser->url->path);
+    if (st == HF_OK)
+        st = parse_options(parser, query);
+    return st;
+}
+
+/* ------------------------------------------------------------ interface -- */
+
+hf_status hf_url_parse(const char *text, struct hf_url *url,
+                       struct hf_error *error)
+{
+    struct parser parser = {.text = text, .url = url, .error = error};
+    size_t bytes = strnlen(text, HF_URL_BYTES + 1);
+    hf_status st;
+
+    *url = (struct hf_url){0};
+    if (bytes > HF_URL_BYTES)
+        return hf_error_set(error, HF_EURL,
+                            "the URL has %zu bytes; expected at most %d",
+                            strlen(text), HF_URL_BYTES);
+    /* Each part is no longer decoded than as it stands, and its NUL takes the
+     * place of what separates it from the next; but not that of the path's
+     * '/', nor of the end. */
+    url->memory = hf_alloc(bytes + 2);
+    if (url->memory == NULL)
+        return hf_error_set(error, HF_ENOMEM,
+                            "no memory for a URL of %zu bytes", bytes);
+    parser.to = url->memory;
+    st = parse(&parser);
+    assert(parser.to <= url->memory + bytes + 2);
+    if (st != HF_OK)
+        hf_url_free(url);
+    return st;
+}
+
+void hf_url_free(struct hf_url *url)
+{
+    hf_free(url->memory);
+    *url = (struct hf_url){0};
+}
+
+const char *hf_url_option(const struct hf_url *url, const char *key)
+{
+    for (size_t i = 0; i < url->option_count; i++)
+        if (strcmp(url->options[i].key, key) == 0)
+            return url->options[i].value;
+    return NULL;
+}
+
+static bool is_known(const char *const known[], const char *key)
+{
+    while (*known != NULL && strcmp(*known, key) != 0)
+        known++;
+    return *known != NULL;
+}
+
+hf_status hf_url_only(const struct hf_url *url, const char *const known[],
+                      struct hf_error *error)
+{
+    char list[HF_ERROR_TEXT_BYTES / 2] = "";
+    size_t used = 0;
+    size_t i = 0;
+
+    while (i < url->option_count && is_known(known, url->options[i].key))
+        i++;
+    if (i == url->option_count)
+        return HF_OK;
+    for (size_t k = 0; known[k] != NULL && used < sizeof(list); k++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+                                 k > 0 ? ", " : "", known[k]);
+    return hf_error_set(error, HF_EURL,
+                        "%s: does not know the option \"%s\"; expected %s",
+                        url->scheme, url->options[i].key,
+                        known[0] != NULL ? list : "no options at all");
+}
+
+/* ----------------------------------------------------------------- secret --
+ */
+
+/* Is the key that ${in} begins with one that passwords are given by?  One with
+ * escapes in it is not worth the decoding: it has something to hide. */
+static bool is_secret_key(struct span in)
+{
+    static const char *const keys[] = {
+        "auth", "pass", "passwd", "password", "pwd", "secret", "sslpassword"};
+    struct span key = cut_at(&in, '=');
+    size_t bytes = (size_t)(key.end - key.from);
+
+    if (find(key, '%') != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strlen(keys[i]) == bytes &&
+            strncasecmp(keys[i], key.from, bytes) == 0)
+            return true;
+    return false;
+}
+
+bool hf_url_has_secret(const char *text)
+{
+    struct span all = {text, text + strlen(text)};
+    struct span query = all;
+    const char *colon = find(all, ':');
+    const char *at = memrchr(all.from, '@', (size_t)(all.end - all.from));
+
+    /* The scheme's own colon does not count, where it is plainly that. */
+    if (colon != NULL &&
+        (strncmp(colon, "://", 3) == 0 || strncasecmp(text, "file:", 5) == 0))
+        colon = find((struct span){colon + 1, all.end}, ':');
+    if (colon != NULL && at != NULL && colon < at)
+        return true;
+    (void)cut_at(&query, '?');
+    while (query.from < query.end)
+        if (is_secret_key(cut_at(&query, '&')))
+            return true;
+    return false;
+}
