@@ -10,8 +10,8 @@
  *   QUEUED       a ticket in the queue, watching the one before
  *   HELD         admitted, the grant is valid
  *   LOST         the grant ended before its release
- *   RELEASING    released by its owner, the ticket not yet known to be gone
- *   WITHDRAWING  given up without a grant, the ticket not yet known to be gone
+ *   RELEASING    released by its owner, some ticket not yet known to be gone
+ *   WITHDRAWING  given up without a grant, some ticket not yet known to be gone
  *   DONE         nothing of it can be, or appear, in the queue
  */
 #ifndef HF_CORE_ACQUISITION_H
@@ -25,6 +25,8 @@
 #include "core/engine.h"
 #include "core/retry.h"
 #include "core/ticket.h"
+#include "core/watch.h"
+#include "core/withdrawal.h"
 
 struct hf_core;
 
@@ -33,12 +35,23 @@ struct hf_core;
  * the oldest: bounded, and each takes a lost answer to fill. */
 #define HF_ABANDONED_MAX 4
 
+/* How long an end that is due waits for the answer of an enqueue, so that the
+ * ticket is asked to be withdrawn before the owner hears.  When the engine is
+ * slower than that, the owner hears first. */
+#define HF_PATIENCE_MS 100
+
+/* An immediate grant watches its own ticket only if it lasts so long: short
+ * critical sections do not pay for it. */
+#define HF_OWN_WATCH_AFTER_MS 5
+
+/* Zeroed, then set, before WANT. */
 struct hf_acquisition {
     /* Set before WANT; the text must live until FORGOTTEN. */
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    bool only_try;            /* end with HF_EBUSY instead of waiting */
+    bool only_try;            /* end with HF_EBUSY instead of waiting; the
+                                 deadline is then not looked at */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
     uint64_t report_every_ms; /* emit WAITING at least this often while
                                  queued; 0: only when the place was looked up
@@ -58,6 +71,110 @@ struct hf_acquisition {
 
     /* The core's own; see acquisition.c. */
     unsigned state;
+    struct hf_acquisition *next;
+    struct hf_acquisition *previous;
+    uint64_t connect_by_ms; /* as long as there never was a connection */
+    uint64_t session;       /* number of the one that .ticket belongs to */
+    /* ENQUEUE or LIST, one at a time. */
+    struct hf_request ask;
+    struct hf_effect ask_effect;
+    uint64_t enqueued_at_ms; /* when the last ENQUEUE was asked */
+    uint64_t enqueue_at_ms;  /* PAUSED: not before */
+    struct hf_retry_state enqueue_retry;
+    /* UNSURE, QUEUED: what is under way or on the way there may be out of
+     * date, so list (again), not before .list_at_ms. */
+    bool list_wanted;
+    uint64_t list_at_ms;
+    struct hf_retry_state list_retry;
+    /* QUEUED: the place as of the last list, less what went since. */
+    size_t blocking; /* 0: waits for a proof of the session only */
+    bool before_known;
+    bool beyond_known;
+    struct hf_ticket_id before;
+    struct hf_ticket_id beyond;
+    bool gone_admits;
+    bool stale;  /* the link was down since: list before admitting */
+    bool waited; /* this ticket was not admitted at once */
+    uint64_t report_at_ms;
+    /* QUEUED, HELD. */
+    struct hf_watches watches;
+    uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
+    struct hf_retry_state watch_retry;
+    /* RELEASING, WITHDRAWING. */
+    bool told; /* RELEASED or ENDED was queued */
+    uint64_t tell_at_ms;
+    /* Tickets that must not stay: the last one, and those that got no
+     * answer. */
+    struct hf_withdrawal own;
+    struct hf_withdrawal abandoned[HF_ABANDONED_MAX];
+    struct hf_effect answer_effect; /* GRANTED or ENDED */
+    struct hf_effect lost_effect;
+    struct hf_effect waiting_effect;
+    struct hf_effect released_effect;
+    struct hf_effect forgotten_effect;
 };
+
+enum hf_acquisition_state {
+    HF_ACQUISITION_IDLE,
+    HF_ACQUISITION_PAUSED,
+    HF_ACQUISITION_ENQUEUING,
+    HF_ACQUISITION_UNSURE,
+    HF_ACQUISITION_QUEUED,
+    HF_ACQUISITION_HELD,
+    HF_ACQUISITION_LOST,
+    HF_ACQUISITION_RELEASING,
+    HF_ACQUISITION_WITHDRAWING,
+    HF_ACQUISITION_DONE
+};
+
+/* Below: for core.c, within a step.  Each may finish ${a}, which then is no
+ * longer in the core's list. */
+
+/* The user's events. */
+void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
+
+/* An answer to a request of ${a}'s. */
+void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
+                             const struct hf_event *event);
+
+/* Do what is due by now. */
+void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a);
+
+/* Ask for whatever is wanted and can be asked now; finish if all is done. */
+void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
+
+/* End the grant of ${a}, which is HELD.  Only tells; a pump must follow, after
+ * everyone else has been told.  ${ticket_lives}: the ticket may still be in
+ * the queue. */
+void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
+                         bool ticket_lives);
+
+/* End the wait of ${a}, if it is waiting, as ${why} tells. */
+void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
+                            const struct hf_error *why);
+
+/* The session changed. */
+void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_suspended(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_session_over(struct hf_core *core,
+                                 struct hf_acquisition *a);
+
+/* The queue of ${a} was listed, by whomever. */
+void hf_acquisition_look(struct hf_acquisition *a,
+                         const struct hf_snapshot *snapshot);
+
+/* Does its grant, or the one to come, depend on safe-until? */
+bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
+
+/* Has it a name in the queue that should not be there? */
+bool hf_acquisition_lurks(const struct hf_acquisition *a);
+
+uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
+                                   const struct hf_acquisition *a);
+void hf_acquisition_check(const struct hf_core *core,
+                          const struct hf_acquisition *a);
 
 #endif

@@ -11,7 +11,9 @@
  *
  * Effects must be carried out in the order they come.  Their order keeps two
  * promises: LOST precedes everything else the same event causes, and a ticket
- * is asked to be withdrawn before its owner hears how the acquisition ended.
+ * is asked to be withdrawn before its owner hears how the acquisition ended,
+ * if it can be asked at all: not while the link is down, nor when its enqueue
+ * has not been answered for HF_PATIENCE_MS.
  */
 #ifndef HF_CORE_CORE_H
 #define HF_CORE_CORE_H
@@ -39,9 +41,13 @@ struct hf_core {
     /* Every acquisition from its WANT until its FORGOTTEN. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
-    uint64_t now_ms; /* of the last event */
+    size_t held;              /* how many are HELD */
+    struct hf_effect *forget; /* the FORGET that was taken last: its request
+                                 is free when the core is called again */
+    uint64_t now_ms;          /* of the last event */
 };
 
+/* ${core} must not be moved from then on. */
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms);
 

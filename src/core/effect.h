@@ -9,24 +9,28 @@
 
 #include <stdbool.h>
 
+#include <holdfast/holdfast.h>
+
 struct hf_acquisition;
 struct hf_request;
 
 enum hf_effect_kind {
     /* For the engine. */
     HF_EFFECT_REQUEST, /* carry out .request */
-    HF_EFFECT_FORGET,  /* take back the WATCH .request */
+    HF_EFFECT_FORGET,  /* take back the WATCH .request; it stays put until the
+                          core is called again */
     /* For the user of .acquisition. */
     HF_EFFECT_LOST,      /* the grant ended before its release */
     HF_EFFECT_GRANTED,   /* admitted: token and promise are set */
     HF_EFFECT_ENDED,     /* no grant: .status and .text of the acquisition */
-    HF_EFFECT_WAITING,   /* in the queue: .wait of the acquisition */
+    HF_EFFECT_WAITING,   /* in the queue: .ahead and .holder of the
+                            acquisition */
     HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone: .status */
     HF_EFFECT_FORGOTTEN, /* the core holds no pointer to it any more.  Comes
                             after ENDED or RELEASED, when nothing of it can
                             reappear in the queue */
     /* For the user of the client. */
-    HF_EFFECT_STATE, /* the session's public state changed */
+    HF_EFFECT_STATE, /* the session's public state changed to .state */
 };
 
 struct hf_effect {
@@ -34,12 +38,27 @@ struct hf_effect {
     bool queued;
     struct hf_request *request;
     struct hf_acquisition *acquisition;
+    enum hf_state state;
+    /* The queue's own. */
     struct hf_effect *next;
+    struct hf_effect **link; /* what points here */
 };
 
 struct hf_effect_queue {
     struct hf_effect *first;
     struct hf_effect **end;
 };
+
+void hf_effect_queue_init(struct hf_effect_queue *queue);
+
+/* Put ${effect}, which is not queued, at the end as one of ${kind}. */
+void hf_effect_add(struct hf_effect_queue *queue, struct hf_effect *effect,
+                   enum hf_effect_kind kind);
+
+/* Take ${effect} back out before anybody saw it; nothing if it is not in. */
+void hf_effect_remove(struct hf_effect_queue *queue, struct hf_effect *effect);
+
+/* Take the first out; NULL if there is none. */
+struct hf_effect *hf_effect_take(struct hf_effect_queue *queue);
 
 #endif

@@ -24,14 +24,19 @@ struct hf_session {
     uint64_t connect_by_ms; /* first connection, HF_FOREVER once made */
     /* The lease. */
     uint64_t timeout_ms;    /* negotiated; HF_FOREVER: no lease */
-    uint64_t safe_until_ms; /* 0: nothing proven */
+    uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
     uint64_t resume_cap_ms; /* HF_FOREVER unless a resume is under way */
     uint64_t prove_at_ms;   /* the next proof, HF_FOREVER if none is needed */
+    uint64_t proof_due_ms;  /* not sooner than this, needed or not */
     struct hf_request prove;
     struct hf_request end;
     struct hf_effect prove_effect;
     struct hf_effect end_effect;
-    struct hf_effect state_effect;
+    struct hf_effect state_effect; /* the latest state but LOST, ... */
+    struct hf_effect lost_effect;  /* ... which must not be missed */
+    /* Borrowed from the core. */
+    struct hf_effect_queue *effects;
+    const struct hf_trace *trace;
 };
 
 /* How much of a lease is kept back for clocks that run at different rates:
@@ -39,5 +44,45 @@ struct hf_session {
  * slews by up to 500 ppm (RFC 5905: maximum frequency tolerance); 1 % covers
  * both ends with room for rounding to milliseconds. */
 uint64_t hf_session_margin_ms(uint64_t timeout_ms);
+
+void hf_session_init(struct hf_session *session,
+                     struct hf_effect_queue *effects,
+                     const struct hf_trace *trace, uint64_t connect_by_ms);
+
+/* Is there a session whose tickets may live? */
+bool hf_session_alive(const struct hf_session *session);
+
+/* May requests be made? */
+bool hf_session_usable(const struct hf_session *session);
+
+/* May a ticket that the rule admits be granted? */
+bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
+
+/* CONNECTED: ${anchor_ms} is when the accepted request was sent.  The session
+ * before it, if this is another, has been declared lost already. */
+void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
+                          uint64_t anchor_ms, bool resumed);
+void hf_session_suspended(struct hf_session *session);
+void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
+                         uint64_t least_timeout_ms);
+void hf_session_lost(struct hf_session *session);
+void hf_session_closed(struct hf_session *session);
+
+/* The session was alive at ${anchor_ms}. */
+void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
+
+/* A grant depends on safe-until: see that it is proven again every timeout/4,
+ * counted from sending, with one proof under way at most. */
+void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
+
+/* The proof under way was answered; ${moved}: it did its work.  If not, the
+ * next one may come soon. */
+void hf_session_proof_answered(struct hf_session *session, bool moved,
+                               uint64_t now_ms);
+
+/* Begin to close: no request but END from now on. */
+void hf_session_close(struct hf_session *session);
+
+void hf_session_check(const struct hf_session *session);
 
 #endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/core.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/plant.h"
+
+/* The acquisitions one after the other; each may finish in its turn. */
+#define FOR_EACH(core, a, next)                                                \
+    for (struct hf_acquisition *a = (core)->first, *next;                      \
+         a != NULL && (next = a->next, true); a = next)
+
+void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
+                  uint64_t now_ms)
+{
+    *core = (struct hf_core){.config = *config, .now_ms = now_ms};
+    hf_effect_queue_init(&core->effects);
+    hf_session_init(&core->session, &core->effects, &core->config.trace,
+                    hf_after_ms(now_ms, config->connect_ms));
+}
+
+/* ----------------------------------------------------------------- grants --
+ */
+
+static void pump_all(struct hf_core *core)
+{
+    FOR_EACH(core, a, next)
+    hf_acquisition_pump(core, a);
+}
+
+/* Tell every holder; what follows from it is for afterwards. */
+static void lose_all(struct hf_core *core, bool tickets_live)
+{
+    FOR_EACH(core, a, next)
+    {
+        if (core->held > 0 && a->state == HF_ACQUISITION_HELD)
+            hf_acquisition_lose(core, a, tickets_live);
+    }
+    assert(core->held == 0);
+}
+
+/* Safe-until has passed: from now on somebody else may have been admitted,
+ * though the tickets may live. */
+static void expire(struct hf_core *core)
+{
+    if (core->held == 0 || core->now_ms < core->session.safe_until_ms ||
+        HF_PLANTED(LOST_NOT_TOLD))
+        return;
+    lose_all(core, true);
+    pump_all(core);
+}
+
+/* Safe-until has moved. */
+static void publish(struct hf_core *core)
+{
+    FOR_EACH(core, a, next)
+    hf_acquisition_proven(core, a);
+    expire(core);
+}
+
+/* Go on proving as long as somebody needs it. */
+static void prove(struct hf_core *core)
+{
+    bool needed = false;
+
+    core->session.prove_at_ms = HF_FOREVER;
+    FOR_EACH(core, a, next)
+    needed |= hf_acquisition_needs_proof(a);
+    if (needed)
+        hf_session_want_proof(&core->session, core->now_ms);
+}
+
+/* ---------------------------------------------------------------- session --
+ */
+
+/* A status that no later session will better. */
+static bool is_final(hf_status status)
+{
+    return status != HF_OK && status != HF_ELOST &&
+           hf_status_retry(status) == HF_RETRY_NEVER;
+}
+
+static void end_waits(struct hf_core *core, hf_status status, const char *text)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, status, "%s", text);
+    FOR_EACH(core, a, next)
+    hf_acquisition_give_up(core, a, &why);
+}
+
+static void session_over(struct hf_core *core)
+{
+    lose_all(core, false);
+    hf_session_lost(&core->session);
+    FOR_EACH(core, a, next)
+    hf_acquisition_session_over(core, a);
+}
+
+static void session_lost(struct hf_core *core, const struct hf_event *event)
+{
+    hf_status status = event->as.answer.status;
+
+    if (hf_session_alive(&core->session))
+        session_over(core);
+    if (is_final(status))
+        end_waits(core, status,
+                  event->as.answer.text != NULL ? event->as.answer.text
+                                                : hf_status_text(status));
+    else if (HF_PLANTED(LOST_SESSION_ENDS))
+        end_waits(core, HF_ELOST, "planted");
+}
+
+static void connected(struct hf_core *core, const struct hf_event *event)
+{
+    bool alive = hf_session_alive(&core->session);
+    bool resumed = alive && event->as.connected.resumed;
+
+    if (core->session.state == HF_STATE_CLOSED)
+        return;
+    if (alive && !resumed)
+        session_over(core);
+    hf_session_connected(&core->session, event->as.connected.timeout_ms,
+                         event->as.connected.anchor_ms, resumed);
+    FOR_EACH(core, a, next)
+    hf_acquisition_connected(core, a);
+    publish(core);
+    prove(core);
+}
+
+static void suspended(struct hf_core *core)
+{
+    if (core->session.state != HF_STATE_CONNECTED)
+        return;
+    hf_session_suspended(&core->session);
+    FOR_EACH(core, a, next)
+    hf_acquisition_suspended(core, a);
+}
+
+static void resuming(struct hf_core *core, const struct hf_event *event)
+{
+    if (!hf_session_alive(&core->session))
+        return;
+    hf_session_resuming(&core->session, event->as.resuming.sent_at_ms,
+                        event->as.resuming.least_timeout_ms);
+    publish(core);
+}
+
+static void begin_close(struct hf_core *core)
+{
+    if (core->session.closing)
+        return;
+    lose_all(core, true);
+    hf_session_close(&core->session);
+    end_waits(core, HF_ECLOSED, "the client was closed");
+}
+
+static void closed(struct hf_core *core)
+{
+    if (core->session.state == HF_STATE_CLOSED)
+        return;
+    lose_all(core, false);
+    if (!core->session.closing)
+        end_waits(core, HF_ECLOSED, "the engine has ended");
+    hf_session_closed(&core->session);
+    FOR_EACH(core, a, next)
+    hf_acquisition_session_over(core, a);
+}
+
+/* ---------------------------------------------------------------- answers --
+ */
+
+static void proven(struct hf_core *core, const struct hf_event *event)
+{
+    uint64_t before_ms = core->session.safe_until_ms;
+
+    if (hf_session_alive(&core->session))
+        hf_session_proven(&core->session, HF_PLANTED(SAFE_FROM_ANSWER)
+                                              ? core->now_ms
+                                              : event->as.answer.anchor_ms);
+    if (event->as.answer.request != NULL)
+        hf_session_proof_answered(&core->session,
+                                  core->session.safe_until_ms > before_ms,
+                                  core->now_ms);
+    publish(core);
+    prove(core);
+}
+
+static void session_answered(struct hf_core *core, const struct hf_event *event)
+{
+    const struct hf_request *request = event->as.answer.request;
+
+    assert(event->kind == HF_EVENT_FAILED);
+    if (request == &core->session.end) {
+        closed(core); /* as good a goodbye as this engine can give */
+        return;
+    }
+    assert(request == &core->session.prove);
+    hf_session_proof_answered(&core->session, false, core->now_ms);
+    prove(core);
+}
+
+/* Whoever lists a queue sees every ticket of ours that should not be in it. */
+static void look(struct hf_core *core, const struct hf_event *event)
+{
+    const char *queue = event->as.answer.request->queue;
+
+    FOR_EACH(core, a, next)
+    {
+        if (!hf_acquisition_lurks(a) || strcmp(a->queue, queue) != 0)
+            continue;
+        hf_acquisition_look(a, &event->as.answer.snapshot);
+        hf_acquisition_pump(core, a);
+    }
+}
+
+static void answered(struct hf_core *core, const struct hf_event *event)
+{
+    struct hf_acquisition *a = event->as.answer.request->acquisition;
+
+    if (a == NULL) {
+        session_answered(core, event);
+        return;
+    }
+    if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
+        look(core, event);
+    hf_acquisition_answered(core, a, event);
+}
+
+/* ------------------------------------------------------------------- step --
+ */
+
+static void tick(struct hf_core *core)
+{
+    FOR_EACH(core, a, next)
+    hf_acquisition_tick(core, a);
+    if (core->now_ms >= core->session.prove_at_ms)
+        prove(core);
+}
+
+static void dispatch(struct hf_core *core, const struct hf_event *event)
+{
+    switch (event->kind) {
+    case HF_EVENT_CONNECTED:
+        connected(core, event);
+        break;
+    case HF_EVENT_SUSPENDED:
+        suspended(core);
+        break;
+    case HF_EVENT_RESUMING:
+        resuming(core, event);
+        break;
+    case HF_EVENT_SESSION_LOST:
+        session_lost(core, event);
+        break;
+    case HF_EVENT_CLOSED:
+        closed(core);
+        break;
+    case HF_EVENT_PROVEN:
+        proven(core, event);
+        break;
+    case HF_EVENT_ENQUEUED:
+    case HF_EVENT_LISTED:
+    case HF_EVENT_WATCHING:
+    case HF_EVENT_GONE:
+    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_FAILED:
+        answered(core, event);
+        break;
+    case HF_EVENT_WANT:
+        hf_acquisition_want(core, event->as.acquisition);
+        break;
+    case HF_EVENT_CANCEL:
+        hf_acquisition_cancel(core, event->as.acquisition);
+        break;
+    case HF_EVENT_RELEASE:
+        hf_acquisition_release(core, event->as.acquisition);
+        break;
+    case HF_EVENT_CLOSE:
+        begin_close(core);
+        break;
+    case HF_EVENT_TICK:
+        tick(core);
+        break;
+    }
+}
+
+/* The engine has returned from the FORGET it was handed. */
+static void taken_back(struct hf_core *core)
+{
+    struct hf_effect *forget = core->forget;
+
+    if (forget == NULL)
+        return;
+    core->forget = NULL;
+    hf_watches_taken_back(&forget->acquisition->watches, forget->request);
+    hf_acquisition_pump(core, forget->acquisition);
+}
+
+void hf_core_step(struct hf_core *core, const struct hf_event *event)
+{
+    assert(event->now_ms >= core->now_ms);
+    core->now_ms = event->now_ms;
+    taken_back(core);
+    expire(core);
+    dispatch(core, event);
+}
+
+struct hf_effect *hf_core_next_effect(struct hf_core *core)
+{
+    struct hf_effect *effect;
+
+    taken_back(core);
+    effect = hf_effect_take(&core->effects);
+    if (effect != NULL && effect->kind == HF_EFFECT_FORGET)
+        core->forget = effect;
+    return effect;
+}
+
+uint64_t hf_core_wake_at_ms(const struct hf_core *core)
+{
+    uint64_t at_ms = core->session.prove_at_ms;
+
+    for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next)
+        at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
+    return at_ms;
+}
+
+/* ------------------------------------------------------------- invariants --
+ */
+
+static void check_effects(const struct hf_core *core)
+{
+    struct hf_effect *const *link = &core->effects.first;
+
+    for (; *link != NULL; link = &(*link)->next)
+        assert((*link)->queued && (*link)->link == link);
+    assert(core->effects.end == link);
+}
+
+void hf_core_check(const struct hf_core *core)
+{
+    const struct hf_acquisition *previous = NULL;
+    size_t held = 0;
+
+    for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next) {
+        assert(a->previous == previous);
+        hf_acquisition_check(core, a);
+        held += a->state == HF_ACQUISITION_HELD;
+        previous = a;
+    }
+    assert(core->last == previous);
+    assert(core->held == held);
+    hf_session_check(&core->session);
+    check_effects(core);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/session.h"
+
+#include <assert.h>
+
+#include "core/instant.h"
+#include "core/plant.h"
+
+#define TO(state) (1u << HF_STATE_##state)
+
+static const struct hf_machine_state states[] = {
+    [HF_STATE_CONNECTING] = {"CONNECTING", TO(CONNECTED) | TO(CLOSED)},
+    [HF_STATE_CONNECTED] = {"CONNECTED", TO(SUSPENDED) | TO(LOST) | TO(CLOSED)},
+    [HF_STATE_SUSPENDED] = {"SUSPENDED", TO(CONNECTED) | TO(LOST) | TO(CLOSED)},
+    [HF_STATE_LOST] = {"LOST", TO(CONNECTED) | TO(CLOSED)},
+    [HF_STATE_CLOSED] = {"CLOSED", 0},
+};
+
+static const struct hf_machine_table table = {"session", states,
+                                              sizeof states / sizeof states[0]};
+
+/* A proof every quarter of the lease: two may fail before a grant is in
+ * danger.  After a failure a sixteenth. */
+#define PROOFS_PER_TIMEOUT 4
+#define PROOFS_PER_TIMEOUT_AFTER_FAILURE 16
+
+const char *hf_state_name(enum hf_state state)
+{
+    return (unsigned)state < table.count ? states[state].name : "?";
+}
+
+uint64_t hf_session_margin_ms(uint64_t timeout_ms)
+{
+    return hf_later_ms(timeout_ms / 100, 2);
+}
+
+static void init_request(struct hf_request *request, struct hf_effect *effect,
+                         enum hf_request_kind kind)
+{
+    request->kind = kind;
+    request->effect = effect;
+    effect->request = request;
+}
+
+void hf_session_init(struct hf_session *session,
+                     struct hf_effect_queue *effects,
+                     const struct hf_trace *trace, uint64_t connect_by_ms)
+{
+    *session = (struct hf_session){0};
+    session->state = HF_STATE_CONNECTING;
+    session->connect_by_ms = connect_by_ms;
+    session->timeout_ms = HF_FOREVER;
+    session->resume_cap_ms = HF_FOREVER;
+    session->prove_at_ms = HF_FOREVER;
+    session->effects = effects;
+    session->trace = trace;
+    init_request(&session->prove, &session->prove_effect, HF_REQUEST_PROVE);
+    init_request(&session->end, &session->end_effect, HF_REQUEST_END);
+}
+
+bool hf_session_alive(const struct hf_session *session)
+{
+    return session->state == HF_STATE_CONNECTED ||
+           session->state == HF_STATE_SUSPENDED;
+}
+
+bool hf_session_usable(const struct hf_session *session)
+{
+    return session->state == HF_STATE_CONNECTED && !session->closing;
+}
+
+bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms)
+{
+    return hf_session_usable(session) &&
+           (now_ms < session->safe_until_ms || HF_PLANTED(ADMIT_EXPIRED));
+}
+
+/* Move and tell.  A state that was not taken yet is superseded, unless it is
+ * LOST. */
+static void move(struct hf_session *session, enum hf_state state)
+{
+    struct hf_effect *effect =
+        state == HF_STATE_LOST ? &session->lost_effect : &session->state_effect;
+
+    if (session->state == (unsigned)state)
+        return;
+    hf_machine_move(&table, session->trace, session, &session->state, state);
+    hf_effect_remove(session->effects, &session->state_effect);
+    hf_effect_remove(session->effects, effect);
+    effect->state = state;
+    hf_effect_add(session->effects, effect, HF_EFFECT_STATE);
+}
+
+/* A PROVE or END that the engine has not heard of yet is taken out again. */
+static void drop_proof(struct hf_session *session)
+{
+    session->prove_at_ms = HF_FOREVER;
+    if (session->prove_effect.queued) {
+        hf_effect_remove(session->effects, &session->prove_effect);
+        session->prove.busy = false;
+    }
+}
+
+static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
+{
+    return hf_before_ms(hf_after_ms(anchor_ms, timeout_ms),
+                        hf_session_margin_ms(timeout_ms));
+}
+
+void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
+{
+    uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
+
+    end_ms = hf_earlier_ms(end_ms, session->resume_cap_ms);
+    session->safe_until_ms = hf_later_ms(session->safe_until_ms, end_ms);
+}
+
+void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
+                          uint64_t anchor_ms, bool resumed)
+{
+    if (!resumed) {
+        assert(!hf_session_alive(session));
+        session->number++;
+        session->safe_until_ms = 0;
+    }
+    session->ever_connected = true;
+    session->connect_by_ms = HF_FOREVER;
+    session->timeout_ms = timeout_ms;
+    session->resume_cap_ms = HF_FOREVER;
+    if (timeout_ms == HF_FOREVER)
+        session->safe_until_ms = HF_FOREVER;
+    else
+        hf_session_proven(session, anchor_ms);
+    session->proof_due_ms =
+        hf_after_ms(anchor_ms, timeout_ms / PROOFS_PER_TIMEOUT);
+    move(session, HF_STATE_CONNECTED);
+}
+
+void hf_session_suspended(struct hf_session *session)
+{
+    drop_proof(session);
+    move(session, HF_STATE_SUSPENDED);
+}
+
+void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
+                         uint64_t least_timeout_ms)
+{
+    uint64_t cap_ms = lease_end_ms(sent_at_ms, least_timeout_ms);
+
+    if (HF_PLANTED(RESUME_LENGTHENS))
+        return;
+    session->resume_cap_ms = hf_earlier_ms(session->resume_cap_ms, cap_ms);
+    session->safe_until_ms = hf_earlier_ms(session->safe_until_ms, cap_ms);
+}
+
+void hf_session_lost(struct hf_session *session)
+{
+    drop_proof(session);
+    session->prove.busy = false;
+    session->safe_until_ms = 0;
+    session->resume_cap_ms = HF_FOREVER;
+    move(session, HF_STATE_LOST);
+}
+
+void hf_session_closed(struct hf_session *session)
+{
+    drop_proof(session);
+    session->closing = true;
+    session->prove.busy = false;
+    session->end.busy = false;
+    session->safe_until_ms = 0;
+    session->connect_by_ms = HF_FOREVER;
+    move(session, HF_STATE_CLOSED);
+}
+
+static void send(struct hf_session *session, struct hf_request *request)
+{
+    assert(!request->busy);
+    request->busy = true;
+    request->engine_data = NULL;
+    hf_effect_add(session->effects, request->effect, HF_EFFECT_REQUEST);
+}
+
+void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
+{
+    if (!hf_session_usable(session) || session->timeout_ms == HF_FOREVER ||
+        session->prove.busy)
+        return;
+    session->prove_at_ms = session->proof_due_ms;
+    if (now_ms < session->proof_due_ms)
+        return;
+    session->prove_at_ms = HF_FOREVER;
+    session->proof_due_ms = hf_after_ms(
+        now_ms, hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT, 1));
+    send(session, &session->prove);
+}
+
+void hf_session_proof_answered(struct hf_session *session, bool moved,
+                               uint64_t now_ms)
+{
+    uint64_t soon_ms =
+        hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
+
+    session->prove.busy = false;
+    if (!moved)
+        session->proof_due_ms = hf_after_ms(now_ms, soon_ms);
+}
+
+void hf_session_close(struct hf_session *session)
+{
+    assert(!session->closing);
+    drop_proof(session);
+    session->closing = true;
+    send(session, &session->end);
+}
+
+void hf_session_check(const struct hf_session *session)
+{
+    assert(session->safe_until_ms == 0 || hf_session_alive(session));
+    assert(session->safe_until_ms <= session->resume_cap_ms ||
+           session->resume_cap_ms == HF_FOREVER);
+    assert(session->connect_by_ms == HF_FOREVER || !session->ever_connected);
+    assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
+    assert(!session->prove_effect.queued || session->prove.busy);
+    assert(!session->end_effect.queued || session->end.busy);
+    assert(session->state != HF_STATE_CLOSED || session->closing);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/watch.h"
+
+#include <assert.h>
+
+void hf_watches_init(struct hf_watches *watches,
+                     struct hf_acquisition *acquisition, const char *queue)
+{
+    *watches = (struct hf_watches){0};
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        struct hf_watch *watch = &watches->slots[i];
+
+        watch->request.kind = HF_REQUEST_WATCH;
+        watch->request.queue = queue;
+        watch->request.acquisition = acquisition;
+        watch->request.effect = &watch->effect;
+        watch->effect.acquisition = acquisition;
+        watch->effect.request = &watch->request;
+    }
+}
+
+static struct hf_watch *find_request(struct hf_watches *watches,
+                                     const struct hf_request *request)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        if (&watches->slots[i].request == request)
+            return &watches->slots[i];
+    }
+    assert(!"a watch that is none of this acquisition's");
+    return NULL;
+}
+
+static struct hf_watch *find_state(struct hf_watches *watches,
+                                   enum hf_watch_state state)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        if (watches->slots[i].state == state)
+            return &watches->slots[i];
+    }
+    return NULL;
+}
+
+static bool asked_for(const struct hf_watches *watches,
+                      const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        const struct hf_watch *watch = &watches->slots[i];
+
+        if (watch->state == HF_WATCH_ASKED &&
+            hf_ticket_id_equal(&watch->request.ticket, id))
+            return true;
+    }
+    return false;
+}
+
+static bool listed_in(const struct hf_ticket_id *ids, size_t count,
+                      const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (hf_ticket_id_equal(&ids[i], id))
+            return true;
+    }
+    return false;
+}
+
+static void free_slot(struct hf_watch *watch, struct hf_effect_queue *effects)
+{
+    hf_effect_remove(effects, &watch->effect);
+    watch->request.busy = false;
+    watch->state = HF_WATCH_FREE;
+}
+
+static void take_back(struct hf_watch *watch, struct hf_effect_queue *effects)
+{
+    assert(watch->state == HF_WATCH_ASKED);
+    if (watch->effect.queued) { /* the engine has not heard of it */
+        free_slot(watch, effects);
+        return;
+    }
+    watch->request.busy = false;
+    watch->state = HF_WATCH_FORGOTTEN;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_FORGET);
+}
+
+static void ask(struct hf_watch *watch, struct hf_effect_queue *effects,
+                const struct hf_ticket_id *id)
+{
+    assert(watch->state == HF_WATCH_FREE);
+    watch->state = HF_WATCH_ASKED;
+    watch->request.ticket = *id;
+    watch->request.busy = true;
+    watch->request.engine_data = NULL;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+}
+
+void hf_watches_follow(struct hf_watches *watches,
+                       struct hf_effect_queue *effects,
+                       const struct hf_ticket_id *ids, size_t count,
+                       bool may_ask)
+{
+    assert(count <= HF_WATCHED_MAX);
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        struct hf_watch *watch = &watches->slots[i];
+
+        if (watch->state == HF_WATCH_ASKED &&
+            !listed_in(ids, count, &watch->request.ticket))
+            take_back(watch, effects);
+    }
+    for (size_t i = 0; may_ask && i < count; i++) {
+        struct hf_watch *watch = find_state(watches, HF_WATCH_FREE);
+
+        if (watch != NULL && !asked_for(watches, &ids[i]))
+            ask(watch, effects, &ids[i]);
+    }
+}
+
+bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
+                    struct hf_request *request)
+{
+    struct hf_watch *watch = find_request(watches, request);
+    bool wanted = watch->state == HF_WATCH_ASKED;
+
+    assert(watch->state != HF_WATCH_FREE);
+    free_slot(watch, effects);
+    return wanted;
+}
+
+void hf_watches_taken_back(struct hf_watches *watches,
+                           struct hf_request *request)
+{
+    struct hf_watch *watch = find_request(watches, request);
+
+    assert(watch->state == HF_WATCH_FORGOTTEN && !watch->effect.queued);
+    watch->state = HF_WATCH_FREE;
+}
+
+void hf_watches_clear(struct hf_watches *watches,
+                      struct hf_effect_queue *effects)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++)
+        free_slot(&watches->slots[i], effects);
+}
+
+bool hf_watches_any(const struct hf_watches *watches)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        if (watches->slots[i].state == HF_WATCH_ASKED)
+            return true;
+    }
+    return false;
+}

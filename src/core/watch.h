@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The watches of one acquisition: which tickets it wants to hear the end of,
+ * and the requests that see to it. */
+#ifndef HF_CORE_WATCH_H
+#define HF_CORE_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/ticket.h"
+
+/* At most three tickets are watched at once: the one before, the one beyond
+ * and one's own.  As many slots again hold watches that are being taken back;
+ * should they all be in use, a new watch waits until one is free. */
+#define HF_WATCHED_MAX 3
+#define HF_WATCH_SLOTS 6
+
+enum hf_watch_state {
+    HF_WATCH_FREE,
+    HF_WATCH_ASKED,     /* .request.busy until it was answered WATCHING */
+    HF_WATCH_FORGOTTEN, /* a FORGET is on its way to the engine */
+};
+
+struct hf_watch {
+    enum hf_watch_state state;
+    struct hf_request request;
+    struct hf_effect effect;
+};
+
+struct hf_watches {
+    struct hf_watch slots[HF_WATCH_SLOTS];
+};
+
+void hf_watches_init(struct hf_watches *watches,
+                     struct hf_acquisition *acquisition, const char *queue);
+
+/* Have the ${count} tickets ${ids} watched and no others: take back those that
+ * are not wanted and, if ${may_ask}, ask for those that are missing. */
+void hf_watches_follow(struct hf_watches *watches,
+                       struct hf_effect_queue *effects,
+                       const struct hf_ticket_id *ids, size_t count,
+                       bool may_ask);
+
+/* ${request} ended by itself (GONE, FAILED).  True unless it was being taken
+ * back, and its end means nothing. */
+bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
+                    struct hf_request *request);
+
+/* The FORGET of ${request} was handed to the engine, which has returned. */
+void hf_watches_taken_back(struct hf_watches *watches,
+                           struct hf_request *request);
+
+/* The session is over and with it, in silence, every watch. */
+void hf_watches_clear(struct hf_watches *watches,
+                      struct hf_effect_queue *effects);
+
+/* Is a watch asked for that the engine knows of or will hear of? */
+bool hf_watches_any(const struct hf_watches *watches);
+
+#endif
