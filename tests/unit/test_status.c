@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statuses, error texts, quoting, the allocator. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <holdfast/holdfast.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
+/* -------------------------------------------------------------- statuses -- */
+
+static void test_rows_are_found(void **state)
+{
+    (void)state;
+#define CHECK(name, number, class_, retry, text)                               \
+    assert_int_equal(name, number);                                            \
+    assert_string_equal(hf_status_name(name), #name);                          \
+    assert_string_equal(hf_status_text(name), text);                           \
+    assert_int_equal(hf_status_class(name), class_);                           \
+    assert_int_equal(hf_status_retry(name), retry);
+    HF_STATUS_TABLE(CHECK)
+#undef CHECK
+}
+
+/* Numbers are for ever: this list only grows. */
+static void test_numbers_are_kept(void **state)
+{
+    static const char *const by_number[] = {
+        "HF_OK",         "HF_EBUSY",        "HF_ETIMEDOUT",    "HF_ECANCELLED",
+        "HF_ELOST",      "HF_EUNSURE",      "HF_EUNREACHABLE", "HF_ECLOSED",
+        "HF_EINVAL",     "HF_ENAME",        "HF_EURL",         "HF_ESTATE",
+        "HF_EREENTRANT", "HF_EFORKED",      "HF_EOWNER",       "HF_EKIND",
+        "HF_EDENIED",    "HF_EFULL",        "HF_EDIR",         "HF_ELIMIT",
+        "HF_ENOMEM",     "HF_EUNSUPPORTED", "HF_EEXHAUSTED",   "HF_EPROTOCOL",
+        "HF_EBUG",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(by_number) / sizeof(by_number[0]); i++)
+        assert_string_equal(hf_status_name((hf_status)i), by_number[i]);
+}
+
+static void test_other_numbers_are_unknown(void **state)
+{
+    static const int numbers[] = {-1, 25, 1000, INT32_MAX, INT32_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        hf_status st = (hf_status)numbers[i];
+
+        assert_string_equal(hf_status_name(st), "HF_?");
+        assert_string_equal(hf_status_text(st), "unknown status");
+        assert_int_equal(hf_status_class(st), HF_CLASS_BUG);
+        assert_int_equal(hf_status_retry(st), HF_RETRY_NEVER);
+    }
+}
+
+static void test_version_is_the_headers(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_version(), HF_VERSION);
+    assert_string_equal(HF_VERSION_STRING, "0.1.0");
+}
+
+/* ----------------------------------------------------------- error texts -- */
+
+static void test_error_is_set_and_prefixed(void **state)
+{
+    struct hf_error error = {HF_OK, ""};
+
+    (void)state;
+    hf_error_prefix(&error, "hf_acquire");
+    assert_string_equal(error.text, "");
+    assert_int_equal(hf_error_set(&error, HF_EBUSY, "pid %d has it", 7),
+                     HF_EBUSY);
+    assert_int_equal(error.status, HF_EBUSY);
+    hf_error_prefix(&error, "hf_acquire");
+    assert_string_equal(error.text, "hf_acquire: pid 7 has it");
+    assert_int_equal(error.status, HF_EBUSY);
+    assert_int_equal(hf_error_set(NULL, HF_EURL, "nobody reads this"), HF_EURL);
+    hf_error_prefix(NULL, "hf_acquire");
+}
+
+static void test_error_may_quote_itself(void **state)
+{
+    struct hf_error error;
+
+    (void)state;
+    (void)hf_error_set(&error, HF_EDIR, "inner");
+    (void)hf_error_set(&error, HF_EFULL, "outer, after %s", error.text);
+    assert_string_equal(error.text, "outer, after inner");
+    assert_int_equal(error.status, HF_EFULL);
+}
+
+static void test_error_is_printable(void **state)
+{
+    struct hf_error error;
+
+    (void)state;
+    (void)hf_error_set(&error, HF_EDIR, "a%sb", "\n\x1b[2J\xff\xc2\x85\xc3");
+    assert_string_equal(error.text, "a??[2J????b");
+}
+
+/* Whichever character the end of the buffer falls into, it is left out
+ * whole. */
+static void test_error_is_cut_between_characters(void **state)
+{
+    static const char *const characters[] = {"x", "\u00e9", "\u20ac",
+                                             "\U0001F511"};
+
+    (void)state;
+    for (size_t c = 0; c < 4; c++) {
+        for (size_t shift = 0; shift < 4; shift++) {
+            struct hf_error error;
+            char text[3000] = "abcd";
+            size_t bytes = c + 1;
+
+            text[shift] = '\0';
+            while (strlen(text) < 2500)
+                strcat(text, characters[c]);
+            (void)hf_error_set(&error, HF_EDIR, "%s", text);
+            assert_true(hf_utf8_valid(error.text, strlen(error.text)));
+            assert_true(strlen(error.text) < HF_ERROR_TEXT_BYTES);
+            assert_true(strlen(error.text) + bytes >= HF_ERROR_TEXT_BYTES);
+            assert_null(strchr(error.text, '?'));
+        }
+    }
+}
+
+/* ------------------------------------------------------- UTF-8 and quotes --
+ */
+
+static void test_utf8(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t code; /* 0: refused */
+    } rows[] = {
+        {"A", 0x41},
+        {"\x7f", 0x7F},
+        {"\xc2\x80", 0x80},
+        {"\xdf\xbf", 0x7FF},
+        {"\xe0\xa0\x80", 0x800},
+        {"\xed\x9f\xbf", 0xD7FF},
+        {"\xee\x80\x80", 0xE000},
+        {"\xef\xbf\xbf", 0xFFFF},
+        {"\xf0\x90\x80\x80", 0x10000},
+        {"\xf4\x8f\xbf\xbf", 0x10FFFF},
+        {"\x80", 0},             /* a continuation alone */
+        {"\xc0\xaf", 0},         /* overlong '/' */
+        {"\xc1\xbf", 0},         /* overlong DEL */
+        {"\xe0\x80\xaf", 0},     /* overlong '/' */
+        {"\xe0\x9f\xbf", 0},     /* overlong U+07FF */
+        {"\xf0\x80\x80\xaf", 0}, /* overlong '/' */
+        {"\xf0\x8f\xbf\xbf", 0}, /* overlong U+FFFF */
+        {"\xed\xa0\x80", 0},     /* U+D800 */
+        {"\xed\xbf\xbf", 0},     /* U+DFFF */
+        {"\xf4\x90\x80\x80", 0}, /* U+110000 */
+        {"\xf8\x88\x80\x80\x80", 0},
+        {"\xff", 0},
+        {"\xc3", 0},
+        {"\xc3(", 0},
+        {"\xe2\x82", 0},
+        {"\xe2\x82(", 0},
+        {"\xf0\x9f\x94", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t bytes = strlen(rows[i].text);
+        uint32_t code = 0;
+        size_t length = hf_utf8_decode(rows[i].text, bytes, &code);
+
+        assert_int_equal(length, rows[i].code == 0 ? 0 : bytes);
+        assert_int_equal(code, rows[i].code);
+        assert_int_equal(hf_utf8_valid(rows[i].text, bytes), rows[i].code != 0);
+    }
+    assert_true(hf_utf8_valid("", 0));
+    assert_int_equal(hf_utf8_cut("a\u20acb", 3), 1);
+    assert_int_equal(hf_utf8_cut("a\u20acb", 4), 4);
+}
+
+static void test_quote(void **state)
+{
+    char long_text[300];
+
+    (void)state;
+    assert_string_equal(hf_quote("", 0).text, "\"\"");
+    assert_string_equal(hf_quote("caf\u00e9", 5).text, "\"caf\u00e9\"");
+    assert_string_equal(hf_quote("a\"b\\c", 5).text, "\"a\\\"b\\\\c\"");
+    assert_string_equal(hf_quote("a\n\0b\xff\xc2\x85", 7).text,
+                        "\"a\\x0A\\x00b\\xFF\\xC2\\x85\"");
+    for (int byte = 1; byte < 256; byte++) {
+        struct hf_quoted quoted;
+
+        memset(long_text, byte, sizeof(long_text));
+        quoted = hf_quote(long_text, sizeof(long_text));
+        assert_true(strlen(quoted.text) < HF_QUOTE_BYTES);
+        assert_string_equal(quoted.text + strlen(quoted.text) - 4, "\"...");
+    }
+}
+
+/* -------------------------------------------------------------- allocator --
+ */
+
+static struct {
+    size_t allocated, resized, released;
+    bool fail;
+} counts;
+
+static void *counting_allocate(size_t bytes, void *arg)
+{
+    void *memory = counts.fail ? NULL : malloc(bytes);
+
+    assert_ptr_equal(arg, &counts);
+    counts.allocated++;
+    if (memory != NULL)
+        memset(memory, 0xA5, bytes);
+    return memory;
+}
+
+static void *counting_resize(void *memory, size_t bytes, void *arg)
+{
+    assert_ptr_equal(arg, &counts);
+    counts.resized++;
+    return counts.fail ? NULL : realloc(memory, bytes);
+}
+
+static void counting_release(void *memory, void *arg)
+{
+    assert_ptr_equal(arg, &counts);
+    assert_non_null(memory);
+    counts.released++;
+    free(memory);
+}
+
+/* One test, because what it sets lasts as long as the process. */
+static void test_allocator(void **state)
+{
+    struct hf_allocator whole = {counting_allocate, counting_resize,
+                                 counting_release, &counts};
+    struct hf_allocator holed = whole;
+    char *memory;
+
+    (void)state;
+    hf_free(NULL); /* allocates nothing, so that setting is still allowed */
+    holed.release = NULL;
+    assert_int_equal(hf_set_allocator(&holed), HF_EINVAL);
+    assert_int_equal(hf_set_allocator(&whole), HF_OK);
+    assert_int_equal(hf_set_allocator(&whole), HF_OK);
+
+    memory = hf_alloc(100);
+    assert_non_null(memory);
+    for (size_t i = 0; i < 100; i++)
+        assert_int_equal(memory[i], 0);
+    assert_int_equal(hf_set_allocator(&whole), HF_ESTATE);
+    memory = hf_realloc(memory, 200);
+    assert_non_null(memory);
+    hf_free(memory);
+    hf_free(NULL);
+    memory = hf_strdup("kelp");
+    assert_string_equal(memory, "kelp");
+    hf_free(memory);
+    assert_int_equal(counts.allocated, 2);
+    assert_int_equal(counts.resized, 1);
+    assert_int_equal(counts.released, 2);
+
+    counts.fail = true;
+    assert_null(hf_alloc(1));
+    assert_null(hf_strdup("kelp"));
+    assert_null(hf_realloc(NULL, 1));
+    counts.fail = false;
+    assert_int_equal(hf_set_allocator(&whole), HF_ESTATE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allocator),
+        cmocka_unit_test(test_rows_are_found),
+        cmocka_unit_test(test_numbers_are_kept),
+        cmocka_unit_test(test_other_numbers_are_unknown),
+        cmocka_unit_test(test_version_is_the_headers),
+        cmocka_unit_test(test_error_is_set_and_prefixed),
+        cmocka_unit_test(test_error_may_quote_itself),
+        cmocka_unit_test(test_error_is_printable),
+        cmocka_unit_test(test_error_is_cut_between_characters),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_quote),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
