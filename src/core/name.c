@@ -52,41 +52,45 @@ static const char *const marks[] = {
     "__WRIT__", "__lock__", "__rlock__",
 };
 
-/* The server writes the sequence as "%010d" of an int32: ten digits, or a
- * minus and nine, or a minus and ten.  Returns its length at the end of
- * ${part}, without the minus; 0 if there is none. */
-static size_t sequence_digits(struct part part)
+/* Drop ${count} digits from the end of ${part}; false if it has not as many
+ * there. */
+static bool drop_digits(struct part *part, size_t count)
 {
-    size_t digits = 0;
-
-    while (digits < part.bytes && part.text[part.bytes - 1 - digits] >= '0' &&
-           part.text[part.bytes - 1 - digits] <= '9')
-        digits++;
-    if (digits == 10)
-        return digits;
-    if (digits == 9 && part.bytes > 9 && part.text[part.bytes - 10] == '-')
-        return digits;
-    return 0;
+    if (part->bytes < count)
+        return false;
+    for (size_t i = part->bytes - count; i < part->bytes; i++)
+        if (part->text[i] < '0' || part->text[i] > '9')
+            return false;
+    part->bytes -= count;
+    return true;
 }
 
+static bool drop_minus(struct part *part)
+{
+    if (!ends(*part, "-"))
+        return false;
+    part->bytes--;
+    return true;
+}
+
+static bool ends_in_mark(struct part part)
+{
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (ends(part, marks[i]))
+            return true;
+    return starts(part, "x-") && ends(part, "-") && part.bytes > 2;
+}
+
+/* The server writes the sequence as "%010d" of an int32: ten digits, a minus
+ * and ten, or a minus and nine. */
 static bool looks_like_ticket(struct part part)
 {
-    size_t digits = sequence_digits(part);
+    struct part shorter = part;
 
-    if (digits == 0)
-        return false;
-    part.bytes -= digits;
-    if (starts(part, "x-") && ends(part, "-") && part.bytes > 2)
-        return true;
-    for (int minus = 0; minus < 2; minus++) {
-        for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-            if (ends(part, marks[i]))
-                return true;
-        if (!ends(part, "-"))
-            return false;
-        part.bytes--;
-    }
-    return false;
+    if (drop_digits(&part, 10))
+        return ends_in_mark(part) || (drop_minus(&part) && ends_in_mark(part));
+    return drop_digits(&shorter, 9) && drop_minus(&shorter) &&
+           ends_in_mark(shorter);
 }
 
 /* ------------------------------------------------------------ characters -- */
