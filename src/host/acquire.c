@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for a lock: started, and the same waited for. */
+#include "core/error.h"
+#include "host/grant.h"
+
+static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
+
+static hf_status check_opts(const struct hf_acquire_opts *opts,
+                            struct hf_error *error)
+{
+    if (opts->size != sizeof(*opts))
+        return hf_error_set(error, HF_EINVAL,
+                            "the size of the options is %zu, expected %zu; "
+                            "start from HF_ACQUIRE_OPTS_INIT",
+                            opts->size, sizeof(*opts));
+    return HF_OK;
+}
+
+/* The .drop of callbacks that no grant has taken over. */
+static void drop_all(const struct hf_acquire_opts *opts,
+                     const struct hf_done *done)
+{
+    if (done->drop != NULL)
+        done->drop(done->arg);
+    if (opts->size != sizeof(*opts))
+        return;
+    if (opts->on_wait.drop != NULL)
+        opts->on_wait.drop(opts->on_wait.arg);
+    if (opts->on_loss.drop != NULL)
+        opts->on_loss.drop(opts->on_loss.arg);
+}
+
+/* With the lock: hand ${lock} and ${opts} to the core as ${grant}. */
+static hf_status begin(struct hf_lock *lock, const struct hf_acquire_opts *opts,
+                       struct hf_done done, struct hf_slot *slot,
+                       struct hf_grant **grant, struct hf_error *error)
+{
+    struct hf_event event = {.kind = HF_EVENT_WANT};
+    bool calls_back =
+        done.fn != NULL || opts->on_wait.fn != NULL || opts->on_loss.fn != NULL;
+    hf_status status;
+
+    if ((status = check_opts(opts, error)) != HF_OK)
+        return status;
+    if (lock->client->closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    if (calls_back && (status = hf_client_need_driver(lock->client)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for callbacks could be started; raise "
+                            "the limits on open files and processes");
+    if ((*grant = hf_grant_new(lock, opts, done)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    (*grant)->slot = slot;
+    hf_grant_reference(*grant); /* the core's, until FORGOTTEN */
+    hf_grant_set_unsettled(*grant, true);
+    event.as.acquisition = &(*grant)->acquisition;
+    hf_client_step(lock->client, &event);
+    return HF_OK;
+}
+
+static void cancel(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_CANCEL};
+
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
+}
+
+/* With the lock: the answer to ${slot}.  On failure gives ${grant} up. */
+static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
+                       struct hf_error *error)
+{
+    hf_status status = hf_client_wait(grant->client, slot);
+
+    if (!slot->done) {
+        cancel(grant);
+        if (!slot->done)
+            grant->slot = NULL; /* complete() gives it up */
+        else
+            hf_grant_dereference(grant);
+        return hf_error_set(error, status,
+                            "no descriptors to wait with; raise the limit on "
+                            "open files");
+    }
+    if (status != HF_OK) {
+        hf_error_set(error, status, "%s", grant->acquisition.text);
+        hf_grant_dereference(grant);
+    }
+    return status;
+}
+
+static hf_status acquire(struct hf_lock *lock, const char *call,
+                         const struct hf_acquire_opts *opts,
+                         struct hf_grant **grant)
+{
+    const struct hf_done no_done = {NULL, NULL, NULL};
+    struct hf_client *client = lock->client;
+    struct hf_slot slot = {.done = false};
+    struct hf_grant *made = NULL;
+    struct hf_error error = {.status = HF_OK};
+    hf_status status;
+
+    *grant = NULL;
+    if ((status = hf_client_may_block(client)) == HF_OK)
+        status = hf_client_enter(client);
+    if (status != HF_OK) {
+        drop_all(opts, &no_done);
+        return status;
+    }
+    status = begin(lock, opts, no_done, &slot, &made, &error);
+    if (status == HF_OK)
+        status = await(made, &slot, &error);
+    if (status != HF_OK)
+        hf_lock_fail(lock, call, &error);
+    hf_client_leave(client);
+    if (status == HF_OK)
+        *grant = made;
+    else if (made == NULL)
+        drop_all(opts, &no_done);
+    return status;
+}
+
+hf_status hf_acquire(struct hf_lock *lock, const struct hf_acquire_opts *opts,
+                     struct hf_grant **grant)
+{
+    return acquire(lock, "hf_acquire", opts != NULL ? opts : &defaults, grant);
+}
+
+hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    opts.wait_ms = 0;
+    return acquire(lock, "hf_try_acquire", &opts, grant);
+}
+
+hf_status hf_acquire_start(struct hf_lock *lock,
+                           const struct hf_acquire_opts *opts,
+                           struct hf_done done, struct hf_op **op)
+{
+    struct hf_client *client = lock->client;
+    struct hf_grant *made = NULL;
+    struct hf_error error = {.status = HF_OK};
+    hf_status status;
+
+    if (opts == NULL)
+        opts = &defaults;
+    if (op != NULL)
+        *op = NULL;
+    if ((status = hf_client_enter(client)) != HF_OK) {
+        drop_all(opts, &done);
+        return status;
+    }
+    if (done.fn == NULL)
+        status = hf_error_set(&error, HF_EINVAL,
+                              "the callback is NULL, and the grant would be "
+                              "lost with it; pass a function");
+    else
+        status = begin(lock, opts, done, NULL, &made, &error);
+    if (status == HF_OK && op != NULL) {
+        hf_grant_reference(made);
+        *op = &made->op;
+    }
+    if (status != HF_OK)
+        hf_lock_fail(lock, "hf_acquire_start", &error);
+    hf_client_leave(client);
+    if (status != HF_OK)
+        drop_all(opts, &done);
+    return status;
+}
+
+void hf_op_cancel(struct hf_op *op)
+{
+    struct hf_client *client = op->grant->client;
+
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    cancel(op->grant);
+    hf_client_leave(client);
+}
+
+void hf_op_free(struct hf_op *op)
+{
+    struct hf_client *client;
+
+    if (op == NULL)
+        return;
+    client = op->grant->client;
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    hf_grant_dereference(op->grant);
+    hf_client_leave(client);
+}

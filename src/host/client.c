@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/client.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/close.h"
+#include "host/grant.h"
+
+uint64_t hf_now_ms(void)
+{
+    struct timespec now;
+    int rest = clock_gettime(CLOCK_BOOTTIME, &now);
+
+    assert(rest == 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* -------------------------------------------------------------- effects -- */
+
+void hf_client_run_state(struct hf_client *client, void *arg)
+{
+    enum hf_state state = client->state;
+    bool lost = client->lost_unheard && state != HF_STATE_LOST;
+
+    (void)arg;
+    client->lost_unheard = false;
+    hf_log_unlock(client);
+    if (lost)
+        client->on_state.fn(client->on_state.arg, HF_STATE_LOST);
+    client->on_state.fn(client->on_state.arg, state);
+    pthread_mutex_lock(&client->lock);
+}
+
+static void tell_state(struct hf_client *client)
+{
+    client->state = (enum hf_state)client->core.session.state;
+    atomic_store(&client->published, (unsigned)client->state);
+    hf_log_write(client, HF_LOG_INFO, "the session is %s",
+                 hf_state_name(client->state));
+    if (client->state == HF_STATE_LOST)
+        client->lost_unheard = true;
+    if (client->on_state.fn != NULL)
+        hf_delivery_add(client, &client->state_callback);
+    if (client->state == HF_STATE_CLOSED)
+        hf_close_reached(client);
+}
+
+static struct hf_grant *grant_of(const struct hf_effect *effect)
+{
+    return (struct hf_grant *)((char *)effect->acquisition -
+                               offsetof(struct hf_grant, acquisition));
+}
+
+static void carry_out(struct hf_client *client, const struct hf_effect *effect)
+{
+    switch (effect->kind) {
+    case HF_EFFECT_REQUEST:
+        client->ops->request(client->engine, effect->request);
+        break;
+    case HF_EFFECT_FORGET:
+        client->ops->forget(client->engine, effect->request);
+        break;
+    case HF_EFFECT_STATE:
+        tell_state(client);
+        break;
+    case HF_EFFECT_LOST:
+    case HF_EFFECT_GRANTED:
+    case HF_EFFECT_ENDED:
+    case HF_EFFECT_WAITING:
+    case HF_EFFECT_RELEASED:
+    case HF_EFFECT_FORGOTTEN:
+        hf_grant_effect(grant_of(effect), effect);
+        break;
+    }
+}
+
+/* An engine may answer from inside its request: that steps the core again and
+ * leaves the new effects to the pump that is already running. */
+static void pump(struct hf_client *client)
+{
+    struct hf_effect *effect;
+
+    if (client->pumping)
+        return;
+    client->pumping = true;
+    while ((effect = hf_core_next_effect(&client->core)) != NULL)
+        carry_out(client, effect);
+    client->pumping = false;
+}
+
+void hf_client_step(struct hf_client *client, struct hf_event *event)
+{
+    event->now_ms = hf_now_ms();
+    client->steps++;
+    hf_core_step(&client->core, event);
+    pump(client);
+}
+
+static void tick_if_due(struct hf_client *client)
+{
+    struct hf_event tick = {.kind = HF_EVENT_TICK};
+
+    if (hf_core_wake_at_ms(&client->core) <= hf_now_ms())
+        hf_client_step(client, &tick);
+}
+
+void hf_client_settle(struct hf_client *client)
+{
+    if (client->wound_up)
+        return;
+    hf_loop_turn(client);
+    tick_if_due(client);
+    hf_loop_turn(client);
+    hf_loop_arm(client, hf_core_wake_at_ms(&client->core));
+}
+
+/* ---------------------------------------------------------------- entry -- */
+
+hf_status hf_client_enter(struct hf_client *client)
+{
+    if (client->generation != hf_fork_generation())
+        return HF_EFORKED;
+    pthread_mutex_lock(&client->lock);
+    if (!client->wound_up)
+        tick_if_due(client);
+    return HF_OK;
+}
+
+bool hf_client_must_be_driven(const struct hf_client *client)
+{
+    const struct hf_session *session = &client->core.session;
+
+    if (client->ended || client->slots != NULL)
+        return false;
+    return client->unsettled > 0 || client->delivery.first != NULL ||
+           (session->state != HF_STATE_CLOSED &&
+            (session->state != HF_STATE_CONNECTED ||
+             session->timeout_ms != HF_FOREVER));
+}
+
+hf_status hf_client_need_driver(struct hf_client *client)
+{
+    if (client->borrowed.loop != NULL || client->ended)
+        return HF_OK;
+    return hf_background_start(client);
+}
+
+void hf_client_sweep(struct hf_client *client)
+{
+    struct hf_grant *dead = client->graveyard;
+    struct hf_grant *next;
+
+    client->graveyard = NULL;
+    hf_log_unlock(client);
+    for (; dead != NULL; dead = next) {
+        next = dead->next;
+        hf_grant_destroy(dead);
+    }
+    pthread_mutex_lock(&client->lock);
+}
+
+void hf_client_leave(struct hf_client *client)
+{
+    struct hf_grant *dead;
+    struct hf_grant *next;
+
+    hf_client_settle(client);
+    if (hf_client_must_be_driven(client) &&
+        hf_client_need_driver(client) != HF_OK)
+        hf_log_write(client, HF_LOG_ERROR,
+                     "no thread could be started; what is under way goes on "
+                     "when the client is next used");
+    hf_close_wind_up(client);
+    dead = client->graveyard;
+    client->graveyard = NULL;
+    hf_log_unlock(client);
+    /* Each holds a reference; the last may take the client with it. */
+    for (; dead != NULL; dead = next) {
+        next = dead->next;
+        hf_grant_destroy(dead);
+    }
+}
+
+hf_status hf_client_may_block(const struct hf_client *client)
+{
+    if (hf_delivery_inside() || hf_borrowed_is_self(client))
+        return HF_EREENTRANT;
+    return HF_OK;
+}
+
+hf_status hf_client_fail(struct hf_client *client, const char *call,
+                         struct hf_error *error)
+{
+    hf_error_prefix(error, call);
+    client->error = *error;
+    return error->status;
+}
+
+/* -------------------------------------------------------------- waiting -- */
+
+void hf_slot_answer(struct hf_client *client, struct hf_slot *slot,
+                    hf_status status)
+{
+    assert(!slot->done);
+    slot->done = true;
+    slot->status = status;
+    if (slot->polls)
+        hf_loop_wake(client);
+    else if (slot->waits)
+        pthread_cond_signal(&slot->wake);
+}
+
+static void enlist(struct hf_client *client, struct hf_slot *slot)
+{
+    pthread_cond_init(&slot->wake, NULL);
+    slot->waits = true;
+    slot->next = client->slots;
+    client->slots = slot;
+}
+
+/* The next caller that waits polls now, else the background thread. */
+static void delist(struct hf_client *client, struct hf_slot *slot)
+{
+    struct hf_slot **link = &client->slots;
+
+    while (*link != slot)
+        link = &(*link)->next;
+    *link = slot->next;
+    pthread_cond_destroy(&slot->wake);
+    if (client->polled_by_caller)
+        return;
+    if (client->slots != NULL)
+        pthread_cond_signal(&client->slots->wake);
+    else
+        hf_background_relieve(client);
+}
+
+static void poll_once(struct hf_client *client, struct hf_slot *slot)
+{
+    client->polled_by_caller = true;
+    slot->polls = true;
+    hf_loop_sleep(client, -1);
+    slot->polls = false;
+    client->polled_by_caller = false;
+    client->caller_turns++;
+}
+
+hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
+{
+    hf_status status = HF_OK;
+    int cancel_state;
+
+    if (slot->done)
+        return slot->status;
+    /* poll() is a cancellation point, and the slot is on this stack. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    enlist(client, slot);
+    for (hf_client_settle(client); !slot->done; hf_client_settle(client)) {
+        if (client->polled_by_caller) {
+            pthread_cond_wait(&slot->wake, &client->lock);
+        } else if (hf_loop_get(client) != NULL) {
+            hf_client_settle(client);
+            if (!slot->done)
+                poll_once(client, slot);
+        } else {
+            status = HF_ELIMIT;
+            break;
+        }
+    }
+    delist(client, slot);
+    pthread_setcancelstate(cancel_state, NULL);
+    return slot->done ? slot->status : status;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+void hf_client_reference(struct hf_client *client)
+{
+    client->references++;
+}
+
+void hf_client_dereference(struct hf_client *client)
+{
+    assert(client->references > 1);
+    client->references--;
+}
+
+static void destroy(struct hf_client *client)
+{
+    assert(client->wound_up);
+    hf_fork_remove(client);
+    hf_delivery_free(&client->delivery);
+    if (client->background.started)
+        pthread_cond_destroy(&client->background.wake);
+    pthread_mutex_destroy(&client->lock);
+    hf_free(client->log.lines);
+    hf_free(client);
+}
+
+void hf_client_release(struct hf_client *client)
+{
+    bool last;
+
+    pthread_mutex_lock(&client->lock);
+    assert(client->references > 0);
+    last = --client->references == 0;
+    pthread_mutex_unlock(&client->lock);
+    if (last)
+        destroy(client);
+}
+
+/* -------------------------------------------------------------- queries -- */
+
+enum hf_state hf_client_state(const struct hf_client *client)
+{
+    return (enum hf_state)atomic_load(&client->published);
+}
+
+void hf_client_describe(const struct hf_client *client, char *buffer,
+                        size_t bytes)
+{
+    if (bytes > 0)
+        (void)snprintf(buffer, bytes, "%s", client->description);
+}
+
+void hf_client_error(const struct hf_client *client, struct hf_error *error)
+{
+    struct hf_client *locked = (struct hf_client *)client;
+
+    *error = (struct hf_error){.status = HF_EFORKED};
+    if (client->generation != hf_fork_generation())
+        return;
+    pthread_mutex_lock(&locked->lock);
+    *error = client->error;
+    pthread_mutex_unlock(&locked->lock);
+}
+
+int hf_client_fd(const struct hf_client *client)
+{
+    return client->delivery.fd;
+}
+
+hf_status hf_client_dispatch(struct hf_client *client)
+{
+    hf_status status;
+
+    if (client->delivery.place != HF_PLACE_DISPATCH)
+        return HF_ESTATE;
+    if (hf_delivery_inside())
+        return HF_EREENTRANT;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    hf_client_reference(client); /* a callback may close it */
+    hf_delivery_run(client);
+    hf_client_leave(client);
+    hf_client_release(client);
+    return HF_OK;
+}

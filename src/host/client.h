@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client is a monitor: one lock, held while something is worked out and
+ * never while anybody sleeps or a callback of the user runs.  Whoever holds it
+ * may touch core, engine and loop.
+ *
+ * Nobody owns the loop.  A thread that has to wait for an answer polls the
+ * loop's descriptor without the lock, takes it to work off what came, and polls
+ * again.  One caller polls at a time; others sleep until their answer is there
+ * or until it is their turn to poll.  When no caller waits, the background
+ * thread polls, or a borrowed loop does.
+ *
+ * Every entry from outside has this shape:
+ *
+ *     if ((status = hf_client_enter(client)) != HF_OK)
+ *         return status;
+ *     ... step the core, look at the outcome ...
+ *     hf_client_leave(client);
+ */
+#ifndef HF_HOST_CLIENT_H
+#define HF_HOST_CLIENT_H
+
+#include <pthread.h>
+
+#include "core/core.h"
+#include "host/background.h"
+#include "host/borrowed.h"
+#include "host/delivery.h"
+#include "host/fork.h"
+#include "host/log.h"
+#include "host/loop.h"
+
+struct hf_grant;
+
+#define HF_DESCRIPTION_BYTES 512
+
+/* A blocking call that waits for its answer, on its caller's stack. */
+struct hf_slot {
+    bool done;
+    bool waits; /* its caller sleeps */
+    bool polls; /* in poll(), not on .wake */
+    hf_status status;
+    pthread_cond_t wake;
+    struct hf_slot *next;
+};
+
+struct hf_client {
+    pthread_mutex_t lock;
+    /* The user's handle, each lock, mutex and grant, and the background
+     * thread.  Under the lock. */
+    unsigned references;
+    uint64_t generation; /* of the process that opened it, see fork.h */
+
+    struct hf_core core;
+    const struct hf_engine_ops *ops;
+    struct hf_engine *engine; /* NULL before it is open and after its end */
+    bool pumping;             /* effects are being carried out */
+    uint64_t steps;           /* counts events, to see whether any came */
+    unsigned unsettled;       /* grants on which the core has work to do */
+
+    struct hf_loop loop;
+    struct hf_background background;
+    struct hf_borrowed borrowed;
+    struct hf_delivery_queue delivery;
+    struct hf_log log;
+
+    struct hf_slot *slots; /* callers that wait */
+    bool polled_by_caller;
+    uint64_t caller_turns; /* counts callers that stopped polling */
+    unsigned sleepers;     /* threads in poll() on the loop */
+
+    struct hf_on_state on_state;
+    struct hf_callback state_callback;
+    enum hf_state state;        /* the last one, for the listener */
+    bool lost_unheard;          /* a LOST that no listener has heard yet */
+    _Atomic unsigned published; /* enum hf_state, for hf_client_state() */
+
+    bool closing;     /* close was called */
+    bool ended;       /* and every callback has run */
+    bool wound_up;    /* and engine and loop are gone */
+    bool close_waits; /* somebody waits for it, and frees the handle */
+    struct hf_slot *close_slot;
+    struct hf_done close_done;
+    struct hf_callback close_callback;
+
+    struct hf_grant *graveyard; /* freed once the lock is given up */
+    char description[HF_DESCRIPTION_BYTES];
+    struct hf_error error;
+
+    struct hf_client *next; /* in fork.c's registry */
+    struct hf_client **link;
+};
+
+/* CLOCK_BOOTTIME. */
+uint64_t hf_now_ms(void);
+
+/* Take the lock and let what is due happen first, so that a thread that was
+ * frozen hears of a loss before it does anything else.  HF_EFORKED in a child,
+ * without the lock. */
+hf_status hf_client_enter(struct hf_client *client);
+
+/* Settle, give the lock up, and do what must be done without it. */
+void hf_client_leave(struct hf_client *client);
+
+/* Hand the core an event of ours (its time is filled in) and carry out what
+ * follows.  With the lock. */
+void hf_client_step(struct hf_client *client, struct hf_event *event);
+
+/* Work off everything that is ready and arm the timer for what is not.  With
+ * the lock; nobody may sleep on the loop without it. */
+void hf_client_settle(struct hf_client *client);
+
+/* Answer a slot, and wait for one's own.  Both with the lock, which the wait
+ * gives up while it sleeps.  HF_ELIMIT, without an answer, if there is no loop
+ * to wait on. */
+void hf_slot_answer(struct hf_client *client, struct hf_slot *slot,
+                    hf_status status);
+hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot);
+
+/* HF_EREENTRANT where a call that waits could only wait for itself. */
+hf_status hf_client_may_block(const struct hf_client *client);
+
+/* Would something be left undone, or unheard, if no caller came any more? */
+bool hf_client_must_be_driven(const struct hf_client *client);
+
+/* The callback that tells the state listener. */
+void hf_client_run_state(struct hf_client *client, void *arg);
+
+/* Make sure that something polls although no caller does.  HF_ELIMIT. */
+hf_status hf_client_need_driver(struct hf_client *client);
+
+/* Free what was buried, giving the lock up meanwhile. */
+void hf_client_sweep(struct hf_client *client);
+
+void hf_client_reference(struct hf_client *client);
+/* With the lock, by someone who does not hold the last one. */
+void hf_client_dereference(struct hf_client *client);
+/* Without the lock; frees the client with the last one. */
+void hf_client_release(struct hf_client *client);
+
+/* Remember ${error} under "call: " and return its status.  With the lock. */
+hf_status hf_client_fail(struct hf_client *client, const char *call,
+                         struct hf_error *error);
+
+/* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say. */
+hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,
+                         struct uv_loop_s *loop, struct hf_client **client,
+                         struct hf_error *error);
+
+#endif

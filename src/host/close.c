@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/close.h"
+
+#include <assert.h>
+
+#include "host/client.h"
+
+void hf_close_wind_up(struct hf_client *client)
+{
+    if (client->wound_up || !client->ended || client->sleepers > 0 ||
+        client->borrowed.handles > 0 ||
+        (client->background.started && !client->background.gone))
+        return;
+    if (client->engine != NULL)
+        client->ops->free(client->engine);
+    client->engine = NULL;
+    hf_loop_close(client);
+    client->wound_up = true;
+}
+
+/* Does nobody but the closing thread run callbacks? */
+static bool runs_here(const struct hf_client *client)
+{
+    return client->delivery.place == HF_PLACE_DISPATCH ||
+           (client->delivery.place == HF_PLACE_THREAD &&
+            !client->background.started);
+}
+
+void hf_close_reached(struct hf_client *client)
+{
+    /* Last in the queue: only what callbacks add can come after it. */
+    hf_delivery_add(client, &client->close_callback);
+    if (client->close_slot != NULL && runs_here(client)) {
+        hf_slot_answer(client, client->close_slot, HF_OK);
+        client->close_slot = NULL;
+    }
+}
+
+static void tell(struct hf_client *client)
+{
+    struct hf_on_state on_state = client->on_state;
+    struct hf_done done = client->close_done;
+    struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
+
+    client->on_state = (struct hf_on_state){NULL, NULL, NULL};
+    client->close_done = (struct hf_done){NULL, NULL, NULL};
+    hf_log_unlock(client);
+    if (on_state.drop != NULL)
+        on_state.drop(on_state.arg);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+}
+
+static void end(struct hf_client *client)
+{
+    bool somebody_waits = client->close_waits;
+
+    client->ended = true;
+    tell(client);
+    hf_background_stop(client);
+    if (client->close_slot != NULL)
+        hf_slot_answer(client, client->close_slot, HF_OK);
+    client->close_slot = NULL;
+    if (!somebody_waits)
+        hf_client_dereference(client); /* the user's handle */
+    hf_close_wind_up(client);
+}
+
+void hf_close_run(struct hf_client *client, void *arg)
+{
+    (void)arg;
+    if (client->delivery.first != NULL)
+        hf_delivery_add(client, &client->close_callback);
+    else if (client->borrowed.handles > 0)
+        hf_borrowed_close(client);
+    else
+        end(client);
+}
+
+void hf_close_borrowed_gone(struct hf_client *client)
+{
+    end(client);
+}
+
+static void begin(struct hf_client *client)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSE};
+
+    assert(!client->closing);
+    client->closing = true;
+    hf_client_step(client, &event);
+}
+
+/* With the lock, which it gives up.  Frees the handle. */
+static void finish_here(struct hf_client *client, struct hf_slot *slot)
+{
+    bool join;
+
+    (void)hf_client_wait(client, slot);
+    assert(slot->done); /* an engine that needs a loop for it has one */
+    while (!client->ended && runs_here(client))
+        hf_delivery_run(client);
+    join = client->background.started;
+    hf_client_leave(client);
+    if (join)
+        pthread_join(client->background.thread, NULL);
+    hf_client_release(client);
+}
+
+hf_status hf_client_close(struct hf_client *client)
+{
+    struct hf_slot slot = {.done = false};
+    hf_status status;
+
+    if (client == NULL)
+        return HF_OK;
+    if ((status = hf_client_may_block(client)) != HF_OK)
+        return status;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    client->close_waits = true;
+    client->close_slot = &slot;
+    begin(client);
+    finish_here(client, &slot);
+    return HF_OK;
+}
+
+hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
+{
+    hf_status status = hf_client_enter(client);
+
+    /* Its own thread runs the last callback and cannot wait for itself. */
+    if (status == HF_OK && (status = hf_client_need_driver(client)) != HF_OK)
+        hf_client_leave(client);
+    if (status != HF_OK) {
+        if (done.drop != NULL)
+            done.drop(done.arg);
+        return status;
+    }
+    client->close_done = done;
+    if (client->background.started)
+        pthread_detach(client->background.thread);
+    hf_client_reference(client); /* ours, while we leave */
+    begin(client);
+    hf_client_leave(client);
+    hf_client_release(client);
+    return HF_OK;
+}
+
+void hf_close_abandon(struct hf_client *client)
+{
+    struct hf_slot slot = {.done = false};
+
+    client->on_state = (struct hf_on_state){NULL, NULL, NULL};
+    client->close_waits = true;
+    if (client->engine != NULL) {
+        client->close_slot = &slot;
+        begin(client);
+        finish_here(client, &slot);
+    } else if (client->borrowed.handles > 0) {
+        client->close_waits = false; /* the loop frees it, in its own time */
+        hf_borrowed_close(client);
+        hf_log_unlock(client);
+    } else {
+        end(client);
+        hf_log_unlock(client);
+        hf_client_release(client);
+    }
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/delivery.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host/client.h"
+
+static _Thread_local unsigned depth;
+
+bool hf_delivery_init(struct hf_delivery_queue *delivery,
+                      enum hf_delivery_place place)
+{
+    *delivery = (struct hf_delivery_queue){.place = place, .fd = -1};
+    delivery->end = &delivery->first;
+    if (place == HF_PLACE_DISPATCH)
+        delivery->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return place != HF_PLACE_DISPATCH || delivery->fd >= 0;
+}
+
+void hf_delivery_free(struct hf_delivery_queue *delivery)
+{
+    assert(delivery->first == NULL);
+    if (delivery->fd >= 0)
+        close(delivery->fd);
+    delivery->fd = -1;
+}
+
+/* Level-triggered for the user: readable exactly while something is queued. */
+static void show(const struct hf_delivery_queue *delivery)
+{
+    uint64_t count = 1;
+    ssize_t done;
+
+    if (delivery->fd < 0)
+        return;
+    if (delivery->first != NULL)
+        done = write(delivery->fd, &count, sizeof(count));
+    else
+        done = read(delivery->fd, &count, sizeof(count));
+    assert(done == sizeof(count) || errno == EAGAIN);
+}
+
+void hf_delivery_add(struct hf_client *client, struct hf_callback *callback)
+{
+    struct hf_delivery_queue *delivery = &client->delivery;
+    bool was_empty = delivery->first == NULL;
+
+    if (callback->queued)
+        return;
+    callback->queued = true;
+    callback->next = NULL;
+    *delivery->end = callback;
+    delivery->end = &callback->next;
+    if (!was_empty)
+        return;
+    if (delivery->place == HF_PLACE_DISPATCH)
+        show(delivery);
+    else if (delivery->place == HF_PLACE_BORROWED)
+        hf_borrowed_wake(client);
+    else
+        hf_background_wake(client);
+}
+
+void hf_delivery_remove(struct hf_client *client, struct hf_callback *callback)
+{
+    struct hf_delivery_queue *delivery = &client->delivery;
+    struct hf_callback **link = &delivery->first;
+
+    if (!callback->queued)
+        return;
+    while (*link != callback)
+        link = &(*link)->next;
+    *link = callback->next;
+    if (delivery->end == &callback->next)
+        delivery->end = link;
+    callback->queued = false;
+    if (delivery->first == NULL)
+        show(delivery);
+}
+
+bool hf_delivery_empty(const struct hf_delivery_queue *delivery)
+{
+    return delivery->first == NULL && !delivery->running;
+}
+
+void hf_delivery_run(struct hf_client *client)
+{
+    struct hf_delivery_queue *delivery = &client->delivery;
+    struct hf_callback *callback;
+    struct hf_callback **stop = delivery->end;
+    bool last = delivery->first == NULL;
+
+    assert(!delivery->running);
+    delivery->running = true;
+    depth++;
+    while (!last && (callback = delivery->first) != NULL) {
+        last = &callback->next == stop;
+        hf_delivery_remove(client, callback);
+        if (last)
+            stop = NULL;
+        callback->run(client, callback->arg);
+    }
+    depth--;
+    delivery->running = false;
+}
+
+bool hf_delivery_inside(void)
+{
+    return depth > 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fork: a child closes its copies of our descriptors, so that it can't keep a
+ * dead parent's ticket alive, and does nothing else: an unlock or a goodbye
+ * would be the parent's.  A generation, compared by every call, makes handles
+ * of the parent unusable.
+ */
+#ifndef HF_HOST_FORK_H
+#define HF_HOST_FORK_H
+
+#include <stdint.h>
+
+struct hf_client;
+
+/* Counts the forks between this process and the first one. */
+uint64_t hf_fork_generation(void);
+
+/* Have forks see to ${client}, until it is removed.  Without its lock. */
+void hf_fork_add(struct hf_client *client);
+void hf_fork_remove(struct hf_client *client);
+
+#endif

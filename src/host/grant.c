@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/grant.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/owner.h"
+
+static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
+{
+    return (struct hf_grant *)((char *)acquisition -
+                               offsetof(struct hf_grant, acquisition));
+}
+
+/* ----------------------------------------------------------- callbacks -- */
+
+static void run_done(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_done done = grant->done;
+    struct hf_result result = {
+        .status = grant->done_status,
+        .text = grant->done_status == HF_OK ? "" : grant->acquisition.text,
+    };
+
+    if (!grant->released && grant->done_status == HF_OK)
+        result.grant = grant;
+    if (grant->done_status != HF_OK && result.text[0] == '\0')
+        result.text = hf_status_text(grant->done_status);
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    hf_log_unlock(client);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+    /* A grant is the user's from here on; anything else was the operation's.
+     */
+    if (result.grant == NULL)
+        hf_grant_dereference(grant);
+    hf_grant_dereference(grant);
+}
+
+static void run_wait(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    char holder[HF_PAYLOAD_BYTES];
+    struct hf_wait wait = {
+        .ahead = grant->acquisition.ahead,
+        .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
+        .holder = holder,
+    };
+
+    memcpy(holder, grant->acquisition.holder, sizeof(holder));
+    hf_log_unlock(client);
+    grant->on_wait.fn(grant->on_wait.arg, &wait);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+static void run_loss(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+
+    hf_log_unlock(client);
+    grant->on_loss.fn(grant->on_loss.arg, grant);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+static void queue(struct hf_grant *grant, struct hf_callback *callback)
+{
+    if (callback->queued)
+        return;
+    hf_grant_reference(grant);
+    hf_delivery_add(grant->client, callback);
+}
+
+static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
+{
+    if (!callback->queued)
+        return;
+    hf_delivery_remove(grant->client, callback);
+    hf_grant_dereference(grant);
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
+{
+    struct hf_acquisition *acquisition = &grant->acquisition;
+    uint64_t now_ms = hf_now_ms();
+
+    hf_owner_describe(grant->payload, now_ms);
+    acquisition->queue = grant->lock->name;
+    acquisition->payload = grant->payload;
+    acquisition->kind = HF_TICKET_MUTEX;
+    acquisition->only_try = opts->wait_ms == 0;
+    acquisition->deadline_at_ms = HF_FOREVER;
+    /* One more, because now_ms was rounded down. */
+    if (opts->wait_ms != 0 && opts->wait_ms < HF_FOREVER - 1 - now_ms)
+        acquisition->deadline_at_ms = now_ms + opts->wait_ms + 1;
+    acquisition->report_every_ms =
+        opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
+}
+
+struct hf_grant *hf_grant_new(struct hf_lock *lock,
+                              const struct hf_acquire_opts *opts,
+                              struct hf_done done)
+{
+    struct hf_grant *grant = hf_alloc(sizeof(*grant));
+
+    if (grant == NULL)
+        return NULL;
+    grant->client = lock->client;
+    grant->lock = lock;
+    grant->references = 1;
+    grant->op.grant = grant;
+    grant->loss_fd = -1;
+    grant->done = done;
+    grant->on_wait = opts->on_wait;
+    grant->on_loss = opts->on_loss;
+    grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
+    grant->wait_callback = (struct hf_callback){.run = run_wait, .arg = grant};
+    grant->loss_callback = (struct hf_callback){.run = run_loss, .arg = grant};
+    hf_lock_reference(lock);
+    hf_client_reference(grant->client);
+    describe(grant, opts);
+    return grant;
+}
+
+void hf_grant_reference(struct hf_grant *grant)
+{
+    grant->references++;
+}
+
+void hf_grant_dereference(struct hf_grant *grant)
+{
+    assert(grant->references > 0);
+    if (--grant->references > 0)
+        return;
+    grant->next = grant->client->graveyard;
+    grant->client->graveyard = grant;
+}
+
+void hf_grant_destroy(struct hf_grant *grant)
+{
+    struct hf_client *client = grant->client;
+
+    if (grant->on_wait.drop != NULL)
+        grant->on_wait.drop(grant->on_wait.arg);
+    if (grant->on_loss.drop != NULL)
+        grant->on_loss.drop(grant->on_loss.arg);
+    if (grant->loss_fd >= 0)
+        close(grant->loss_fd);
+    pthread_mutex_lock(&client->lock);
+    hf_lock_dereference(grant->lock);
+    pthread_mutex_unlock(&client->lock);
+    hf_free(grant);
+    hf_client_release(client);
+}
+
+void hf_grant_after_fork(struct hf_client *client)
+{
+    struct hf_acquisition *acquisition;
+
+    for (acquisition = client->core.first; acquisition != NULL;
+         acquisition = acquisition->next) {
+        if (of_acquisition(acquisition)->loss_fd >= 0)
+            close(of_acquisition(acquisition)->loss_fd);
+    }
+}
+
+/* -------------------------------------------------------------- effects -- */
+
+void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled)
+{
+    if (grant->unsettled == unsettled)
+        return;
+    grant->unsettled = unsettled;
+    if (unsettled)
+        grant->client->unsettled++;
+    else
+        grant->client->unsettled--;
+}
+
+/* Tell whoever waits for the acquire or the release how it ended. */
+static void complete(struct hf_grant *grant, hf_status status)
+{
+    struct hf_slot *slot = grant->slot;
+
+    grant->done_status = status;
+    grant->slot = NULL;
+    if (slot != NULL)
+        hf_slot_answer(grant->client, slot, status);
+    else if (grant->done.fn != NULL || grant->done.drop != NULL)
+        queue(grant, &grant->done_callback);
+    else
+        hf_grant_dereference(grant); /* a release that nobody waits for */
+}
+
+static void show_loss(const struct hf_grant *grant)
+{
+    uint64_t one = 1;
+    ssize_t done;
+
+    if (grant->loss_fd < 0)
+        return;
+    done = write(grant->loss_fd, &one, sizeof(one));
+    assert(done == sizeof(one) || errno == EAGAIN);
+}
+
+static void lose(struct hf_grant *grant)
+{
+    grant->lost = true;
+    show_loss(grant);
+    hf_log_write(grant->client, HF_LOG_WARNING,
+                 "the grant of \"%s\" with token %llu was lost",
+                 grant->lock->name,
+                 (unsigned long long)grant->acquisition.token);
+    if (grant->on_loss.fn != NULL && !grant->released)
+        queue(grant, &grant->loss_callback);
+}
+
+void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
+{
+    switch (effect->kind) {
+    case HF_EFFECT_LOST:
+        hf_grant_set_unsettled(grant, true);
+        lose(grant);
+        break;
+    case HF_EFFECT_GRANTED:
+        grant->granted = true;
+        hf_grant_set_unsettled(grant, false);
+        unqueue(grant, &grant->wait_callback);
+        complete(grant, HF_OK);
+        break;
+    case HF_EFFECT_ENDED:
+        unqueue(grant, &grant->wait_callback);
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_WAITING:
+        if (grant->on_wait.fn != NULL)
+            queue(grant, &grant->wait_callback);
+        break;
+    case HF_EFFECT_RELEASED:
+        complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_FORGOTTEN:
+        hf_grant_set_unsettled(grant, false);
+        hf_grant_dereference(grant);
+        break;
+    case HF_EFFECT_REQUEST:
+    case HF_EFFECT_FORGET:
+    case HF_EFFECT_STATE:
+        assert(false);
+    }
+}
+
+/* ------------------------------------------------------------ the grant -- */
+
+uint64_t hf_grant_token(const struct hf_grant *grant)
+{
+    return grant->acquisition.token;
+}
+
+uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+{
+    return atomic_load(&grant->acquisition.promise_ms);
+}
+
+static bool is_valid(const struct hf_grant *grant)
+{
+    return !grant->lost && hf_grant_safe_until_ms(grant) > hf_now_ms();
+}
+
+hf_status hf_grant_check(struct hf_grant *grant)
+{
+    hf_status status = hf_client_enter(grant->client);
+
+    if (status != HF_OK)
+        return status;
+    hf_client_settle(grant->client);
+    status = is_valid(grant) ? HF_OK : HF_ELOST;
+    hf_client_leave(grant->client);
+    return status;
+}
+
+static hf_status make_loss_fd(struct hf_grant *grant)
+{
+    hf_status status;
+
+    if (grant->loss_fd >= 0)
+        return HF_OK;
+    if ((status = hf_client_need_driver(grant->client)) != HF_OK)
+        return status;
+    grant->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (grant->loss_fd < 0)
+        return HF_ELIMIT;
+    if (grant->lost)
+        show_loss(grant);
+    return HF_OK;
+}
+
+hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
+{
+    hf_status status = hf_client_enter(grant->client);
+
+    *fd = -1;
+    if (status != HF_OK)
+        return status;
+    status = make_loss_fd(grant);
+    *fd = grant->loss_fd;
+    hf_client_leave(grant->client);
+    return status;
+}
+
+hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+{
+    struct hf_client *client = grant->client;
+    hf_status status = hf_client_enter(client);
+
+    *fd = -1;
+    if (status != HF_OK)
+        return status;
+    hf_client_settle(client);
+    if (!is_valid(grant))
+        status = HF_ELOST;
+    else if (client->ops->hold == NULL)
+        status = HF_EUNSUPPORTED;
+    else
+        status =
+            client->ops->hold(client->engine, &grant->acquisition.ticket, fd);
+    hf_client_leave(client);
+    return status;
+}
+
+/* -------------------------------------------------------------- release -- */
+
+static void step_release(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_RELEASE};
+
+    assert(grant->granted && !grant->released);
+    grant->released = true;
+    unqueue(grant, &grant->loss_callback);
+    hf_grant_set_unsettled(grant, true);
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
+}
+
+hf_status hf_grant_release(struct hf_grant *grant)
+{
+    struct hf_client *client = grant->client;
+    struct hf_slot slot = {.done = false};
+    hf_status status;
+
+    if ((status = hf_client_may_block(client)) != HF_OK)
+        return status;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    grant->slot = &slot;
+    step_release(grant);
+    status = hf_client_wait(client, &slot);
+    if (slot.done)
+        hf_grant_dereference(grant);
+    else
+        grant->slot = NULL; /* goes on, and complete() gives it up */
+    hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
+{
+    struct hf_client *client = grant->client;
+    hf_status status = hf_client_enter(client);
+
+    if (status == HF_OK && client->ended && done.fn != NULL) {
+        hf_client_leave(client);
+        status = HF_ECLOSED;
+    }
+    if (status != HF_OK) {
+        if (done.drop != NULL)
+            done.drop(done.arg);
+        return status;
+    }
+    grant->done = done;
+    hf_grant_reference(grant); /* the operation's, given up in run_done */
+    step_release(grant);
+    hf_grant_dereference(grant);
+    hf_client_leave(client);
+    return HF_OK;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A grant, from the moment it is asked for: one object is the operation, the
+ * acquisition in the core and then the grant, so that nothing has to be
+ * allocated once the ticket is under way.
+ *
+ * It is kept alive by the core until FORGOTTEN, by the user's operation handle,
+ * by the user's grant or the completion that will bring it, and by callbacks
+ * of it that are queued.
+ */
+#ifndef HF_HOST_GRANT_H
+#define HF_HOST_GRANT_H
+
+#include "core/acquisition.h"
+#include "host/client.h"
+#include "host/delivery.h"
+#include "host/lock.h"
+
+struct hf_op {
+    struct hf_grant *grant;
+};
+
+struct hf_grant {
+    struct hf_acquisition acquisition;
+    struct hf_client *client;
+    struct hf_lock *lock;
+    unsigned references; /* under the client's lock */
+    struct hf_op op;
+
+    bool unsettled; /* the core has work to do on it */
+    bool granted;
+    bool lost;
+    bool released;        /* a release was called */
+    int loss_fd;          /* -1 until asked for */
+    struct hf_slot *slot; /* who waits for the acquire or the release */
+
+    struct hf_done done; /* of the acquire, then of the release */
+    hf_status done_status;
+    struct hf_on_wait on_wait;
+    struct hf_on_loss on_loss;
+    struct hf_callback done_callback;
+    struct hf_callback wait_callback;
+    struct hf_callback loss_callback;
+
+    struct hf_grant *next; /* in the graveyard */
+    char payload[HF_PAYLOAD_BYTES];
+};
+
+/* A new one with one reference, the user's; NULL if out of memory. */
+struct hf_grant *hf_grant_new(struct hf_lock *lock,
+                              const struct hf_acquire_opts *opts,
+                              struct hf_done done);
+
+/* With the client's lock. */
+void hf_grant_reference(struct hf_grant *grant);
+void hf_grant_dereference(struct hf_grant *grant);
+
+/* Note whether the core has work to do on it. */
+void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
+
+/* Carry out an effect that concerns it. */
+void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);
+
+/* Without the lock: free one that was buried. */
+void hf_grant_destroy(struct hf_grant *grant);
+
+/* In the child of a fork: close the loss descriptors. */
+void hf_grant_after_fork(struct hf_client *client);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lock: a name that somebody may want. */
+#ifndef HF_HOST_LOCK_H
+#define HF_HOST_LOCK_H
+
+#include "host/client.h"
+
+struct hf_lock {
+    struct hf_client *client;
+    unsigned references; /* the user's, and each grant; under client->lock */
+    struct hf_error error;
+    char name[];
+};
+
+/* With the client's lock, which the caller must be able to give up later: the
+ * lock's own reference to the client goes too. */
+void hf_lock_reference(struct hf_lock *lock);
+void hf_lock_dereference(struct hf_lock *lock);
+
+/* Remember ${error} under "call: " and return its status. */
+hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
+                       struct hf_error *error);
+
+#endif

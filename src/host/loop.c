@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "host/client.h"
+
+/* How often one turn goes round before others get the lock.  What is left is
+ * seen at once by the next sleep. */
+#define TURNS_MAX 16
+
+static void on_timer(uv_poll_t *timer, int status, int events)
+{
+    struct hf_client *client = timer->data;
+    struct hf_event tick = {.kind = HF_EVENT_TICK};
+    uint64_t expirations;
+
+    (void)status;
+    (void)events;
+    /* Nobody else reads it, but it may have been armed anew meanwhile. */
+    if (read(client->loop.timer_fd, &expirations, sizeof(expirations)) < 0 &&
+        errno == EAGAIN)
+        return;
+    client->loop.armed_at_ms = HF_FOREVER;
+    hf_client_step(client, &tick);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    (void)wake;
+}
+
+static bool make_handles(struct hf_client *client)
+{
+    struct hf_loop *loop = &client->loop;
+
+    loop->armed_at_ms = HF_FOREVER;
+    loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->timer_fd < 0)
+        return false;
+    if (uv_async_init(&loop->uv, &loop->wake, on_wake) != 0)
+        goto close_fd;
+    if (uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd) != 0)
+        goto close_wake;
+    loop->timer.data = client;
+    (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
+    return true;
+close_wake:
+    uv_close((uv_handle_t *)&loop->wake, NULL);
+    (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+close_fd:
+    close(loop->timer_fd);
+    return false;
+}
+
+uv_loop_t *hf_loop_get(struct hf_client *client)
+{
+    struct hf_loop *loop = &client->loop;
+    int rest;
+
+    if (loop->made)
+        return &loop->uv;
+    if (uv_loop_init(&loop->uv) != 0)
+        return NULL;
+    if (!make_handles(client)) {
+        rest = uv_loop_close(&loop->uv);
+        assert(rest == 0);
+        return NULL;
+    }
+    loop->made = true;
+    return &loop->uv;
+}
+
+void hf_loop_turn(struct hf_client *client)
+{
+    struct hf_loop *loop = &client->loop;
+    uint64_t steps;
+    int i;
+
+    if (!loop->made)
+        return;
+    for (i = 0; i < TURNS_MAX; i++) {
+        steps = client->steps;
+        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+        /* A handle that a callback started is known to the kernel only after
+         * the next run. */
+        if (client->steps == steps && uv_backend_timeout(&loop->uv) != 0)
+            return;
+    }
+}
+
+void hf_loop_arm(struct hf_client *client, uint64_t at_ms)
+{
+    struct hf_loop *loop = &client->loop;
+    struct itimerspec when = {{0, 0}, {0, 0}};
+    int rest;
+
+    if (!loop->made || loop->armed_at_ms == at_ms)
+        return;
+    loop->armed_at_ms = at_ms;
+    if (at_ms != HF_FOREVER) {
+        when.it_value.tv_sec = (time_t)(at_ms / 1000);
+        /* Zero would disarm it. */
+        when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
+    }
+    rest = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    assert(rest == 0);
+}
+
+void hf_loop_sleep(struct hf_client *client, int fd)
+{
+    struct pollfd fds[2] = {
+        {.fd = uv_backend_fd(&client->loop.uv), .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
+    int timeout_ms = uv_backend_timeout(&client->loop.uv);
+
+    assert(client->loop.made);
+    client->sleepers++;
+    hf_log_unlock(client);
+    /* Interrupted or out of memory: the caller looks again in any case. */
+    (void)poll(fds, 2, timeout_ms);
+    pthread_mutex_lock(&client->lock);
+    client->sleepers--;
+}
+
+void hf_loop_wake(struct hf_client *client)
+{
+    if (client->loop.made)
+        (void)uv_async_send(&client->loop.wake);
+}
+
+void hf_loop_close(struct hf_client *client)
+{
+    struct hf_loop *loop = &client->loop;
+    int rest;
+    int i;
+
+    if (!loop->made)
+        return;
+    uv_close((uv_handle_t *)&loop->timer, NULL);
+    uv_close((uv_handle_t *)&loop->wake, NULL);
+    for (i = 0; (rest = uv_loop_close(&loop->uv)) == UV_EBUSY; i++) {
+        assert(i < TURNS_MAX);
+        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+    }
+    assert(rest == 0);
+    close(loop->timer_fd);
+    loop->made = false;
+}
+
+void hf_loop_after_fork(struct hf_loop *loop)
+{
+    if (!loop->made)
+        return;
+    close(uv_backend_fd(&loop->uv));
+    close(loop->timer_fd);
+}

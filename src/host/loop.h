@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client's own uv loop, made when the first engine or waiter asks for it:
+ * an uncontended lock on the file engine never does.  It is only ever run
+ * without sleeping, under the client's lock; sleeping is a poll() of its
+ * descriptor.
+ *
+ * Deadlines are on one timerfd of CLOCK_BOOTTIME, because uv timers stop while
+ * a machine is suspended.
+ */
+#ifndef HF_HOST_LOOP_H
+#define HF_HOST_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct hf_client;
+
+struct hf_loop {
+    bool made;
+    uv_loop_t uv;
+    int timer_fd;
+    uv_poll_t timer;
+    uv_async_t wake;
+    uint64_t armed_at_ms; /* HF_FOREVER: not armed */
+};
+
+/* All with the client's lock. */
+
+/* Make it if it is not made.  NULL if there are no descriptors left. */
+uv_loop_t *hf_loop_get(struct hf_client *client);
+
+/* Run everything that is ready, without sleeping, until nothing is. */
+void hf_loop_turn(struct hf_client *client);
+
+/* Have the descriptor become readable at ${at_ms}. */
+void hf_loop_arm(struct hf_client *client, uint64_t at_ms);
+
+/* Give the lock up, sleep until the loop or ${fd} (-1: none) has something,
+ * take the lock again. */
+void hf_loop_sleep(struct hf_client *client, int fd);
+
+/* Make whoever sleeps look round. */
+void hf_loop_wake(struct hf_client *client);
+
+/* Close it.  The engine has been freed. */
+void hf_loop_close(struct hf_client *client);
+
+/* In the child of a fork: close descriptors, touch nothing else. */
+void hf_loop_after_fork(struct hf_loop *loop);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/client.h"
+#include "host/close.h"
+#include "host/engines.h"
+
+/* ------------------------------------------------- what the engine asks -- */
+
+static void host_event(void *host, struct hf_event *event)
+{
+    hf_client_step(host, event);
+}
+
+static uint64_t host_now_ms(void *host)
+{
+    (void)host;
+    return hf_now_ms();
+}
+
+static struct uv_loop_s *host_loop(void *host)
+{
+    return hf_loop_get(host);
+}
+
+static void host_log(void *host, enum hf_log_level level, const char *format,
+                     ...)
+{
+    char line[HF_LOG_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    hf_log_write(host, level, "%s", line);
+}
+
+/* ----------------------------------------------------------------- open -- */
+
+static hf_status check_opts(const struct hf_client_opts *opts, bool borrowed,
+                            struct hf_error *error)
+{
+    if (opts->size != sizeof(*opts))
+        return hf_error_set(error, HF_EINVAL,
+                            "the size of the options is %zu, expected %zu; "
+                            "start from HF_CLIENT_OPTS_INIT",
+                            opts->size, sizeof(*opts));
+    if (opts->delivery != HF_DELIVER_THREAD &&
+        opts->delivery != HF_DELIVER_DISPATCH)
+        return hf_error_set(error, HF_EINVAL,
+                            "the delivery is %d, expected "
+                            "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
+                            (int)opts->delivery);
+    if (borrowed && opts->delivery != HF_DELIVER_THREAD)
+        return hf_error_set(error, HF_EINVAL,
+                            "HF_DELIVER_DISPATCH does not go with a borrowed "
+                            "loop, which runs the callbacks itself; leave "
+                            ".delivery at HF_DELIVER_THREAD");
+    return HF_OK;
+}
+
+static hf_status seed(struct hf_random *random, struct hf_error *error)
+{
+    if (getrandom(random->s, sizeof(random->s), 0) != sizeof(random->s))
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            strerrordesc_np(errno));
+    random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    return HF_OK;
+}
+
+/* How long an enqueue that the engine turned down is tried again. */
+static const struct hf_retry_policy enqueue_retry = {
+    .base_ms = 20,
+    .cap_ms = 2000,
+    .tries = HF_RETRY_UNLIMITED,
+    .elapsed_ms = 15000,
+};
+
+static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
+                      const struct hf_client_opts *opts, uv_loop_t *loop,
+                      struct hf_error *error)
+{
+    struct hf_core_config config = {
+        .traits = ops->traits,
+        .connect_ms = opts->connect_ms,
+        .retry = enqueue_retry,
+    };
+    enum hf_delivery_place place = HF_PLACE_THREAD;
+    hf_status status;
+
+    if ((status = seed(&config.random, error)) != HF_OK)
+        return status;
+    if (loop != NULL)
+        place = HF_PLACE_BORROWED;
+    else if (opts->delivery == HF_DELIVER_DISPATCH)
+        place = HF_PLACE_DISPATCH;
+    if (!hf_delivery_init(&client->delivery, place))
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor for callbacks: %s; raise the "
+                            "limit on open files",
+                            strerrordesc_np(errno));
+    pthread_mutex_init(&client->lock, NULL);
+    client->references = 1;
+    client->generation = hf_fork_generation();
+    client->ops = ops;
+    client->on_state = opts->on_state;
+    client->log.on_log = opts->on_log;
+    client->state_callback = (struct hf_callback){.run = hf_client_run_state};
+    client->close_callback = (struct hf_callback){.run = hf_close_run};
+    hf_core_init(&client->core, &config, hf_now_ms());
+    return HF_OK;
+}
+
+static void remember_description(struct hf_client *client)
+{
+    (void)snprintf(client->description, sizeof(client->description), "%s",
+                   client->ops->describe(client->engine));
+}
+
+/* With the lock: events, and perhaps a thread, begin here. */
+static hf_status begin(struct hf_client *client, const struct hf_url *url,
+                       uv_loop_t *loop, struct hf_error *error)
+{
+    struct hf_engine_host host = {
+        .event = host_event,
+        .now_ms = host_now_ms,
+        .loop = host_loop,
+        .log = host_log,
+        .host = client,
+    };
+    hf_status status;
+
+    if (loop != NULL && (status = hf_borrowed_open(client, loop)) != HF_OK)
+        return hf_error_set(error, status,
+                            "the loop takes no more handles; raise the limit "
+                            "on open files");
+    status = client->ops->open(url, &host, &client->engine, error);
+    if (status != HF_OK)
+        return status;
+    remember_description(client);
+    if (hf_client_must_be_driven(client) &&
+        (status = hf_client_need_driver(client)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for the session; raise the limits on "
+                            "open files and processes");
+    return HF_OK;
+}
+
+static hf_status make(const struct hf_url *url,
+                      const struct hf_client_opts *opts, uv_loop_t *loop,
+                      struct hf_client **client, struct hf_error *error)
+{
+    const struct hf_engine_ops *ops;
+    struct hf_client *made;
+    hf_status status;
+
+    if ((status = hf_engines_find(url->scheme, &ops, error)) != HF_OK)
+        return status;
+    if ((made = hf_alloc(sizeof(*made))) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if ((status = init(made, ops, opts, loop, error)) != HF_OK)
+        goto free_client;
+    hf_fork_add(made);
+    pthread_mutex_lock(&made->lock);
+    if ((status = begin(made, url, loop, error)) != HF_OK)
+        goto abandon_client;
+    hf_client_reference(made); /* ours, while we leave */
+    hf_client_leave(made);
+    hf_client_release(made);
+    *client = made;
+    return HF_OK;
+abandon_client:
+    hf_close_abandon(made);
+    return status;
+free_client:
+    hf_free(made);
+    return status;
+}
+
+/* The environment is not asked in a set-id program: it is the caller's. */
+static const char *default_url(void)
+{
+    const char *url = secure_getenv("HOLDFAST_URL");
+
+    return url != NULL && url[0] != '\0' ? url : "file:";
+}
+
+hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
+                         uv_loop_t *loop, struct hf_client **client,
+                         struct hf_error *error)
+{
+    static const struct hf_client_opts defaults = HF_CLIENT_OPTS_INIT;
+    struct hf_error unwanted;
+    struct hf_url url;
+    hf_status status;
+
+    *client = NULL;
+    if (error == NULL)
+        error = &unwanted;
+    *error = (struct hf_error){.status = HF_OK};
+    if (opts == NULL)
+        opts = &defaults;
+    status = check_opts(opts, loop != NULL, error);
+    if (status == HF_OK)
+        status = hf_url_parse(text != NULL ? text : default_url(), &url, error);
+    if (status == HF_OK) {
+        status = make(&url, opts, loop, client, error);
+        hf_url_free(&url);
+    }
+    if (status != HF_OK) {
+        hf_error_prefix(error, "hf_client_open");
+        if (opts->on_state.drop != NULL)
+            opts->on_state.drop(opts->on_state.arg);
+    }
+    return status;
+}
+
+hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
+                         struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_make(url, opts, NULL, client, error);
+}
