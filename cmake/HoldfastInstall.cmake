@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# What "cmake --install" puts where.  tests/install tries all of it.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY include/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(TARGETS holdfast EXPORT holdfast-shared
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS holdfast_static EXPORT holdfast-static
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS holdfast-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+        FILES_MATCHING PATTERN "*.1")
+
+configure_file(packaging/holdfast.pc.in holdfast.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/holdfast.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Two export sets: only who asks for the static library needs libuv's
+# development files.
+set(HF_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
+configure_package_config_file(packaging/holdfast-config.cmake.in
+  holdfast-config.cmake INSTALL_DESTINATION ${HF_PACKAGE_DIR})
+# Until 1.0 a minor version may break the ABI: see version.h.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(HF_COMPATIBILITY SameMinorVersion)
+else()
+  set(HF_COMPATIBILITY SameMajorVersion)
+endif()
+write_basic_package_version_file(
+  ${CMAKE_CURRENT_BINARY_DIR}/holdfast-config-version.cmake
+  COMPATIBILITY ${HF_COMPATIBILITY})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/holdfast-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/holdfast-config-version.cmake
+        DESTINATION ${HF_PACKAGE_DIR})
+install(EXPORT holdfast-shared NAMESPACE holdfast::
+        DESTINATION ${HF_PACKAGE_DIR})
+install(EXPORT holdfast-static NAMESPACE holdfast::
+        DESTINATION ${HF_PACKAGE_DIR})

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# libholdfast, shared and static, out of the objects of its parts.
+
+set(HF_PARTS hf_core hf_engine_file hf_host)
+set(HF_PART_OBJECTS "")
+foreach(part IN LISTS HF_PARTS)
+  list(APPEND HF_PART_OBJECTS $<TARGET_OBJECTS:${part}>)
+endforeach()
+set(HF_MAP ${PROJECT_SOURCE_DIR}/src/holdfast.map)
+
+# Until 1.0 a minor version may break the ABI: see version.h.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(HF_SOVERSION 0.${PROJECT_VERSION_MINOR})
+else()
+  set(HF_SOVERSION ${PROJECT_VERSION_MAJOR})
+endif()
+
+add_library(holdfast SHARED ${HF_PART_OBJECTS})
+add_library(holdfast::holdfast ALIAS holdfast)
+set_target_properties(holdfast PROPERTIES
+  LINKER_LANGUAGE C
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${HF_SOVERSION}
+  LINK_DEPENDS ${HF_MAP})
+target_include_directories(holdfast INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(holdfast PRIVATE PkgConfig::LIBUV Threads::Threads
+                      ${CMAKE_DL_LIBS})
+# nodelete: threads of ours may still be on their way out when a program that
+# had loaded us as a plugin unloads it.
+target_link_options(holdfast PRIVATE
+  LINKER:--version-script=${HF_MAP} LINKER:-z,nodelete)
+if(NOT HF_SANITIZE)
+  target_link_options(holdfast PRIVATE LINKER:-z,defs)
+endif()
+
+# All parts as one object whose hidden symbols are made local, so that a
+# program that links the archive sees the public names only.
+set(HF_WHOLE ${CMAKE_CURRENT_BINARY_DIR}/holdfast-whole.o)
+add_custom_command(
+  OUTPUT ${HF_WHOLE}
+  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${HF_WHOLE} ${HF_PART_OBJECTS}
+  COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${HF_WHOLE}
+  DEPENDS ${HF_PARTS} ${HF_PART_OBJECTS}
+  COMMAND_EXPAND_LISTS VERBATIM
+  COMMENT "Joining the parts of libholdfast.a")
+add_library(holdfast_static STATIC ${HF_WHOLE})
+add_library(holdfast::holdfast_static ALIAS holdfast_static)
+set_source_files_properties(${HF_WHOLE} PROPERTIES
+  EXTERNAL_OBJECT TRUE GENERATED TRUE)
+set_target_properties(holdfast_static PROPERTIES
+  LINKER_LANGUAGE C OUTPUT_NAME holdfast)
+target_include_directories(holdfast_static INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(holdfast_static INTERFACE PkgConfig::LIBUV
+                      Threads::Threads ${CMAKE_DL_LIBS})
