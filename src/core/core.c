@@ -175,15 +175,13 @@ static void closed(struct hf_core *core)
 
 static void proven(struct hf_core *core, const struct hf_event *event)
 {
-    uint64_t before_ms = core->session.safe_until_ms;
-
     if (hf_session_alive(&core->session))
         hf_session_proven(&core->session, HF_PLANTED(SAFE_FROM_ANSWER)
                                               ? core->now_ms
                                               : event->as.answer.anchor_ms);
     if (event->as.answer.request != NULL)
         hf_session_proof_answered(&core->session,
-                                  core->session.safe_until_ms > before_ms,
+                                  core->session.safe_until_ms > core->now_ms,
                                   core->now_ms);
     publish(core);
     prove(core);
@@ -208,9 +206,15 @@ static void look(struct hf_core *core, const struct hf_event *event)
 {
     const char *queue = event->as.answer.request->queue;
 
+    if (!core->abandoned)
+        return;
+    core->abandoned = false;
     FOR_EACH(core, a, next)
     {
-        if (!hf_acquisition_lurks(a) || strcmp(a->queue, queue) != 0)
+        if (!hf_acquisition_lurks(a))
+            continue;
+        core->abandoned = true;
+        if (strcmp(a->queue, queue) != 0)
             continue;
         hf_acquisition_look(a, &event->as.answer.snapshot);
         hf_acquisition_pump(core, a);
@@ -288,32 +292,38 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     }
 }
 
-/* The engine has returned from the FORGET it was handed. */
-static void taken_back(struct hf_core *core)
+/* The engine has returned from the FORGET it was handed: its slot is free, and
+ * whose it is may have been waiting for one.  NULL if there was none. */
+static struct hf_acquisition *taken_back(struct hf_core *core)
 {
     struct hf_effect *forget = core->forget;
 
     if (forget == NULL)
-        return;
+        return NULL;
     core->forget = NULL;
     hf_watches_taken_back(&forget->acquisition->watches, forget->request);
-    hf_acquisition_pump(core, forget->acquisition);
+    return forget->acquisition;
 }
 
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
 {
+    struct hf_acquisition *a = taken_back(core);
+
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
-    taken_back(core);
     expire(core);
     dispatch(core, event);
+    if (a != NULL) /* last, for LOST is told first */
+        hf_acquisition_pump(core, a);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
 {
+    struct hf_acquisition *a = taken_back(core);
     struct hf_effect *effect;
 
-    taken_back(core);
+    if (a != NULL)
+        hf_acquisition_pump(core, a);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET)
         core->forget = effect;
@@ -354,6 +364,7 @@ void hf_core_check(const struct hf_core *core)
     }
     assert(core->last == previous);
     assert(core->held == held);
+    assert(held == 0 || core->now_ms < core->session.safe_until_ms);
     hf_session_check(&core->session);
     check_effects(core);
 }

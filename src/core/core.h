@@ -44,6 +44,7 @@ struct hf_core {
     size_t held;              /* how many are HELD */
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */
+    bool abandoned;           /* some enqueue may have left a ticket */
     uint64_t now_ms;          /* of the last event */
 };
 

@@ -195,14 +195,14 @@ void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
     send(session, &session->prove);
 }
 
-void hf_session_proof_answered(struct hf_session *session, bool moved,
+void hf_session_proof_answered(struct hf_session *session, bool of_use,
                                uint64_t now_ms)
 {
     uint64_t soon_ms =
         hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
 
     session->prove.busy = false;
-    if (!moved)
+    if (!of_use)
         session->proof_due_ms = hf_after_ms(now_ms, soon_ms);
 }
 

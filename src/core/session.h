@@ -75,9 +75,9 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
  * counted from sending, with one proof under way at most. */
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
 
-/* The proof under way was answered; ${moved}: it did its work.  If not, the
- * next one may come soon. */
-void hf_session_proof_answered(struct hf_session *session, bool moved,
+/* The proof under way was answered.  If it was no use, the next one may come
+ * soon. */
+void hf_session_proof_answered(struct hf_session *session, bool of_use,
                                uint64_t now_ms);
 
 /* Begin to close: no request but END from now on. */

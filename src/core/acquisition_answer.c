@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of the engine, by request and by state. */
+#include "core/acquisition_private.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/plant.h"
+
+static void story(struct hf_error *why, const struct hf_event *event)
+{
+    hf_status status = event->as.answer.status;
+
+    hf_error_set(why, status == HF_OK ? HF_EPROTOCOL : status, "%s",
+                 event->as.answer.text);
+}
+
+static void enqueued(struct hf_core *core, struct hf_acquisition *a,
+                     const struct hf_snapshot *snapshot)
+{
+    if (a->state == STATE(ENQUEUING))
+        hf_acquisition_placed(core, a, snapshot);
+    else if (!HF_PLANTED(CANCEL_KEEPS_TICKET)) /* given up meanwhile */
+        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+}
+
+static void enqueue_failed(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_event *event)
+{
+    bool unsure = event->as.answer.failure == HF_FAILURE_UNSURE;
+    struct hf_error why;
+
+    if (a->state != STATE(ENQUEUING)) { /* given up meanwhile */
+        if (unsure)
+            hf_acquisition_abandon(core, a, true);
+        return;
+    }
+    story(&why, event);
+    if (event->as.answer.failure == HF_FAILURE_FATAL) {
+        hf_acquisition_give_up(core, a, &why);
+    } else if (unsure) {
+        hf_acquisition_keep_story(a, &why); /* told if no retry is left */
+        a->list_wanted = true;
+        a->list_at_ms = 0;
+        hf_acquisition_move(core, a, STATE(UNSURE));
+    } else {
+        hf_acquisition_enqueue_again(core, a, &why);
+    }
+}
+
+/* Looked for the ticket of an enqueue without an answer. */
+static void looked(struct hf_core *core, struct hf_acquisition *a,
+                   const struct hf_snapshot *snapshot)
+{
+    struct hf_error why;
+
+    if (hf_snapshot_find(snapshot, &a->ticket) != snapshot->count) {
+        hf_acquisition_placed(core, a, snapshot);
+        return;
+    }
+    hf_error_set(&why, a->status, "%s", a->text);
+    if (core->session.timeout_ms != HF_FOREVER)
+        hf_acquisition_abandon(core, a, false);
+    hf_acquisition_enqueue_again(core, a, &why);
+}
+
+static void listed(struct hf_core *core, struct hf_acquisition *a,
+                   const struct hf_snapshot *snapshot)
+{
+    a->list_retry = (struct hf_retry_state){0};
+    if (a->list_wanted)
+        return; /* out of date already; the pump lists again */
+    if (a->state == STATE(UNSURE))
+        looked(core, a, snapshot);
+    else if (a->state == STATE(QUEUED))
+        hf_acquisition_decide(core, a, snapshot);
+    else if (a->state == STATE(HELD) &&
+             hf_snapshot_find(snapshot, &a->ticket) == snapshot->count)
+        hf_acquisition_lose(core, a, false);
+    else if (a->state == STATE(HELD) && HF_PLANTED(GRANTED_TWICE) &&
+             !a->answer_effect.queued)
+        hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+}
+
+static void list_failed(struct hf_core *core, struct hf_acquisition *a,
+                        const struct hf_event *event)
+{
+    struct hf_error why;
+
+    if (a->state != STATE(UNSURE) && a->state != STATE(QUEUED))
+        return;
+    if (event->as.answer.failure == HF_FAILURE_FATAL) {
+        story(&why, event);
+        hf_acquisition_give_up(core, a, &why);
+        return;
+    }
+    a->list_wanted = true;
+    a->list_at_ms = hf_acquisition_again_at_ms(core, &a->list_retry);
+}
+
+static void gone(struct hf_core *core, struct hf_acquisition *a,
+                 struct hf_request *request)
+{
+    struct hf_ticket_id id = request->ticket;
+    bool own = hf_ticket_id_equal(&id, &a->ticket);
+
+    if (HF_PLANTED(GONE_FORGOTTEN) && a->ask.busy)
+        return;
+    if (!hf_watches_end(&a->watches, &core->effects, request))
+        return;
+    if (a->state == STATE(HELD) && own)
+        hf_acquisition_lose(core, a, false);
+    else if (a->state == STATE(QUEUED) && own)
+        hf_acquisition_evicted(core, a);
+    else if (a->state == STATE(QUEUED))
+        hf_acquisition_one_less(core, a, &id);
+}
+
+static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
+                         const struct hf_event *event)
+{
+    struct hf_error why;
+
+    if (!hf_watches_end(&a->watches, &core->effects, event->as.answer.request))
+        return;
+    if (event->as.answer.failure == HF_FAILURE_FATAL &&
+        a->state == STATE(QUEUED)) {
+        story(&why, event);
+        hf_acquisition_give_up(core, a, &why);
+        return;
+    }
+    a->watch_at_ms = hf_acquisition_again_at_ms(core, &a->watch_retry);
+}
+
+static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
+                                           const struct hf_request *request)
+{
+    if (request == &a->own.request)
+        return &a->own;
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
+        if (request == &a->abandoned[i].request)
+            return &a->abandoned[i];
+    }
+    assert(!"a withdraw that is none of this acquisition's");
+    return NULL;
+}
+
+static void failed(struct hf_core *core, struct hf_acquisition *a,
+                   const struct hf_event *event)
+{
+    struct hf_withdrawal *withdrawal;
+
+    switch (event->as.answer.request->kind) {
+    case HF_REQUEST_ENQUEUE:
+        a->ask.busy = false;
+        enqueue_failed(core, a, event);
+        break;
+    case HF_REQUEST_LIST:
+        a->ask.busy = false;
+        list_failed(core, a, event);
+        break;
+    case HF_REQUEST_WATCH:
+        watch_failed(core, a, event);
+        break;
+    case HF_REQUEST_WITHDRAW:
+        withdrawal = withdrawal_of(a, event->as.answer.request);
+        hf_withdrawal_failed(
+            withdrawal, event->as.answer.failure,
+            hf_acquisition_again_at_ms(core, &withdrawal->retry));
+        break;
+    case HF_REQUEST_PROVE:
+    case HF_REQUEST_END:
+        assert(!"a request of the session's");
+    }
+}
+
+void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
+                             const struct hf_event *event)
+{
+    struct hf_request *request = event->as.answer.request;
+
+    assert(request->acquisition == a);
+    assert(!request->effect->queued ||
+           request->effect->kind == HF_EFFECT_FORGET);
+    switch (event->kind) {
+    case HF_EVENT_ENQUEUED:
+        assert(request == &a->ask && a->ask.busy);
+        a->ask.busy = false;
+        enqueued(core, a, &event->as.answer.snapshot);
+        break;
+    case HF_EVENT_LISTED:
+        assert(request == &a->ask && a->ask.busy);
+        a->ask.busy = false;
+        listed(core, a, &event->as.answer.snapshot);
+        break;
+    case HF_EVENT_WATCHING:
+        request->busy = false;
+        a->watch_retry = (struct hf_retry_state){0};
+        break;
+    case HF_EVENT_GONE:
+        gone(core, a, request);
+        break;
+    case HF_EVENT_WITHDRAWN:
+        hf_withdrawal_done(withdrawal_of(a, request), event->as.answer.found);
+        break;
+    case HF_EVENT_FAILED:
+        failed(core, a, event);
+        break;
+    default:
+        assert(!"not an answer to an acquisition");
+    }
+    hf_acquisition_pump(core, a);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests: what is wanted is asked for as soon as it can be. */
+#include "core/acquisition_private.h"
+
+#include <assert.h>
+
+#include "core/core.h"
+#include "core/instant.h"
+#include "core/plant.h"
+
+/* Backoff for what is repeated until it works. */
+uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
+                                    struct hf_retry_state *state)
+{
+    struct hf_retry_policy policy = core->config.retry;
+    uint64_t at_ms;
+
+    policy.tries = HF_RETRY_UNLIMITED;
+    policy.elapsed_ms = HF_FOREVER;
+    if (core->session.state != HF_STATE_CONNECTED)
+        return core->now_ms; /* the connection is waited for, not the clock */
+    at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
+    return hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
+}
+
+static void ask(struct hf_core *core, struct hf_acquisition *a,
+                enum hf_request_kind kind)
+{
+    assert(!a->ask.busy && hf_session_usable(&core->session));
+    a->ask.kind = kind;
+    a->ask.ticket = a->ticket;
+    a->ask.busy = true;
+    a->ask.engine_data = NULL;
+    hf_effect_add(&core->effects, &a->ask_effect, HF_EFFECT_REQUEST);
+}
+
+/* Take back a request that the engine has not heard of. */
+void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!a->ask_effect.queued)
+        return;
+    hf_effect_remove(&core->effects, &a->ask_effect);
+    a->ask.busy = false;
+}
+
+bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a)
+{
+    return a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE;
+}
+
+static struct hf_withdrawal *free_abandoned(struct hf_acquisition *a)
+{
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
+        if (a->abandoned[i].state == HF_WITHDRAWAL_NONE)
+            return &a->abandoned[i];
+    }
+    return NULL;
+}
+
+/* The last enqueue got no answer: remember its id for as long as it can
+ * appear.  Without a lease there is no such time: the first request after it
+ * sees it or it never was. */
+void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
+                            bool now)
+{
+    uint64_t timeout_ms = core->session.timeout_ms;
+    uint64_t until_ms = timeout_ms == HF_FOREVER
+                            ? 0
+                            : hf_after_ms(a->enqueued_at_ms, timeout_ms);
+
+    if (HF_PLANTED(ABANDONED_FORGOTTEN))
+        return;
+    core->abandoned = true;
+    hf_withdrawal_begin(free_abandoned(a), &a->ticket, until_ms, now);
+}
+
+static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
+{
+    /* One slot is kept for this very enqueue, should it get no answer. */
+    if (a->ask.busy || core->now_ms < a->enqueue_at_ms ||
+        free_abandoned(a) == NULL)
+        return;
+    a->ticket = hf_random_ticket_id(&core->config.random);
+    a->session = core->session.number;
+    a->enqueued_at_ms = core->now_ms;
+    a->waited = false;
+    a->list_wanted = false;
+    hf_acquisition_move(core, a, STATE(ENQUEUING));
+    /* Before the ENQUEUE: a session that was idle for long is then proven by
+     * the time the place is known. */
+    hf_session_want_proof(&core->session, core->now_ms);
+    ask(core, a, HF_REQUEST_ENQUEUE);
+}
+
+static void pump_list(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!a->list_wanted || a->ask.busy || core->now_ms < a->list_at_ms)
+        return;
+    a->list_wanted = false;
+    ask(core, a, HF_REQUEST_LIST);
+}
+
+static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_ticket_id ids[HF_WATCHED_MAX];
+    size_t count = 0;
+    bool may_ask =
+        hf_session_usable(&core->session) && core->now_ms >= a->watch_at_ms;
+
+    if (a->state == STATE(QUEUED)) {
+        if (a->before_known && !HF_PLANTED(WATCH_OWN_ONLY))
+            ids[count++] = a->before;
+        if (a->beyond_known && core->config.traits & HF_ENGINE_LOOKS_AHEAD)
+            ids[count++] = a->beyond;
+    }
+    if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
+        ids[count++] = a->ticket;
+    hf_watches_follow(&a->watches, &core->effects, ids, count, may_ask);
+}
+
+static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!hf_session_usable(&core->session))
+        return;
+    hf_withdrawal_pump(&a->own, &core->effects, core->now_ms);
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
+        hf_withdrawal_pump(&a->abandoned[i], &core->effects, core->now_ms);
+}
+
+void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (hf_session_usable(&core->session)) {
+        if (a->state == STATE(PAUSED))
+            pump_enqueue(core, a);
+        if (a->state == STATE(QUEUED) || a->state == STATE(UNSURE))
+            pump_list(core, a);
+    }
+    pump_watches(core, a);
+    pump_withdrawals(core, a);
+    hf_acquisition_settle(core, a);
+}

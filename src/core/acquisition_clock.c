@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock: limits, and what is due when. */
+#include "core/acquisition_private.h"
+
+#include <inttypes.h>
+
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+
+/* When the wait has to end, whatever comes. */
+static uint64_t limit_ms(const struct hf_core *core,
+                         const struct hf_acquisition *a)
+{
+    uint64_t at_ms = a->deadline_at_ms;
+
+    if (core->session.closing)
+        return HF_FOREVER;
+    if (a->only_try)
+        at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);
+    if (!core->session.ever_connected)
+        at_ms = hf_earlier_ms(at_ms, a->connect_by_ms);
+    return at_ms;
+}
+
+static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
+{
+    uint64_t waited_ms = core->now_ms - a->started_at_ms;
+    struct hf_error why;
+
+    if (!core->session.ever_connected)
+        hf_error_set(&why, HF_EUNREACHABLE,
+                     "no connection to the engine within %" PRIu64
+                     " ms; see that it runs and that the URL is right",
+                     waited_ms);
+    else if (a->only_try)
+        hf_error_set(&why, HF_EUNREACHABLE,
+                     "the engine gave no answer within %" PRIu64
+                     " ms; the session is %s",
+                     waited_ms, hf_state_name(core->session.state));
+    else if (a->state != STATE(QUEUED))
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "not in the queue after %" PRIu64 " ms; the session is %s",
+                     waited_ms, hf_state_name(core->session.state));
+    else if (a->blocking == 0)
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "first in the queue, but after %" PRIu64
+                     " ms the engine has not confirmed the session",
+                     waited_ms);
+    else
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "waited %" PRIu64 " ms; ahead: %" PRIu32
+                     ", held by \"%s\"",
+                     waited_ms, a->ahead, a->holder);
+    hf_acquisition_give_up(core, a, &why);
+}
+
+void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (hf_acquisition_is_waiting(a) && core->now_ms >= limit_ms(core, a)) {
+        end_overdue(core, a);
+        return;
+    }
+    if (a->state == STATE(QUEUED) && core->now_ms >= a->report_at_ms &&
+        hf_session_usable(&core->session)) {
+        a->report_at_ms = hf_after_ms(core->now_ms, a->report_every_ms);
+        /* A list under way will do.  Asking for another would put off the
+         * decision for ever where reports are faster than answers. */
+        a->list_wanted |= !a->ask.busy;
+    }
+    hf_acquisition_pump(core, a);
+}
+
+/* When a request is due, which can be asked only while CONNECTED. */
+static uint64_t request_at_ms(const struct hf_core *core,
+                              const struct hf_acquisition *a)
+{
+    uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
+
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
+        at_ms =
+            hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(&a->abandoned[i]));
+    if (a->state == STATE(PAUSED) && a->enqueue_at_ms > core->now_ms)
+        at_ms = hf_earlier_ms(at_ms, a->enqueue_at_ms);
+    if ((a->state == STATE(QUEUED) || a->state == STATE(UNSURE)) &&
+        a->list_wanted && !a->ask.busy)
+        at_ms = hf_earlier_ms(at_ms, a->list_at_ms);
+    if ((a->state == STATE(QUEUED) || a->state == STATE(HELD)) &&
+        a->watch_at_ms > core->now_ms)
+        at_ms = hf_earlier_ms(at_ms, a->watch_at_ms);
+    if (a->state == STATE(QUEUED))
+        at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
+    return at_ms;
+}
+
+uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
+                                   const struct hf_acquisition *a)
+{
+    uint64_t at_ms = HF_FOREVER;
+
+    if (hf_session_usable(&core->session))
+        at_ms = request_at_ms(core, a);
+    if (hf_acquisition_is_waiting(a))
+        at_ms = hf_earlier_ms(at_ms, limit_ms(core, a));
+    if (a->state == STATE(WITHDRAWING) && !a->told)
+        at_ms = hf_earlier_ms(at_ms, a->tell_at_ms);
+    if (a->state == STATE(HELD))
+        at_ms = hf_earlier_ms(at_ms, core->session.safe_until_ms);
+    return at_ms;
+}

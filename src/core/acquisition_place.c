@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places: what a queue means for the ticket in it. */
+#include "core/acquisition_private.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/admission.h"
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/plant.h"
+#include "core/utf8.h"
+
+static void admit(struct hf_core *core, struct hf_acquisition *a)
+{
+    assert(a->state == STATE(QUEUED) && a->session == core->session.number);
+    a->blocking = 0;
+    hf_session_want_proof(&core->session, core->now_ms);
+    if (!hf_session_may_admit(&core->session, core->now_ms)) {
+        a->waited = true;
+        return;
+    }
+    hf_acquisition_unask(core, a);
+    a->list_wanted = false;
+    a->before_known = a->beyond_known = false;
+    if (!a->waited)
+        a->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
+    hf_acquisition_move(core, a, STATE(HELD));
+    atomic_store(&a->promise_ms, core->session.safe_until_ms);
+    hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+}
+
+/* The ticket is gone though nobody here withdrew it.  Back to the tail, but
+ * not faster than a retry, lest we fight with whoever removes it. */
+void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_acquisition_unask(core, a);
+    a->before_known = a->beyond_known = false;
+    hf_acquisition_move(core, a, STATE(PAUSED));
+    a->enqueue_at_ms = hf_acquisition_again_at_ms(core, &a->enqueue_retry);
+}
+
+static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_ticket *ahead)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, HF_EKIND,
+                 "the name is in use %s (by \"%.200s\"), and this is %s; use "
+                 "another name or the same kind of lock",
+                 ahead->kind == HF_TICKET_MUTEX ? "as a mutex"
+                                                : "as a read/write lock",
+                 ahead->payload,
+                 a->kind == HF_TICKET_MUTEX ? "a mutex" : "a read/write lock");
+    hf_acquisition_give_up(core, a, &why);
+}
+
+static void end_busy(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_error why;
+
+    if (a->holder[0] == '\0')
+        hf_error_set(&why, HF_EBUSY, "somebody else is ahead in the queue");
+    else
+        hf_error_set(&why, HF_EBUSY, "held by \"%s\"", a->holder);
+    hf_acquisition_give_up(core, a, &why);
+}
+
+/* Note the place for whoever wants to hear of it. */
+static void describe_place(struct hf_acquisition *a,
+                           const struct hf_admission *admission,
+                           const struct hf_snapshot *snapshot)
+{
+    const char *payload = snapshot->tickets[0].payload;
+    size_t bytes = strlen(payload);
+
+    a->ahead = (uint32_t)admission->ahead;
+    if (admission->ahead == 0)
+        bytes = 0; /* that is us */
+    if (bytes >= sizeof a->holder)
+        bytes = hf_utf8_cut(payload, sizeof a->holder - 1);
+    memcpy(a->holder, payload, bytes);
+    a->holder[bytes] = '\0';
+}
+
+static void take_place(struct hf_core *core, struct hf_acquisition *a,
+                       const struct hf_admission *admission)
+{
+    a->blocking = admission->blocking;
+    a->before_known = admission->before != NULL;
+    if (a->before_known)
+        a->before = admission->before->id;
+    a->beyond_known = admission->beyond != NULL;
+    if (a->beyond_known)
+        a->beyond = admission->beyond->id;
+    a->gone_admits = admission->gone_admits;
+    a->stale = core->session.state != HF_STATE_CONNECTED;
+}
+
+static void report(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!a->waiting_effect.queued)
+        hf_effect_add(&core->effects, &a->waiting_effect, HF_EFFECT_WAITING);
+    a->report_at_ms = a->report_every_ms == 0
+                          ? HF_FOREVER
+                          : hf_after_ms(core->now_ms, a->report_every_ms);
+}
+
+/* The ticket is in the queue and this is the queue: go by the rule. */
+void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_snapshot *snapshot)
+{
+    struct hf_admission admission = hf_admission_decide(snapshot, &a->ticket);
+
+    assert(a->state == STATE(QUEUED));
+    if (admission.answer == HF_MISSING) {
+        hf_acquisition_evicted(core, a);
+        return;
+    }
+    describe_place(a, &admission, snapshot);
+    take_place(core, a, &admission);
+    if (admission.answer == HF_WRONG_KIND) {
+        end_wrong_kind(core, a, admission.before);
+        return;
+    }
+    if (admission.answer == HF_ADMITTED ||
+        (a->only_try && HF_PLANTED(TRY_BARGES)))
+        admit(core, a);
+    else if (a->only_try)
+        end_busy(core, a);
+    if (a->state != STATE(QUEUED))
+        return;
+    a->waited = true;
+    if (a->blocking <= 1)
+        hf_session_want_proof(&core->session, core->now_ms);
+    report(core, a);
+}
+
+/* ${why} is worth a retry of the enqueue, if the policy allows another. */
+void hf_acquisition_enqueue_again(struct hf_core *core,
+                                  struct hf_acquisition *a,
+                                  const struct hf_error *why)
+{
+    uint64_t at_ms = core->now_ms;
+
+    /* A link that dropped is waited for and counts for nothing. */
+    if (core->session.state == HF_STATE_CONNECTED) {
+        at_ms = hf_retry_next(&core->config.retry, &a->enqueue_retry,
+                              core->now_ms, &core->config.random);
+        at_ms = hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
+    }
+    hf_acquisition_move(core, a, STATE(PAUSED));
+    a->enqueue_at_ms = at_ms;
+    if (at_ms == HF_FOREVER)
+        hf_acquisition_give_up(core, a, why);
+}
+
+/* The ticket was put into the queue, or found there.  A queue without it
+ * means that it has gone again. */
+void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_snapshot *snapshot)
+{
+    size_t place = hf_snapshot_find(snapshot, &a->ticket);
+    struct hf_error why;
+
+    if (place == snapshot->count) {
+        hf_error_set(&why, HF_EPROTOCOL,
+                     "the ticket was gone as soon as it was in the queue; see "
+                     "who removes tickets there");
+        hf_acquisition_enqueue_again(core, a, &why);
+        return;
+    }
+    a->enqueue_retry = (struct hf_retry_state){0};
+    if (!HF_PLANTED(TOKEN_KEPT) || a->token == 0)
+        a->token = snapshot->tickets[place].token;
+    a->watch_at_ms = 0;
+    a->watch_retry = (struct hf_retry_state){0};
+    hf_acquisition_move(core, a, STATE(QUEUED));
+    hf_acquisition_decide(core, a, snapshot);
+}
+
+/* One of the tickets ahead is gone. */
+void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
+                             const struct hf_ticket_id *gone)
+{
+    bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS && !a->stale &&
+                  a->gone_admits;
+
+    if (a->before_known && hf_ticket_id_equal(gone, &a->before))
+        a->before_known = false;
+    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond))
+        a->beyond_known = false;
+    else
+        return; /* of an older place */
+    assert(a->blocking > 0);
+    a->blocking--;
+    if (HF_PLANTED(GONE_SKIPS_ONE) && a->blocking == 1)
+        a->blocking = 0;
+    if ((a->blocking == 0 && admits) || HF_PLANTED(ADMIT_ON_ANY_GONE))
+        admit(core, a);
+    if (a->state != STATE(QUEUED))
+        return;
+    if (a->blocking == 1)
+        hf_session_want_proof(&core->session, core->now_ms);
+    a->list_wanted = !HF_PLANTED(NO_LIST_AFTER_GONE);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of an acquisition: acquisition.c moves it and ends it,
+ * _ask.c makes its requests, _answer.c takes their answers, _place.c judges its
+ * place in the queue, _clock.c its limits. */
+#ifndef HF_CORE_ACQUISITION_PRIVATE_H
+#define HF_CORE_ACQUISITION_PRIVATE_H
+
+#include "core/acquisition.h"
+
+#define STATE(name) HF_ACQUISITION_##name
+
+void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
+                         enum hf_acquisition_state state);
+
+/* Is it on its way to a grant? */
+bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
+
+/* Set .status and .text to ${why}. */
+void hf_acquisition_keep_story(struct hf_acquisition *a,
+                               const struct hf_error *why);
+
+/* After each change of what keeps a RELEASING or WITHDRAWING one: tell the
+ * owner if it is time, finish if nothing is left. */
+void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a);
+
+/* Take back an ENQUEUE or LIST that the engine has not heard of. */
+void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
+
+bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a);
+
+/* When to repeat what is repeated until it works. */
+uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
+                                    struct hf_retry_state *state);
+
+/* The last enqueue got no answer: remember its id for as long as it can
+ * appear, and withdraw it at once if ${now}, else only when it shows. */
+void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
+                            bool now);
+
+/* The enqueue failed as ${why} tells, which is worth a retry if the policy
+ * allows another. */
+void hf_acquisition_enqueue_again(struct hf_core *core,
+                                  struct hf_acquisition *a,
+                                  const struct hf_error *why);
+
+/* The ticket was put into the queue, or found there: ${snapshot}. */
+void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_snapshot *snapshot);
+
+/* QUEUED, and this is the queue: go by the rule. */
+void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
+                           const struct hf_snapshot *snapshot);
+
+/* QUEUED, and the ticket ahead called ${gone} is gone. */
+void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
+                             const struct hf_ticket_id *gone);
+
+/* QUEUED, and the ticket is gone though nobody here withdrew it. */
+void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a);
+
+#endif
