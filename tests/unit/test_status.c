@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
+#include "core/sha256.h"
 #include "core/utf8.h"
 
 /* -------------------------------------------------------------- statuses -- */
@@ -208,6 +209,48 @@ static void test_quote(void **state)
     }
 }
 
+/* ---------------------------------------------------------------- SHA-256 --
+ */
+
+/* FIPS 180-2, appendix B, and lengths around the end of a block. */
+static void test_sha256(void **state)
+{
+    static const struct {
+        const char *data;
+        size_t repeat;
+        const char *hex;
+    } rows[] = {
+        {"", 0,
+         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", 1,
+         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"a", 55,
+         "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {"a", 56,
+         "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"},
+        {"a", 64,
+         "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+        {"a", 1000000,
+         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t bytes = strlen(rows[i].data);
+        char *data = malloc(bytes * rows[i].repeat + 1);
+        char hex[HF_SHA256_TEXT_BYTES];
+
+        assert_non_null(data);
+        for (size_t r = 0; r < rows[i].repeat; r++)
+            memcpy(data + r * bytes, rows[i].data, bytes);
+        hf_sha256_text(data, bytes * rows[i].repeat, hex);
+        assert_string_equal(hex, rows[i].hex);
+        free(data);
+    }
+}
+
 /* -------------------------------------------------------------- allocator --
  */
 
@@ -295,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_error_is_cut_between_characters),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_quote),
+        cmocka_unit_test(test_sha256),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
