@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as an engine URL, and as the password of one. */
+#include <string.h>
+
+#include "core/url.h"
+#include "core/utf8.h"
+#include "fuzz.h"
+
+/* No text of the library or of this file has it. */
+#define CANARY "QJXZW"
+
+static void check_text(const char *text)
+{
+    MUST(text == NULL || hf_utf8_valid(text, strlen(text)));
+}
+
+static void check_parsed(const char *text, const struct hf_url *url)
+{
+    uint64_t ms;
+
+    MUST(url->scheme != NULL && url->scheme[0] != '\0');
+    MUST(url->path != NULL);
+    MUST(url->path[0] == '\0' || url->path[0] == '/');
+    MUST(url->password == NULL || url->user != NULL);
+    MUST(url->user == NULL || url->authority != NULL);
+    MUST(url->password == NULL || hf_url_has_secret(text));
+    check_text(url->user);
+    check_text(url->password);
+    check_text(url->authority);
+    check_text(url->path);
+    MUST(url->option_count <= HF_URL_OPTIONS);
+    for (size_t i = 0; i < url->option_count; i++) {
+        check_text(url->options[i].value);
+        MUST(hf_url_option(url, url->options[i].key) == url->options[i].value);
+        (void)hf_duration_parse(url->options[i].value, &ms);
+    }
+}
+
+static void check_equal(const char *a, const char *b)
+{
+    MUST((a == NULL) == (b == NULL));
+    MUST(a == NULL || strcmp(a, b) == 0);
+}
+
+static void check_again(const char *text, const struct hf_url *url)
+{
+    struct hf_url again;
+
+    MUST(hf_url_parse(text, &again, NULL) == HF_OK);
+    check_equal(url->scheme, again.scheme);
+    check_equal(url->user, again.user);
+    check_equal(url->password, again.password);
+    check_equal(url->authority, again.authority);
+    check_equal(url->path, again.path);
+    MUST(url->option_count == again.option_count);
+    hf_url_free(&again);
+}
+
+static void try_text(const char *text)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+    hf_status st = hf_url_parse(text, &url, &error);
+
+    if (st == HF_OK) {
+        check_parsed(text, &url);
+        check_again(text, &url);
+        hf_url_free(&url);
+    } else {
+        MUST(st == HF_EURL && error.status == HF_EURL);
+        MUST(url.memory == NULL);
+        MUST(hf_utf8_valid(error.text, strlen(error.text)));
+        MUST(strstr(error.text, "expected") != NULL);
+    }
+}
+
+/* Whatever stands around it, a password is not printed: neither when the URL
+ * is malformed nor when an engine goes on to refuse one of its options. */
+static void try_as_password(const char *text)
+{
+    static const char *const none[] = {NULL};
+    size_t bytes = strlen(text) + 100;
+    char *whole = malloc(bytes);
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+
+    MUST(whole != NULL);
+    snprintf(whole, bytes, "zk://user:%s" CANARY "@host", text);
+    MUST(hf_url_has_secret(whole));
+    if (hf_url_parse(whole, &url, &error) == HF_OK) {
+        MUST(strstr(url.authority, CANARY) == NULL);
+        MUST(strstr(url.path, CANARY) == NULL);
+        (void)hf_url_only(&url, none, &error);
+        hf_url_free(&url);
+    }
+    MUST(strstr(error.text, CANARY) == NULL);
+    free(whole);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    char *text = fuzz_text(data, bytes);
+
+    (void)hf_url_has_secret(text);
+    try_text(text);
+    if (strstr(text, CANARY) == NULL)
+        try_as_password(text);
+    free(text);
+    return 0;
+}
