@@ -48,15 +48,16 @@ struct hf_sim_config {
     uint32_t slow_chance;      /* a message takes up to a third of a timeout */
     uint32_t late_chance;      /* what was under way on a connection that broke
                                   still arrives, within most of a timeout */
-    uint32_t deny_chance;      /* an enqueue answers FAILED{FATAL, HF_EDENIED} */
-    uint32_t garble_chance;    /* a snapshot is not what it should be */
+    uint32_t deny_chance;   /* an enqueue answers FAILED{FATAL, HF_EDENIED} */
+    uint32_t garble_chance; /* a snapshot is not what it should be */
 };
 
 /* No faults: messages take 1 ms each way, sessions last 10 s, traits are those
  * of a ZooKeeper. */
 struct hf_sim_config hf_sim_config_calm(uint64_t seed);
 
-/* Ownership: ${config} is copied.  NULL if there is no memory. */
+/* ${config} is copied.  The model ends the program if there is no memory: it is
+ * a tool of tests, without which there is nothing to test. */
 struct hf_sim *hf_sim_new(const struct hf_sim_config *config);
 
 /* Free everything, engines included, whatever is still under way. */
@@ -91,8 +92,8 @@ void hf_sim_run_ms(struct hf_sim *sim, uint64_t ms);
 bool hf_sim_settle(struct hf_sim *sim);
 
 /* Call ${fn} at ${at_us}, or next if that is past.  ${background}: does not
- * keep hf_sim_settle() waiting.  False if there is no memory. */
-bool hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
+ * keep hf_sim_settle() waiting. */
+void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
                     void (*fn)(void *arg), void *arg);
 
 /* The client's clock, CLOCK_BOOTTIME of its machine; and the true time at
@@ -146,8 +147,8 @@ void hf_sim_calm(struct hf_sim *sim);
 
 /* Somebody else's program takes a place, or, with ${beside}, the place of a
  * ticket of its own, as a writer of Curator does to become a reader.  It has
- * an immortal session; hf_sim_evict() ends the ticket.  False if there is no
- * memory or ${beside} is not there. */
+ * an immortal session; hf_sim_evict() ends the ticket.  False if ${beside} is
+ * not there. */
 bool hf_sim_foreign_enqueue(struct hf_sim *sim, const char *queue,
                             enum hf_ticket_kind kind,
                             const struct hf_ticket_id *ticket,
@@ -168,12 +169,22 @@ bool hf_sim_session_alive(const struct hf_engine *engine);
 bool hf_sim_connected(const struct hf_engine *engine);
 bool hf_sim_frozen(const struct hf_engine *engine);
 
+/* Is the ticket there, in the session that the client believes in? */
+bool hf_sim_ticket_current(const struct hf_engine *engine,
+                           const struct hf_ticket_id *ticket);
+
+/* The true time at which the leader will end the session that the client
+ * believes in unless it hears of it; 0 if it has ended, UINT64_MAX without
+ * leases. */
+uint64_t hf_sim_lease_end_us(const struct hf_engine *engine);
+
 /* Told of what happens in the model, for checks and transcripts. */
 struct hf_sim_observer {
-    /* ${ticket} has just left ${queue}; ${remaining} watches by others than
-     * its owner fire. */
+    void (*added)(void *arg, const char *queue, const struct hf_ticket *ticket);
+    /* ${ticket} has just left ${queue}, and ${watches} fire at once: the
+     * requests of those who will hear GONE. */
     void (*gone)(void *arg, const char *queue, const struct hf_ticket *ticket,
-                 const struct hf_ticket_id *watchers, size_t watcher_count);
+                 struct hf_request *const *watches, size_t count);
     /* A line for the transcript; ${engine} is NULL for the leader's doings. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);
     void *arg;

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections, and the follower at the far end of each. */
+#include "engines/sim/model.h"
+
+#include <assert.h>
+
+/* ---------------------------------------------------------------- pipes -- */
+
+struct sim_message *sim_message_new(struct hf_sim *sim,
+                                    enum sim_message_kind kind)
+{
+    struct sim_message *message = sim_alloc(sim, sizeof *message);
+
+    message->kind = kind;
+    return message;
+}
+
+static void pipe_init(struct sim_pipe *pipe, struct sim_connection *connection)
+{
+    pipe->connection = connection;
+    pipe->end = &pipe->first;
+}
+
+struct sim_connection *sim_connection_new(struct hf_engine *engine)
+{
+    struct hf_sim *sim = engine->sim;
+    struct sim_connection *connection = sim_alloc(sim, sizeof *connection);
+
+    connection->engine = engine;
+    connection->number = ++sim->connection_count;
+    connection->open = true;
+    connection->parked_end = &connection->parked;
+    pipe_init(&connection->pipes[SIM_OUT], connection);
+    pipe_init(&connection->pipes[SIM_IN], connection);
+    connection->next = sim->connections;
+    sim->connections = connection;
+    return connection;
+}
+
+static bool blocked(const struct sim_connection *connection,
+                    enum sim_direction direction)
+{
+    const struct hf_engine *engine = connection->engine;
+
+    if (direction == SIM_OUT)
+        return !engine->out_up && connection->open;
+    return !engine->in_up || engine->frozen;
+}
+
+static uint64_t delay_us(struct hf_sim *sim)
+{
+    uint64_t delay =
+        sim_between(sim, sim->config.delay_least_us, sim->config.delay_most_us);
+
+    if (sim_happens(sim, sim->config.slow_chance))
+        delay += sim_between(sim, 0, 1000 * sim->config.least_timeout_ms / 3);
+    return delay;
+}
+
+static void arrive_out(void *pipe);
+static void arrive_in(void *pipe);
+
+void sim_pump(struct sim_connection *connection, enum sim_direction direction)
+{
+    struct sim_pipe *pipe = &connection->pipes[direction];
+
+    if (pipe->first == NULL || pipe->due || blocked(connection, direction))
+        return;
+    pipe->due = true;
+    hf_sim_call_at(connection->engine->sim, pipe->first->arrives_us,
+                   pipe->first->kind == SIM_PING ||
+                       pipe->first->kind == SIM_PONG,
+                   direction == SIM_OUT ? arrive_out : arrive_in, pipe);
+}
+
+void sim_send(struct sim_connection *connection, enum sim_direction direction,
+              struct sim_message *message)
+{
+    struct hf_sim *sim = connection->engine->sim;
+    struct sim_pipe *pipe = &connection->pipes[direction];
+
+    if (!connection->open)
+        return;
+    message->arrives_us = sim->now_us + delay_us(sim);
+    if (message->arrives_us < pipe->last_us)
+        message->arrives_us = pipe->last_us;
+    pipe->last_us = message->arrives_us;
+    message->next = NULL;
+    *pipe->end = message;
+    pipe->end = &message->next;
+    sim_pump(connection, direction);
+}
+
+static struct sim_message *take_first(struct sim_pipe *pipe)
+{
+    struct sim_message *message = pipe->first;
+
+    pipe->first = message->next;
+    if (pipe->first == NULL)
+        pipe->end = &pipe->first;
+    return message;
+}
+
+/* ------------------------------------------------------------- requests -- */
+
+static void answer_failed(struct sim_message *message, enum hf_failure failure,
+                          hf_status status, const char *text)
+{
+    message->answer.kind = HF_EVENT_FAILED;
+    message->answer.as.answer.failure = failure;
+    message->answer.as.answer.status = status;
+    message->answer.as.answer.text = text;
+}
+
+/* One of the ways in which a server that is broken could misreport. */
+static void garble(struct hf_sim *sim, const struct sim_message *message,
+                   struct hf_snapshot *snapshot)
+{
+    struct hf_ticket *tickets =
+        (struct hf_ticket *)(uintptr_t)snapshot->tickets;
+    const struct hf_ticket_id *mine = &message->pending->ticket;
+    size_t place = hf_snapshot_find(snapshot, mine);
+
+    if (!sim_happens(sim, sim->config.garble_chance) || snapshot->count == 0)
+        return;
+    switch (sim_between(sim, 0, 3)) {
+    case 0: /* nothing there */
+        snapshot->count = 0;
+        break;
+    case 1: /* everybody but the one who asks */
+        for (size_t i = place; i + 1 < snapshot->count; i++)
+            tickets[i] = tickets[i + 1];
+        snapshot->count -= place < snapshot->count;
+        break;
+    case 2: /* the last one twice, sim_snapshot() left room */
+        tickets[snapshot->count] = tickets[snapshot->count - 1];
+        snapshot->count++;
+        break;
+    default: /* numbers at the end of their range */
+        tickets[snapshot->count - 1].sequence = UINT64_MAX;
+        tickets[snapshot->count - 1].token = UINT64_MAX;
+    }
+}
+
+static void enqueue(struct hf_sim *sim, struct sim_session *session,
+                    struct sim_message *message)
+{
+    struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);
+    struct sim_ticket *ticket =
+        sim_ticket_find(queue, &message->pending->ticket);
+
+    if (sim_happens(sim, sim->config.deny_chance)) {
+        answer_failed(message, HF_FAILURE_FATAL, HF_EDENIED,
+                      "the server refused to add a ticket");
+        return;
+    }
+    if (ticket == NULL) {
+        struct hf_ticket like = {.id = message->pending->ticket,
+                                 .sequence = ++queue->sequence,
+                                 .kind = message->ticket_kind,
+                                 .payload = message->payload};
+
+        ticket = sim_ticket_add(sim, queue, &like, session);
+        sim_line(sim, session->engine, "server adds ticket %llu to %s",
+                 (unsigned long long)ticket->ticket.sequence, queue->name);
+    }
+    message->answer.kind = HF_EVENT_ENQUEUED;
+    message->answer.as.answer.snapshot = sim_snapshot(sim, queue);
+    garble(sim, message, &message->answer.as.answer.snapshot);
+}
+
+static void list(struct hf_sim *sim, struct sim_queue *view,
+                 struct sim_message *message)
+{
+    struct sim_queue *queue =
+        view == NULL ? sim_queue_find(sim, message->pending->queue)
+                     : sim_view_find(view, message->pending->queue);
+
+    message->answer.kind = HF_EVENT_LISTED;
+    if (queue != NULL)
+        message->answer.as.answer.snapshot = sim_snapshot(sim, queue);
+    garble(sim, message, &message->answer.as.answer.snapshot);
+}
+
+static void watch(struct hf_sim *sim, struct sim_queue *view,
+                  struct sim_session *session, struct sim_message *message)
+{
+    struct sim_pending *pending = message->pending;
+    struct sim_queue *queue = view == NULL
+                                  ? sim_queue_find(sim, pending->queue)
+                                  : sim_view_find(view, pending->queue);
+
+    if (queue == NULL || sim_ticket_find(queue, &pending->ticket) == NULL) {
+        message->answer.kind = HF_EVENT_GONE;
+        return;
+    }
+    message->answer.kind = HF_EVENT_WATCHING;
+    pending->connection = session->connection;
+    pending->placed = true;
+}
+
+static void withdraw(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    message->answer.kind = HF_EVENT_WITHDRAWN;
+    message->answer.as.answer.found = ticket != NULL;
+    if (ticket == NULL)
+        return;
+    sim_line(sim, ticket->session == NULL ? NULL : ticket->session->engine,
+             "server removes ticket %llu from %s",
+             (unsigned long long)ticket->ticket.sequence, ticket->queue->name);
+    sim_ticket_remove(sim, ticket);
+}
+
+bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
+                   struct sim_session *session, struct sim_message *message)
+{
+    if (view == NULL && !session->alive)
+        return false;
+    if (message->request != HF_REQUEST_END &&
+        sim_happens(sim, sim->config.refuse_chance)) {
+        answer_failed(message, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                      "the server is busy");
+        return true;
+    }
+    switch (message->request) {
+    case HF_REQUEST_ENQUEUE:
+        enqueue(sim, session, message);
+        break;
+    case HF_REQUEST_LIST:
+        list(sim, view, message);
+        break;
+    case HF_REQUEST_WATCH:
+        watch(sim, view, session, message);
+        break;
+    case HF_REQUEST_WITHDRAW:
+        withdraw(sim, message);
+        break;
+    case HF_REQUEST_PROVE:
+        sim_session_touch(sim, session);
+        message->answer.kind = HF_EVENT_PROVEN;
+        message->answer.as.answer.anchor_ms = message->sent_ms;
+        break;
+    case HF_REQUEST_END:
+        message->answer.kind = HF_EVENT_CLOSED;
+        session->connection = NULL; /* nobody to tell */
+        sim_session_end(sim, session);
+        break;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------- follower -- */
+
+void sim_tell_expired(struct sim_connection *connection)
+{
+    sim_send(connection, SIM_IN,
+             sim_message_new(connection->engine->sim, SIM_EXPIRED));
+}
+
+static uint64_t negotiate(struct hf_sim *sim)
+{
+    if (sim_leaseless(sim))
+        return HF_FOREVER;
+    return sim_between(sim, sim->config.least_timeout_ms,
+                       sim->config.timeout_ms);
+}
+
+static void connect_session(struct sim_connection *connection,
+                            struct sim_message *message)
+{
+    struct hf_engine *engine = connection->engine;
+    struct hf_sim *sim = engine->sim;
+    struct sim_session *session = message->session;
+    uint64_t timeout_ms = negotiate(sim);
+
+    if (session != NULL && !session->alive) {
+        sim_tell_expired(connection);
+        return;
+    }
+    /* An attempt that was given up and comes late does not take the session
+     * back from a later one. */
+    if (session != NULL && session->connection != NULL &&
+        session->connection->number > connection->number)
+        return;
+    message->kind = SIM_ACCEPT;
+    message->resumed = session != NULL;
+    if (session == NULL)
+        session = sim_session_new(engine, timeout_ms);
+    else
+        sim_session_resume(sim, session, timeout_ms);
+    session->connection = connection;
+    connection->session = session;
+    message->session = session;
+    message->timeout_ms = timeout_ms;
+    sim_send(connection, SIM_IN, message);
+}
+
+/* Does only the leader know? */
+static bool needs_leader(const struct sim_message *message)
+{
+    if (message->kind == SIM_PING || message->kind == SIM_REWATCH)
+        return false;
+    if (message->kind == SIM_CONNECT)
+        return true;
+    return message->sync || (message->request != HF_REQUEST_LIST &&
+                             message->request != HF_REQUEST_WATCH);
+}
+
+static void rewatch(struct sim_connection *connection,
+                    struct sim_message *message)
+{
+    struct hf_sim *sim = connection->engine->sim;
+    struct sim_pending *watch_ = message->pending;
+
+    if (watch_->withdrawn)
+        return;
+    watch_->connection = connection;
+    watch_->placed = true;
+    if (sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket))
+        return;
+    watch_->placed = false;
+    message->kind = SIM_NOTICE;
+    sim_send(connection, SIM_IN, message);
+}
+
+static void serve(struct sim_connection *connection,
+                  struct sim_message *message)
+{
+    struct hf_sim *sim = connection->engine->sim;
+    struct sim_session *session = connection->session;
+
+    if (message->kind == SIM_CONNECT) {
+        connect_session(connection, message);
+        return;
+    }
+    if (session == NULL)
+        return;
+    switch (message->kind) {
+    case SIM_PING:
+        if (!connection->stalled && session->alive)
+            sim_session_touch(sim, session);
+        message->kind = SIM_PONG;
+        break;
+    case SIM_REWATCH:
+        rewatch(connection, message);
+        return;
+    default:
+        assert(message->kind == SIM_REQUEST);
+        if (!sim_carry_out(sim, connection->stalled ? connection->view : NULL,
+                           session, message)) {
+            sim_tell_expired(connection);
+            return;
+        }
+        message->kind = SIM_ANSWER;
+    }
+    sim_send(connection, SIM_IN, message);
+}
+
+static void park(struct sim_connection *connection, struct sim_message *message)
+{
+    message->next = NULL;
+    *connection->parked_end = message;
+    connection->parked_end = &message->next;
+}
+
+/* Heartbeats are answered by a follower on its own; all else keeps its order
+ * behind what waits for the leader. */
+static void reach_follower(struct sim_connection *connection,
+                           struct sim_message *message)
+{
+    bool waits = connection->parked != NULL && message->kind != SIM_PING;
+
+    if (connection->stalled && (waits || needs_leader(message)))
+        park(connection, message);
+    else
+        serve(connection, message);
+}
+
+static void arrive_out(void *arg)
+{
+    struct sim_pipe *pipe = arg;
+    struct sim_connection *connection = pipe->connection;
+    struct hf_sim *sim = connection->engine->sim;
+    struct sim_message *message;
+
+    pipe->due = false;
+    if (pipe->first == NULL || blocked(connection, SIM_OUT))
+        return;
+    message = take_first(pipe);
+    if (connection->open && sim_happens(sim, sim->config.lose_chance)) {
+        sim_line(sim, connection->engine, "link loses a message and breaks");
+        sim_connection_end(connection);
+        return;
+    }
+    if (connection->open || connection->lingers)
+        reach_follower(connection, message);
+    sim_pump(connection, SIM_OUT);
+}
+
+static void arrive_in(void *arg)
+{
+    struct sim_pipe *pipe = arg;
+    struct sim_connection *connection = pipe->connection;
+
+    pipe->due = false;
+    if (pipe->first == NULL || !connection->open || blocked(connection, SIM_IN))
+        return;
+    sim_client_receive(connection->engine, take_first(pipe));
+    sim_pump(connection, SIM_IN);
+}
+
+void sim_connection_unstall(struct sim_connection *connection)
+{
+    struct hf_sim *sim = connection->engine->sim;
+    struct sim_message *message = connection->parked;
+
+    connection->stalled = false;
+    connection->parked = NULL;
+    connection->parked_end = &connection->parked;
+    if (connection->open && connection->session != NULL &&
+        !connection->session->alive)
+        sim_tell_expired(connection);
+    while (message != NULL && (connection->open || connection->lingers)) {
+        struct sim_message *next = message->next;
+
+        serve(connection, message);
+        message = next;
+    }
+    /* It hears at once of all that went on without it. */
+    for (struct sim_pending *p = connection->engine->first; p != NULL;
+         p = p->next) {
+        if (p->placed && p->connection == connection &&
+            sim_ticket_find(sim_queue_find(sim, p->queue), &p->ticket) ==
+                NULL) {
+            struct sim_message *notice = sim_message_new(sim, SIM_NOTICE);
+
+            p->placed = false;
+            notice->pending = p;
+            sim_send(connection, SIM_IN, notice);
+        }
+    }
+}
+
+/* --------------------------------------------------------------- endings -- */
+
+/* The last moment at which what was under way can take effect. */
+static void stop_lingering(void *arg)
+{
+    struct sim_connection *connection = arg;
+
+    sim_connection_unstall(connection);
+    while (connection->pipes[SIM_OUT].first != NULL)
+        serve(connection, take_first(&connection->pipes[SIM_OUT]));
+    connection->lingers = false;
+}
+
+void sim_connection_end(struct sim_connection *connection)
+{
+    struct hf_engine *engine = connection->engine;
+    struct hf_sim *sim = engine->sim;
+
+    if (!connection->open)
+        return;
+    connection->open = false;
+    for (struct sim_pending *p = engine->first; p != NULL; p = p->next) {
+        if (p->connection == connection)
+            p->placed = false;
+    }
+    connection->lingers = sim_happens(sim, sim->config.late_chance);
+    if (connection->lingers)
+        hf_sim_call_at(
+            sim,
+            sim->now_us +
+                sim_between(sim, 0, 900 * sim->config.least_timeout_ms),
+            false, stop_lingering, connection);
+    if (engine->connection == connection)
+        sim_client_reset(engine);
+}

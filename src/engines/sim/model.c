@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/sim/model.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+#define CHUNK_BYTES ((size_t)64 * 1024)
+#define MILLION 1000000
+#define SETTLE_STEPS 1000000
+
+struct sim_chunk {
+    struct sim_chunk *next;
+    size_t used;
+    max_align_t memory[CHUNK_BYTES / sizeof(max_align_t)];
+};
+
+/* --------------------------------------------------------------- memory -- */
+
+/* The model is a tool of tests: without memory there is nothing to test. */
+static void *must(void *memory)
+{
+    if (memory == NULL) {
+        fprintf(stderr, "sim: no memory for the model; run it on its own\n");
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+void *sim_alloc(struct hf_sim *sim, size_t bytes)
+{
+    size_t room = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
+    size_t whole = sizeof sim->chunk->memory / sizeof(max_align_t);
+    void *memory;
+
+    assert(room <= whole);
+    if (sim->chunk == NULL || sim->chunk->used + room > whole) {
+        struct sim_chunk *chunk = must(malloc(sizeof *chunk));
+
+        chunk->next = sim->chunk;
+        chunk->used = 0;
+        sim->chunk = chunk;
+    }
+    memory = &sim->chunk->memory[sim->chunk->used];
+    sim->chunk->used += room;
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+char *sim_text(struct hf_sim *sim, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+
+    return memcpy(sim_alloc(sim, bytes), text, bytes);
+}
+
+/* --------------------------------------------------------------- chance -- */
+
+bool sim_happens(struct hf_sim *sim, uint32_t chance)
+{
+    return chance > 0 && hf_random_below(&sim->random, MILLION) < chance;
+}
+
+uint64_t sim_between(struct hf_sim *sim, uint64_t least, uint64_t most)
+{
+    assert(least <= most);
+    return least + hf_random_below(&sim->random, most - least + 1);
+}
+
+bool sim_leaseless(const struct hf_sim *sim)
+{
+    return sim->config.timeout_ms == HF_FOREVER;
+}
+
+/* ------------------------------------------------------------- calendar -- */
+
+static bool earlier(const struct sim_due *a, const struct sim_due *b)
+{
+    if (a->at_us != b->at_us)
+        return a->at_us < b->at_us;
+    return a->order < b->order;
+}
+
+static void swap(struct sim_due *a, struct sim_due *b)
+{
+    struct sim_due kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
+                    void (*fn)(void *arg), void *arg)
+{
+    size_t i = sim->due_count++;
+
+    if (i == sim->due_room) {
+        sim->due_room = sim->due_room == 0 ? 64 : 2 * sim->due_room;
+        sim->due = must(realloc(sim->due, sim->due_room * sizeof *sim->due));
+    }
+    sim->due[i] = (struct sim_due){
+        .at_us = at_us < sim->now_us ? sim->now_us : at_us,
+        .order = sim->order++,
+        .background = background,
+        .fn = fn,
+        .arg = arg,
+    };
+    sim->foreground += !background;
+    for (; i > 0 && earlier(&sim->due[i], &sim->due[(i - 1) / 2]);
+         i = (i - 1) / 2)
+        swap(&sim->due[i], &sim->due[(i - 1) / 2]);
+}
+
+static struct sim_due take_next(struct hf_sim *sim)
+{
+    struct sim_due next = sim->due[0];
+    size_t i = 0;
+
+    assert(sim->due_count > 0);
+    sim->due[0] = sim->due[--sim->due_count];
+    for (;;) {
+        size_t child = 2 * i + 1;
+
+        if (child >= sim->due_count)
+            break;
+        if (child + 1 < sim->due_count &&
+            earlier(&sim->due[child + 1], &sim->due[child]))
+            child++;
+        if (!earlier(&sim->due[child], &sim->due[i]))
+            break;
+        swap(&sim->due[child], &sim->due[i]);
+        i = child;
+    }
+    sim->foreground -= !next.background;
+    return next;
+}
+
+bool hf_sim_next(struct hf_sim *sim)
+{
+    struct sim_due next;
+
+    if (sim->due_count == 0)
+        return false;
+    next = take_next(sim);
+    assert(next.at_us >= sim->now_us);
+    sim->now_us = next.at_us;
+    next.fn(next.arg);
+    return true;
+}
+
+void hf_sim_run_ms(struct hf_sim *sim, uint64_t ms)
+{
+    uint64_t until_us = sim->now_us + 1000 * ms;
+
+    while (sim->due_count > 0 && sim->due[0].at_us <= until_us)
+        hf_sim_next(sim);
+    sim->now_us = until_us;
+}
+
+bool hf_sim_settle(struct hf_sim *sim)
+{
+    for (unsigned steps = 0; sim->foreground > 0; steps++) {
+        if (steps == SETTLE_STEPS)
+            return false;
+        hf_sim_next(sim);
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------- clocks -- */
+
+uint64_t hf_sim_now_us(const struct hf_sim *sim)
+{
+    return sim->now_us;
+}
+
+static uint64_t scaled(uint64_t us, int32_t ppm)
+{
+    return (uint64_t)((int64_t)us + (int64_t)us * ppm / MILLION);
+}
+
+/* The least duration that scaled() takes to at least ${us}. */
+static uint64_t unscaled(uint64_t us, int32_t ppm)
+{
+    uint64_t guess = (uint64_t)((int64_t)us * MILLION / (MILLION + ppm));
+
+    while (guess > 0 && scaled(guess - 1, ppm) >= us)
+        guess--;
+    while (scaled(guess, ppm) < us)
+        guess++;
+    return guess;
+}
+
+uint64_t sim_server_us(const struct hf_sim *sim)
+{
+    return scaled(sim->now_us, sim->config.server_ppm);
+}
+
+uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us)
+{
+    return unscaled(server_us, sim->config.server_ppm);
+}
+
+static uint64_t client_now_us(const struct hf_engine *engine)
+{
+    if (engine->paused)
+        return engine->clock_base_us;
+    return engine->clock_base_us +
+           scaled(engine->sim->now_us - engine->clock_since_us,
+                  engine->clock_ppm);
+}
+
+uint64_t hf_sim_client_now_ms(const struct hf_engine *engine)
+{
+    return client_now_us(engine) / 1000;
+}
+
+uint64_t hf_sim_client_at_us(const struct hf_engine *engine, uint64_t at_ms)
+{
+    uint64_t now_us = client_now_us(engine);
+
+    if (at_ms >= UINT64_MAX / MILLION)
+        return UINT64_MAX;
+    if (1000 * at_ms <= now_us)
+        return engine->sim->now_us;
+    return engine->clock_since_us +
+           unscaled(1000 * at_ms - engine->clock_base_us, engine->clock_ppm);
+}
+
+void hf_sim_client_set_clock(struct hf_engine *engine, uint64_t now_ms,
+                             int32_t ppm)
+{
+    assert(ppm > -MILLION / 2 && ppm < MILLION / 2);
+    engine->clock_base_us = 1000 * now_ms;
+    engine->clock_since_us = engine->sim->now_us;
+    engine->clock_ppm = ppm;
+    sim_client_init(engine);
+}
+
+/* ----------------------------------------------------------- transcript -- */
+
+void sim_line(struct hf_sim *sim, const struct hf_engine *engine,
+              const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    if (sim->observer.line == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sim->observer.line(sim->observer.arg, engine, text);
+}
+
+void hf_sim_observe(struct hf_sim *sim, const struct hf_sim_observer *observer)
+{
+    sim->observer = *observer;
+}
+
+/* ----------------------------------------------------------- life cycle -- */
+
+struct hf_sim_config hf_sim_config_calm(uint64_t seed)
+{
+    return (struct hf_sim_config){
+        .seed = seed,
+        .traits = HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD,
+        .timeout_ms = 10000,
+        .least_timeout_ms = 10000,
+        .delay_least_us = 1000,
+        .delay_most_us = 1000,
+    };
+}
+
+static hf_status refuse_open(const struct hf_url *url,
+                             const struct hf_engine_host *host,
+                             struct hf_engine **engine, struct hf_error *error)
+{
+    (void)host;
+    *engine = NULL;
+    return hf_error_set(error, HF_EUNSUPPORTED,
+                        "%s: an engine of the model belongs to one run of it; "
+                        "expected hf_sim_engine_new()",
+                        url->scheme);
+}
+
+static hf_status refuse_hold(struct hf_engine *engine,
+                             const struct hf_ticket_id *ticket, int *fd)
+{
+    (void)engine;
+    (void)ticket;
+    *fd = -1;
+    return HF_EUNSUPPORTED;
+}
+
+static const char *describe(const struct hf_engine *engine)
+{
+    (void)engine;
+    return "sim:";
+}
+
+/* The model has no descriptors. */
+static void after_fork(struct hf_engine *engine)
+{
+    (void)engine;
+}
+
+struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
+{
+    struct hf_sim *sim = must(calloc(1, sizeof *sim));
+
+    assert(config->least_timeout_ms <= config->timeout_ms);
+    assert(config->delay_least_us <= config->delay_most_us);
+    sim->config = *config;
+    sim->ops = (struct hf_engine_ops){
+        .abi = HF_ENGINE_ABI,
+        .scheme = "sim",
+        .traits = config->traits,
+        .open = refuse_open,
+        .request = sim_client_request,
+        .forget = sim_client_forget,
+        .hold = refuse_hold,
+        .describe = describe,
+        .after_fork = after_fork,
+        .free = sim_client_free,
+    };
+    hf_random_seed(&sim->random, config->seed);
+    return sim;
+}
+
+void hf_sim_free(struct hf_sim *sim)
+{
+    while (sim->chunk != NULL) {
+        struct sim_chunk *chunk = sim->chunk;
+
+        sim->chunk = chunk->next;
+        free(chunk);
+    }
+    free(sim->due);
+    free(sim);
+}
+
+const struct hf_engine_ops *hf_sim_ops(const struct hf_sim *sim)
+{
+    return &sim->ops;
+}
+
+struct hf_engine *hf_sim_engine_new(struct hf_sim *sim,
+                                    const struct hf_engine_host *host)
+{
+    struct hf_engine *engine = sim_alloc(sim, sizeof *engine);
+
+    engine->sim = sim;
+    engine->host = *host;
+    engine->number = ++sim->engine_count;
+    engine->next = sim->engines;
+    sim->engines = engine;
+    engine->out_up = true;
+    engine->in_up = true;
+    hf_sim_client_set_clock(engine, 1000, 0);
+    return engine;
+}

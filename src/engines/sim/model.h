@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the model.
+ *
+ *   model.c   memory, the calendar of what is due, clocks
+ *   leader.c  queues, tickets, sessions and watches: the truth
+ *   link.c    connections and the messages on them, and the follower's part
+ *   client.c  the engine: requests out, answers in, the session machine
+ *   fault.c   what the world may do to all of them
+ *
+ * Nothing is freed before hf_sim_free(), so pointers to the dead stay valid;
+ * a run is short and bounded by whoever drives it.
+ */
+#ifndef HF_ENGINES_SIM_MODEL_H
+#define HF_ENGINES_SIM_MODEL_H
+
+#include "engines/sim/sim.h"
+
+struct sim_connection;
+struct sim_session;
+
+/* ---------------------------------------------------------------- truth -- */
+
+struct sim_ticket {
+    struct hf_ticket ticket;
+    struct sim_queue *queue;
+    struct sim_session *session; /* NULL: foreign and immortal */
+    struct sim_ticket *next;     /* in queue order */
+};
+
+struct sim_queue {
+    char *name;
+    uint64_t sequence; /* of the last ticket */
+    struct sim_ticket *first;
+    struct sim_queue *next;
+};
+
+struct sim_session {
+    struct hf_engine *engine;
+    struct sim_connection *connection; /* over which it was last resumed */
+    bool alive;
+    uint64_t timeout_ms;
+    uint64_t deadline_us; /* on the leader's clock */
+    struct sim_session *next;
+};
+
+/* ---------------------------------------------------------------- links -- */
+
+/* A request of the core while the engine is responsible for it.  That of a
+ * WATCH lives until its GONE; .request is NULL once it was answered or
+ * forgotten. */
+struct sim_pending {
+    struct hf_request *request;
+    struct hf_engine *engine;
+    const char *queue;
+    struct hf_ticket_id ticket;
+    bool watching;  /* WATCHING was answered */
+    bool placed;    /* the watch is in place on .connection */
+    bool withdrawn; /* off the engine's list */
+    struct sim_connection *connection;
+    struct sim_pending *next;
+    struct sim_pending *previous;
+};
+
+enum sim_message_kind {
+    /* To the server. */
+    SIM_CONNECT,
+    SIM_PING,
+    SIM_REQUEST,
+    SIM_REWATCH, /* a watch that survived its connection */
+    /* To the client. */
+    SIM_ACCEPT,
+    SIM_EXPIRED,
+    SIM_PONG,
+    SIM_ANSWER,
+    SIM_NOTICE, /* a watched ticket is gone */
+};
+
+struct sim_message {
+    enum sim_message_kind kind;
+    struct sim_message *next;
+    uint64_t arrives_us;
+    uint64_t sent_ms; /* on the client's clock; of the request, in an answer */
+    struct sim_pending *pending;
+    /* SIM_CONNECT and SIM_ACCEPT */
+    struct sim_session *session;
+    bool resumed;
+    uint64_t timeout_ms;
+    /* SIM_REQUEST; text is the model's */
+    enum hf_request_kind request;
+    enum hf_ticket_kind ticket_kind;
+    const char *payload;
+    bool sync;
+    /* SIM_ANSWER */
+    struct hf_event answer;
+};
+
+enum sim_direction { SIM_OUT, SIM_IN };
+
+/* One direction of a connection: first in, first out, like TCP. */
+struct sim_pipe {
+    struct sim_connection *connection;
+    struct sim_message *first;
+    struct sim_message **end;
+    uint64_t last_us; /* arrival of the last message */
+    bool due;         /* in the calendar */
+};
+
+struct sim_connection {
+    struct hf_engine *engine;
+    unsigned number;             /* later ones have higher ones */
+    struct sim_session *session; /* once accepted */
+    bool open;                   /* neither side has seen its end */
+    bool lingers;                /* ended, but what was sent still arrives */
+    struct sim_pipe pipes[2];
+    /* A follower that is cut off from the leader. */
+    bool stalled;
+    struct sim_message *parked; /* waits for the leader, in order */
+    struct sim_message **parked_end;
+    struct sim_queue *view; /* while stalled: the queues as it knew them */
+    struct sim_connection *next;
+};
+
+/* --------------------------------------------------------------- client -- */
+
+enum sim_phase {
+    SIM_APART, /* no connection; .connect_at_ms is the next attempt */
+    SIM_ASKING,
+    SIM_UP,
+    SIM_CLOSED,
+};
+
+struct hf_engine {
+    struct hf_sim *sim;
+    struct hf_engine_host host;
+    unsigned number;
+    struct hf_engine *next;
+    /* The machine. */
+    uint64_t clock_base_us; /* what it showed at .clock_since_us */
+    uint64_t clock_since_us;
+    int32_t clock_ppm;
+    bool frozen;
+    bool paused; /* .frozen too */
+    bool out_up;
+    bool in_up;
+    /* The process. */
+    bool gone;         /* crashed or freed */
+    bool reset_unread; /* the connection ended while frozen */
+    enum sim_phase phase;
+    struct sim_connection *connection;
+    struct sim_session *session; /* that it believes in */
+    uint64_t timeout_ms;
+    uint64_t proven_ms; /* sent then, and answered since */
+    uint64_t heard_ms;  /* the last message arrived */
+    uint64_t ping_at_ms;
+    uint64_t connect_at_ms;
+    uint64_t asked_ms; /* SIM_ASKING: since */
+    uint64_t armed_us; /* the calendar wakes it then */
+    bool must_sync;    /* the next list has to go through the leader */
+    struct sim_pending *first;
+    struct sim_pending *last;
+};
+
+struct sim_due {
+    uint64_t at_us;
+    uint64_t order;
+    bool background;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+struct sim_chunk;
+
+struct hf_sim {
+    struct hf_sim_config config;
+    struct hf_engine_ops ops;
+    struct hf_random random;
+    struct hf_sim_observer observer;
+    uint64_t now_us;
+    /* The calendar: a heap. */
+    struct sim_due *due;
+    size_t due_count;
+    size_t due_room;
+    size_t foreground; /* of these, those that hf_sim_settle() waits for */
+    uint64_t order;
+    struct sim_chunk *chunk;
+    struct sim_message *spare;
+    /* Truth. */
+    uint64_t transaction; /* number of the last write */
+    struct sim_queue *queues;
+    struct sim_session *sessions;
+    struct hf_engine *engines;
+    struct sim_connection *connections;
+    unsigned engine_count;
+    unsigned connection_count;
+};
+
+/* -------------------------------------------------------------- model.c -- */
+
+/* Zeroed memory that lives as long as ${sim}; no memory ends the program. */
+void *sim_alloc(struct hf_sim *sim, size_t bytes);
+char *sim_text(struct hf_sim *sim, const char *text);
+
+bool sim_happens(struct hf_sim *sim, uint32_t chance);
+uint64_t sim_between(struct hf_sim *sim, uint64_t least, uint64_t most);
+bool sim_leaseless(const struct hf_sim *sim);
+
+/* The leader's clock now, and the true time at which it shows ${server_us}. */
+uint64_t sim_server_us(const struct hf_sim *sim);
+uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us);
+
+void sim_line(struct hf_sim *sim, const struct hf_engine *engine,
+              const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ------------------------------------------------------------- leader.c -- */
+
+struct sim_queue *sim_queue_find(struct hf_sim *sim, const char *name);
+struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
+                                   const struct hf_ticket_id *id);
+struct hf_snapshot sim_snapshot(struct hf_sim *sim,
+                                const struct sim_queue *queue);
+struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
+                                  const struct hf_ticket *like,
+                                  struct sim_session *session);
+/* Take the ticket out and tell those who watch it. */
+void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
+
+struct sim_session *sim_session_new(struct hf_engine *engine,
+                                    uint64_t timeout_ms);
+void sim_session_touch(struct hf_sim *sim, struct sim_session *session);
+/* Touched, and from now on with another timeout. */
+void sim_session_resume(struct hf_sim *sim, struct sim_session *session,
+                        uint64_t timeout_ms);
+void sim_session_end(struct hf_sim *sim, struct sim_session *session);
+
+/* Copies of all queues, for a follower that stops hearing. */
+struct sim_queue *sim_view(struct hf_sim *sim);
+/* The queue of that name, or NULL. */
+struct sim_queue *sim_view_find(struct sim_queue *view, const char *name);
+
+/* --------------------------------------------------------------- link.c -- */
+
+struct sim_connection *sim_connection_new(struct hf_engine *engine);
+struct sim_message *sim_message_new(struct hf_sim *sim,
+                                    enum sim_message_kind kind);
+void sim_send(struct sim_connection *connection, enum sim_direction direction,
+              struct sim_message *message);
+/* Let messages that were held up move again. */
+void sim_pump(struct sim_connection *connection, enum sim_direction direction);
+/* End it for both sides; the client learns of it through
+ * sim_client_reset(). */
+void sim_connection_end(struct sim_connection *connection);
+void sim_connection_unstall(struct sim_connection *connection);
+/* Tell the client of ${connection} that its session is over. */
+void sim_tell_expired(struct sim_connection *connection);
+/* Have ${message}, a request, take effect at the leader, or be read from
+ * ${view} if that is not NULL, and fill in its answer.  False: the session is
+ * over. */
+bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
+                   struct sim_session *session, struct sim_message *message);
+
+/* ------------------------------------------------------------- client.c -- */
+
+void sim_client_init(struct hf_engine *engine);
+/* A message has come in. */
+void sim_client_receive(struct hf_engine *engine, struct sim_message *message);
+/* The connection has ended. */
+void sim_client_reset(struct hf_engine *engine);
+/* Look at the clock. */
+void sim_client_tick(void *engine);
+void sim_client_request(struct hf_engine *engine, struct hf_request *request);
+void sim_client_forget(struct hf_engine *engine, struct hf_request *watch);
+void sim_client_free(struct hf_engine *engine);
+
+#endif
