@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command_line.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/url.h"
+
+/* Text that is being put together.  Once full it stays full. */
+struct text {
+    char *next;
+    char *end; /* where the NUL has its place at the latest */
+    bool full;
+};
+
+static void put(struct text *text, const char *bytes, size_t count)
+{
+    if (text->full || count > (size_t)(text->end - text->next)) {
+        text->full = true;
+        return;
+    }
+    memcpy(text->next, bytes, count);
+    text->next += count;
+}
+
+static bool is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789@%+=:,./_-";
+
+    return *word && strspn(word, plain) == strlen(word);
+}
+
+static void put_quoted(struct text *text, const char *word)
+{
+    put(text, "'", 1);
+    for (; *word; word++) {
+        if (*word == '\'')
+            put(text, "'\\''", 4);
+        else
+            put(text, word, 1);
+    }
+    put(text, "'", 1);
+}
+
+static void put_word(struct text *text, const char *word)
+{
+    if (hf_url_has_secret(word))
+        word = "URL";
+    put(text, " ", 1);
+    if (is_plain(word))
+        put(text, word, strlen(word));
+    else
+        put_quoted(text, word);
+}
+
+static void put_words(struct text *text, char **words, int count)
+{
+    for (int i = 0; i < count; i++)
+        put_word(text, words[i]);
+}
+
+/* The place of the first "--" behind NAME, or argc. */
+static int find_dashes(const struct hf_command_line *line)
+{
+    int i = line->name + 1;
+
+    while (i < line->argc && strcmp(line->argv[i], "--") != 0)
+        i++;
+    return i;
+}
+
+bool hf_command_line_options_late(const struct hf_command_line *line)
+{
+    assert(line->name + 1 < line->argc);
+    return line->argv[line->name + 1][0] == '-' &&
+           find_dashes(line) < line->argc;
+}
+
+void hf_command_line_correct(const struct hf_command_line *line, char *text,
+                             size_t bytes)
+{
+    struct text out = {text, text + bytes - sizeof " ...", false};
+    int rest = line->name + 1;
+
+    put(&out, "holdfast", strlen("holdfast"));
+    put_words(&out, line->argv, line->name);
+    if (hf_command_line_options_late(line)) {
+        rest = find_dashes(line);
+        put_words(&out, line->argv + line->name + 1, rest - line->name - 1);
+        rest++;
+    }
+    put_word(&out, line->argv[line->name]);
+    put_word(&out, "--");
+    put_words(&out, line->argv + rest, line->argc - rest);
+    strcpy(out.next, out.full ? " ..." : "");
+}

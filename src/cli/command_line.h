@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command line that was meant well: what it should have been. */
+#ifndef HF_CLI_COMMAND_LINE_H
+#define HF_CLI_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hf_command_line {
+    int argc;
+    char **argv; /* argv[0] is "run" */
+    int name;    /* the place of NAME, which no "--" follows */
+};
+
+/* Do options stand behind NAME, before a "--"? */
+bool hf_command_line_options_late(const struct hf_command_line *line);
+
+/* Write the line with its options before NAME and "--" after it to ${text},
+ * quoted for a shell; cut with "..." where it does not fit.  A password in a
+ * URL is left out. */
+void hf_command_line_correct(const struct hf_command_line *line, char *text,
+                             size_t bytes);
+
+#endif

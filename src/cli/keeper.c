@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper: it waits, owns the grant, starts the command, ends what the
+ * command leaves, and only then releases.  It does not use the terminal: what
+ * it has to say, the front says.  Signals sent to it alone (but SIGKILL and
+ * SIGSTOP) do nothing: it is there to keep.
+ */
+#include "cli/keeper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/exit_status.h"
+#include "cli/message.h"
+#include "cli/spawn.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+/* How many deaths and stops are taken in before other things have their turn:
+ * a command can fork faster than we reap. */
+#define HF_REAP_MAX 256
+
+/* How often to look without an alarm, which takes a descriptor to set. */
+#define HF_KEEPER_POLL_MS 50
+
+/* ------------------------------------------------------------- command -- */
+
+static void report_stop(struct hf_keeper *keeper, int number)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_STOPPED};
+
+    message.as.signal.number = number;
+    message.as.signal.epoch = keeper->epoch;
+    (void)hf_message_send(keeper->run->keeper_end, &message, -1);
+}
+
+static void on_command(struct hf_keeper *keeper, const siginfo_t *info)
+{
+    const struct hf_run *run = keeper->run;
+
+    switch (info->si_code) {
+    case CLD_STOPPED:
+        keeper->command_stopped = true;
+        report_stop(keeper, info->si_status);
+        break;
+    case CLD_CONTINUED:
+        keeper->command_stopped = false;
+        /* By somebody who sees only the command: what stopped with it, goes on
+         * with it.  A shell continues the whole job, and then the front
+         * counts that alone. */
+        if (getppid() == run->front && hf_process_is_stopped(run->front))
+            kill(run->front, SIGCONT);
+        break;
+    case CLD_EXITED:
+        keeper->command_ended = true;
+        keeper->exit_code = info->si_status;
+        break;
+    case CLD_KILLED:
+    case CLD_DUMPED:
+        keeper->command_ended = true;
+        keeper->exit_code = HF_EXIT_SIGNAL + info->si_status;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Take in what became of children: the command, and orphans that came here. */
+static void reap(struct hf_keeper *keeper)
+{
+    for (int i = 0; i < HF_REAP_MAX; i++) {
+        siginfo_t info = {0};
+
+        keeper->more_to_reap =
+            waitid(P_ALL, 0, &info,
+                   WEXITED | WSTOPPED | WCONTINUED | WNOHANG | __WALL) == 0 &&
+            info.si_pid != 0;
+        if (!keeper->more_to_reap)
+            return;
+        if (info.si_pid == keeper->command && !keeper->command_ended)
+            on_command(keeper, &info);
+    }
+}
+
+/* Is .command certain to be our child?  In a sweep it may be reaped. */
+static bool command_runs(const struct hf_keeper *keeper)
+{
+    return keeper->state == HF_KEEPER_RUNNING && !keeper->command_ended;
+}
+
+static bool start_command(struct hf_keeper *keeper)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_STARTED};
+    const struct hf_run *run = keeper->run;
+    struct hf_spawn spawn = {.argv = run->options->command,
+                             .group = run->group,
+                             .signals = &run->signals};
+
+    if (!hf_keeper_share_grant(keeper))
+        return false;
+    hf_keeper_tell(keeper, HF_VERBOSE, "'%.200s' granted, token %" PRIu64,
+                   hf_lock_name(keeper->lock), hf_grant_token(keeper->grant));
+    spawn.environment = hf_spawn_environment(hf_lock_name(keeper->lock),
+                                             hf_grant_token(keeper->grant));
+    keeper->command = spawn.environment ? hf_spawn(&spawn) : -1;
+    if (keeper->command < 0)
+        hf_error_set(&keeper->failure, HF_ELIMIT,
+                     "cannot start a process for the command: %s; end some of "
+                     "what is running, or raise the limits (ulimit -a)",
+                     strerror(errno));
+    else
+        (void)hf_message_send(run->keeper_end, &message, -1);
+    hf_free(spawn.environment);
+    return keeper->command > 0;
+}
+
+/* ------------------------------------------------------------ messages -- */
+
+static void withdraw(struct hf_keeper *keeper)
+{
+    if (!keeper->answered && keeper->op)
+        hf_op_cancel(keeper->op);
+}
+
+static void on_forwarded(struct hf_keeper *keeper, int number)
+{
+    if (command_runs(keeper)) {
+        kill(keeper->command, number);
+    } else if (keeper->command == 0 && hf_signals_ends(number)) {
+        keeper->withdrawing = true;
+        withdraw(keeper);
+    }
+}
+
+/* The front stops before it has heard of the command: if that runs by now it
+ * may have missed the terminal's signal. */
+static void on_pause(struct hf_keeper *keeper)
+{
+    keeper->front_paused = true;
+    if (command_runs(keeper))
+        kill(keeper->command, SIGTSTP);
+}
+
+static void on_continued(struct hf_keeper *keeper, uint32_t epoch)
+{
+    keeper->epoch = epoch;
+    keeper->front_paused = false;
+    reap(keeper);
+    /* Still stopped: the SIGCONT was for the front alone. */
+    if (command_runs(keeper) && keeper->command_stopped)
+        kill(keeper->command, SIGCONT);
+}
+
+static void on_message(struct hf_keeper *keeper,
+                       const struct hf_message *message)
+{
+    assert(message->kind >= HF_MESSAGE_SIGNAL);
+    switch (message->kind) {
+    case HF_MESSAGE_SIGNAL:
+        on_forwarded(keeper, message->as.signal.number);
+        break;
+    case HF_MESSAGE_PAUSE:
+        on_pause(keeper);
+        break;
+    case HF_MESSAGE_RESUME:
+        keeper->front_paused = false;
+        break;
+    case HF_MESSAGE_CONTINUED:
+        on_continued(keeper, message->as.signal.epoch);
+        break;
+    case HF_MESSAGE_TEXT:
+    case HF_MESSAGE_WAITING:
+    case HF_MESSAGE_GRANTED:
+    case HF_MESSAGE_STARTED:
+    case HF_MESSAGE_STOPPED:
+    case HF_MESSAGE_RELEASING:
+        break; /* for the front */
+    }
+}
+
+static void read_messages(struct hf_keeper *keeper)
+{
+    struct hf_message message;
+    int fd, got;
+
+    while ((got = hf_message_take(keeper->run->keeper_end, &message, &fd)) > 0)
+        on_message(keeper, &message);
+    if (got < 0 && !keeper->front_gone) {
+        keeper->front_gone = true;
+        withdraw(keeper);
+    }
+}
+
+/* ------------------------------------------------------------ decisions -- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Where there is a lease and nothing renews it, ending the tree begins so
+ * early that grace is over when it has to be killed. */
+static uint64_t end_at_ms(const struct hf_keeper *keeper)
+{
+    const struct hf_page *page = keeper->run->page;
+    uint64_t kill_at_ms = hf_page_kill_at_ms(page);
+    uint64_t grace_ms = hf_page_grace_ms(page, keeper->run->options->grace_ms);
+
+    if (kill_at_ms == HF_FOREVER)
+        return HF_FOREVER;
+    return kill_at_ms > grace_ms ? kill_at_ms - grace_ms : 0;
+}
+
+static void begin_sweep(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    const struct hf_page *page = keeper->run->page;
+    uint64_t grace_ms = hf_page_grace_ms(page, keeper->run->options->grace_ms);
+    uint64_t kill_at_ms =
+        least(hf_clock_add(now_ms, grace_ms), hf_page_kill_at_ms(page));
+
+    hf_sweep_begin(&keeper->sweep, keeper->lost ? now_ms : kill_at_ms, NULL);
+    atomic_store(&keeper->run->page->phase, HF_PHASE_SWEEPING);
+    keeper->state = HF_KEEPER_SWEEPING;
+}
+
+static uint64_t advance_running(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    uint64_t look_at_ms = hf_keeper_publish_lease(keeper, now_ms);
+    bool unproven = now_ms >= end_at_ms(keeper);
+
+    if (unproven)
+        keeper->unproven = true;
+    if (keeper->command_ended || keeper->lost || keeper->front_gone || unproven)
+        begin_sweep(keeper, now_ms);
+    return least(look_at_ms, end_at_ms(keeper));
+}
+
+static uint64_t advance_sweeping(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    uint64_t look_at_ms = hf_keeper_publish_lease(keeper, now_ms);
+    uint64_t again_at_ms = HF_FOREVER;
+
+    if (keeper->lost)
+        hf_sweep_hasten(&keeper->sweep, now_ms);
+    if (hf_sweep_step(&keeper->sweep, now_ms, &again_at_ms))
+        keeper->state = HF_KEEPER_OVER;
+    return least(look_at_ms, again_at_ms);
+}
+
+/* Do what can be done now.  The instant to look again; HF_FOREVER: when
+ * something happens. */
+static uint64_t advance(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    if (keeper->state == HF_KEEPER_WAITING && keeper->answered)
+        keeper->state = keeper->grant ? HF_KEEPER_GRANTED : HF_KEEPER_OVER;
+    if (keeper->state == HF_KEEPER_GRANTED) {
+        if (keeper->withdrawing || keeper->front_gone || keeper->lost)
+            keeper->state = HF_KEEPER_OVER;
+        else if (!keeper->front_paused)
+            keeper->state =
+                start_command(keeper) ? HF_KEEPER_RUNNING : HF_KEEPER_OVER;
+    }
+    if (keeper->state == HF_KEEPER_RUNNING) {
+        uint64_t at_ms = advance_running(keeper, now_ms);
+
+        if (keeper->state == HF_KEEPER_RUNNING)
+            return at_ms;
+    }
+    if (keeper->state == HF_KEEPER_SWEEPING)
+        return advance_sweeping(keeper, now_ms);
+    return HF_FOREVER;
+}
+
+/* ---------------------------------------------------------------- loop -- */
+
+static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
+{
+    struct signalfd_siginfo infos[16];
+    int timeout =
+        hf_alarm_set(&keeper->alarm, at_ms) < 0 ? HF_KEEPER_POLL_MS : -1;
+    struct pollfd polled[] = {
+        {hf_client_fd(keeper->client), POLLIN, 0},
+        {keeper->front_gone ? -1 : keeper->run->keeper_end, POLLIN, 0},
+        {keeper->run->signal_fd, POLLIN, 0},
+        {keeper->alarm.fd, POLLIN, 0}};
+
+    poll(polled, sizeof polled / sizeof *polled,
+         keeper->more_to_reap ? 0 : timeout);
+    /* Before the children are looked at, so that none is missed. */
+    while (read(keeper->run->signal_fd, infos, sizeof infos) > 0)
+        continue;
+    if (polled[0].revents)
+        hf_client_dispatch(keeper->client);
+    if (polled[1].revents)
+        read_messages(keeper);
+    if (keeper->state != HF_KEEPER_SWEEPING)
+        reap(keeper);
+}
+
+static void run_loop(struct hf_keeper *keeper)
+{
+    while (keeper->state != HF_KEEPER_OVER) {
+        uint64_t at_ms = advance(keeper, hf_clock_now_ms());
+
+        if (keeper->state != HF_KEEPER_OVER)
+            wait_for_news(keeper, at_ms);
+    }
+    hf_sweep_free(&keeper->sweep);
+}
+
+/* ------------------------------------------------------------- outcome -- */
+
+static void set_lost(struct hf_keeper *keeper)
+{
+    struct hf_outcome *outcome = &keeper->run->page->outcome;
+
+    outcome->exit_code = HF_EXIT_LOST;
+    snprintf(outcome->text, sizeof outcome->text, "'%.200s' was lost %s: %s",
+             keeper->run->options->name,
+             keeper->command > 0
+                 ? "while the command ran, which was therefore stopped"
+                 : "before the command could be started",
+             keeper->unproven ? "the engine did not confirm it in time"
+                              : "its ticket is gone from the queue");
+}
+
+/* The library's texts begin with the name of the call, which says nothing to
+ * the user of a command. */
+static const char *without_call(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return strncmp(text, "hf_", 3) == 0 && colon ? colon + 2 : text;
+}
+
+static void set_failed(struct hf_keeper *keeper)
+{
+    struct hf_outcome *outcome = &keeper->run->page->outcome;
+    hf_status status = keeper->failure.status;
+
+    /* The same time is up for the wait and for the first connection. */
+    if (status == HF_ETIMEDOUT && !keeper->queued &&
+        hf_client_state(keeper->client) == HF_STATE_CONNECTING)
+        status = HF_EUNREACHABLE;
+    outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
+    outcome->exit_code = outcome->expected ? keeper->run->options->busy_exit
+                                           : hf_exit_status(status);
+    snprintf(outcome->text, sizeof outcome->text, "%s",
+             without_call(keeper->failure.text));
+}
+
+static void set_outcome(struct hf_keeper *keeper)
+{
+    struct hf_outcome *outcome = &keeper->run->page->outcome;
+
+    if (keeper->withdrawing && keeper->command == 0)
+        outcome->withdrawn = 1;
+    else if (keeper->lost || keeper->unproven)
+        set_lost(keeper);
+    else if (keeper->command <= 0)
+        set_failed(keeper);
+    else
+        outcome->exit_code = keeper->exit_code;
+}
+
+void hf_keeper_main(struct hf_run *run)
+{
+    struct hf_keeper keeper = {.run = run, .alarm = HF_ALARM_INIT};
+
+    /* Out of the terminal's reach. */
+    setpgid(0, 0);
+    if (hf_keeper_open(&keeper))
+        run_loop(&keeper);
+    set_outcome(&keeper);
+    atomic_store(&run->page->phase, HF_PHASE_ENDED);
+    if (!hf_keeper_close(&keeper) && keeper.command > 0)
+        set_lost(&keeper);
+    _exit(0);
+}

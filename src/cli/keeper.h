@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper's own state; the parts that are about the lock (keeper_lock.c) and
+ * the loop that decides (keeper.c). */
+#ifndef HF_CLI_KEEPER_H
+#define HF_CLI_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "cli/clock.h"
+#include "cli/run.h"
+#include "cli/sweep.h"
+
+enum hf_keeper_state {
+    HF_KEEPER_WAITING,  /* no grant yet */
+    HF_KEEPER_GRANTED,  /* a grant, no command yet */
+    HF_KEEPER_RUNNING,  /* the command runs */
+    HF_KEEPER_SWEEPING, /* its tree is being ended */
+    HF_KEEPER_OVER      /* nothing runs; release and leave */
+};
+
+struct hf_keeper {
+    struct hf_run *run;
+    enum hf_keeper_state state;
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_op *op;
+    struct hf_grant *grant;
+    /* What callbacks and messages told, for the loop to act on. */
+    bool answered;    /* the acquire has ended: .grant, or .failure */
+    bool queued;      /* a ticket of ours has been in the queue */
+    bool lost;        /* the grant */
+    bool unproven;    /* the lease ran out of time without a renewal */
+    bool withdrawing; /* a signal ended the wait */
+    bool front_gone;
+    bool front_paused;
+    uint32_t epoch; /* of the front, see struct hf_message */
+    struct hf_error failure;
+    /* The command. */
+    pid_t command; /* 0: never started */
+    bool command_ended;
+    bool command_stopped;
+    bool more_to_reap;
+    int exit_code;
+    struct hf_sweep sweep;
+    struct hf_alarm alarm;
+};
+
+/* Open client and lock and begin to wait.  False with .failure set. */
+bool hf_keeper_open(struct hf_keeper *keeper);
+
+/* Give the ticket's descriptor to the front, and publish the lease.  False
+ * with .failure set if the command must not be started. */
+bool hf_keeper_share_grant(struct hf_keeper *keeper);
+
+/* Publish how far the lease reaches now.  The instant for the next time, or
+ * HF_FOREVER where there is none. */
+uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms);
+
+/* Release, and close all.  False if the grant turns out to have been lost. */
+bool hf_keeper_close(struct hf_keeper *keeper);
+
+/* A line for the user, shown by the front if it is that talkative. */
+void hf_keeper_tell(struct hf_keeper *keeper, enum hf_verbosity at_least,
+                    const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

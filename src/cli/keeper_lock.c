@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/keeper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/say.h"
+#include "core/error.h"
+
+/* How long the first connection may take, whatever the wait. */
+#define HF_CONNECT_MAX_MS 15000
+
+/* How often the wait is shown on a terminal. */
+#define HF_SHOW_EVERY_MS 1000
+
+/* A lease is looked up so many times while it lasts, at least so far apart. */
+#define HF_LEASE_LOOKS 8
+#define HF_LEASE_LOOK_MIN_MS 20
+
+static void offer_line(int end, const char *line)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_TEXT};
+
+    snprintf(message.as.text.line, sizeof message.as.text.line, "%s", line);
+    (void)hf_message_offer(end, &message);
+}
+
+void hf_keeper_tell(struct hf_keeper *keeper, enum hf_verbosity at_least,
+                    const char *format, ...)
+{
+    char line[HF_ERROR_TEXT_BYTES];
+    va_list arguments;
+
+    if (keeper->run->options->verbosity < at_least)
+        return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    offer_line(keeper->run->keeper_end, line);
+}
+
+/* ----------------------------------------------------------- callbacks -- */
+
+/* On any thread of the library. */
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    const struct hf_run *run = arg;
+
+    (void)level;
+    offer_line(run->keeper_end, line);
+}
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_WAITING};
+    struct hf_keeper *keeper = arg;
+
+    keeper->queued = true;
+    if (keeper->run->options->verbosity == HF_QUIET)
+        return;
+    message.as.wait.ahead = wait->ahead;
+    message.as.wait.waited_ms = wait->waited_ms;
+    snprintf(message.as.wait.holder, sizeof message.as.wait.holder, "%s",
+             wait->holder);
+    (void)hf_message_offer(keeper->run->keeper_end, &message);
+}
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct hf_keeper *keeper = arg;
+
+    (void)grant;
+    keeper->lost = true;
+}
+
+static void on_acquired(void *arg, const struct hf_result *result)
+{
+    struct hf_keeper *keeper = arg;
+
+    keeper->answered = true;
+    keeper->grant = result->grant;
+    keeper->failure.status = result->status;
+    snprintf(keeper->failure.text, sizeof keeper->failure.text, "%s",
+             result->text);
+}
+
+/* ---------------------------------------------------------------- open -- */
+
+static bool open_client(struct hf_keeper *keeper)
+{
+    static const enum hf_log_level levels[] = {
+        [HF_QUIET] = HF_LOG_ERROR,
+        [HF_NORMAL] = HF_LOG_WARNING,
+        [HF_VERBOSE] = HF_LOG_INFO,
+    };
+    const struct hf_run_options *options = keeper->run->options;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    opts.delivery = HF_DELIVER_DISPATCH;
+    opts.connect_ms = HF_CONNECT_MAX_MS;
+    if (options->wait_ms > 0 && options->wait_ms < HF_CONNECT_MAX_MS)
+        opts.connect_ms = options->wait_ms;
+    opts.on_log.fn = on_log;
+    opts.on_log.arg = keeper->run;
+    opts.on_log.level = levels[options->verbosity];
+    return hf_client_open(options->url, &opts, &keeper->client,
+                          &keeper->failure) == HF_OK;
+}
+
+static hf_status start_acquire(struct hf_keeper *keeper)
+{
+    const struct hf_run_options *options = keeper->run->options;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_done done = {on_acquired, keeper, NULL};
+
+    opts.wait_ms = options->wait_ms;
+    opts.on_wait.fn = on_wait;
+    opts.on_wait.arg = keeper;
+    if (options->verbosity != HF_QUIET && hf_say_on_terminal())
+        opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
+    opts.on_loss.fn = on_loss;
+    opts.on_loss.arg = keeper;
+    return hf_acquire_start(keeper->lock, &opts, done, &keeper->op);
+}
+
+bool hf_keeper_open(struct hf_keeper *keeper)
+{
+    char place[HF_ERROR_TEXT_BYTES];
+
+    if (!open_client(keeper))
+        return false;
+    if (keeper->run->options->verbosity == HF_VERBOSE) {
+        hf_client_describe(keeper->client, place, sizeof place);
+        hf_keeper_tell(keeper, HF_VERBOSE, "engine %s", place);
+    }
+    if (hf_lock_open(keeper->client, keeper->run->options->name, NULL,
+                     &keeper->lock) != HF_OK) {
+        hf_client_error(keeper->client, &keeper->failure);
+        return false;
+    }
+    if (start_acquire(keeper) != HF_OK) {
+        hf_lock_error(keeper->lock, &keeper->failure);
+        return false;
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------- grant -- */
+
+uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    struct hf_page *page = keeper->run->page;
+    uint64_t safe_until_ms = hf_grant_safe_until_ms(keeper->grant);
+    uint64_t lease_ms, look_ms;
+
+    /* Not 0: the page says what was promised, and a loss is not a promise. */
+    if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
+        return HF_FOREVER;
+    /* The longest promise seen is the best there is to know of the session's
+     * timeout; it is never more. */
+    lease_ms = safe_until_ms > now_ms ? safe_until_ms - now_ms : 0;
+    if (atomic_load(&page->safe_until_ms) == HF_FOREVER ||
+        lease_ms > atomic_load(&page->lease_ms))
+        atomic_store(&page->lease_ms, lease_ms);
+    atomic_store(&page->safe_until_ms, safe_until_ms);
+    look_ms = atomic_load(&page->lease_ms) / HF_LEASE_LOOKS;
+    return now_ms +
+           (look_ms > HF_LEASE_LOOK_MIN_MS ? look_ms : HF_LEASE_LOOK_MIN_MS);
+}
+
+bool hf_keeper_share_grant(struct hf_keeper *keeper)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_GRANTED};
+    hf_status status;
+    bool sent;
+    int fd = -1;
+
+    status = hf_grant_hold_fd(keeper->grant, &fd);
+    if (status != HF_OK && status != HF_EUNSUPPORTED) {
+        hf_error_set(&keeper->failure, status,
+                     "the ticket of '%.200s' cannot be shared between two "
+                     "processes: %s",
+                     hf_lock_name(keeper->lock), hf_status_text(status));
+        return false;
+    }
+    assert((status == HF_OK) == (fd >= 0));
+    hf_keeper_publish_lease(keeper, hf_clock_now_ms());
+    atomic_store(&keeper->run->page->phase, HF_PHASE_RUNNING);
+    sent = hf_message_send(keeper->run->keeper_end, &message, fd);
+    if (!sent)
+        hf_error_set(&keeper->failure, HF_ELIMIT,
+                     "the ticket of '%.200s' cannot be shared between two "
+                     "processes: %s; end some of what is running",
+                     hf_lock_name(keeper->lock), strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return sent;
+}
+
+bool hf_keeper_close(struct hf_keeper *keeper)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_RELEASING};
+    bool kept = true;
+
+    if (keeper->grant) {
+        (void)hf_message_send(keeper->run->keeper_end, &message, -1);
+        kept = hf_grant_release(keeper->grant) != HF_ELOST;
+    }
+    hf_op_free(keeper->op);
+    hf_lock_free(keeper->lock);
+    hf_client_close(keeper->client);
+    return kept;
+}

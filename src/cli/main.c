@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/holdfast.h>
+
+#include "cli/exit_status.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+static const char usage[] =
+    "usage: holdfast run [OPTION...] NAME -- COMMAND [ARG...]\n"
+    "       holdfast --version\n"
+    "       holdfast --help\n"
+    "\n"
+    "  run    run a command while holding a lock\n"
+    "\n"
+    "See 'holdfast run --help', holdfast(1) and holdfast-run(1).\n";
+
+static int print(const char *text)
+{
+    if (fputs(text, stdout) < 0 || fflush(stdout) < 0)
+        return HF_EXIT_DIRECTORY;
+    return 0;
+}
+
+static int print_usage(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return print(usage);
+}
+
+static int print_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return print("holdfast " HF_VERSION_STRING "\n");
+}
+
+static const struct {
+    const char *name;
+    int (*main)(int argc, char **argv);
+} commands[] = {
+    {"run", hf_run_main}, {"--version", print_version}, {"--help", print_usage},
+    {"-h", print_usage},  {"help", print_usage},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs(usage, stderr);
+        return HF_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].main(argc - 1, argv + 1);
+    hf_say("'%.80s': no such command; expected run, --version or --help, for "
+           "instance: holdfast run NAME -- COMMAND",
+           argv[1]);
+    return HF_EXIT_USAGE;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command_line.h"
+#include "cli/exit_status.h"
+#include "core/error.h"
+#include "core/url.h"
+
+/* Long enough for most commands to clean up, short enough for an operator to
+ * wait for. */
+#define HF_GRACE_DEFAULT_MS 5000
+
+enum { OPTION_TRY = 256, OPTION_GRACE };
+
+static const struct option long_options[] = {
+    {"try", no_argument, NULL, OPTION_TRY},
+    {"grace", required_argument, NULL, OPTION_GRACE},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
+/* What is being parsed, and what was seen of it. */
+struct parse {
+    int argc;
+    char **argv;
+    struct hf_run_options *options;
+    struct hf_error *error;
+    bool try_seen;
+    bool wait_seen;
+};
+
+static enum hf_parsed wrong(struct parse *parse, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static enum hf_parsed wrong(struct parse *parse, const char *format, ...)
+{
+    char text[HF_ERROR_TEXT_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    hf_error_set(parse->error, HF_EINVAL, "%s", text);
+    return HF_PARSED_WRONG;
+}
+
+static bool is_bare_number(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static enum hf_parsed take_duration(struct parse *parse, const char *option,
+                                    const char *text, uint64_t *ms)
+{
+    if (hf_duration_parse(text, ms))
+        return HF_PARSED_RUN;
+    if (is_bare_number(text))
+        return wrong(parse, "%s %.40s: give a unit, for instance %.40ss",
+                     option, text, text);
+    return wrong(parse,
+                 "%s '%.80s': not a duration; expected one unsigned integer "
+                 "and a unit (ms s m h d), for instance %s 30s",
+                 option, text, option);
+}
+
+static enum hf_parsed take_exit_status(struct parse *parse, const char *text)
+{
+    long number;
+
+    number = is_bare_number(text) && strlen(text) <= 3 ? atol(text) : -1;
+    if (number < 0 || number > 255)
+        return wrong(parse,
+                     "-E '%.80s': not an exit status; expected a number from "
+                     "0 to 255",
+                     text);
+    parse->options->busy_exit = (int)number;
+    return HF_PARSED_RUN;
+}
+
+static enum hf_parsed take_verbosity(struct parse *parse,
+                                     enum hf_verbosity verbosity)
+{
+    if (parse->options->verbosity != HF_NORMAL &&
+        parse->options->verbosity != verbosity)
+        return wrong(parse, "-q and -v contradict each other: give one");
+    parse->options->verbosity = verbosity;
+    return HF_PARSED_RUN;
+}
+
+/* The option as the user wrote it, for an error text. */
+static const char *as_written(const struct parse *parse, char letter[3])
+{
+    const char *last = parse->argv[optind - 1];
+
+    if (optopt <= 0 || optopt >= OPTION_TRY || strncmp(last, "--", 2) == 0)
+        return last;
+    letter[0] = '-';
+    letter[1] = (char)optopt;
+    letter[2] = '\0';
+    return letter;
+}
+
+static enum hf_parsed take_option(struct parse *parse, int option)
+{
+    struct hf_run_options *options = parse->options;
+    char letter[3];
+
+    switch (option) {
+    case 'c':
+        options->url = optarg;
+        return HF_PARSED_RUN;
+    case 't':
+        parse->wait_seen = true;
+        return take_duration(parse, "-t", optarg, &options->wait_ms);
+    case OPTION_TRY:
+        parse->try_seen = true;
+        return HF_PARSED_RUN;
+    case OPTION_GRACE:
+        return take_duration(parse, "--grace", optarg, &options->grace_ms);
+    case 'E':
+        return take_exit_status(parse, optarg);
+    case 'q':
+        return take_verbosity(parse, HF_QUIET);
+    case 'v':
+        return take_verbosity(parse, HF_VERBOSE);
+    case 'h':
+        return HF_PARSED_HELP;
+    case ':':
+        return wrong(parse,
+                     "%.80s: its value is missing; see 'holdfast run "
+                     "--help'",
+                     as_written(parse, letter));
+    default:
+        return wrong(parse, "%.80s: no such option; see 'holdfast run --help'",
+                     as_written(parse, letter));
+    }
+}
+
+/* What stands after the options: NAME -- COMMAND [ARG...].  ${dashes}: a "--"
+ * ended the options, as before a NAME that begins with '-'. */
+static enum hf_parsed take_operands(struct parse *parse, bool dashes)
+{
+    struct hf_command_line line = {parse->argc, parse->argv, optind};
+    char better[HF_ERROR_TEXT_BYTES - 100];
+    int left = parse->argc - optind;
+    char **operands = parse->argv + optind;
+
+    if (left == 0)
+        return wrong(parse,
+                     "NAME is missing; expected "
+                     "holdfast run [OPTION...] NAME -- COMMAND [ARG...]");
+    if (left == 1 && !dashes)
+        return wrong(parse,
+                     "COMMAND is missing; expected "
+                     "holdfast run %.200s -- COMMAND [ARG...]",
+                     operands[0]);
+    if (dashes && (left == 1 || strcmp(operands[1], "--") != 0))
+        return wrong(parse,
+                     "NAME is missing before '--'; expected "
+                     "holdfast run NAME -- %.200s",
+                     operands[0]);
+    if (strcmp(operands[1], "--") != 0) {
+        hf_command_line_correct(&line, better, sizeof better);
+        return wrong(parse, "%s; write: %s",
+                     hf_command_line_options_late(&line)
+                         ? "options stand before NAME"
+                         : "'--' is missing between NAME and COMMAND",
+                     better);
+    }
+    if (left == 2)
+        return wrong(parse,
+                     "COMMAND is missing after '--'; expected "
+                     "holdfast run %.200s -- COMMAND [ARG...]",
+                     operands[0]);
+    parse->options->name = operands[0];
+    parse->options->command = operands + 2;
+    return HF_PARSED_RUN;
+}
+
+enum hf_parsed hf_run_options_parse(int argc, char **argv,
+                                    struct hf_run_options *options,
+                                    struct hf_error *error)
+{
+    struct parse parse = {argc, argv, options, error, false, false};
+    enum hf_parsed parsed;
+    int option;
+
+    *options = (struct hf_run_options){.wait_ms = HF_FOREVER,
+                                       .grace_ms = HF_GRACE_DEFAULT_MS,
+                                       .busy_exit = HF_EXIT_BUSY,
+                                       .verbosity = HF_NORMAL};
+    /* '+': the options end at NAME; ':': errors are told by us. */
+    while ((option = getopt_long(argc, argv, "+:c:t:E:qvh", long_options,
+                                 NULL)) != -1) {
+        parsed = take_option(&parse, option);
+        if (parsed != HF_PARSED_RUN)
+            return parsed;
+    }
+    if (parse.try_seen && parse.wait_seen)
+        return wrong(&parse, "-t and --try contradict each other: give one "
+                             "(--try is -t 0s)");
+    if (parse.try_seen)
+        options->wait_ms = 0;
+    return take_operands(&parse, strcmp(argv[optind - 1], "--") == 0);
+}

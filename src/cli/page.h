@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page that front and keeper share: what the front must be able to read
+ * although the keeper is frozen or dead.
+ */
+#ifndef HF_CLI_PAGE_H
+#define HF_CLI_PAGE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+enum hf_phase {
+    HF_PHASE_WAITING,  /* no grant, no command */
+    HF_PHASE_RUNNING,  /* granted; the command's tree may exist */
+    HF_PHASE_SWEEPING, /* the tree is being stopped */
+    HF_PHASE_ENDED     /* no tree any more; .outcome is set */
+};
+
+/* How the run ended, in the words and with the number for the user. */
+struct hf_outcome {
+    int exit_code;
+    int withdrawn;                  /* 1: given up because a signal said so */
+    int expected;                   /* 1: no error, -q keeps .text to itself */
+    char text[HF_ERROR_TEXT_BYTES]; /* "" if there is nothing to say */
+};
+
+struct hf_page {
+    _Atomic uint32_t phase;         /* enum hf_phase */
+    _Atomic uint64_t safe_until_ms; /* HF_FOREVER: no lease */
+    _Atomic uint64_t lease_ms;      /* HF_FOREVER: no lease */
+    struct hf_outcome outcome;      /* keeper's until ENDED or its death */
+};
+
+/* A fresh page, shared with the children of this process; NULL with errno if
+ * there is no memory. */
+struct hf_page *hf_page_new(void);
+
+/* How long before safe-until the tree must have been killed: signals take
+ * time to be delivered and processes to die. */
+uint64_t hf_page_margin_ms(uint64_t lease_ms);
+
+/* The instant by which the tree must have got its SIGKILL. */
+uint64_t hf_page_kill_at_ms(const struct hf_page *page);
+
+/* ${wanted_ms} of grace, cut to a third of the lease. */
+uint64_t hf_page_grace_ms(const struct hf_page *page, uint64_t wanted_ms);
+
+#endif

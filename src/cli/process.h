@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc knows of processes. */
+#ifndef HF_CLI_PROCESS_H
+#define HF_CLI_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* A growing list of processes, each with the parent it was found under. */
+struct hf_process {
+    pid_t pid;
+    pid_t parent;
+};
+
+struct hf_process_list {
+    struct hf_process *items;
+    size_t count;
+    size_t room;
+};
+
+void hf_process_list_free(struct hf_process_list *list);
+bool hf_process_list_has(const struct hf_process_list *list, pid_t pid);
+
+/* Add ${process}; false if there is no memory. */
+bool hf_process_list_add(struct hf_process_list *list,
+                         struct hf_process process);
+
+/* Add the children of ${parent}, of all its threads, to ${list}.  Complete for
+ * our own, which only we reap; of others some may be missed while they come
+ * and go.  False if there is no memory or no /proc. */
+bool hf_process_children(pid_t parent, struct hf_process_list *list);
+
+/* The parent of ${pid}; 0 if that is not known. */
+pid_t hf_process_parent(pid_t pid);
+
+/* Is ${pid} stopped by a signal? */
+bool hf_process_is_stopped(pid_t pid);
+
+/* Send ${number} to ${process} if it is still a child of the parent it was
+ * found under; never to another that got its number.  For a child of our own
+ * that has not been reaped this is certain. */
+void hf_process_signal(const struct hf_process *process, int number);
+
+/* Could somebody who controls jobs continue our process group if it stopped?
+ * Our own processes do not count: without them the kernel would ignore the
+ * terminal's stop signals in an orphaned group, and the user would be left
+ * with a terminal that does nothing. */
+bool hf_process_under_job_control(void);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/exit_status.h"
+#include "cli/message.h"
+#include "cli/say.h"
+#include "core/url.h"
+
+static const char usage[] =
+    "usage: holdfast run [OPTION...] NAME -- COMMAND [ARG...]\n"
+    "\n"
+    "Run COMMAND while holding the lock NAME; wait for the lock first.\n"
+    "\n"
+    "  -c URL            the engine; else HOLDFAST_URL, else file:\n"
+    "  -t DURATION       wait at most so long; for instance 30s\n"
+    "  --try             do not wait: the same as -t 0s\n"
+    "  -E N              exit with N instead of 75 if the lock is not to be "
+    "had\n"
+    "  --grace DURATION  from SIGTERM to SIGKILL for what COMMAND leaves "
+    "behind;\n"
+    "                    else 5s\n"
+    "  -q                say nothing but errors\n"
+    "  -v                say more\n"
+    "  -h, --help        this text\n"
+    "\n"
+    "A DURATION is a whole number and a unit: ms s m h d.\n"
+    "COMMAND sees HOLDFAST_NAME and HOLDFAST_TOKEN.  Its exit status is "
+    "passed\n"
+    "through, 128+N if signal N ended it.  holdfast's own are 64 usage,\n"
+    "69 engine unreachable, 70 a fault of holdfast, 71 out of processes or\n"
+    "descriptors, 73 directory unusable or full, 75 not obtained in time,\n"
+    "76 lost while running, 77 denied, 126 and 127 as shells do.\n"
+    "See holdfast-run(1).\n";
+
+/* A program started with some of 0, 1, 2 closed would get one of our own
+ * descriptors there, and what is said on stderr would go into it.  The command
+ * still finds them closed. */
+static int occupy_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
+            return -1;
+    return 0;
+}
+
+/* Children from before an exec are none of our business; nor are they reaped,
+ * so that their numbers stay theirs. */
+static int note_children(struct hf_process_list *spared)
+{
+    siginfo_t info;
+
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+        return 0; /* ECHILD, as nearly always */
+    return hf_process_children(getpid(), spared) ? 0 : -1;
+}
+
+static int set_up(struct hf_run *run)
+{
+    int ends[2];
+
+    run->front = getpid();
+    run->group = getpgrp();
+    if (occupy_standard_descriptors() < 0)
+        return -1;
+    hf_signals_take(&run->signals);
+    run->signal_fd =
+        signalfd(-1, &run->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (run->signal_fd < 0)
+        return -1;
+    if (note_children(&run->spared) < 0)
+        return -1;
+    /* Before the fork: the keeper's orphans must never find only init. */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return -1;
+    run->page = hf_page_new();
+    if (!run->page || hf_message_pair(ends) < 0)
+        return -1;
+    run->front_end = ends[0];
+    run->keeper_end = ends[1];
+    return 0;
+}
+
+static void begin_keeper(struct hf_run *run)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    close(run->front_end);
+    hf_process_list_free(&run->spared);
+    hf_keeper_main(run);
+}
+
+static int cannot_start(const char *what)
+{
+    hf_say("%s: %s; end some of what is running, or raise the limits "
+           "(ulimit -a)",
+           what, strerror(errno));
+    return HF_EXIT_LIMIT;
+}
+
+static int run_both(const struct hf_run_options *options)
+{
+    struct hf_run run = {.options = options};
+    int exit_code;
+
+    if (access("/proc/self/task", X_OK) < 0) {
+        hf_say("cannot see /proc, which is needed to find the processes that a "
+               "command leaves behind; mount it");
+        return HF_EXIT_LIMIT;
+    }
+    if (set_up(&run) < 0)
+        return cannot_start("cannot set up");
+    run.keeper = fork();
+    if (run.keeper < 0)
+        return cannot_start("cannot start a process");
+    if (run.keeper == 0)
+        begin_keeper(&run);
+    close(run.keeper_end);
+    exit_code = hf_front_main(&run);
+    hf_process_list_free(&run.spared);
+    return exit_code;
+}
+
+int hf_run_main(int argc, char **argv)
+{
+    struct hf_run_options options;
+    struct hf_error error;
+
+    switch (hf_run_options_parse(argc, argv, &options, &error)) {
+    case HF_PARSED_HELP:
+        if (fputs(usage, stdout) < 0 || fflush(stdout) < 0)
+            return HF_EXIT_DIRECTORY;
+        return 0;
+    case HF_PARSED_WRONG:
+        hf_say("%s", error.text);
+        return HF_EXIT_USAGE;
+    case HF_PARSED_RUN:
+        break;
+    }
+    if (options.url && hf_url_has_secret(options.url) &&
+        options.verbosity != HF_QUIET)
+        hf_say("warning: every user of this machine can read the password in "
+               "-c; put the URL into HOLDFAST_URL instead");
+    return run_both(&options);
+}

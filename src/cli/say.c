@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define HF_LINE_BYTES 1024
+#define HF_COLUMNS_DEFAULT 80
+
+/* Back to the first column and clear to the end of the line. */
+#define HF_CLEAR "\r\033[K"
+
+/* The one process-wide thing of the front: its terminal has one cursor. */
+static bool line_is_shown;
+
+static void put(const char *text, size_t bytes)
+{
+    ssize_t written;
+
+    do
+        written = write(STDERR_FILENO, text, bytes);
+    while (written < 0 && errno == EINTR);
+    /* There is nobody to tell that nobody can be told. */
+}
+
+/* Replace what a terminal would take for an order: C0, DEL and, in UTF-8, C1
+ * (0xC2 0x80 to 0xC2 0x9F). */
+static void disarm(char *text)
+{
+    unsigned char *at = (unsigned char *)text;
+
+    for (; *at; at++) {
+        if (*at < 0x20 || *at == 0x7f)
+            *at = '?';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+            at[0] = at[1] = '?';
+    }
+}
+
+/* Cut ${text} to ${columns}, counting a character of UTF-8 as one. */
+static void cut(char *text, unsigned columns)
+{
+    unsigned used = 0;
+
+    for (; *text; text++) {
+        if ((*text & 0xc0) != 0x80 && used++ == columns) {
+            *text = '\0';
+            return;
+        }
+    }
+}
+
+static unsigned terminal_columns(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 2)
+        return HF_COLUMNS_DEFAULT;
+    return size.ws_col;
+}
+
+void hf_say(const char *format, ...)
+{
+    static const char head[] = "holdfast: ";
+    char line[HF_LINE_BYTES];
+    char *text = line + sizeof head - 1;
+    va_list arguments;
+    size_t length;
+
+    hf_say_no_more_waiting();
+    memcpy(line, head, sizeof head);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof line - sizeof head, format, arguments);
+    va_end(arguments);
+    disarm(text);
+    length = strlen(line);
+    line[length++] = '\n';
+    put(line, length);
+}
+
+bool hf_say_on_terminal(void)
+{
+    return isatty(STDERR_FILENO) == 1;
+}
+
+static bool in_foreground(void)
+{
+    return hf_say_on_terminal() && tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+/* "1h02m", "3m05s", "12s". */
+static void format_duration(uint64_t ms, char text[32])
+{
+    uint64_t s = ms / 1000;
+
+    if (s >= 3600)
+        snprintf(text, 32, "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
+    else if (s >= 60)
+        snprintf(text, 32, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
+    else
+        snprintf(text, 32, "%" PRIu64 "s", s);
+}
+
+void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
+                    const char *holder)
+{
+    char line[HF_LINE_BYTES], waited[32];
+
+    if (!in_foreground())
+        return;
+    format_duration(waited_ms, waited);
+    snprintf(line, sizeof line,
+             "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%s", name,
+             waited, ahead, *holder ? ", held by " : "", holder);
+    disarm(line);
+    cut(line, terminal_columns() - 1);
+    put(HF_CLEAR, strlen(HF_CLEAR));
+    put(line, strlen(line));
+    line_is_shown = true;
+}
+
+void hf_say_no_more_waiting(void)
+{
+    if (line_is_shown && in_foreground())
+        put(HF_CLEAR, strlen(HF_CLEAR));
+    line_is_shown = false;
+}

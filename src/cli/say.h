@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the front says on stderr: lines for the user, and on a terminal one line
+ * that is redrawn in place while waiting.  Foreign text (the holder's words)
+ * cannot steer the terminal.
+ */
+#ifndef HF_CLI_SAY_H
+#define HF_CLI_SAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One line "holdfast: ...", in one write; the line under redraw makes room. */
+void hf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Is there a terminal to redraw a line on? */
+bool hf_say_on_terminal(void);
+
+/* Show where the wait for ${name} stands, if stderr is a terminal and this job
+ * is in its foreground. */
+void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
+                    const char *holder);
+
+/* Take that line away, if it is there. */
+void hf_say_no_more_waiting(void);
+
+#endif

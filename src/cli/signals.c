@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/signals.h"
+
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* A fault of our own must not be held back. */
+static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
+                             SIGFPE, SIGSEGV, SIGSYS};
+
+bool hf_signals_stops(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+bool hf_signals_ends(int number)
+{
+    switch (number) {
+    case SIGHUP:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTERM:
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGALRM:
+    case SIGVTALRM:
+    case SIGPROF:
+    case SIGIO:
+    case SIGPWR:
+    case SIGSTKFLT:
+        return true;
+    default:
+        return number >= SIGRTMIN && number <= SIGRTMAX;
+    }
+}
+
+static bool wanted(int number)
+{
+    return hf_signals_ends(number) || hf_signals_stops(number) ||
+           number == SIGCONT;
+}
+
+void hf_signals_take(struct hf_signals *signals)
+{
+    struct sigaction action = {0};
+    sigset_t all;
+    int number;
+
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    sigprocmask(SIG_BLOCK, &all, &signals->found_mask);
+
+    sigemptyset(&signals->taken);
+    for (number = 1; number <= SIGRTMAX; number++) {
+        if (!wanted(number) || sigismember(&signals->found_mask, number))
+            continue;
+        if (sigaction(number, NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN)
+            sigaddset(&signals->taken, number);
+    }
+    action = (struct sigaction){0};
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &action, &signals->found_child);
+    sigaddset(&signals->taken, SIGCHLD);
+}
+
+void hf_signals_restore(const struct hf_signals *signals)
+{
+    sigaction(SIGCHLD, &signals->found_child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->found_mask, NULL);
+}
+
+bool hf_signals_from_terminal(const struct signalfd_siginfo *info)
+{
+    if (info->ssi_code != SI_KERNEL)
+        return false;
+    switch ((int)info->ssi_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+        return true;
+    case SIGHUP:
+        /* When the line goes down the kernel tells the session's leader
+         * alone, and the group only once that one has ended. */
+        return getsid(0) != getpid();
+    default:
+        /* Timers of our own (an alarm() set before the exec) count as the
+         * kernel's too. */
+        return false;
+    }
+}
+
+/* Let ${number}, which must be pending, act. */
+static void let_act(int number)
+{
+    sigset_t one;
+
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+}
+
+void hf_signals_die(int number)
+{
+    static const struct rlimit no_core = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(number, SIG_DFL);
+    kill(getpid(), number);
+    let_act(number);
+    _exit(128 + number);
+}
+
+void hf_signals_stop(int number)
+{
+    kill(getpid(), number);
+    if (hf_signals_stops(number))
+        let_act(number);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals as holdfast found them, and what it does with them.  All are blocked
+ * in both of our processes: the front reads the ones that concern it from a
+ * descriptor, the keeper only SIGCHLD.  The command starts with everything as
+ * it was found.
+ */
+#ifndef HF_CLI_SIGNALS_H
+#define HF_CLI_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct hf_signals {
+    sigset_t found_mask;
+    struct sigaction found_child; /* SIGCHLD; may be ignored, which would cost
+                                     us the exit status of the command */
+    sigset_t taken;               /* those the front acts on: all that it did
+                                     not find ignored or blocked */
+};
+
+/* Note what is, then block all and make SIGCHLD work. */
+void hf_signals_take(struct hf_signals *signals);
+
+/* Put everything back, for the command; async-signal-safe. */
+void hf_signals_restore(const struct hf_signals *signals);
+
+/* Would ${number} end a process that did nothing about it?  Such a signal is
+ * passed to the command, and ends a wait. */
+bool hf_signals_ends(int number);
+
+/* Does ${number} stop a process, and can it be caught? */
+bool hf_signals_stops(int number);
+
+/* Did ${info}, read from the front's descriptor, go to the whole foreground
+ * group?  Then the command has it already. */
+struct signalfd_siginfo;
+bool hf_signals_from_terminal(const struct signalfd_siginfo *info);
+
+/* Die of ${number} as if it had never been caught; where that is impossible
+ * (the first process of a container) leave with 128 + ${number}. */
+_Noreturn void hf_signals_die(int number);
+
+/* Stop by ${number}; returns when continued, or at once where the kernel
+ * refuses to stop an orphaned process group. */
+void hf_signals_stop(int number);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sweep.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long to wait for news before looking again: a descendant's orphan comes
+ * to us without any.  Short at first, then longer where a process does not go
+ * (uninterruptible, or of another user): it may take hours. */
+#define HF_SWEEP_PAUSE_MIN_MS 5
+#define HF_SWEEP_PAUSE_MAX_MS 250
+
+/* How many processes one step looks at; a tree that forks while it is being
+ * read could otherwise lead on for ever. */
+#define HF_SWEEP_FOUND_MAX 65536
+
+void hf_sweep_begin(struct hf_sweep *sweep, uint64_t kill_at_ms,
+                    const struct hf_process_list *spared)
+{
+    *sweep = (struct hf_sweep){0};
+    sweep->kill_at_ms = kill_at_ms;
+    sweep->pause_ms = HF_SWEEP_PAUSE_MIN_MS;
+    sweep->spared = spared;
+}
+
+void hf_sweep_free(struct hf_sweep *sweep)
+{
+    hf_process_list_free(&sweep->told);
+    hf_process_list_free(&sweep->found);
+}
+
+void hf_sweep_hasten(struct hf_sweep *sweep, uint64_t kill_at_ms)
+{
+    if (kill_at_ms < sweep->kill_at_ms)
+        sweep->kill_at_ms = kill_at_ms;
+}
+
+static bool is_spared(const struct hf_sweep *sweep, pid_t pid)
+{
+    return sweep->spared && hf_process_list_has(sweep->spared, pid);
+}
+
+/* Is there no child at all, not even a dead one? */
+static bool no_child(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 &&
+           errno == ECHILD;
+}
+
+/* True if the child is dead, and now buried. */
+static bool reap(pid_t pid)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL) == 0 &&
+           info.si_pid == pid;
+}
+
+/* Fill .found with our live children that are to go; reap the dead ones.
+ * False if the list may be incomplete. */
+static bool find_children(struct hf_sweep *sweep)
+{
+    struct hf_process_list *found = &sweep->found;
+    size_t kept = 0;
+    bool complete;
+
+    found->count = 0;
+    complete = hf_process_children(getpid(), found);
+    for (size_t i = 0; i < found->count; i++) {
+        pid_t pid = found->items[i].pid;
+
+        if (!is_spared(sweep, pid) && !reap(pid))
+            found->items[kept++] = found->items[i];
+    }
+    found->count = kept;
+    return complete;
+}
+
+/* Add what lies below the children.  A list that is cut short by a lack of
+ * memory is made up for in the next step: orphans become children. */
+static void find_descendants(struct hf_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->found.count; i++)
+        if (sweep->found.count > HF_SWEEP_FOUND_MAX ||
+            !hf_process_children(sweep->found.items[i].pid, &sweep->found))
+            return;
+}
+
+static void tell(struct hf_sweep *sweep, const struct hf_process *process)
+{
+    if (hf_process_list_has(&sweep->told, process->pid))
+        return;
+    hf_process_signal(process, SIGTERM);
+    hf_process_signal(process, SIGCONT);
+    /* Without memory to note it, it is told again: harmless. */
+    (void)hf_process_list_add(&sweep->told, *process);
+}
+
+static void signal_found(struct hf_sweep *sweep, bool now_kill)
+{
+    if (now_kill && !sweep->killing) {
+        sweep->killing = true;
+        sweep->pause_ms = HF_SWEEP_PAUSE_MIN_MS;
+    }
+    for (size_t i = 0; i < sweep->found.count; i++) {
+        if (now_kill)
+            hf_process_signal(&sweep->found.items[i], SIGKILL);
+        else
+            tell(sweep, &sweep->found.items[i]);
+    }
+}
+
+bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
+                   uint64_t *again_at_ms)
+{
+    bool complete, now_kill = now_ms >= sweep->kill_at_ms;
+
+    if (no_child())
+        return true;
+    complete = find_children(sweep);
+    if (complete && sweep->found.count == 0)
+        return true;
+    find_descendants(sweep);
+    signal_found(sweep, now_kill);
+
+    *again_at_ms = now_ms + sweep->pause_ms;
+    if (!now_kill && sweep->kill_at_ms < *again_at_ms)
+        *again_at_ms = sweep->kill_at_ms;
+    if (sweep->pause_ms < HF_SWEEP_PAUSE_MAX_MS)
+        sweep->pause_ms *= 2;
+    return false;
+}

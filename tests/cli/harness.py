@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the tool share: a directory of its own for each test, the
+tool's processes, bounded waits, heartbeats and a terminal."""
+
+import errno
+import glob
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL = os.environ["HOLDFAST"]
+HEARTBEAT = os.environ["HEARTBEAT"]
+
+# Generous: it bounds a failure and is never waited out in a passing test.
+PATIENCE_S = float(os.environ.get("HF_PATIENCE_S", "60"))
+
+
+def eventually(what, condition):
+    """Poll until condition() is true and return its value."""
+    deadline = time.monotonic() + PATIENCE_S
+    pause = 0.001
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain for " + what)
+        select.select([], [], [], pause)
+        pause = min(2 * pause, 0.05)
+
+
+def children(pid):
+    found = []
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        try:
+            with open(path) as file:
+                found += [int(word) for word in file.read().split()]
+        except OSError:
+            pass
+    return found
+
+
+def descendants(pid):
+    found = []
+    for child in children(pid):
+        found += [child] + descendants(child)
+    return found
+
+
+def state_of(pid):
+    """The letter of /proc, '' when there is no such process."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def is_alive(pid):
+    return state_of(pid) not in ("", "Z", "X")
+
+
+def ended(pid):
+    """Wait until the process has died, reaped or not."""
+    eventually("the end of process %d" % pid, lambda: not is_alive(pid))
+
+
+class Beat:
+    """One line of a heartbeat file."""
+
+    def __init__(self, line):
+        self.id, pid, at = line.split()
+        self.pid = int(pid)
+        self.at = int(at)
+
+
+class Case(unittest.TestCase):
+    """A test with its own lock directory; nothing of it survives."""
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="holdfast-cli-")
+        self.locks = os.path.join(self.directory, "locks")
+        os.mkdir(self.locks, 0o700)
+        self.beats_path = os.path.join(self.directory, "beats")
+        self.environment = dict(os.environ, HOLDFAST_DIR=self.locks)
+        for name in ("HOLDFAST_URL", "HOLDFAST_NAME", "HOLDFAST_TOKEN"):
+            self.environment.pop(name, None)
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                for pid in [process.pid] + descendants(process.pid):
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # ---- the tool
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, *arguments, **options):
+        """Start `holdfast run ARGUMENTS`, its output in pipes."""
+        for stream in ("stdout", "stderr"):
+            options.setdefault(stream, subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("env", self.environment)
+        process = subprocess.Popen([TOOL, "run"] + list(arguments),
+                                   text=True, **options)
+        self.started.append(process)
+        return process
+
+    def finish(self, process):
+        """Its exit status, output and error output."""
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, out, err
+
+    def run_tool(self, *arguments, **options):
+        return self.finish(self.start(*arguments, **options))
+
+    def holder(self, *options, name="lock"):
+        """A tool that holds the lock until its stdin ends: the process, once
+        the command runs."""
+        process = self.start(*options, name, "--", "sh", "-c",
+                             "echo held; exec cat >/dev/null",
+                             stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "held\n")
+        return process
+
+    def keeper(self, front):
+        return eventually("the keeper", lambda: children(front.pid))[0]
+
+    def command(self, front):
+        keeper = self.keeper(front)
+        return eventually("the command", lambda: children(keeper))[0]
+
+    # ---- queues of the file engine
+
+    def tickets(self):
+        """How many tickets are in any queue."""
+        count = 0
+        for place, _, names in os.walk(self.locks):
+            for name in names:
+                try:
+                    mode = os.lstat(os.path.join(place, name)).st_mode
+                except OSError:
+                    continue
+                if mode & 0o170000 == 0o010000:
+                    count += 1
+        return count
+
+    def queued(self, count):
+        eventually("%d tickets in the queue" % count,
+                   lambda: self.tickets() == count)
+
+    # ---- heartbeats
+
+    def beat_command(self, identity, count=0, flags=""):
+        return "%s %s %s %d '%s'" % (HEARTBEAT, self.beats_path, identity,
+                                     count, flags)
+
+    def beats(self, identity=None):
+        try:
+            with open(self.beats_path) as file:
+                text = file.read()
+        except FileNotFoundError:
+            return []
+        found = [Beat(line) for line in text.splitlines(True)
+                 if line.endswith("\n")]
+        return [b for b in found if identity in (None, b.id)]
+
+    def beating(self, identity, processes):
+        """Wait until so many processes beat under this identity; their
+        pids."""
+        def pids():
+            found = {beat.pid for beat in self.beats(identity)}
+            return found if len(found) >= processes else None
+        return eventually("%d heartbeats of %s" % (processes, identity), pids)
+
+    def assert_before(self, first, second):
+        """The last heartbeat of one tree precedes the first of the next."""
+        last = max(beat.at for beat in self.beats(first))
+        began = min(beat.at for beat in self.beats(second))
+        self.assertLess(last, began, "%s was still alive %.1f ms into %s" % (
+            first, (last - began) / 1000, second))
+
+
+class Terminal:
+    """A pseudo-terminal with a program as the leader of its session."""
+
+    def __init__(self, arguments, environment):
+        self.text = ""
+        self.seen = 0
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.execvpe(arguments[0], arguments, environment)
+            finally:
+                os._exit(127)
+
+    def write(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, pattern):
+        """Read on until the pattern matches behind what was matched before;
+        the match."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            match = re.compile(pattern).search(self.text, self.seen)
+            if match:
+                self.seen = match.end()
+                return match
+            left = deadline - time.monotonic()
+            if left <= 0 or not self.read_some(left):
+                raise AssertionError("no %r in %r" % (
+                    pattern, self.text[self.seen:]))
+
+    def read_some(self, timeout):
+        if not select.select([self.fd], [], [], timeout)[0]:
+            return False
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            data = b""
+        self.text += data.decode(errors="replace")
+        return bool(data)
+
+    def drain(self):
+        """Read until the other side has closed."""
+        while self.read_some(PATIENCE_S):
+            pass
+        return self.text
+
+    def foreground(self):
+        return os.tcgetpgrp(self.fd)
+
+    def close(self):
+        for pid in descendants(self.pid) + [self.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+def main():
+    unittest.main(argv=sys.argv[:1] + ["-v"] + sys.argv[1:])

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command is started with: its environment, descriptors and signals,
+and where the lock is looked for."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import harness
+
+PYTHON = "/usr/bin/python3"
+
+
+class Variables(harness.Case):
+    def command_environment(self, *arguments):
+        status, out, err = self.run_tool(*arguments, "--", "env", "-0")
+        self.assertEqual(status, 0, err)
+        return dict(entry.split("=", 1) for entry in out.split("\0")[:-1])
+
+    def test_name_and_token(self):
+        seen = self.command_environment("a/b")
+        self.assertEqual(seen["HOLDFAST_NAME"], "a/b")
+        self.assertRegex(seen["HOLDFAST_TOKEN"], r"^[1-9][0-9]*$")
+
+    def test_name_is_canonical(self):
+        self.assertEqual(self.command_environment("/a")["HOLDFAST_NAME"], "a")
+
+    def test_tokens_rise(self):
+        tokens = [int(self.command_environment("a")["HOLDFAST_TOKEN"])
+                  for _ in range(5)]
+        self.assertEqual(tokens, sorted(set(tokens)))
+
+    def test_outer_values_are_replaced(self):
+        self.environment["HOLDFAST_NAME"] = "outer"
+        self.environment["HOLDFAST_TOKEN"] = "1"
+        out = self.run_tool("inner", "--", "env")[1]
+        self.assertEqual(re.findall("HOLDFAST_NAME=.*", out),
+                         ["HOLDFAST_NAME=inner"])
+        self.assertEqual(len(re.findall("HOLDFAST_TOKEN=", out)), 1)
+
+    def test_the_rest_is_passed_on(self):
+        self.environment["SOMETHING"] = "a=b\nc"
+        seen = self.command_environment("l")
+        for name, value in self.environment.items():
+            self.assertEqual(seen[name], value)
+
+    def test_url_without_a_secret_is_passed_on(self):
+        url = "file:" + self.locks
+        self.environment["HOLDFAST_URL"] = url
+        self.assertEqual(self.command_environment("l")["HOLDFAST_URL"], url)
+
+    def test_url_with_a_secret_is_taken_away(self):
+        self.environment["HOLDFAST_URL"] = "redis://user:geheim@host/"
+        seen = self.command_environment("-c", "file:" + self.locks, "l")
+        self.assertNotIn("HOLDFAST_URL", seen)
+
+    def test_nested(self):
+        out = self.run_tool("outer", "--", harness.TOOL, "run", "inner", "--",
+                            "sh", "-c", "echo $HOLDFAST_NAME")[1]
+        self.assertEqual(out, "inner\n")
+
+
+class Place(harness.Case):
+    """Two environments of one user must never mean two holders."""
+
+    def test_empty_and_login_environment_exclude_each_other(self):
+        name = "holdfast-cli-test-%d" % os.getpid()
+        script = "echo held; exec cat >/dev/null"
+        environments = [
+            ["env", "-i"],
+            ["env", "-i", "HOME=/root", "USER=root", "LOGNAME=root",
+             "SHELL=/bin/bash", "TERM=xterm", "LANG=C.UTF-8",
+             "PATH=" + os.environ["PATH"], "XDG_RUNTIME_DIR=/run/user/0",
+             "TMPDIR=" + self.directory, "XDG_SESSION_ID=1"]]
+        for first, second in (environments, environments[::-1]):
+            holder = subprocess.Popen(
+                first + [harness.TOOL, "run", name, "--", "/bin/sh", "-c",
+                         script],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.started.append(holder)
+            self.assertEqual(holder.stdout.readline(), "held\n")
+            other = second + [harness.TOOL, "run", "-q", "--try", name, "--",
+                              "/bin/true"]
+            self.assertEqual(subprocess.run(other).returncode, 75)
+            self.finish(holder)
+            self.assertEqual(subprocess.run(other).returncode, 0)
+
+    def test_url_of_the_environment_and_of_the_option(self):
+        self.environment["HOLDFAST_URL"] = "file:" + self.path("other")
+        self.holder("-c", "file:" + self.locks)
+        self.assertEqual(self.run_tool("--try", "lock", "--", "true")[0], 0)
+        del self.environment["HOLDFAST_URL"]
+        self.assertEqual(self.run_tool("-q", "--try", "lock", "--",
+                                       "true")[0], 75)
+
+
+class Descriptors(harness.Case):
+    SCRIPT = ("import os\n"
+              "for fd in sorted(map(int, os.listdir('/proc/self/fd'))):\n"
+              "  try: print(fd, os.readlink('/proc/self/fd/%d' % fd))\n"
+              "  except OSError: pass\n")
+
+    def command_descriptors(self, **options):
+        status, out, err = self.run_tool("l", "--", PYTHON, "-c", self.SCRIPT,
+                                         **options)
+        self.assertEqual(status, 0, err)
+        found = dict(line.split(" ", 1) for line in out.splitlines())
+        return {int(fd): path for fd, path in found.items()}
+
+    def test_none_of_ours(self):
+        self.assertEqual(set(self.command_descriptors()), {0, 1, 2})
+
+    def test_those_of_the_user_pass(self):
+        with open(self.path("mine"), "w") as file:
+            # 9 and 200 as scripts use them, and one right behind stderr.
+            os.dup2(file.fileno(), 200)
+            os.dup2(file.fileno(), 9)
+            try:
+                found = self.command_descriptors(
+                    pass_fds=[file.fileno(), 9, 200])
+            finally:
+                os.close(9)
+                os.close(200)
+            self.assertEqual(set(found), {0, 1, 2, 9, 200, file.fileno()})
+            self.assertEqual(found[200], self.path("mine"))
+
+    def test_none_of_ours_after_a_wait(self):
+        """With the library's thread and loop under way."""
+        holder = self.holder()
+        waiter = self.start("lock", "--", PYTHON, "-c", self.SCRIPT)
+        self.queued(2)
+        self.finish(holder)
+        out = self.finish(waiter)[1]
+        self.assertEqual([line.split()[0] for line in out.splitlines()],
+                         ["0", "1", "2"])
+
+    def test_background_child_does_not_keep_the_lock(self):
+        """flock(1) without -o hands its descriptor to every child."""
+        script = "(trap '' TERM; exec sleep 1000) & exit 0"
+        self.assertEqual(
+            self.run_tool("--grace", "0s", "l", "--", "sh", "-c", script,
+                          stdout=subprocess.DEVNULL)[0], 0)
+        self.assertEqual(self.run_tool("--try", "l", "--", "true")[0], 0)
+
+
+class Signals(harness.Case):
+    SCRIPT = ("for line in open('/proc/self/status'):\n"
+              "  if line.startswith(('SigBlk', 'SigIgn')):\n"
+              "    print(line.strip())\n")
+
+    def masks(self, arguments, **options):
+        """Blocked and ignored signals as a fresh program sees them (the
+        interpreter itself ignores SIGPIPE and SIGXFSZ)."""
+        done = subprocess.run(arguments + [PYTHON, "-c", self.SCRIPT],
+                              capture_output=True, text=True,
+                              env=self.environment, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def assert_as_found(self, prepare):
+        self.assertEqual(
+            self.masks([harness.TOOL, "run", "l", "--"], preexec_fn=prepare,
+                       restore_signals=False),
+            self.masks([], preexec_fn=prepare, restore_signals=False))
+
+    def test_as_found(self):
+        self.assert_as_found(lambda: None)
+
+    def test_ignored_stay_ignored(self):
+        def prepare():
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGCHLD,
+                           signal.SIGTSTP, signal.SIGPIPE, signal.SIGUSR1,
+                           signal.SIGRTMIN):
+                signal.signal(number, signal.SIG_IGN)
+        self.assert_as_found(prepare)
+
+    def test_blocked_stay_blocked(self):
+        def prepare():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [
+                signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2,
+                signal.SIGRTMAX])
+        self.assert_as_found(prepare)
+
+    def test_group_and_session_are_the_front_s(self):
+        front = self.holder()
+        command, keeper = self.command(front), self.keeper(front)
+        self.assertEqual(os.getpgid(command), os.getpgid(front.pid))
+        self.assertEqual(os.getsid(command), os.getsid(front.pid))
+        self.assertEqual(os.getpgid(keeper), keeper)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals to the front: while it waits and while the command runs."""
+
+import os
+import signal
+
+import harness
+
+# The command says which signals it got; a line each, in the order of arrival.
+REPORT = ("for s in HUP INT QUIT TERM USR1 USR2 ALRM; do"
+          " trap \"echo $s\" $s; done; echo ready;"
+          " while :; do read line && [ \"$line\" = end ] && exit 9; done")
+
+
+class Running(harness.Case):
+    def reporter(self, **options):
+        front = self.start("lock", "--", "bash", "-c", REPORT,
+                           stdin=harness.subprocess.PIPE, **options)
+        self.assertEqual(front.stdout.readline(), "ready\n")
+        return front
+
+    def test_each_is_forwarded_once(self):
+        front = self.reporter()
+        for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM"):
+            os.kill(front.pid, getattr(signal, "SIG" + name))
+            self.assertEqual(front.stdout.readline(), name + "\n")
+        self.assertEqual(front.communicate("end\n")[0], "")
+        self.assertEqual(front.returncode, 9)
+
+    def test_command_that_dies_of_it(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGQUIT, signal.SIGRTMIN + 3):
+            front = self.holder()
+            os.kill(front.pid, number)
+            self.assertEqual(self.finish(front)[0], 128 + number)
+            self.assertEqual(self.tickets(), 0)
+
+    def test_ignored_from_the_start_are_not_forwarded(self):
+        """nohup, and background jobs of shells without job control."""
+        front = self.reporter(preexec_fn=lambda: [
+            signal.signal(n, signal.SIG_IGN)
+            for n in (signal.SIGHUP, signal.SIGINT)])
+        os.kill(front.pid, signal.SIGHUP)
+        os.kill(front.pid, signal.SIGINT)
+        os.kill(front.pid, signal.SIGUSR1)
+        self.assertEqual(front.stdout.readline(), "USR1\n")
+        self.assertEqual(front.communicate("end\n")[0], "")
+
+    def test_alarm_from_before_the_exec(self):
+        """perl -e 'alarm 1; exec ...' is an old way to limit a run."""
+        front = self.start("lock", "--", "cat", stdin=harness.subprocess.PIPE,
+                           preexec_fn=lambda: signal.setitimer(
+                               signal.ITIMER_REAL, 0.2))
+        self.assertEqual(front.wait(harness.PATIENCE_S),
+                         128 + signal.SIGALRM)
+
+    def test_signals_to_the_keeper_do_nothing(self):
+        front = self.holder()
+        keeper = self.keeper(front)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGTSTP, signal.SIGUSR1):
+            os.kill(keeper, number)
+        self.assertEqual(self.finish(front), (0, "", ""))
+
+    def test_group_signal_ends_the_run(self):
+        front = self.start("lock", "--", "sleep", "1000",
+                           start_new_session=True)
+        self.command(front)
+        harness.eventually("the command", lambda: os.getpgid(
+            self.command(front)) == front.pid)
+        os.killpg(front.pid, signal.SIGTERM)
+        self.assertEqual(self.finish(front)[0], 128 + signal.SIGTERM)
+        self.assertEqual(self.tickets(), 0)
+
+
+class Waiting(harness.Case):
+    def test_withdraw_and_die_of_it(self):
+        self.holder()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                       signal.SIGQUIT):
+            waiter = self.start("lock", "--", "echo", "ran")
+            self.queued(2)
+            os.kill(waiter.pid, number)
+            self.assertEqual(self.finish(waiter), (-number, "", ""))
+            self.assertEqual(self.tickets(), 1)
+
+    def test_ignored_from_the_start(self):
+        holder = self.holder()
+        waiter = self.start("lock", "--", "echo", "ran",
+                            preexec_fn=lambda: signal.signal(
+                                signal.SIGINT, signal.SIG_IGN))
+        self.queued(2)
+        os.kill(waiter.pid, signal.SIGINT)
+        self.finish(holder)
+        self.assertEqual(self.finish(waiter), (0, "ran\n", ""))
+
+    def test_signal_and_grant_at_once(self):
+        """Whichever is first: the command never runs after a withdrawal, and
+        no ticket stays."""
+        for _ in range(20):
+            holder = self.holder()
+            waiter = self.start("lock", "--", "echo", "ran")
+            self.queued(2)
+            holder.stdin.close()
+            os.kill(waiter.pid, signal.SIGTERM)
+            out = waiter.stdout.read()
+            status = waiter.wait(harness.PATIENCE_S)
+            self.assertIn((status, out), ((-signal.SIGTERM, ""), (0, "ran\n"),
+                                          (128 + signal.SIGTERM, ""),
+                                          (128 + signal.SIGTERM, "ran\n")))
+            holder.wait(harness.PATIENCE_S)
+            self.queued(0)
+
+    def test_killed_waiter_leaves_the_queue(self):
+        holder = self.holder()
+        for victim in (lambda front: front.pid, self.keeper):
+            waiter = self.start("lock", "--", "echo", "ran")
+            self.queued(2)
+            os.kill(victim(waiter), signal.SIGKILL)
+            status, out, err = self.finish(waiter)
+            self.assertIn(status, (-signal.SIGKILL, 70))
+            self.assertEqual(out, "")
+            self.assertEqual(self.run_tool("-t", "20ms", "-q", "lock", "--",
+                                           "true")[0], 75)
+            # A dead ticket is removed by the next who looks.
+        last = self.start("lock", "--", "echo", "last")
+        self.finish(holder)
+        self.assertEqual(self.finish(last), (0, "last\n", ""))
+
+
+class Stopping(harness.Case):
+    """Without a shell that controls jobs nobody could continue the front."""
+
+    def stopped(self, pid):
+        harness.eventually("a stop", lambda: harness.state_of(pid) == "T")
+
+    def running(self, pid):
+        harness.eventually("its end", lambda: harness.state_of(pid) != "T")
+
+    def test_keyboard_stop_without_job_control(self):
+        front = self.start("lock", "--", "cat", start_new_session=True,
+                           stdin=harness.subprocess.PIPE)
+        command = self.command(front)
+        os.kill(command, signal.SIGTSTP)
+        self.running(command)
+        self.assertNotEqual(harness.state_of(front.pid), "T")
+        self.assertEqual(self.finish(front)[0], 0)
+
+    def test_stop_of_the_command_alone(self):
+        """SIGSTOP by hand: it stays stopped until it is continued by hand, or
+        through the front."""
+        front = self.start("lock", "--", "cat", start_new_session=True,
+                           stdin=harness.subprocess.PIPE)
+        command = self.command(front)
+        for whom in (command, front.pid):
+            os.kill(command, signal.SIGSTOP)
+            self.stopped(command)
+            os.kill(whom, signal.SIGCONT)
+            self.running(command)
+        self.assertEqual(self.finish(front)[0], 0)
+
+
+if __name__ == "__main__":
+    harness.main()

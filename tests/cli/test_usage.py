@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong command lines: status 64, and a text that says what to write."""
+
+import os
+import subprocess
+
+import harness
+
+
+class Usage(harness.Case):
+    def refused(self, *arguments):
+        """The error text of a run that must be refused before it runs."""
+        mark = self.path("ran")
+        arguments = [mark if a == "MARK" else a for a in arguments]
+        status, out, err = self.run_tool(*arguments)
+        self.assertEqual(status, 64, err)
+        self.assertEqual(out, "")
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertTrue(err.startswith("holdfast: "), err)
+        self.assertFalse(os.path.exists(mark), "the command was run")
+        self.assertEqual(self.tickets(), 0)
+        return err
+
+    def test_missing_dashes_print_the_corrected_line(self):
+        self.assertIn("write: holdfast run -t 5s job -- touch 'a b'",
+                      self.refused("-t", "5s", "job", "touch", "a b"))
+
+    def test_corrected_line_is_quoted_for_the_shell(self):
+        err = self.refused("job", "echo", "it's", "$HOME", "")
+        line = err.split("write: ")[1].replace("holdfast run job --", "printf "
+                                               "'[%s]'")
+        out = subprocess.run(["sh", "-c", line], capture_output=True,
+                             text=True).stdout
+        self.assertEqual(out, "[echo][it's][$HOME][]")
+
+    def test_corrected_line_keeps_a_password_to_itself(self):
+        err = self.refused("-c", "redis://u:geheim@h/", "job", "true")
+        self.assertNotIn("geheim", err)
+
+    def test_corrected_line_is_cut_when_long(self):
+        self.assertIn(" ...", self.refused("job", *["word"] * 500))
+
+    def test_options_behind_name(self):
+        self.assertIn("options stand before NAME; "
+                      "write: holdfast run -t 30s job -- touch",
+                      self.refused("job", "-t", "30s", "--", "touch", "MARK"))
+
+    def test_missing_operands(self):
+        self.assertIn("NAME is missing", self.refused())
+        self.assertIn("NAME is missing before '--'",
+                      self.refused("--", "touch", "MARK"))
+        self.assertIn("NAME is missing before '--'", self.refused("--", "job"))
+        self.assertIn("COMMAND is missing", self.refused("job"))
+        self.assertIn("COMMAND is missing after '--'",
+                      self.refused("job", "--"))
+
+    def test_bare_number_is_refused_with_a_hint(self):
+        self.assertIn("-t 30: give a unit, for instance 30s",
+                      self.refused("-t", "30", "job", "--", "touch", "MARK"))
+        self.assertIn("--grace 7: give a unit, for instance 7s",
+                      self.refused("--grace=7", "job", "--", "touch", "MARK"))
+
+    def test_durations_that_are_none(self):
+        for text in ("", "s", "-1s", "+1s", "1.5s", "1 s", "1s ", "1S", "1w",
+                     "1m30s", "0x10s", "99999999999999999999s",
+                     "18446744073709551615d"):
+            with self.subTest(text):
+                self.assertIn("not a duration; expected one unsigned integer",
+                              self.refused("-t", text, "job", "--", "touch",
+                                           "MARK"))
+
+    def test_try_with_a_wait(self):
+        for options in (["-t", "5s", "--try"], ["--try", "-t", "0s"]):
+            self.assertIn("-t and --try contradict each other",
+                          self.refused(*options, "job", "--", "touch", "MARK"))
+
+    def test_quiet_and_verbose(self):
+        self.assertIn("-q and -v contradict",
+                      self.refused("-qv", "job", "--", "touch", "MARK"))
+
+    def test_exit_status_option(self):
+        for text in ("", "-1", "256", "1000", "x", "1x"):
+            with self.subTest(text):
+                self.assertIn("expected a number from 0 to 255",
+                              self.refused("-E", text, "job", "--", "true"))
+
+    def test_unknown_options(self):
+        self.assertIn("--bogus: no such option",
+                      self.refused("--bogus", "job", "--", "true"))
+        self.assertIn("-x: no such option",
+                      self.refused("-qx", "job", "--", "true"))
+
+    def test_missing_values(self):
+        self.assertIn("-t: its value is missing", self.refused("-t"))
+        self.assertIn("--grace: its value is missing", self.refused("--grace"))
+
+    def test_bad_urls(self):
+        for url in ("nosuch://x", "file", ":", "file:/x?bogus=1"):
+            with self.subTest(url):
+                self.refused("-c", url, "job", "--", "touch", "MARK")
+
+    def test_bad_url_in_the_environment(self):
+        self.environment["HOLDFAST_URL"] = "nosuch://x"
+        self.assertIn("nosuch", self.refused("job", "--", "touch", "MARK"))
+
+    def test_bad_names(self):
+        for name in ("", "a//b", "a/../b", ".", "a/", "a\nb", "x" * 10000,
+                     "zookeeper/a", "locks"):
+            with self.subTest(name[:20]):
+                self.refused(name, "--", "touch", "MARK")
+
+    def test_error_text_cannot_steer_a_terminal(self):
+        err = self.refused("-t", "\033[2J\u009b31m", "job", "--", "true")
+        self.assertNotIn("\033", err)
+        self.assertNotIn("\u009b", err)
+
+    def test_name_may_begin_with_a_dash(self):
+        self.assertEqual(self.run_tool("--", "-n", "--", "true")[0], 0)
+
+    def test_command_words_are_not_options(self):
+        status, out, _ = self.run_tool("job", "--", "echo", "-t", "--", "-q")
+        self.assertEqual((status, out), (0, "-t -- -q\n"))
+
+
+class TopLevel(harness.Case):
+    def tool(self, *arguments):
+        done = subprocess.run([harness.TOOL] + list(arguments),
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_version(self):
+        status, out, err = self.tool("--version")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"^holdfast \d+\.\d+\.\d+\n$")
+
+    def test_help(self):
+        for arguments in (["--help"], ["-h"], ["run", "--help"],
+                          ["run", "-h"]):
+            status, out, err = self.tool(*arguments)
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn("usage: holdfast run", out)
+
+    def test_help_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            for argument in ("--help", "--version"):
+                status = subprocess.run([harness.TOOL, argument],
+                                        stdout=full).returncode
+                self.assertEqual(status, 73)
+
+    def test_nothing_and_nonsense(self):
+        status, out, err = self.tool()
+        self.assertEqual((status, out), (64, ""))
+        self.assertIn("usage:", err)
+        status, out, err = self.tool("walk")
+        self.assertEqual((status, out), (64, ""))
+        self.assertIn("'walk': no such command; expected run", err)
+
+
+if __name__ == "__main__":
+    harness.main()
