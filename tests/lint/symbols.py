@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Headers, version script and contracts must agree.
+
+Every function that a public header declares is exported by src/holdfast.map,
+nothing else is, and each is introduced by a comment that names it:
+
+    /**
+     * hf_lock_free(lock):
+     * ...
+     */
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DECLARED = re.compile(r"^HF_API\b[^;]*?\b(hf_\w+)\s*\(", re.M)
+CONTRACT = re.compile(r"^/\*\*\n(.*?)\*/", re.M | re.S)
+HEADING = re.compile(r"^ \* ((?:hf_\w+\([^)]*\)(?:,\s*(?:\* )?)?)+):", re.M)
+
+
+def declared(text):
+    """The functions a header declares."""
+    return set(DECLARED.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+
+
+def introduced(text):
+    """The functions named by the headings of its contract comments."""
+    names = set()
+    for comment in CONTRACT.findall(text):
+        for heading in HEADING.findall(comment):
+            names.update(re.findall(r"hf_\w+(?=\()", heading))
+    return names
+
+
+def main():
+    headers = sorted((ROOT / "include" / "holdfast").glob("*.h"))
+    exported = set(re.findall(r"^\s+(hf_\w+);$",
+                              (ROOT / "src" / "holdfast.map").read_text(),
+                              re.M))
+    functions, faults = set(), []
+    for header in headers:
+        text = header.read_text()
+        functions |= declared(text)
+        for name in sorted(declared(text) - introduced(text)):
+            faults.append(f"{header.name}: {name}() has no contract comment; "
+                          "expected one headed by its name")
+        for name in sorted(introduced(text) - declared(text)):
+            faults.append(f"{header.name}: a contract for {name}(), which it "
+                          "does not declare")
+    for name in sorted(functions - exported):
+        faults.append(f"src/holdfast.map: {name} is missing")
+    for name in sorted(exported - functions):
+        faults.append(f"src/holdfast.map: {name} is in no public header")
+    if not functions:
+        faults.append("no HF_API function was found in include/holdfast")
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
