@@ -12,6 +12,19 @@ install(TARGETS holdfast-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         FILES_MATCHING PATTERN "*.1")
 
+# What pkg-config says follows the files when they are installed elsewhere
+# (--prefix, DESTDIR), unless the directories were given as absolute paths.
+set(HF_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(HF_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+set(HF_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" AND
+   NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  file(RELATIVE_PATH up /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(HF_PC_PREFIX "\${pcfiledir}/${up}")
+  set(HF_PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(HF_PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 configure_file(packaging/holdfast.pc.in holdfast.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/holdfast.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

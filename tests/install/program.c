@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stranger's program: take a lock, print its token, give it back. */
+#include <stdio.h>
+
+#include <holdfast/holdfast.h>
+
+int main(void)
+{
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    struct hf_error error;
+
+    if (hf_version() != HF_VERSION)
+        return 2;
+    if (hf_client_open(NULL, NULL, &client, &error) != HF_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    if (hf_lock_open(client, "install/test", NULL, &lock) != HF_OK ||
+        hf_acquire(lock, NULL, &grant) != HF_OK) {
+        hf_client_error(client, &error);
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    printf("token %llu\n", (unsigned long long)hf_grant_token(grant));
+    if (hf_grant_release(grant) != HF_OK)
+        return 3;
+    hf_lock_free(lock);
+    return hf_client_close(client) == HF_OK ? 0 : 4;
+}

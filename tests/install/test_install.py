@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs to a temporary prefix and uses what is there as a stranger would:
+headers, both libraries, pkg-config, find_package, the tool."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
+BUILD = pathlib.Path(os.environ["HF_BUILD"])
+CC = os.environ["CC"]
+CMAKE = os.environ["CMAKE"]
+# A program that links a sanitized library has to be sanitized as well.
+SANITIZE = {"": [], "address": ["-fsanitize=address,undefined"],
+            "thread": ["-fsanitize=thread"]}[os.environ["HF_SANITIZE"]]
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+
+
+def run(*command, **options):
+    """The standard output of a command that must succeed."""
+    done = subprocess.run([str(word) for word in command], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} gave {done.returncode}:\n"
+                             f"{done.stdout}")
+    return done.stdout
+
+
+def public_names():
+    text = (SOURCE / "src" / "holdfast.map").read_text()
+    return set(re.findall(r"^\s+(hf_\w+);$", text, re.M))
+
+
+def defined(kind, library):
+    """The symbols that others can link, without their versions."""
+    names = set()
+    for line in run("nm", *kind, "--defined-only", library).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "TDBRVW":
+            names.add(words[2].split("@")[0])
+    return names
+
+
+class Installed(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.top)
+        cls.prefix = cls.top / "prefix"
+        run(CMAKE, "--install", BUILD, "--prefix", cls.prefix)
+        cls.lib = next(cls.prefix.glob("**/libholdfast.a")).parent
+        cls.locks = cls.top / "locks"
+        cls.locks.mkdir(mode=0o700)
+        cls.env = dict(os.environ, HOLDFAST_DIR=str(cls.locks),
+                       LD_LIBRARY_PATH=str(cls.lib),
+                       PKG_CONFIG_PATH=str(cls.lib / "pkgconfig"))
+        cls.env.pop("HOLDFAST_URL", None)
+
+    def compile(self, name, *words):
+        program = self.top / name
+        run(CC, *SANITIZE, "-o", program, *words)
+        return program
+
+    def pkg_config(self, *words):
+        return run("pkg-config", *words, "holdfast", env=self.env).split()
+
+    def check_works(self, program):
+        self.assertRegex(run(program, env=self.env), r"^token [1-9]\d*\n$")
+
+    def linked(self, program):
+        return run("ldd", program, env=self.env)
+
+    def test_program_by_pkg_config(self):
+        program = self.compile("shared", HERE / "program.c",
+                               *self.pkg_config("--cflags", "--libs"))
+        self.check_works(program)
+        self.assertIn(f"{self.lib}/libholdfast.so", self.linked(program))
+
+    def test_example_of_the_readme(self):
+        readme = (SOURCE / "README.md").read_text()
+        section = readme.split("## From C", 1)[1].split("\n    cc ", 1)[0]
+        example = self.top / "nightly.c"
+        example.write_text("".join(
+            line[4:] + "\n" for line in section.splitlines()
+            if line.startswith("    ")))
+        self.check_works(self.compile("nightly", "-Wall", "-Werror", example,
+                                      *self.pkg_config("--cflags", "--libs")))
+
+    def test_static_program_by_pkg_config(self):
+        words = self.pkg_config("--cflags", "--libs", "--static")
+        # Both are installed, and a linker takes the shared one if it may.
+        words = [word.replace("-lholdfast", "-l:libholdfast.a")
+                 for word in words]
+        program = self.compile("static", HERE / "program.c", *words)
+        self.check_works(program)
+        self.assertNotIn("libholdfast", self.linked(program))
+
+    def test_programs_by_find_package(self):
+        project = self.top / "project"
+        project.mkdir()
+        shutil.copy(HERE / "consumer.cmake", project / "CMakeLists.txt")
+        shutil.copy(HERE / "program.c", project)
+        run(CMAKE, "-S", project, "-B", project / "build", "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}",
+            f"-DCMAKE_C_FLAGS={' '.join(SANITIZE)}")
+        run(CMAKE, "--build", project / "build")
+        self.check_works(project / "build" / "with-shared")
+        self.check_works(project / "build" / "with-static")
+        self.assertNotIn("libholdfast",
+                         self.linked(project / "build" / "with-static"))
+
+    def test_shared_library_exports_the_public_names_only(self):
+        library = self.lib / "libholdfast.so"
+        self.assertEqual(defined(["-D"], library), public_names())
+
+    def test_archive_has_the_public_names_only(self):
+        library = self.lib / "libholdfast.a"
+        names = {name for name in defined(["-g"], library)
+                 if not name.startswith(("__asan_", "__odr_asan", "__ubsan"))}
+        self.assertEqual(names, public_names())
+
+    def test_shared_library_needs_libuv_and_libc_only(self):
+        dynamic = run("readelf", "-dW", self.lib / "libholdfast.so")
+        needed = re.findall(r"\(NEEDED\).*\[(lib\w+)", dynamic)
+        expected = {"libuv", "libc"}
+        if SANITIZE:
+            expected |= {"libasan", "libubsan", "libtsan", "libm", "libgcc_s"}
+        self.assertLessEqual(set(needed), expected)
+        self.assertIn("NODELETE", dynamic)
+        self.assertRegex(dynamic, r"\(SONAME\).*\[libholdfast\.so\.0\.1\]")
+
+    def test_headers_stand_alone(self):
+        include = f"-I{self.prefix / 'include'}"
+        languages = [("c", "c11"), ("c", "c17"), ("c++", "c++17")]
+        for header in ("holdfast.h", "version.h", "uv.h"):
+            source = f"#include <holdfast/{header}>\n"
+            for language, standard in languages:
+                with self.subTest(header=header, standard=standard):
+                    run(CC, "-x", language, f"-std={standard}", *STRICT,
+                        include, "-fsyntax-only", "-", input=source)
+
+    def test_no_header_of_a_vendor_is_in_ours(self):
+        include = self.prefix / "include"
+        for header in ("holdfast.h", "version.h"):
+            read = run(CC, f"-I{include}", "-M", "-x", "c", "-",
+                       input=f"#include <holdfast/{header}>\n")
+            self.assertIn(header, read)
+            for vendor in ("uv.h", "zookeeper", "hiredis", "libpq", "openssl"):
+                self.assertNotIn(f"/{vendor}", read)
+
+    def test_tool(self):
+        tool = self.prefix / "bin" / "holdfast"
+        self.assertIn("0.1.0", run(tool, "--version", env=self.env))
+        said = run(tool, "run", "install/tool", "--", "sh", "-c",
+                   'echo "$HOLDFAST_NAME"', env=self.env)
+        self.assertEqual(said, "install/tool\n")
+        self.assertNotIn("libholdfast", self.linked(tool))
+
+    def test_manual(self):
+        page = self.prefix / "share" / "man" / "man1" / "holdfast-run.1"
+        self.assertIn(".TH", page.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
