@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The counter of a root directory, ROOT/counter: one page that every process
+ * maps, from which each ticket of every lock takes the next number, its place
+ * and its fencing token in one.  A number is never handed out twice and never
+ * below one handed out before, across reboots and loss of the file included:
+ * numbers are reserved in blocks in a durable place (floor.h), and a new
+ * counter starts above those and above the microseconds of the wall clock.
+ */
+#ifndef HF_ENGINES_FILE_COUNTER_H
+#define HF_ENGINES_FILE_COUNTER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <holdfast/holdfast.h>
+
+#include "engines/file/descriptors.h"
+#include "engines/file/floor.h"
+
+#define HF_COUNTER_BYTES 4096
+
+/* How many numbers one durable reservation covers: two syncs in a million
+ * tickets, and a second's worth of the wall clock's microseconds. */
+#define HF_COUNTER_BLOCK (UINT64_C(1) << 20)
+
+/* As it lies in the file, in the machine's own byte order.  Written under
+ * flock(LOCK_EX) of the file, except .value. */
+struct hf_counter_page {
+    _Atomic uint64_t magic; /* written last: the rest is then complete */
+    uint32_t version;
+    uint32_t unused;
+    uint8_t boot[16];       /* of the boot that .value is known to be good in */
+    _Atomic uint64_t value; /* the last number handed out */
+    _Atomic uint64_t limit; /* numbers up to here are reserved */
+};
+
+struct hf_counter {
+    int fd;
+    dev_t device;
+    ino_t inode;
+    struct hf_counter_page *page;
+    struct hf_descriptors *descriptors;
+    const char *state; /* the directory of the floor; borrowed */
+    bool state_wanted; /* it was named: without it, fail */
+    /* Set where tokens would not survive a reboot; .why tells. */
+    atomic_bool undurable;
+    struct hf_error why;
+};
+
+/* Open ${path}, making or mending it with ${mode} (exactly so if ${shared})
+ * as needed.  ${counter}'s .descriptors and .state... are set before.
+ *   Time      normally three calls; the first after a boot syncs a file.
+ *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT. */
+hf_status hf_counter_open(struct hf_counter *counter, const char *path,
+                          mode_t mode, bool shared, struct hf_error *error);
+void hf_counter_close(struct hf_counter *counter);
+
+/* Is the file at ${path} still the one that is mapped, and long enough to be
+ * touched?  To be asked before each hf_counter_next(). */
+bool hf_counter_current(const struct hf_counter *counter, const char *path);
+
+/* The next number.  False if it would be beyond the limit: reserve more, on a
+ * thread that may wait, and ask again. */
+bool hf_counter_next(struct hf_counter *counter, uint64_t *number);
+
+/* Reserve another block unless that has been done.
+ *   Fails     HF_EUNREACHABLE for a lock held too long; with a ?state= that was
+ * named, what hf_floor_reserve() fails with. */
+hf_status hf_counter_extend(struct hf_counter *counter, const char *path,
+                            struct hf_error *error);
+
+#endif

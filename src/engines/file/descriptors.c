@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/descriptors.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+
+#define WORDS (HF_DESCRIPTORS_PER_PAGE / 64)
+
+static struct hf_descriptors_page *page_of(struct hf_descriptors *descriptors,
+                                           size_t index)
+{
+    struct hf_descriptors_page *page = atomic_load(&descriptors->pages[index]);
+    struct hf_descriptors_page *mine;
+
+    if (page != NULL)
+        return page;
+    mine = hf_alloc(sizeof(*mine));
+    if (mine == NULL)
+        return NULL;
+    if (atomic_compare_exchange_strong(&descriptors->pages[index], &page, mine))
+        return mine;
+    hf_free(mine); /* another thread was first */
+    return page;
+}
+
+bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd)
+{
+    size_t index = (size_t)fd / HF_DESCRIPTORS_PER_PAGE;
+    size_t bit = (size_t)fd % HF_DESCRIPTORS_PER_PAGE;
+    struct hf_descriptors_page *page = NULL;
+
+    assert(fd >= 0);
+    if (index < HF_DESCRIPTORS_PAGES)
+        page = page_of(descriptors, index);
+    if (page == NULL) {
+        (void)close(fd);
+        errno = ENOMEM;
+        return false;
+    }
+    atomic_fetch_or(&page->words[bit / 64], UINT64_C(1) << bit % 64);
+    return true;
+}
+
+void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd)
+{
+    size_t bit = (size_t)*fd % HF_DESCRIPTORS_PER_PAGE;
+    struct hf_descriptors_page *page;
+
+    if (*fd < 0)
+        return;
+    page =
+        atomic_load(&descriptors->pages[(size_t)*fd / HF_DESCRIPTORS_PER_PAGE]);
+    assert(page != NULL);
+    /* Struck off first: a child forked in between keeps a copy rather than
+     * closing a number that has become somebody else's. */
+    atomic_fetch_and(&page->words[bit / 64], ~(UINT64_C(1) << bit % 64));
+    (void)close(*fd);
+    *fd = -1;
+}
+
+static void close_word(uint64_t word, size_t first)
+{
+    for (size_t bit = 0; word != 0; bit++, word >>= 1)
+        if (word & 1)
+            (void)close((int)(first + bit));
+}
+
+void hf_descriptors_close_all(struct hf_descriptors *descriptors)
+{
+    for (size_t p = 0; p < HF_DESCRIPTORS_PAGES; p++) {
+        struct hf_descriptors_page *page = atomic_load(&descriptors->pages[p]);
+
+        for (size_t w = 0; page != NULL && w < WORDS; w++)
+            close_word(atomic_exchange(&page->words[w], 0),
+                       p * HF_DESCRIPTORS_PER_PAGE + w * 64);
+    }
+}
+
+void hf_descriptors_free(struct hf_descriptors *descriptors)
+{
+    for (size_t p = 0; p < HF_DESCRIPTORS_PAGES; p++)
+        hf_free(atomic_load(&descriptors->pages[p]));
+}

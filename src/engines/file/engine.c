@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/engine.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/file/sys.h"
+#include "engines/file/trouble.h"
+
+void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
+                      enum hf_event_kind kind)
+{
+    struct hf_event event = {.kind = kind};
+
+    event.as.answer.request = request;
+    event.as.answer.text = "";
+    event.as.answer.anchor_ms = engine->host.now_ms(engine->host.host);
+    engine->host.event(engine->host.host, &event);
+}
+
+void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
+                    enum hf_failure failure, const struct hf_error *error)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+
+    assert(error->status != HF_OK);
+    event.as.answer.request = request;
+    event.as.answer.failure = failure;
+    event.as.answer.status = error->status;
+    event.as.answer.text = error->text;
+    engine->host.event(engine->host.host, &event);
+}
+
+/* ------------------------------------------------------------------ open -- */
+
+/* Tickets live as long as the process does: nothing expires. */
+static void tell_connected(struct hf_engine *engine)
+{
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+
+    event.as.connected.timeout_ms = HF_FOREVER;
+    event.as.connected.anchor_ms = engine->host.now_ms(engine->host.host);
+    engine->host.event(engine->host.host, &event);
+}
+
+static hf_status describe_site(struct hf_engine *engine, struct hf_error *error)
+{
+    size_t bytes = sizeof("file:") + strlen(engine->site.root);
+
+    engine->description = hf_alloc(bytes);
+    if (engine->description == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory to open %s",
+                            engine->site.root);
+    (void)snprintf(engine->description, bytes, "file:%s", engine->site.root);
+    return HF_OK;
+}
+
+static void release(struct hf_engine *engine)
+{
+    hf_listing_unref(engine->listing);
+    hf_place_unref(engine->place);
+    hf_descriptors_free(&engine->descriptors);
+    hf_free(engine->description);
+    hf_free(engine);
+}
+
+static hf_status open_engine(const struct hf_url *url,
+                             const struct hf_engine_host *host,
+                             struct hf_engine **engine, struct hf_error *error)
+{
+    struct hf_engine *mine = hf_alloc(sizeof(*mine));
+    hf_status status;
+
+    *engine = NULL;
+    if (mine == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    mine->host = *host;
+    mine->own.inotify_fd = -1;
+    mine->own.timer_fd = -1;
+    mine->warm.site = &mine->site;
+    mine->warm.descriptors = &mine->descriptors;
+    status = hf_site_choose(url, &mine->site, error);
+    if (status == HF_OK)
+        status = describe_site(mine, error);
+    if (status == HF_OK)
+        status =
+            hf_place_open(&mine->site, &mine->descriptors, &mine->place, error);
+    if (status != HF_OK) {
+        release(mine);
+        return status;
+    }
+    *engine = mine;
+    tell_connected(mine);
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+static void drop_all(struct hf_engine *engine)
+{
+    while (engine->watches != NULL)
+        hf_watch_end(engine->watches);
+    for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
+        while (engine->tickets[i] != NULL)
+            (void)hf_engine_drop(engine, engine->tickets[i]);
+}
+
+void hf_engine_jobs_done(struct hf_engine *engine)
+{
+    struct hf_request *end = engine->end;
+
+    assert(engine->jobs == NULL);
+    engine->end = NULL;
+    engine->ended = true;
+    drop_all(engine);
+    hf_warm_clear(&engine->warm);
+    hf_place_unref(engine->place);
+    engine->place = NULL;
+    hf_engine_answer(engine, end, HF_EVENT_CLOSED);
+}
+
+static void end_session(struct hf_engine *engine, struct hf_request *request)
+{
+    engine->end = request;
+    if (engine->jobs == NULL) {
+        hf_engine_jobs_done(engine);
+        return;
+    }
+    for (struct hf_job *job = engine->jobs; job != NULL; job = job->sibling)
+        atomic_store(&job->cancelled, true);
+}
+
+void hf_engine_handle_closed(struct hf_engine *engine)
+{
+    assert(engine->handles > 0);
+    if (--engine->handles == 0 && engine->freeing)
+        release(engine);
+}
+
+static void on_helper_closed(uv_handle_t *handle)
+{
+    hf_engine_handle_closed(handle->data);
+}
+
+static void free_engine(struct hf_engine *engine)
+{
+    assert(engine->ended && engine->watches == NULL);
+    engine->handles++; /* so that the last close is not the free's own */
+    engine->freeing = true;
+    hf_own_close(engine);
+    if (hf_helper_stop(&engine->helper, on_helper_closed))
+        engine->handles++;
+    hf_engine_handle_closed(engine);
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
+{
+    static const struct hf_error closed = {HF_ECLOSED,
+                                           "the session has been ended"};
+
+    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &closed);
+}
+
+static void watch(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+
+    if (own != NULL)
+        hf_watch_own(engine, request, own);
+    else
+        hf_watch_other(engine, request);
+}
+
+static void carry_out(struct hf_engine *engine, struct hf_request *request)
+{
+    if (engine->ended || engine->end != NULL) {
+        refuse_ended(engine, request);
+        return;
+    }
+    switch (request->kind) {
+    case HF_REQUEST_ENQUEUE:
+        hf_engine_enqueue(engine, request);
+        break;
+    case HF_REQUEST_LIST:
+        hf_engine_list(engine, request);
+        break;
+    case HF_REQUEST_WATCH:
+        watch(engine, request);
+        break;
+    case HF_REQUEST_WITHDRAW:
+        hf_engine_withdraw(engine, request);
+        break;
+    case HF_REQUEST_PROVE:
+        hf_engine_answer(engine, request, HF_EVENT_PROVEN);
+        break;
+    case HF_REQUEST_END:
+        end_session(engine, request);
+        break;
+    }
+}
+
+static void forget(struct hf_engine *engine, struct hf_request *request)
+{
+    (void)engine;
+    if (request->engine_data != NULL)
+        hf_watch_end(request->engine_data);
+}
+
+static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
+                      int *fd)
+{
+    struct hf_own_ticket *own = hf_engine_own(engine, id);
+    struct hf_error unused;
+
+    *fd = -1;
+    if (own == NULL || !hf_own_present(engine, own))
+        return HF_ELOST;
+    *fd = hf_sys_duplicate(own->fifo);
+    if (*fd < 0)
+        return hf_trouble(&unused, "hold", engine->site.root);
+    own->held = true;
+    return HF_OK;
+}
+
+static const char *describe(const struct hf_engine *engine)
+{
+    return engine->description;
+}
+
+static void after_fork(struct hf_engine *engine)
+{
+    hf_descriptors_close_all(&engine->descriptors);
+}
+
+const struct hf_engine_ops hf_engine_file = {
+    .abi = HF_ENGINE_ABI,
+    .scheme = "file",
+    .traits = HF_ENGINE_GONE_ADMITS,
+    .open = open_engine,
+    .request = carry_out,
+    .forget = forget,
+    .hold = hold,
+    .describe = describe,
+    .after_fork = after_fork,
+    .free = free_engine,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine of one client, as its parts see it: who has a ticket, who watches
+ * what.  Everything here is used with the client's lock held, by whichever
+ * thread calls into the engine or runs its loop.
+ */
+#ifndef HF_ENGINES_FILE_ENGINE_H
+#define HF_ENGINES_FILE_ENGINE_H
+
+#include <uv.h>
+
+#include "engines/file/file.h"
+#include "engines/file/helper.h"
+#include "engines/file/warm.h"
+
+#define HF_TICKET_BUCKETS 256
+
+/* One of this session's own. */
+struct hf_own_ticket {
+    struct hf_ticket ticket; /* .payload is not kept */
+    char entry[HF_ENTRY_BYTES];
+    int fifo;
+    bool held; /* copies of .fifo were given out by hold() */
+    struct hf_own_ticket *next;
+};
+
+/* A WATCH that was answered WATCHING; its request's engine_data. */
+struct hf_watch {
+    struct hf_engine *engine;
+    struct hf_request *request;
+    struct hf_own_ticket *own; /* NULL: of another's */
+    struct hf_watch *next;
+    struct hf_watch **link;
+    /* Of another's ticket. */
+    struct hf_ticket ticket;
+    char entry[HF_ENTRY_BYTES];
+    int fifo;
+    uv_poll_t poll;
+    /* Of one's own. */
+    int ticket_wd; /* -1: looked at now and then */
+    int dir_wd;
+};
+
+/* How removal of one's own tickets is noticed: see own.c. */
+struct hf_own_watching {
+    int inotify_fd; /* -1: none */
+    int timer_fd;   /* -1: none; looks at what inotify has no room for */
+    uv_poll_t inotify;
+    uv_poll_t timer;
+    int root_wd; /* the directories above all tickets; -1: not watched */
+    int locks_wd;
+    bool warned;
+};
+
+struct hf_engine {
+    struct hf_engine_host host;
+    struct hf_site site;
+    char *description;
+    struct hf_descriptors descriptors;
+    struct hf_place *place;
+    struct hf_warm warm;
+    struct hf_own_ticket *tickets[HF_TICKET_BUCKETS];
+    struct hf_watch *watches;
+    struct hf_own_watching own;
+    struct hf_helper helper;
+    struct hf_job *jobs;        /* with the helper */
+    struct hf_listing *listing; /* the last one told, NULL: none */
+    struct hf_request *end;     /* waits for the jobs; NULL: none */
+    bool ended;
+    bool undurable_told;
+    unsigned handles; /* closing; memory is freed with the last */
+    bool freeing;
+};
+
+/* Answer ${request} with an event that carries nothing else. */
+void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
+                      enum hf_event_kind kind);
+void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
+                    enum hf_failure failure, const struct hf_error *error);
+
+/* requests.c: ENQUEUE, LIST and WITHDRAW. */
+void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_list(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request);
+/* All jobs of the helper have been told of; carries out ${engine}->end. */
+void hf_engine_jobs_done(struct hf_engine *engine);
+
+/* The session's own ticket, or NULL. */
+struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
+                                    const struct hf_ticket_id *id);
+/* Take it out of its queue and free it; was it still there? */
+bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
+
+/* Find ${id} in the queue called ${queue}: in the last list told, else in the
+ * directory.  HF_OK with ${found}, which also holds where it is not there. */
+hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
+                         const struct hf_ticket_id *id,
+                         struct hf_ticket *ticket, bool *found,
+                         struct hf_error *error);
+
+/* A handle of the engine's has been closed. */
+void hf_engine_handle_closed(struct hf_engine *engine);
+
+/* watch.c: WATCH of another's ticket. */
+void hf_watch_other(struct hf_engine *engine, struct hf_request *request);
+
+/* own.c: WATCH of one's own, and the end of all of that. */
+void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
+                  struct hf_own_ticket *ticket);
+void hf_own_forget(struct hf_watch *watch);
+void hf_own_close(struct hf_engine *engine);
+/* ROOT was opened anew: its directories are other ones. */
+void hf_own_place_opened(struct hf_engine *engine);
+/* Is the ticket still in its queue, in the directory at its path? */
+bool hf_own_present(const struct hf_engine *engine,
+                    const struct hf_own_ticket *ticket);
+/* Tell what inotify knows by now.  To be done before another's GONE is: a
+ * ticket that was removed first must not be admitted on the strength of it. */
+void hf_own_drain(struct hf_engine *engine);
+
+/* watch.c: take ${watch} out and free it.  With _gone the core hears GONE. */
+struct hf_watch *hf_watch_new(struct hf_engine *engine,
+                              struct hf_request *request);
+void hf_watch_end(struct hf_watch *watch);
+void hf_watch_gone(struct hf_watch *watch);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/entry.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/sha256.h"
+
+#define DIGEST_PREFIX_BYTES 120
+#define SEQUENCE_DIGITS 20
+#define ID_CHARS (HF_TICKET_ID_TEXT_BYTES - 1)
+
+static const char hex_upper[] = "0123456789ABCDEF";
+
+static const struct {
+    enum hf_ticket_kind kind;
+    char letter;
+} kind_letters[] = {
+    {HF_TICKET_MUTEX, 'm'},
+    {HF_TICKET_READ, 'r'},
+    {HF_TICKET_WRITE, 'w'},
+};
+#define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
+
+static bool spelled_as_is(const char *queue, size_t at, size_t bytes)
+{
+    char c = queue[at];
+
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+        (c >= '0' && c <= '9') || c == '_' || c == '-')
+        return true;
+    return c == '.' && at > 0 && at + 1 < bytes;
+}
+
+/* Encode as much of ${queue} as fits ${room} without cutting a character;
+ * true if that was all. */
+static bool encode(const char *queue, size_t bytes, char *entry, size_t room)
+{
+    size_t used = 0;
+
+    for (size_t at = 0; at < bytes; at++) {
+        bool plain = spelled_as_is(queue, at, bytes);
+        unsigned char c = (unsigned char)queue[at];
+
+        if (used + (plain ? 1 : 3) > room) {
+            entry[used] = '\0';
+            return false;
+        }
+        if (plain) {
+            entry[used++] = queue[at];
+        } else {
+            entry[used++] = '%';
+            entry[used++] = hex_upper[c >> 4];
+            entry[used++] = hex_upper[c & 15];
+        }
+    }
+    entry[used] = '\0';
+    return true;
+}
+
+bool hf_entry_format(const char *queue, char entry[HF_ENTRY_BYTES])
+{
+    size_t bytes = strlen(queue);
+    size_t prefix;
+
+    assert(bytes > 0);
+    if (encode(queue, bytes, entry, HF_ENTRY_PLAIN_BYTES))
+        return false;
+    encode(queue, bytes, entry, DIGEST_PREFIX_BYTES);
+    prefix = strlen(entry);
+    entry[prefix] = '~'; /* never in an entry that is spelled out */
+    hf_sha256_text(queue, bytes, entry + prefix + 1);
+    return true;
+}
+
+static char kind_letter(enum hf_ticket_kind kind)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (kind_letters[i].kind == kind)
+            return kind_letters[i].letter;
+    assert(!"a ticket of no known kind");
+    return '?';
+}
+
+static bool kind_of_letter(char letter, enum hf_ticket_kind *kind)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        if (kind_letters[i].letter == letter) {
+            *kind = kind_letters[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+void hf_ticket_file_format(const struct hf_ticket *ticket,
+                           char file[HF_TICKET_FILE_BYTES])
+{
+    char id[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&ticket->id, id);
+    (void)snprintf(file, HF_TICKET_FILE_BYTES, "%020" PRIu64 "-%c-%s",
+                   ticket->sequence, kind_letter(ticket->kind), id);
+}
+
+void hf_payload_file_format(const struct hf_ticket *ticket,
+                            char file[HF_PAYLOAD_FILE_BYTES])
+{
+    hf_ticket_file_format(ticket, file);
+    memcpy(file + HF_TICKET_FILE_BYTES - 1, HF_PAYLOAD_SUFFIX,
+           sizeof(HF_PAYLOAD_SUFFIX));
+}
+
+static bool parse_sequence(const char *file, uint64_t *sequence)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < SEQUENCE_DIGITS; i++) {
+        uint64_t digit = (uint64_t)(unsigned char)file[i] - '0';
+
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *sequence = value;
+    return true;
+}
+
+enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket)
+{
+    const char *rest = file + SEQUENCE_DIGITS;
+
+    if (strlen(file) < HF_TICKET_FILE_BYTES - 1 ||
+        !parse_sequence(file, &ticket->sequence) || rest[0] != '-' ||
+        !kind_of_letter(rest[1], &ticket->kind) || rest[2] != '-' ||
+        !hf_ticket_id_parse(&ticket->id, rest + 3, ID_CHARS))
+        return HF_FILE_OTHER;
+    ticket->token = ticket->sequence;
+    ticket->payload = "";
+    rest += 3 + ID_CHARS;
+    if (*rest == '\0')
+        return HF_FILE_TICKET;
+    return strcmp(rest, HF_PAYLOAD_SUFFIX) == 0 ? HF_FILE_PAYLOAD
+                                                : HF_FILE_OTHER;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What things are called on disk.
+ *
+ *   ROOT/locks/ENTRY/                      a lock
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID          a ticket: a FIFO
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  what its owner says: a symlink's
+ * text .new                                 a ticket being made name the name,
+ * where ENTRY is a digest
+ */
+#ifndef HF_ENGINES_FILE_ENTRY_H
+#define HF_ENGINES_FILE_ENTRY_H
+
+#include <stdbool.h>
+
+#include "core/ticket.h"
+
+/* The longest entry that is spelled out, and room for any with its NUL. */
+#define HF_ENTRY_PLAIN_BYTES 200
+#define HF_ENTRY_BYTES (HF_ENTRY_PLAIN_BYTES + 1)
+
+/* A ticket's file name with its NUL, and that of its payload. */
+#define HF_TICKET_FILE_BYTES (20 + 3 + HF_TICKET_ID_TEXT_BYTES)
+#define HF_PAYLOAD_SUFFIX ".payload"
+#define HF_PAYLOAD_FILE_BYTES                                                  \
+    (HF_TICKET_FILE_BYTES + sizeof(HF_PAYLOAD_SUFFIX) - 1)
+
+#define HF_NEW_FILE ".new"
+#define HF_NAME_FILE "name"
+
+/* The directory of the lock called ${queue}.  Different names never share one:
+ * what can be spelled out in HF_ENTRY_PLAIN_BYTES is, one to one; anything
+ * longer is its beginning, '~' and its SHA-256.  True for the latter: such a
+ * directory holds the name in HF_NAME_FILE. */
+bool hf_entry_format(const char *queue, char entry[HF_ENTRY_BYTES]);
+
+void hf_ticket_file_format(const struct hf_ticket *ticket,
+                           char file[HF_TICKET_FILE_BYTES]);
+void hf_payload_file_format(const struct hf_ticket *ticket,
+                            char file[HF_PAYLOAD_FILE_BYTES]);
+
+/* What is ${file} in the directory of a lock?  For a ticket and for a payload
+ * ${ticket} is set, with an empty payload. */
+enum hf_file_kind {
+    HF_FILE_TICKET,
+    HF_FILE_PAYLOAD,
+    HF_FILE_OTHER,
+};
+enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper: a thread for the enqueues that have to wait for a directory's
+ * lock, or for the disk, so that the thread of the loop never does.  Started
+ * with the first of them; it blocks all signals and is never waited for.
+ */
+#ifndef HF_ENGINES_FILE_HELPER_H
+#define HF_ENGINES_FILE_HELPER_H
+
+#include <uv.h>
+
+#include "core/engine.h"
+#include "engines/file/section.h"
+
+/* One enqueue in the helper's hands; the request is not looked at there. */
+struct hf_job {
+    struct hf_request *request;
+    struct hf_request *withdraw; /* asked for meanwhile, or NULL */
+    struct hf_section_order order;
+    char *text;             /* of the order: its name and its payload */
+    struct hf_place *place; /* one reference; a new one if it was stale */
+    struct hf_directory directory;
+    atomic_bool cancelled;
+    /* When it is done. */
+    enum hf_section_answer answer;
+    struct hf_section_result result;
+    struct hf_error error;
+    struct hf_job *next;
+    struct hf_job *sibling; /* the engine's own list of all jobs */
+};
+
+/* NULL without memory.  ${place} gets a reference of the job's. */
+struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place);
+/* What ${job} still has is closed and freed with it: take out what is to live
+ * (.result.fifo, .result.listing, .place, .directory.fd). */
+void hf_job_free(struct hf_job *job);
+
+struct hf_helper_desk; /* what the thread and its engine share */
+
+struct hf_helper {
+    struct hf_helper_desk *desk; /* NULL: never wanted */
+    bool running;
+    uv_async_t async;
+};
+
+/* Have it running: ${on_done} runs on ${loop} with .data = ${data} whenever
+ * jobs were done.  False, with errno, if there is no thread or memory to be
+ * had; a later call may do better. */
+bool hf_helper_start(struct hf_helper *helper, uv_loop_t *loop,
+                     uv_async_cb on_done, void *data);
+void hf_helper_submit(struct hf_helper *helper, struct hf_job *job);
+
+/* The jobs that are done, in order; NULL if there are none. */
+struct hf_job *hf_helper_collect(struct hf_helper *helper);
+
+/* Have the thread end.  No job may be with it.  ${closed} runs on the loop when
+ * the handle is closed; false if there is none. */
+bool hf_helper_stop(struct hf_helper *helper, uv_close_cb closed);
+
+#endif

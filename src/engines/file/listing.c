@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/listing.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/file/sys.h"
+#include "engines/file/trouble.h"
+
+#define BUFFER_BYTES 8192
+#define FIRST_ROOM 8
+
+struct hf_listing *hf_listing_new(const char *entry)
+{
+    struct hf_listing *listing = hf_alloc(sizeof(*listing));
+
+    if (listing == NULL)
+        return NULL;
+    listing->references = 1;
+    memcpy(listing->entry, entry, strlen(entry) + 1);
+    return listing;
+}
+
+struct hf_listing *hf_listing_ref(struct hf_listing *listing)
+{
+    listing->references++;
+    return listing;
+}
+
+void hf_listing_unref(struct hf_listing *listing)
+{
+    if (listing == NULL || --listing->references > 0)
+        return;
+    hf_free(listing->tickets.items);
+    hf_free(listing->payloads.items);
+    hf_free(listing->text);
+    hf_free(listing);
+}
+
+static hf_status push(struct hf_ticket_list *list,
+                      const struct hf_ticket *ticket, const char *path,
+                      struct hf_error *error)
+{
+    if (list->count == HF_LISTING_MAX)
+        return hf_error_set(error, HF_ELIMIT,
+                            "%s holds more than %d tickets; is it left over "
+                            "from something else?",
+                            path, HF_LISTING_MAX);
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? FIRST_ROOM : 2 * list->room;
+        struct hf_ticket *items =
+            hf_realloc(list->items, room * sizeof(*items));
+
+        if (items == NULL)
+            return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = *ticket;
+    return HF_OK;
+}
+
+static hf_status take_in(struct hf_listing *listing, const char *file,
+                         const char *path, struct hf_error *error)
+{
+    struct hf_ticket ticket;
+
+    switch (hf_file_parse(file, &ticket)) {
+    case HF_FILE_TICKET:
+        return push(&listing->tickets, &ticket, path, error);
+    case HF_FILE_PAYLOAD:
+        return push(&listing->payloads, &ticket, path, error);
+    case HF_FILE_OTHER:
+        break; /* not ours to judge */
+    }
+    return HF_OK;
+}
+
+static void sort(struct hf_ticket_list *list)
+{
+    if (list->count > 1)
+        qsort(list->items, list->count, sizeof(*list->items),
+              hf_ticket_compare);
+}
+
+hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
+                          struct hf_error *error)
+{
+    _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
+    hf_status status = HF_OK;
+    ssize_t got;
+
+    assert(listing->tickets.count == 0);
+    if (hf_sys_rewind(dir) != 0)
+        return hf_trouble(error, "list", path);
+    while (status == HF_OK &&
+           (got = hf_sys_getdents(dir, buffer, sizeof(buffer))) != 0) {
+        if (got < 0)
+            return hf_trouble(error, "list", path);
+        for (ssize_t at = 0; at < got && status == HF_OK;) {
+            const struct dirent64 *found =
+                (const struct dirent64 *)(const void *)(buffer + at);
+
+            status = take_in(listing, found->d_name, path, error);
+            at += found->d_reclen;
+        }
+    }
+    sort(&listing->tickets);
+    sort(&listing->payloads);
+    return status;
+}
+
+static struct hf_ticket *find(const struct hf_ticket_list *list,
+                              const struct hf_ticket *ticket)
+{
+    if (list->count == 0)
+        return NULL;
+    return bsearch(ticket, list->items, list->count, sizeof(*list->items),
+                   hf_ticket_compare);
+}
+
+hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
+                                   const struct hf_ticket_id *own,
+                                   const char *own_payload,
+                                   struct hf_error *error)
+{
+    char *text;
+
+    assert(listing->text == NULL);
+    if (listing->payloads.count == 0)
+        return HF_OK;
+    listing->text = hf_alloc(listing->payloads.count * HF_PAYLOAD_BYTES);
+    if (listing->text == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory to read payloads");
+    text = listing->text;
+    for (size_t i = 0; i < listing->payloads.count; i++) {
+        struct hf_ticket *ticket =
+            find(&listing->tickets, &listing->payloads.items[i]);
+        char file[HF_PAYLOAD_FILE_BYTES];
+        ssize_t bytes;
+
+        if (ticket == NULL)
+            continue;
+        if (own != NULL && hf_ticket_id_equal(&ticket->id, own)) {
+            ticket->payload = own_payload;
+            continue;
+        }
+        hf_payload_file_format(ticket, file);
+        bytes = hf_sys_readlinkat(dir, file, text, HF_PAYLOAD_BYTES - 1);
+        if (bytes <= 0)
+            continue;
+        text[bytes] = '\0';
+        ticket->payload = text;
+        text += bytes + 1;
+    }
+    return HF_OK;
+}
+
+void hf_listing_sweep(struct hf_listing *listing, int dir)
+{
+    char file[HF_PAYLOAD_FILE_BYTES];
+
+    for (size_t i = 0; i < listing->payloads.count; i++) {
+        const struct hf_ticket *payload = &listing->payloads.items[i];
+
+        if (find(&listing->tickets, payload) != NULL)
+            continue;
+        hf_payload_file_format(payload, file);
+        (void)hf_sys_unlinkat(dir, file);
+    }
+}
+
+void hf_listing_drop(struct hf_listing *listing, size_t index)
+{
+    struct hf_ticket_list *list = &listing->tickets;
+
+    assert(index < list->count);
+    list->count--;
+    memmove(list->items + index, list->items + index + 1,
+            (list->count - index) * sizeof(*list->items));
+}
+
+struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)
+{
+    struct hf_snapshot snapshot = {listing->tickets.items,
+                                   listing->tickets.count};
+    return snapshot;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in the directory of a lock, as a queue in order. */
+#ifndef HF_ENGINES_FILE_LISTING_H
+#define HF_ENGINES_FILE_LISTING_H
+
+#include "core/ticket.h"
+#include "engines/file/entry.h"
+#include "engines/file/place.h"
+
+/* More contenders for one lock than this are refused, so that a directory
+ * full of anything is not read into memory. */
+#define HF_LISTING_MAX 65536
+
+struct hf_ticket_list {
+    struct hf_ticket *items;
+    size_t count;
+    size_t room;
+};
+
+struct hf_listing {
+    unsigned references; /* of one thread at a time */
+    char entry[HF_ENTRY_BYTES];
+    struct hf_ticket_list tickets;  /* sorted; .payload "" until read */
+    struct hf_ticket_list payloads; /* sorted; those that have one */
+    char *text;                     /* of the payloads that were read */
+};
+
+/* NULL without memory. */
+struct hf_listing *hf_listing_new(const char *entry);
+struct hf_listing *hf_listing_ref(struct hf_listing *listing);
+void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
+
+/* Read the directory ${dir}, called ${path}, from its beginning.
+ *
+ * No lock is needed.  A ticket appears in one step, is locked by its owner by
+ * then, and numbers rise in the order in which they appear; so what is missed
+ * because it appears meanwhile is behind all that is found.
+ *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR. */
+hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
+                          struct hf_error *error);
+
+/* Read what the owners say; one that is gone by now says "".  ${own} (may be
+ * NULL) is known to say ${own_payload}, which must outlive ${listing}'s use.
+ *   Fails     HF_ENOMEM. */
+hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
+                                   const struct hf_ticket_id *own,
+                                   const char *own_payload,
+                                   struct hf_error *error);
+
+/* Remove the payloads in ${dir} that belong to no ticket: left by processes
+ * that ended in the middle.  Under the directory's lock, or a ticket being
+ * made would lose its own. */
+void hf_listing_sweep(struct hf_listing *listing, int dir);
+
+/* Take the ticket at ${index} out of ${listing}. */
+void hf_listing_drop(struct hf_listing *listing, size_t index);
+
+struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watching one's own ticket: whoever removes it, or moves its directory away,
+ * ends the grant.  inotify tells of the FIFO (its link count changes) and of
+ * the directories above it being moved; not of what else happens in them, so
+ * nobody is woken by the tickets of others.
+ *
+ * A user has few inotify instances (128) and many processes may wait.  Without
+ * one, and for what it has no room for, a timer looks every LOOK_EVERY_S.
+ */
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "engines/file/engine.h"
+#include "engines/file/sys.h"
+
+#define LOOK_EVERY_S 1
+#define BUFFER_BYTES 4096
+
+/* One round of reading; what is left wakes the loop again. */
+#define READS_MAX 16
+
+bool hf_own_present(const struct hf_engine *engine,
+                    const struct hf_own_ticket *ticket)
+{
+    char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+    struct stat at_path, open_one;
+
+    hf_ticket_file_format(&ticket->ticket, file);
+    hf_site_path(&engine->site, ticket->entry, file, path);
+    if (hf_sys_fstat(ticket->fifo, &open_one) != 0 || open_one.st_nlink == 0)
+        return false;
+    return hf_sys_lstat(path, &at_path) == 0 &&
+           at_path.st_dev == open_one.st_dev &&
+           at_path.st_ino == open_one.st_ino;
+}
+
+/* Which watches a round of looking concerns. */
+struct look {
+    bool all; /* else those of .wd */
+    int wd;
+};
+
+static struct hf_watch *first_gone(struct hf_engine *engine,
+                                   const struct look *look)
+{
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL &&
+            (look->all || w->ticket_wd == look->wd || w->dir_wd == look->wd) &&
+            !hf_own_present(engine, w->own))
+            return w;
+    return NULL;
+}
+
+/* From the start after each: the core may forget any watch meanwhile. */
+static void look_round(struct hf_engine *engine, const struct look *look)
+{
+    struct hf_watch *watch;
+
+    while ((watch = first_gone(engine, look)) != NULL)
+        hf_watch_gone(watch);
+}
+
+static void take_in(struct hf_engine *engine, const struct inotify_event *event)
+{
+    /* The places above have no watch of a ticket's own: their wd is -1 there,
+     * as it is in an overflow.  IGNORED only says that a wd has ended. */
+    struct look look = {.wd = event->wd};
+
+    if ((event->mask & IN_IGNORED) != 0)
+        return;
+    look.all = (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0 ||
+               event->wd == engine->own.root_wd ||
+               event->wd == engine->own.locks_wd;
+    look_round(engine, &look);
+}
+
+void hf_own_drain(struct hf_engine *engine)
+{
+    _Alignas(struct inotify_event) char buffer[BUFFER_BYTES];
+
+    for (unsigned i = 0; i < READS_MAX && engine->own.inotify_fd >= 0; i++) {
+        ssize_t got = read(engine->own.inotify_fd, buffer, sizeof(buffer));
+
+        if (got <= 0)
+            return;
+        for (ssize_t at = 0; at < got;) {
+            const struct inotify_event *event =
+                (const struct inotify_event *)(const void *)(buffer + at);
+
+            take_in(engine, event);
+            at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
+        }
+    }
+}
+
+static void on_inotify(uv_poll_t *poll, int failure, int events)
+{
+    (void)failure;
+    (void)events;
+    hf_own_drain(poll->data);
+}
+
+static void on_timer(uv_poll_t *poll, int failure, int events)
+{
+    struct hf_engine *engine = poll->data;
+    const struct look look = {.all = true};
+    uint64_t expirations;
+
+    (void)failure;
+    (void)events;
+    if (read(engine->own.timer_fd, &expirations, sizeof(expirations)) > 0)
+        look_round(engine, &look);
+}
+
+/* Have ${callback} run when ${fd} is readable; closes it if that fails. */
+static bool listen_to(struct hf_engine *engine, int *fd, uv_poll_t *poll,
+                      uv_poll_cb callback)
+{
+    uv_loop_t *loop;
+
+    if (*fd < 0)
+        return false;
+    if (!hf_descriptors_add(&engine->descriptors, *fd)) {
+        *fd = -1;
+        return false;
+    }
+    loop = engine->host.loop(engine->host.host);
+    if (loop == NULL || uv_poll_init(loop, poll, *fd) != 0) {
+        hf_descriptors_close(&engine->descriptors, fd);
+        return false;
+    }
+    poll->data = engine;
+    uv_unref((uv_handle_t *)poll);
+    (void)uv_poll_start(poll, UV_READABLE, callback);
+    return true;
+}
+
+void hf_own_place_opened(struct hf_engine *engine)
+{
+    struct hf_own_watching *own = &engine->own;
+    char locks[HF_PATH_BYTES];
+
+    if (own->inotify_fd < 0)
+        return;
+    hf_site_path(&engine->site, ".", NULL, locks);
+    own->root_wd = hf_sys_inotify_add(own->inotify_fd, engine->site.root,
+                                      IN_MOVE_SELF | IN_ONLYDIR);
+    own->locks_wd =
+        hf_sys_inotify_add(own->inotify_fd, locks, IN_MOVE_SELF | IN_ONLYDIR);
+}
+
+static bool start_inotify(struct hf_engine *engine)
+{
+    struct hf_own_watching *own = &engine->own;
+
+    if (own->inotify_fd >= 0)
+        return true;
+    own->inotify_fd = hf_sys_inotify();
+    if (!listen_to(engine, &own->inotify_fd, &own->inotify, on_inotify))
+        return false;
+    hf_own_place_opened(engine);
+    return true;
+}
+
+static bool start_timer(struct hf_engine *engine)
+{
+    static const struct itimerspec every = {{LOOK_EVERY_S, 0},
+                                            {LOOK_EVERY_S, 0}};
+    struct hf_own_watching *own = &engine->own;
+
+    if (own->timer_fd >= 0)
+        return true;
+    own->timer_fd = hf_sys_timer();
+    if (!listen_to(engine, &own->timer_fd, &own->timer, on_timer))
+        return false;
+    (void)timerfd_settime(own->timer_fd, 0, &every, NULL);
+    return true;
+}
+
+/* By the descriptor: the path may name another file by now. */
+static int watch_inode(struct hf_engine *engine, int fifo)
+{
+    char path[sizeof("/proc/self/fd/") + 10];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fifo);
+    return hf_sys_inotify_add(engine->own.inotify_fd, path,
+                              IN_ATTRIB | IN_MOVE_SELF);
+}
+
+static int watch_directory(struct hf_engine *engine, const char *entry)
+{
+    char path[HF_PATH_BYTES];
+
+    hf_site_path(&engine->site, entry, NULL, path);
+    return hf_sys_inotify_add(engine->own.inotify_fd, path,
+                              IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW);
+}
+
+static bool arm(struct hf_engine *engine, struct hf_watch *watch)
+{
+    if (start_inotify(engine)) {
+        watch->ticket_wd = watch_inode(engine, watch->own->fifo);
+        watch->dir_wd = watch_directory(engine, watch->own->entry);
+    }
+    if (watch->ticket_wd >= 0 && watch->dir_wd >= 0 &&
+        engine->own.root_wd >= 0 && engine->own.locks_wd >= 0)
+        return true;
+    if (!engine->own.warned)
+        engine->host.log(engine->host.host, HF_LOG_WARNING,
+                         "no inotify instance or watch is left for this user: "
+                         "the removal of a ticket by others is noticed within "
+                         "%d s instead of at once; raise "
+                         "fs.inotify.max_user_instances",
+                         LOOK_EVERY_S);
+    engine->own.warned = true;
+    return start_timer(engine);
+}
+
+void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
+                  struct hf_own_ticket *ticket)
+{
+    static const struct hf_error no_room = {
+        HF_ELIMIT, "cannot watch a ticket: no memory or descriptor for it; "
+                   "raise this process's limits (ulimit -n)"};
+    struct hf_watch *watch;
+
+    /* A ticket that is gone already needs no loop to be told of. */
+    if (!hf_own_present(engine, ticket)) {
+        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        return;
+    }
+    watch = hf_watch_new(engine, request);
+    if (watch == NULL) {
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
+        return;
+    }
+    watch->own = ticket;
+    if (!arm(engine, watch)) {
+        hf_watch_end(watch);
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
+        return;
+    }
+    hf_engine_answer(engine, request, HF_EVENT_WATCHING);
+    /* It may have gone between the first look and the arming. */
+    if (request->engine_data == watch && !hf_own_present(engine, ticket))
+        hf_watch_gone(watch);
+}
+
+static bool shared_wd(const struct hf_engine *engine, int wd)
+{
+    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
+            return true;
+    return false;
+}
+
+/* ${watch} is out of the engine's list by now. */
+void hf_own_forget(struct hf_watch *watch)
+{
+    struct hf_engine *engine = watch->engine;
+    int fd = engine->own.inotify_fd;
+
+    if (watch->ticket_wd >= 0 && !shared_wd(engine, watch->ticket_wd))
+        (void)inotify_rm_watch(fd, watch->ticket_wd);
+    if (watch->dir_wd >= 0 && !shared_wd(engine, watch->dir_wd))
+        (void)inotify_rm_watch(fd, watch->dir_wd);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_engine_handle_closed(handle->data);
+}
+
+static void close_one(struct hf_engine *engine, int *fd, uv_poll_t *poll)
+{
+    if (*fd < 0)
+        return;
+    engine->handles++;
+    uv_close((uv_handle_t *)poll, on_closed);
+    hf_descriptors_close(&engine->descriptors, fd);
+}
+
+void hf_own_close(struct hf_engine *engine)
+{
+    close_one(engine, &engine->own.inotify_fd, &engine->own.inotify);
+    close_one(engine, &engine->own.timer_fd, &engine->own.timer);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/patience.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "core/error.h"
+#include "engines/file/sys.h"
+#include "engines/file/trouble.h"
+
+#define YIELDS 4
+#define FIRST_STEP_NS 20000
+#define LAST_STEP_NS 1000000
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A line is "1: FLOCK  ADVISORY  WRITE 734 00:1a:2718 0 EOF". */
+pid_t hf_patience_holder(dev_t device, ino_t inode)
+{
+    FILE *locks = fopen("/proc/locks", "re");
+    char line[256];
+    pid_t found = 0;
+
+    while (locks != NULL && found == 0 &&
+           fgets(line, sizeof(line), locks) != NULL) {
+        int pid;
+        unsigned first, second;
+        uint64_t number;
+
+        if (sscanf(line, "%*u: FLOCK %*s %*s %d %x:%x:%" SCNu64, &pid, &first,
+                   &second, &number) == 4 &&
+            makedev(first, second) == device && number == inode && pid > 0)
+            found = pid;
+    }
+    if (locks != NULL)
+        (void)fclose(locks);
+    return found;
+}
+
+static hf_status overdue(int fd, const char *path, struct hf_error *error)
+{
+    struct stat status;
+    pid_t pid = 0;
+
+    if (hf_sys_fstat(fd, &status) == 0)
+        pid = hf_patience_holder(status.st_dev, status.st_ino);
+    if (pid == 0)
+        return hf_error_set(error, HF_EUNREACHABLE,
+                            "%s has been locked for %d s by a process that "
+                            "cannot be seen from here; look for one that is "
+                            "stopped",
+                            path, HF_PATIENCE_MS / 1000);
+    return hf_error_set(error, HF_EUNREACHABLE,
+                        "directory lock held by pid %d: %s should be locked "
+                        "for microseconds and has been for %d s; is that "
+                        "process stopped?",
+                        (int)pid, path, HF_PATIENCE_MS / 1000);
+}
+
+static bool try_lock(int fd)
+{
+    return hf_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static enum hf_lock_answer wait_lock(int fd, const char *path,
+                                     const atomic_bool *cancelled,
+                                     struct hf_error *error)
+{
+    uint64_t give_up_ms = now_ms() + HF_PATIENCE_MS;
+    struct timespec step = {0, FIRST_STEP_NS};
+
+    while (!try_lock(fd)) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            hf_trouble(error, "lock", path);
+            return HF_LOCK_FAILED;
+        }
+        if (cancelled != NULL && atomic_load(cancelled)) {
+            hf_error_set(error, HF_ECLOSED, "the client was closed");
+            return HF_LOCK_FAILED;
+        }
+        if (now_ms() >= give_up_ms) {
+            overdue(fd, path, error);
+            return HF_LOCK_FAILED;
+        }
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+        if (step.tv_nsec < LAST_STEP_NS)
+            step.tv_nsec *= 2;
+    }
+    return HF_LOCK_TAKEN;
+}
+
+enum hf_lock_answer hf_patience_lock(int fd, const char *path,
+                                     enum hf_patience patience,
+                                     const atomic_bool *cancelled,
+                                     struct hf_error *error)
+{
+    for (unsigned i = 0; i <= YIELDS; i++) {
+        if (try_lock(fd))
+            return HF_LOCK_TAKEN;
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            hf_trouble(error, "lock", path);
+            return HF_LOCK_FAILED;
+        }
+        (void)sched_yield();
+    }
+    if (patience == HF_PATIENCE_NONE)
+        return HF_LOCK_BUSY;
+    return wait_lock(fd, path, cancelled, error);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The place: a root directory, opened and checked, with its counter.  When
+ * somebody removes or replaces it, a new place is opened instead of it; the
+ * old one lives on while a helper thread uses it.
+ */
+#ifndef HF_ENGINES_FILE_PLACE_H
+#define HF_ENGINES_FILE_PLACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/url.h"
+#include "engines/file/counter.h"
+#include "engines/file/entry.h"
+
+/* The longest root directory, with its NUL, and any path below it. */
+#define HF_ROOT_BYTES 1024
+#define HF_PATH_BYTES                                                          \
+    (HF_ROOT_BYTES + sizeof("/locks/") + HF_ENTRY_BYTES + HF_PAYLOAD_FILE_BYTES)
+
+/* What the URL and the environment decided; never changes after. */
+struct hf_site {
+    char root[HF_ROOT_BYTES];
+    char counter[HF_ROOT_BYTES + sizeof("/counter")];
+    char state[HF_FLOOR_BYTES];
+    bool state_wanted; /* ?state= was given */
+    bool shared;       /* ?mode= was given: other users take part */
+    mode_t mode;       /* of the root directory when it is made */
+};
+
+/* Read ${url} and the environment: the directory is the URL's path, else
+ * $HOLDFAST_DIR, else /run/holdfast for root, else /run/lock/holdfast-UID where
+ * /run/lock is sticky and world-writable, else /tmp/holdfast-UID.
+ *   Fails     HF_EURL HF_EDIR (a bad $HOLDFAST_DIR). */
+hf_status hf_site_choose(const struct hf_url *url, struct hf_site *site,
+                         struct hf_error *error);
+
+/* Modes for what is made below the root directory. */
+mode_t hf_site_dir_mode(const struct hf_site *site);
+mode_t hf_site_file_mode(const struct hf_site *site);
+
+/* ROOT/locks/ENTRY, or ROOT/locks/ENTRY/FILE if ${file} is not NULL. */
+void hf_site_path(const struct hf_site *site, const char *entry,
+                  const char *file, char path[HF_PATH_BYTES]);
+
+struct hf_place {
+    atomic_uint references;
+    const struct hf_site *site;
+    struct hf_descriptors *descriptors;
+    int root_fd;  /* held LOCK_SH, so that cleaners of temporary */
+    int locks_fd; /* directories (systemd-tmpfiles) leave them alone */
+    struct hf_counter counter;
+};
+
+/* Make what is missing, check it, and set ${place} to it with one reference.
+ *   Ownership ${site} and ${descriptors} are borrowed for its life.
+ *   Thread    any.
+ *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_ENOMEM. */
+hf_status hf_place_open(const struct hf_site *site,
+                        struct hf_descriptors *descriptors,
+                        struct hf_place **place, struct hf_error *error);
+struct hf_place *hf_place_ref(struct hf_place *place);
+void hf_place_unref(struct hf_place *place); /* NULL is fine */
+
+/* May tickets live on a filesystem with this statfs() magic?  HF_EDIR names
+ * the type of one that they may not. */
+hf_status hf_place_check_filesystem(uint64_t magic, const char *path,
+                                    struct hf_error *error);
+
+/* Make the directory of ${fd} what ${mode} says, where the umask took bits. */
+hf_status hf_place_share(int fd, mode_t mode, const char *path,
+                         struct hf_error *error);
+
+#endif

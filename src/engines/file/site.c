@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "engines/file/place.h"
+#include "engines/file/sys.h"
+
+#define LOCK_DIR "/run/lock"
+#define LOCKS "locks"
+
+static const char *const known_options[] = {"mode", "state", NULL};
+
+/* Nothing that a login sets decides (XDG_RUNTIME_DIR is unset in cron and its
+ * directory goes at logout): two directories would mean two holders. */
+static void default_root(char root[HF_ROOT_BYTES])
+{
+    struct stat status;
+    unsigned uid = (unsigned)geteuid();
+    const mode_t open_to_all = S_ISVTX | S_IWOTH;
+
+    if (uid == 0)
+        (void)snprintf(root, HF_ROOT_BYTES, "/run/holdfast");
+    else if (hf_sys_lstat(LOCK_DIR, &status) == 0 && S_ISDIR(status.st_mode) &&
+             (status.st_mode & open_to_all) == open_to_all)
+        (void)snprintf(root, HF_ROOT_BYTES, LOCK_DIR "/holdfast-%u", uid);
+    else
+        (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", uid);
+}
+
+/* Copy an absolute path without slashes at its end: those would have a
+ * symbolic link followed in spite of O_NOFOLLOW. */
+static hf_status copy_path(const char *from, char *to, size_t room,
+                           hf_status failure, const char *what,
+                           struct hf_error *error)
+{
+    size_t bytes = strlen(from);
+
+    if (from[0] != '/')
+        return hf_error_set(error, failure,
+                            "%s %s is relative; expected an absolute path, "
+                            "the same from wherever a program is started",
+                            what, hf_quote(from, bytes).text);
+    while (bytes > 0 && from[bytes - 1] == '/')
+        bytes--;
+    if (bytes == 0)
+        return hf_error_set(error, failure,
+                            "%s is \"/\"; expected a directory of its own",
+                            what);
+    if (bytes >= room)
+        return hf_error_set(error, failure,
+                            "%s %s has %zu bytes; expected at most %zu", what,
+                            hf_quote(from, bytes).text, bytes, room - 1);
+    memcpy(to, from, bytes);
+    to[bytes] = '\0';
+    return HF_OK;
+}
+
+static hf_status choose_root(const struct hf_url *url, struct hf_site *site,
+                             struct hf_error *error)
+{
+    const char *named = secure_getenv("HOLDFAST_DIR");
+
+    if (url->authority != NULL && url->authority[0] != '\0')
+        return hf_error_set(
+            error, HF_EURL,
+            "a file: URL names no host, this one names %s; "
+            "expected file:/PATH",
+            hf_quote(url->authority, strlen(url->authority)).text);
+    if (url->path[0] != '\0')
+        return copy_path(url->path, site->root, sizeof(site->root), HF_EURL,
+                         "the path of the URL", error);
+    if (named != NULL && named[0] != '\0')
+        return copy_path(named, site->root, sizeof(site->root), HF_EDIR,
+                         "HOLDFAST_DIR", error);
+    default_root(site->root);
+    return HF_OK;
+}
+
+static hf_status choose_mode(const char *text, struct hf_site *site,
+                             struct hf_error *error)
+{
+    char *end;
+    unsigned long mode;
+
+    site->mode = 0700;
+    site->shared = text != NULL;
+    if (text == NULL)
+        return HF_OK;
+    mode =
+        strspn(text, "01234567") == strlen(text) ? strtoul(text, &end, 8) : 0;
+    if ((mode & 0700) != 0700 || mode > 07777 || (mode & S_ISUID) != 0)
+        return hf_error_set(error, HF_EURL,
+                            "mode=%s is no mode for the lock directory; "
+                            "expected octal digits that let its owner in, "
+                            "such as 0770",
+                            hf_quote(text, strlen(text)).text);
+    site->mode = (mode_t)mode;
+    return HF_OK;
+}
+
+static hf_status choose_state(const char *text, struct hf_site *site,
+                              struct hf_error *error)
+{
+    site->state_wanted = text != NULL;
+    if (text != NULL)
+        return copy_path(text, site->state, sizeof(site->state), HF_EURL,
+                         "state=", error);
+    hf_floor_default(site->state);
+    return HF_OK;
+}
+
+hf_status hf_site_choose(const struct hf_url *url, struct hf_site *site,
+                         struct hf_error *error)
+{
+    hf_status status = hf_url_only(url, known_options, error);
+
+    memset(site, 0, sizeof(*site));
+    if (status == HF_OK)
+        status = choose_root(url, site, error);
+    if (status == HF_OK)
+        status = choose_mode(hf_url_option(url, "mode"), site, error);
+    if (status == HF_OK)
+        status = choose_state(hf_url_option(url, "state"), site, error);
+    (void)snprintf(site->counter, sizeof(site->counter), "%s/counter",
+                   site->root);
+    return status;
+}
+
+/* Without the sticky bit, or nobody could remove the ticket of a dead process
+ * of another user. */
+mode_t hf_site_dir_mode(const struct hf_site *site)
+{
+    return site->mode & (mode_t)~S_ISVTX;
+}
+
+mode_t hf_site_file_mode(const struct hf_site *site)
+{
+    return site->mode & 0666;
+}
+
+void hf_site_path(const struct hf_site *site, const char *entry,
+                  const char *file, char path[HF_PATH_BYTES])
+{
+    size_t at = strlen(site->root);
+
+    memcpy(path, site->root, at);
+    memcpy(path + at, "/" LOCKS "/", sizeof("/" LOCKS "/"));
+    at += sizeof("/" LOCKS "/") - 1;
+    memcpy(path + at, entry, strlen(entry) + 1);
+    if (file == NULL)
+        return;
+    at += strlen(entry);
+    path[at] = '/';
+    memcpy(path + at + 1, file, strlen(file) + 1);
+}

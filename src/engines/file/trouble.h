@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From an errno to a status and a text that says what to do about it. */
+#ifndef HF_ENGINES_FILE_TROUBLE_H
+#define HF_ENGINES_FILE_TROUBLE_H
+
+#include <holdfast/holdfast.h>
+
+/* Fill ${error} from errno: "cannot ${what} ${path}: ...; remedy".  ${what} is
+ * a verb ("create").  Returns the status.
+ *   ENOSPC EDQUOT         HF_EFULL
+ *   EMFILE ENFILE ENOLCK  HF_ELIMIT
+ *   ENOMEM                HF_ENOMEM
+ *   anything else         HF_EDIR */
+hf_status hf_trouble(struct hf_error *error, const char *what,
+                     const char *path);
+
+/* Can it be better at another time without a change? */
+bool hf_trouble_passes(hf_status status);
+
+#endif
