@@ -144,7 +144,7 @@ static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
         if (request == &a->abandoned[i].request)
             return &a->abandoned[i];
     }
-    assert(!"a withdraw that is none of this acquisition's");
+    assert(false && "a withdraw that is none of this acquisition's");
     return NULL;
 }
 
@@ -173,7 +173,7 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
-        assert(!"a request of the session's");
+        assert(false && "a request of the session's");
     }
 }
 
@@ -210,7 +210,7 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         failed(core, a, event);
         break;
     default:
-        assert(!"not an answer to an acquisition");
+        assert(false && "not an answer to an acquisition");
     }
     hf_acquisition_pump(core, a);
 }

@@ -22,20 +22,18 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                     hf_after_ms(now_ms, config->connect_ms));
 }
 
-/* ----------------------------------------------------------------- grants --
- */
+/* ---------------------------------------------------------------- grants -- */
 
 static void pump_all(struct hf_core *core)
 {
-    FOR_EACH(core, a, next)
-    hf_acquisition_pump(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_pump(core, a);
 }
 
 /* Tell every holder; what follows from it is for afterwards. */
 static void lose_all(struct hf_core *core, bool tickets_live)
 {
-    FOR_EACH(core, a, next)
-    {
+    FOR_EACH (core, a, next) {
         if (core->held > 0 && a->state == HF_ACQUISITION_HELD)
             hf_acquisition_lose(core, a, tickets_live);
     }
@@ -56,8 +54,8 @@ static void expire(struct hf_core *core)
 /* Safe-until has moved. */
 static void publish(struct hf_core *core)
 {
-    FOR_EACH(core, a, next)
-    hf_acquisition_proven(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_proven(core, a);
     expire(core);
 }
 
@@ -67,14 +65,13 @@ static void prove(struct hf_core *core)
     bool needed = false;
 
     core->session.prove_at_ms = HF_FOREVER;
-    FOR_EACH(core, a, next)
-    needed |= hf_acquisition_needs_proof(a);
+    FOR_EACH (core, a, next)
+        needed |= hf_acquisition_needs_proof(a);
     if (needed)
         hf_session_want_proof(&core->session, core->now_ms);
 }
 
-/* ---------------------------------------------------------------- session --
- */
+/* --------------------------------------------------------------- session -- */
 
 /* A status that no later session will better. */
 static bool is_final(hf_status status)
@@ -88,16 +85,16 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     struct hf_error why;
 
     hf_error_set(&why, status, "%s", text);
-    FOR_EACH(core, a, next)
-    hf_acquisition_give_up(core, a, &why);
+    FOR_EACH (core, a, next)
+        hf_acquisition_give_up(core, a, &why);
 }
 
 static void session_over(struct hf_core *core)
 {
     lose_all(core, false);
     hf_session_lost(&core->session);
-    FOR_EACH(core, a, next)
-    hf_acquisition_session_over(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_session_over(core, a);
 }
 
 static void session_lost(struct hf_core *core, const struct hf_event *event)
@@ -125,8 +122,8 @@ static void connected(struct hf_core *core, const struct hf_event *event)
         session_over(core);
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
                          event->as.connected.anchor_ms, resumed);
-    FOR_EACH(core, a, next)
-    hf_acquisition_connected(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_connected(core, a);
     publish(core);
     prove(core);
 }
@@ -136,8 +133,8 @@ static void suspended(struct hf_core *core)
     if (core->session.state != HF_STATE_CONNECTED)
         return;
     hf_session_suspended(&core->session);
-    FOR_EACH(core, a, next)
-    hf_acquisition_suspended(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_suspended(core, a);
 }
 
 static void resuming(struct hf_core *core, const struct hf_event *event)
@@ -163,15 +160,14 @@ static void closed(struct hf_core *core)
     if (core->session.state == HF_STATE_CLOSED)
         return;
     lose_all(core, false);
-    if (!core->session.closing)
-        end_waits(core, HF_ECLOSED, "the engine has ended");
-    hf_session_closed(&core->session);
-    FOR_EACH(core, a, next)
-    hf_acquisition_session_over(core, a);
+    core->session.closing = true;
+    end_waits(core, HF_ECLOSED, "the client was closed");
+    FOR_EACH (core, a, next)
+        hf_acquisition_session_over(core, a);
+    hf_session_closed(&core->session); /* last: nothing is left to do */
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 static void proven(struct hf_core *core, const struct hf_event *event)
 {
@@ -209,8 +205,7 @@ static void look(struct hf_core *core, const struct hf_event *event)
     if (!core->abandoned)
         return;
     core->abandoned = false;
-    FOR_EACH(core, a, next)
-    {
+    FOR_EACH (core, a, next) {
         if (!hf_acquisition_lurks(a))
             continue;
         core->abandoned = true;
@@ -234,13 +229,12 @@ static void answered(struct hf_core *core, const struct hf_event *event)
     hf_acquisition_answered(core, a, event);
 }
 
-/* ------------------------------------------------------------------- step --
- */
+/* ------------------------------------------------------------------ step -- */
 
 static void tick(struct hf_core *core)
 {
-    FOR_EACH(core, a, next)
-    hf_acquisition_tick(core, a);
+    FOR_EACH (core, a, next)
+        hf_acquisition_tick(core, a);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
 }
@@ -339,8 +333,7 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
     return at_ms;
 }
 
-/* ------------------------------------------------------------- invariants --
- */
+/* ------------------------------------------------------------ invariants -- */
 
 static void check_effects(const struct hf_core *core)
 {

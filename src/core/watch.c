@@ -26,7 +26,7 @@ static struct hf_watch *find_request(struct hf_watches *watches,
         if (&watches->slots[i].request == request)
             return &watches->slots[i];
     }
-    assert(!"a watch that is none of this acquisition's");
+    assert(false && "a watch that is none of this acquisition's");
     return NULL;
 }
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rule, against a statement of it so plain that it needs no algorithm:
+ * every queue of up to six tickets of every mix of kinds, from every place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/admission.h"
+
+#define LONGEST 6
+
+static struct hf_ticket_id id_of(size_t place)
+{
+    struct hf_ticket_id id = {{(uint8_t)(place + 1)}};
+
+    return id;
+}
+
+static size_t place_of(const struct hf_ticket *ticket)
+{
+    return ticket->id.bytes[0] - 1u;
+}
+
+/* The ${number}-th queue of ${count} tickets, in base 3. */
+static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
+{
+    for (size_t i = 0; i < count; i++) {
+        tickets[i] = (struct hf_ticket){
+            .id = id_of(i),
+            .sequence = 10 + i,
+            .token = i,
+            .kind = (enum hf_ticket_kind)(HF_TICKET_MUTEX + number % 3),
+            .payload = "",
+        };
+        number /= 3;
+    }
+}
+
+static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
+{
+    return !(a == HF_TICKET_READ && b == HF_TICKET_READ);
+}
+
+static bool same_family(enum hf_ticket_kind a, enum hf_ticket_kind b)
+{
+    return (a == HF_TICKET_MUTEX) == (b == HF_TICKET_MUTEX);
+}
+
+static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine)
+{
+    for (size_t i = 0; i < mine; i++) {
+        if (!same_family(tickets[i].kind, tickets[mine].kind))
+            return true;
+    }
+    return false;
+}
+
+/* The ${nth} conflicting ticket ahead, counted from ours towards the head, or
+ * -1. */
+static int nth_in_the_way(const struct hf_ticket *tickets, size_t mine,
+                          size_t nth)
+{
+    for (int i = (int)mine - 1; i >= 0; i--) {
+        if (conflict(tickets[i].kind, tickets[mine].kind) && nth-- == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool any_write_ahead(const struct hf_ticket *tickets, size_t mine)
+{
+    for (size_t i = 0; i < mine; i++) {
+        if (tickets[i].kind == HF_TICKET_WRITE)
+            return true;
+    }
+    return false;
+}
+
+static void check_place(const struct hf_ticket *ticket, int expected)
+{
+    if (expected < 0)
+        assert_null(ticket);
+    else
+        assert_int_equal(place_of(ticket), expected);
+}
+
+static void check_rule(const struct hf_ticket *tickets, size_t count,
+                       size_t mine)
+{
+    struct hf_snapshot snapshot = {tickets, count};
+    struct hf_admission admission =
+        hf_admission_decide(&snapshot, &tickets[mine].id);
+    size_t blocking = 0;
+
+    assert_int_equal(admission.ahead, mine);
+    if (any_stranger_ahead(tickets, mine)) {
+        assert_int_equal(admission.answer, HF_WRONG_KIND);
+        assert_false(same_family(admission.before->kind, tickets[mine].kind));
+        assert_true(place_of(admission.before) < mine);
+        return;
+    }
+    while (nth_in_the_way(tickets, mine, blocking) >= 0)
+        blocking++;
+    assert_int_equal(admission.answer,
+                     blocking == 0 ? HF_ADMITTED : HF_WAIT_FOR);
+    assert_int_equal(admission.blocking, blocking);
+    check_place(admission.before, nth_in_the_way(tickets, mine, 0));
+    check_place(admission.beyond, nth_in_the_way(tickets, mine, 1));
+    assert_int_equal(admission.gone_admits,
+                     !(tickets[mine].kind == HF_TICKET_WRITE &&
+                       any_write_ahead(tickets, mine)));
+}
+
+static void every_small_queue_is_judged_by_the_rule(void **state)
+{
+    struct hf_ticket tickets[LONGEST];
+    unsigned queues = 1;
+
+    (void)state;
+    for (size_t count = 1; count <= LONGEST; count++) {
+        queues *= 3;
+        for (unsigned number = 0; number < queues; number++) {
+            make_queue(tickets, count, number);
+            for (size_t mine = 0; mine < count; mine++)
+                check_rule(tickets, count, mine);
+        }
+    }
+}
+
+/* The invariant itself: tickets of one queue that may all enter now do not
+ * conflict. */
+static void nobody_is_admitted_beside_a_conflict(void **state)
+{
+    struct hf_ticket tickets[LONGEST];
+    struct hf_snapshot snapshot = {tickets, LONGEST};
+
+    (void)state;
+    for (unsigned number = 0; number < 729; number++) {
+        make_queue(tickets, LONGEST, number);
+        for (size_t i = 0; i < LONGEST; i++) {
+            for (size_t j = 0; j < i; j++) {
+                if (hf_admission_decide(&snapshot, &tickets[i].id).answer ==
+                        HF_ADMITTED &&
+                    hf_admission_decide(&snapshot, &tickets[j].id).answer ==
+                        HF_ADMITTED)
+                    assert_false(conflict(tickets[i].kind, tickets[j].kind));
+            }
+        }
+    }
+}
+
+static void a_missing_ticket_is_said_to_be_missing(void **state)
+{
+    struct hf_ticket tickets[2];
+    struct hf_snapshot snapshot = {tickets, 2};
+    struct hf_snapshot empty = {NULL, 0};
+    struct hf_ticket_id other = id_of(5);
+
+    (void)state;
+    make_queue(tickets, 2, 0);
+    assert_int_equal(hf_admission_decide(&snapshot, &other).answer, HF_MISSING);
+    assert_int_equal(hf_admission_decide(&empty, &other).answer, HF_MISSING);
+}
+
+static void a_reader_waits_for_the_nearest_writer(void **state)
+{
+    struct hf_ticket tickets[4];
+    struct hf_snapshot snapshot = {tickets, 4};
+    struct hf_admission admission;
+
+    (void)state;
+    make_queue(tickets, 4, 0);
+    tickets[0].kind = tickets[2].kind = HF_TICKET_WRITE;
+    tickets[1].kind = tickets[3].kind = HF_TICKET_READ;
+    admission = hf_admission_decide(&snapshot, &tickets[3].id);
+    assert_int_equal(place_of(admission.before), 2);
+    assert_int_equal(place_of(admission.beyond), 0);
+    assert_int_equal(admission.blocking, 2);
+    assert_true(admission.gone_admits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_small_queue_is_judged_by_the_rule),
+        cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
+        cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
+        cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session: safe-until and its proofs, resumes, loss, and its end. */
+#include "stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define STAGE(s, traits)                                                       \
+    struct stage stage_;                                                       \
+    struct stage *s = &stage_;                                                 \
+    (void)state;                                                               \
+    stage_connected(s, traits)
+
+/* a is granted at once. */
+static void grant_a(struct stage *s)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED");
+}
+
+static uint64_t promise(const struct hf_acquisition *a)
+{
+    return atomic_load(&a->promise_ms);
+}
+
+/* --------------------------------------------------------------- promise -- */
+
+static void the_margin_is_a_hundredth_and_two_at_least(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_session_margin_ms(10000), 100);
+    assert_int_equal(hf_session_margin_ms(300), 3);
+    assert_int_equal(hf_session_margin_ms(100), 2);
+    assert_int_equal(hf_session_margin_ms(0), 2);
+}
+
+static void the_promise_counts_from_the_sending(void **state)
+{
+    STAGE(s, 0);
+    later(s, 1500); /* the answer came at 1000, and was sent for at 990 */
+    grant_a(s);
+    assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
+    assert_int_equal(hf_core_wake_at_ms(&s->core), 1505);
+}
+
+static void a_proof_moves_the_promise_by_its_anchor(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
+    later(s, 3900);
+    proven(s, 3400);
+    assert_int_equal(promise(&s->a), 3400 + 10000 - 100);
+    expect(s, "");
+}
+
+static void an_older_anchor_does_not_move_it_back(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
+    proven(s, 500);
+    assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
+}
+
+/* An engine may learn from other traffic that its session was alive. */
+static void a_proof_may_come_unasked(void **state)
+{
+    struct hf_event event = {.kind = HF_EVENT_PROVEN, .now_ms = 1000};
+
+    STAGE(s, 0);
+    grant_a(s);
+    event.as.answer.anchor_ms = 999;
+    hf_core_step(&s->core, &event);
+    hf_core_check(&s->core);
+    assert_int_equal(promise(&s->a), 999 + 10000 - 100);
+}
+
+static void without_a_lease_there_is_nothing_to_prove(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    connected_for(s, HF_FOREVER, 990, false);
+    expect(s, "STATE CONNECTED");
+    grant_a(s);
+    assert_true(promise(&s->a) == HF_FOREVER);
+    ring(s);
+    expect(s, "a WATCH a1");
+    assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
+    at(s, UINT64_MAX - 1);
+    expect(s, "");
+    release(s, &s->a);
+    expect(s, "a FORGET a1; a WITHDRAW a1");
+}
+
+/* ---------------------------------------------------------------- proofs -- */
+
+static void nobody_holds_and_nothing_is_proven(void **state)
+{
+    STAGE(s, 0);
+    assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
+    at(s, 5000);
+    expect(s, "");
+}
+
+static void a_proof_every_quarter_counted_from_sending(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    ring(s); /* its own ticket */
+    expect(s, "a WATCH a1");
+    ring(s);
+    assert_int_equal(s->now_ms, 990 + 2500);
+    expect(s, "PROVE");
+    at(s, 4490); /* late, and none before its answer */
+    proven(s, 3490);
+    expect(s, "");
+    assert_int_equal(hf_core_wake_at_ms(&s->core), 3490 + 2500);
+    at(s, 5990);
+    expect(s, "PROVE");
+    at(s, 9000);
+    expect(s, "");
+    proven(s, 5990); /* the next is overdue by now */
+    expect(s, "PROVE");
+}
+
+static void a_failed_proof_is_repeated_soon(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
+    failed(s, "PROVE", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, 3490 + 10000 / 16);
+    expect(s, "PROVE");
+    assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
+}
+
+static void the_next_in_line_proves_and_those_behind_do_not(void **state)
+{
+    STAGE(s, 0);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
+    at(s, 3490);
+    expect(s, "");
+    gone(s, "a WATCH y");
+    expect(s, "PROVE; a LIST");
+    proven(s, 3490);
+    listed(s, "a LIST", "x a1");
+    expect(s, "a WAITING 1; a WATCH x");
+    at(s, 5990);
+    expect(s, "PROVE");
+}
+
+static void proofs_end_with_the_need_for_them(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    at(s, 3490);
+    expect(s, "");
+    assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
+}
+
+/* One round trip even then: the proof travels with the enqueue. */
+static void a_session_that_was_idle_is_proven_by_the_way(void **state)
+{
+    STAGE(s, 0);
+    at(s, 100000);
+    want(s, &s->a);
+    expect(s, "PROVE; a ENQUEUE a1");
+    proven(s, 100000);
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED");
+    assert_int_equal(promise(&s->a), 100000 + 10000 - 100);
+}
+
+static void nobody_enters_on_a_session_that_is_not_proven(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    at(s, 100000);
+    want(s, &s->a);
+    expect(s, "PROVE; a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a WAITING 0");
+    failed(s, "PROVE", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    expect(s, "PROVE");
+    proven(s, 80000); /* true, but of no use */
+    expect(s, "");
+    ring(s);
+    expect(s, "PROVE");
+    proven(s, s->now_ms);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+/* ------------------------------------------------------------------ loss -- */
+
+static void loss_is_told_when_safe_until_passes(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
+    at(s, STAGE_SAFE_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_SAFE_MS);
+    assert_int_equal(promise(&s->a), 0);
+    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+}
+
+/* Whatever event comes first after it, and however late. */
+static void loss_is_told_before_a_late_event_is_heard(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
+    later(s, 99999999);
+    proven(s, 99999999);
+    assert_int_equal(promise(&s->a), 0);
+    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+    at(s, 99999999);
+    release(s, &s->a);
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void everyone_is_told_before_anything_is_done(void **state)
+{
+    STAGE(s, 0);
+    s->a.kind = s->b.kind = HF_TICKET_READ;
+    grant_a(s);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    enqueued(s, "b ENQUEUE b1", "a1 b1");
+    expect(s, "b GRANTED");
+    later(s, STAGE_SAFE_MS);
+    at(s, STAGE_SAFE_MS);
+    expect(s, "a LOST; b LOST; a WITHDRAW a1; b WITHDRAW b1");
+}
+
+static void a_lost_session_is_told_to_holders_first(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    session_lost(s, HF_ELOST);
+    assert_int_equal(promise(&s->a), 0);
+    expect(s, "a LOST; STATE LOST");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+/* --------------------------------------------------------------- resumes -- */
+
+static void an_unanswered_resume_caps_the_promise(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    later(s, 2000);
+    resuming(s, 1900, 4000);
+    assert_int_equal(promise(&s->a), 1900 + 4000 - 40);
+    expect(s, "");
+    later(s, 2100);
+    connected(s, 1900, true);
+    assert_int_equal(promise(&s->a), 1900 + 10000 - 100);
+    expect(s, "STATE CONNECTED; a WATCH a1");
+}
+
+static void a_resume_does_not_lengthen_a_promise(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    later(s, 9000);
+    resuming(s, 9000, 10000);
+    assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
+    at(s, STAGE_SAFE_MS);
+    expect(s, "a LOST");
+}
+
+static void a_cap_may_have_passed_already(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    later(s, 5000);
+    resuming(s, 2000, 2000);
+    assert_int_equal(promise(&s->a), 0);
+    expect(s, "a LOST");
+}
+
+/* The server may have granted less than before. */
+static void a_shorter_timeout_after_a_resume_holds(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    suspended(s);
+    resuming(s, 2000, 4000);
+    later(s, 2100);
+    connected_for(s, 4000, 2000, true);
+    assert_int_equal(promise(&s->a), 2000 + 4000 - 40);
+    expect(s, "STATE CONNECTED; a WATCH a1");
+    at(s, 3000);
+    expect(s, "PROVE");
+    proven(s, 3000);
+    assert_int_equal(promise(&s->a), 3000 + 4000 - 40);
+}
+
+static void a_cap_ends_with_its_session(void **state)
+{
+    STAGE(s, 0);
+    suspended(s);
+    resuming(s, 1000, 100);
+    session_lost(s, HF_ELOST);
+    connected(s, 1000, false);
+    expect(s, "STATE LOST; STATE CONNECTED");
+    grant_a(s);
+    assert_int_equal(promise(&s->a), 1000 + 10000 - 100);
+}
+
+/* ---------------------------------------------------------------- states -- */
+
+static void another_session_without_a_loss_counts_as_one(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    connected(s, 1000, false);
+    expect(s, "a LOST; STATE LOST; STATE CONNECTED");
+    assert_int_equal(s->core.session.number, 2);
+}
+
+/* Resuming needs a session to resume. */
+static void the_first_session_is_never_a_resumed_one(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED");
+    assert_int_equal(s->core.session.number, 1);
+}
+
+static void the_last_state_is_told_and_every_loss(void **state)
+{
+    STAGE(s, 0);
+    suspended(s);
+    connected(s, 1000, true);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    session_lost(s, HF_ELOST);
+    connected(s, 1000, false);
+    suspended(s);
+    expect(s, "STATE LOST; STATE SUSPENDED");
+    session_lost(s, HF_ELOST);
+    connected(s, 1000, false);
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST");
+}
+
+static void what_says_nothing_new_is_not_told(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    suspended(s);
+    session_lost(s, HF_ELOST);
+    resuming(s, 900, 100);
+    expect(s, "");
+    connected(s, 1000, false);
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED");
+    suspended(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+}
+
+/* ----------------------------------------------------------------- close -- */
+
+static void closing_tells_holders_then_says_goodbye(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    close_core(s);
+    close_core(s);
+    expect(s, "a LOST; END; b ENDED HF_ECLOSED");
+    enqueued(s, "b ENQUEUE b1", "a1 b1");
+    expect(s, "");
+    closed(s);
+    expect(s, "b FORGOTTEN; STATE CLOSED");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void a_release_under_way_ends_with_the_goodbye(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    close_core(s);
+    expect(s, "END");
+    failed(s, "a WITHDRAW a1", HF_FAILURE_RETRY);
+    expect(s, "");
+    closed(s);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN; STATE CLOSED");
+}
+
+static void a_client_that_never_connected_can_close(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    want(s, &s->a);
+    close_core(s);
+    expect(s, "END; a ENDED HF_ECLOSED; a FORGOTTEN");
+    assert_true(hf_core_wake_at_ms(&s->core) == HF_FOREVER);
+    closed(s);
+    expect(s, "STATE CLOSED");
+    want(s, &s->b);
+    expect(s, "b ENDED HF_ECLOSED; b FORGOTTEN");
+    connected(s, 1000, false);
+    expect(s, "");
+}
+
+/* Lost while it says goodbye: END is still answered. */
+static void a_session_may_be_lost_while_it_closes(void **state)
+{
+    STAGE(s, 0);
+    grant_a(s);
+    close_core(s);
+    expect(s, "a LOST; END");
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+    connected(s, 1000, false);
+    expect(s, "STATE CONNECTED");
+    closed(s);
+    expect(s, "STATE CLOSED");
+}
+
+static void a_goodbye_that_fails_is_one_all_the_same(void **state)
+{
+    STAGE(s, 0);
+    close_core(s);
+    expect(s, "END");
+    failed(s, "END", HF_FAILURE_UNSURE);
+    expect(s, "STATE CLOSED");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_margin_is_a_hundredth_and_two_at_least),
+        cmocka_unit_test(the_promise_counts_from_the_sending),
+        cmocka_unit_test(a_proof_moves_the_promise_by_its_anchor),
+        cmocka_unit_test(an_older_anchor_does_not_move_it_back),
+        cmocka_unit_test(a_proof_may_come_unasked),
+        cmocka_unit_test(without_a_lease_there_is_nothing_to_prove),
+        cmocka_unit_test(nobody_holds_and_nothing_is_proven),
+        cmocka_unit_test(a_proof_every_quarter_counted_from_sending),
+        cmocka_unit_test(a_failed_proof_is_repeated_soon),
+        cmocka_unit_test(the_next_in_line_proves_and_those_behind_do_not),
+        cmocka_unit_test(proofs_end_with_the_need_for_them),
+        cmocka_unit_test(a_session_that_was_idle_is_proven_by_the_way),
+        cmocka_unit_test(nobody_enters_on_a_session_that_is_not_proven),
+        cmocka_unit_test(loss_is_told_when_safe_until_passes),
+        cmocka_unit_test(loss_is_told_before_a_late_event_is_heard),
+        cmocka_unit_test(everyone_is_told_before_anything_is_done),
+        cmocka_unit_test(a_lost_session_is_told_to_holders_first),
+        cmocka_unit_test(an_unanswered_resume_caps_the_promise),
+        cmocka_unit_test(a_resume_does_not_lengthen_a_promise),
+        cmocka_unit_test(a_cap_may_have_passed_already),
+        cmocka_unit_test(a_shorter_timeout_after_a_resume_holds),
+        cmocka_unit_test(a_cap_ends_with_its_session),
+        cmocka_unit_test(another_session_without_a_loss_counts_as_one),
+        cmocka_unit_test(the_first_session_is_never_a_resumed_one),
+        cmocka_unit_test(the_last_state_is_told_and_every_loss),
+        cmocka_unit_test(what_says_nothing_new_is_not_told),
+        cmocka_unit_test(closing_tells_holders_then_says_goodbye),
+        cmocka_unit_test(a_release_under_way_ends_with_the_goodbye),
+        cmocka_unit_test(a_client_that_never_connected_can_close),
+        cmocka_unit_test(a_session_may_be_lost_while_it_closes),
+        cmocka_unit_test(a_goodbye_that_fails_is_one_all_the_same),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
