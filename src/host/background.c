@@ -56,14 +56,32 @@ static void poll_once(struct hf_client *client)
     drain(background->wake_fd);
 }
 
+/* What only this thread does. */
+static bool has_work(const struct hf_client *client)
+{
+    return client->background.stop || client->graveyard != NULL ||
+           (client->delivery.place == HF_PLACE_THREAD &&
+            !hf_delivery_empty(&client->delivery));
+}
+
 /* Leave polling to callers as long as there are any. */
 static void let_callers_poll(struct hf_client *client)
 {
     uint64_t turns = client->caller_turns;
 
     stand_by(client);
-    if (client->polled_by_caller && client->caller_turns == turns)
+    if (client->polled_by_caller && client->caller_turns == turns &&
+        !has_work(client))
         park(client);
+}
+
+static void do_work(struct hf_client *client)
+{
+    if (client->delivery.place == HF_PLACE_THREAD &&
+        !hf_delivery_empty(&client->delivery))
+        hf_delivery_run(client);
+    if (client->graveyard != NULL)
+        hf_client_sweep(client);
 }
 
 static void work(struct hf_client *client)
@@ -72,16 +90,9 @@ static void work(struct hf_client *client)
 
     while (!client->background.stop) {
         hf_client_settle(client);
-        if (client->delivery.place == HF_PLACE_THREAD &&
-            !hf_delivery_empty(&client->delivery)) {
-            hf_delivery_run(client);
-            continue;
-        }
-        if (client->graveyard != NULL) {
-            hf_client_sweep(client);
-            continue;
-        }
-        if (client->polled_by_caller || client->caller_turns != turns) {
+        if (has_work(client)) {
+            do_work(client);
+        } else if (client->polled_by_caller || client->caller_turns != turns) {
             turns = client->caller_turns;
             let_callers_poll(client);
         } else {

@@ -2,8 +2,11 @@
 #include "host/client.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -205,13 +208,18 @@ hf_status hf_client_fail(struct hf_client *client, const char *call,
 void hf_slot_answer(struct hf_client *client, struct hf_slot *slot,
                     hf_status status)
 {
+    uint64_t one = 1;
+    ssize_t rest;
+
     assert(!slot->done);
     slot->done = true;
     slot->status = status;
-    if (slot->polls)
-        hf_loop_wake(client);
-    else if (slot->waits)
+    if (slot->polls) {
+        rest = write(client->interrupt_fd, &one, sizeof(one));
+        assert(rest == sizeof(one) || errno == EAGAIN);
+    } else if (slot->waits) {
         pthread_cond_signal(&slot->wake);
+    }
 }
 
 static void enlist(struct hf_client *client, struct hf_slot *slot)
@@ -239,12 +247,23 @@ static void delist(struct hf_client *client, struct hf_slot *slot)
         hf_background_relieve(client);
 }
 
+static bool can_poll(struct hf_client *client)
+{
+    if (client->interrupt_fd < 0)
+        client->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return client->interrupt_fd >= 0 && hf_loop_get(client) != NULL;
+}
+
 static void poll_once(struct hf_client *client, struct hf_slot *slot)
 {
+    uint64_t interrupts;
+
     client->polled_by_caller = true;
     slot->polls = true;
-    hf_loop_sleep(client, -1);
+    hf_loop_sleep(client, client->interrupt_fd);
     slot->polls = false;
+    if (slot->done)
+        (void)!read(client->interrupt_fd, &interrupts, sizeof(interrupts));
     client->polled_by_caller = false;
     client->caller_turns++;
 }
@@ -262,7 +281,7 @@ hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
     for (hf_client_settle(client); !slot->done; hf_client_settle(client)) {
         if (client->polled_by_caller) {
             pthread_cond_wait(&slot->wake, &client->lock);
-        } else if (hf_loop_get(client) != NULL) {
+        } else if (can_poll(client)) {
             hf_client_settle(client);
             if (!slot->done)
                 poll_once(client, slot);
@@ -294,6 +313,8 @@ static void destroy(struct hf_client *client)
     assert(client->wound_up);
     hf_fork_remove(client);
     hf_delivery_free(&client->delivery);
+    if (client->interrupt_fd >= 0)
+        close(client->interrupt_fd);
     if (client->background.started)
         pthread_cond_destroy(&client->background.wake);
     pthread_mutex_destroy(&client->lock);

@@ -66,6 +66,9 @@ struct hf_client {
 
     struct hf_slot *slots; /* callers that wait */
     bool polled_by_caller;
+    /* Interrupts that caller.  Not a handle of the loop: whoever runs the loop
+     * would take the event from under the one who sleeps. */
+    int interrupt_fd;      /* -1 until somebody waits */
     uint64_t caller_turns; /* counts callers that stopped polling */
     unsigned sleepers;     /* threads in poll() on the loop */
 

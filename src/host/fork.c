@@ -46,6 +46,8 @@ static void drop_descriptors(struct hf_client *client)
     hf_background_after_fork(&client->background);
     if (client->delivery.fd >= 0)
         close(client->delivery.fd);
+    if (client->interrupt_fd >= 0)
+        close(client->interrupt_fd);
     hf_loop_after_fork(&client->loop);
 }
 

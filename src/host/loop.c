@@ -29,12 +29,7 @@ static void on_timer(uv_poll_t *timer, int status, int events)
     hf_client_step(client, &tick);
 }
 
-static void on_wake(uv_async_t *wake)
-{
-    (void)wake;
-}
-
-static bool make_handles(struct hf_client *client)
+static bool make_timer(struct hf_client *client)
 {
     struct hf_loop *loop = &client->loop;
 
@@ -42,19 +37,13 @@ static bool make_handles(struct hf_client *client)
     loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->timer_fd < 0)
         return false;
-    if (uv_async_init(&loop->uv, &loop->wake, on_wake) != 0)
-        goto close_fd;
-    if (uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd) != 0)
-        goto close_wake;
+    if (uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd) != 0) {
+        close(loop->timer_fd);
+        return false;
+    }
     loop->timer.data = client;
     (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
     return true;
-close_wake:
-    uv_close((uv_handle_t *)&loop->wake, NULL);
-    (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
-close_fd:
-    close(loop->timer_fd);
-    return false;
 }
 
 uv_loop_t *hf_loop_get(struct hf_client *client)
@@ -66,7 +55,7 @@ uv_loop_t *hf_loop_get(struct hf_client *client)
         return &loop->uv;
     if (uv_loop_init(&loop->uv) != 0)
         return NULL;
-    if (!make_handles(client)) {
+    if (!make_timer(client)) {
         rest = uv_loop_close(&loop->uv);
         assert(rest == 0);
         return NULL;
@@ -128,12 +117,6 @@ void hf_loop_sleep(struct hf_client *client, int fd)
     client->sleepers--;
 }
 
-void hf_loop_wake(struct hf_client *client)
-{
-    if (client->loop.made)
-        (void)uv_async_send(&client->loop.wake);
-}
-
 void hf_loop_close(struct hf_client *client)
 {
     struct hf_loop *loop = &client->loop;
@@ -143,7 +126,6 @@ void hf_loop_close(struct hf_client *client)
     if (!loop->made)
         return;
     uv_close((uv_handle_t *)&loop->timer, NULL);
-    uv_close((uv_handle_t *)&loop->wake, NULL);
     for (i = 0; (rest = uv_loop_close(&loop->uv)) == UV_EBUSY; i++) {
         assert(i < TURNS_MAX);
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);

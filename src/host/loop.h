@@ -22,7 +22,6 @@ struct hf_loop {
     uv_loop_t uv;
     int timer_fd;
     uv_poll_t timer;
-    uv_async_t wake;
     uint64_t armed_at_ms; /* HF_FOREVER: not armed */
 };
 
@@ -37,12 +36,9 @@ void hf_loop_turn(struct hf_client *client);
 /* Have the descriptor become readable at ${at_ms}. */
 void hf_loop_arm(struct hf_client *client, uint64_t at_ms);
 
-/* Give the lock up, sleep until the loop or ${fd} (-1: none) has something,
- * take the lock again. */
+/* Give the lock up, sleep until the loop or ${fd} has something, take the lock
+ * again. */
 void hf_loop_sleep(struct hf_client *client, int fd);
-
-/* Make whoever sleeps look round. */
-void hf_loop_wake(struct hf_client *client);
 
 /* Close it.  The engine has been freed. */
 void hf_loop_close(struct hf_client *client);

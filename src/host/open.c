@@ -109,6 +109,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
                             strerrordesc_np(errno));
     pthread_mutex_init(&client->lock, NULL);
     client->references = 1;
+    client->interrupt_fd = -1;
     client->generation = hf_fork_generation();
     client->ops = ops;
     client->on_state = opts->on_state;

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front.h"
+
+#include <ftw.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <holdfast/uv.h>
+
+#define PATIENCE_MS 10000
+#define STEP_MS 2
+
+const char *const way_names[WAYS] = {"blocking", "thread", "dispatch", "uv"};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void front_open(struct front *front, enum way way, const char *url,
+                struct hf_on_state on_state)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_error error;
+    hf_status status;
+
+    memset(front, 0, sizeof(*front));
+    front->way = way;
+    opts.on_state = on_state;
+    if (way == WAY_DISPATCH)
+        opts.delivery = HF_DELIVER_DISPATCH;
+    if (way == WAY_UV) {
+        assert_int_equal(uv_loop_init(&front->loop), 0);
+        status =
+            hf_client_open_uv(&front->loop, url, &opts, &front->client, &error);
+    } else {
+        status = hf_client_open(url, &opts, &front->client, &error);
+    }
+    if (status != HF_OK)
+        print_error("%s\n", error.text);
+    assert_int_equal(status, HF_OK);
+}
+
+static void on_closed(void *arg, const struct hf_result *result)
+{
+    assert_int_equal(result->status, HF_OK);
+    ++*(int *)arg;
+}
+
+void front_close(struct front *front)
+{
+    int closed = 0;
+    struct hf_done done = {on_closed, &closed, NULL};
+
+    if (front->way != WAY_UV) {
+        assert_int_equal(hf_client_close(front->client), HF_OK);
+        return;
+    }
+    assert_int_equal(hf_client_close(front->client), HF_EREENTRANT);
+    assert_int_equal(hf_client_close_start(front->client, done), HF_OK);
+    assert_int_equal(closed, 0);
+    uv_run(&front->loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(uv_loop_close(&front->loop), 0);
+}
+
+/* Runs whatever waits, and sleeps a little if nothing does: a bounded poll on
+ * a condition that another thread brings about. */
+static void turn(struct front *front)
+{
+    const struct timespec step = {0, STEP_MS * 1000000L};
+    struct pollfd readable = {.events = POLLIN};
+
+    switch (front->way) {
+    case WAY_DISPATCH:
+        readable.fd = hf_client_fd(front->client);
+        if (poll(&readable, 1, STEP_MS) > 0)
+            assert_int_equal(hf_client_dispatch(front->client), HF_OK);
+        break;
+    case WAY_UV:
+        readable.fd = uv_backend_fd(&front->loop);
+        (void)poll(&readable, 1, STEP_MS);
+        (void)uv_run(&front->loop, UV_RUN_NOWAIT);
+        break;
+    case WAY_BLOCKING:
+    case WAY_THREAD:
+    case WAYS:
+        (void)nanosleep(&step, NULL);
+    }
+}
+
+void front_until(struct front *front, bool (*condition)(void *arg), void *arg)
+{
+    uint64_t until = now_ms() + PATIENCE_MS;
+
+    while (!condition(arg)) {
+        assert_true(now_ms() < until);
+        turn(front);
+    }
+}
+
+static bool has_ended(void *arg)
+{
+    struct outcome *outcome = arg;
+
+    return atomic_load(&outcome->ended) > 0;
+}
+
+void front_await(struct outcome *outcome)
+{
+    front_until(outcome->front, has_ended, outcome);
+    if (outcome->front->way == WAY_BLOCKING)
+        pthread_join(outcome->thread, NULL);
+    else
+        assert_int_equal(atomic_load(&outcome->dropped), 1);
+    assert_int_equal(atomic_load(&outcome->ended), 1);
+    hf_op_free(outcome->op);
+    outcome->op = NULL;
+}
+
+static void on_done(void *arg, const struct hf_result *result)
+{
+    struct outcome *outcome = arg;
+
+    outcome->status = result->status;
+    outcome->grant = result->grant;
+    snprintf(outcome->text, sizeof(outcome->text), "%s", result->text);
+    atomic_fetch_add(&outcome->ended, 1);
+}
+
+static void on_drop(void *arg)
+{
+    struct outcome *outcome = arg;
+
+    atomic_fetch_add(&outcome->dropped, 1);
+}
+
+static void *acquire_main(void *arg)
+{
+    struct outcome *outcome = arg;
+    struct hf_error error;
+
+    if (outcome->opts.wait_ms == 0)
+        outcome->status = hf_try_acquire(outcome->lock, &outcome->grant);
+    else
+        outcome->status =
+            hf_acquire(outcome->lock, &outcome->opts, &outcome->grant);
+    hf_lock_error(outcome->lock, &error);
+    if (outcome->status != HF_OK)
+        memcpy(outcome->text, error.text, sizeof(error.text));
+    atomic_fetch_add(&outcome->ended, 1);
+    return NULL;
+}
+
+static void *release_main(void *arg)
+{
+    struct outcome *outcome = arg;
+
+    outcome->status = hf_grant_release(outcome->grant);
+    outcome->grant = NULL;
+    atomic_fetch_add(&outcome->ended, 1);
+    return NULL;
+}
+
+static struct hf_done done_of(struct outcome *outcome)
+{
+    return (struct hf_done){on_done, outcome, on_drop};
+}
+
+void front_acquire(struct front *front, struct hf_lock *lock,
+                   const struct hf_acquire_opts *opts, struct outcome *outcome)
+{
+    static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
+
+    memset(outcome, 0, sizeof(*outcome));
+    outcome->front = front;
+    outcome->lock = lock;
+    outcome->opts = opts != NULL ? *opts : defaults;
+    if (front->way == WAY_BLOCKING)
+        assert_int_equal(
+            pthread_create(&outcome->thread, NULL, acquire_main, outcome), 0);
+    else
+        assert_int_equal(hf_acquire_start(lock, &outcome->opts,
+                                          done_of(outcome), &outcome->op),
+                         HF_OK);
+}
+
+void front_release(struct front *front, struct hf_grant *grant,
+                   struct outcome *outcome)
+{
+    memset(outcome, 0, sizeof(*outcome));
+    outcome->front = front;
+    outcome->grant = grant;
+    if (front->way == WAY_BLOCKING)
+        assert_int_equal(
+            pthread_create(&outcome->thread, NULL, release_main, outcome), 0);
+    else
+        assert_int_equal(hf_grant_release_start(grant, done_of(outcome)),
+                         HF_OK);
+}
+
+struct hf_grant *front_take(struct front *front, struct hf_lock *lock)
+{
+    struct outcome outcome;
+
+    front_acquire(front, lock, NULL, &outcome);
+    front_await(&outcome);
+    if (outcome.status != HF_OK)
+        print_error("%s\n", outcome.text);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_non_null(outcome.grant);
+    return outcome.grant;
+}
+
+hf_status front_give(struct front *front, struct hf_grant *grant)
+{
+    struct outcome outcome;
+
+    front_release(front, grant, &outcome);
+    front_await(&outcome);
+    assert_null(outcome.grant);
+    return outcome.status;
+}
+
+struct hf_lock *front_lock(struct front *front, const char *name)
+{
+    struct hf_lock *lock;
+
+    assert_int_equal(hf_lock_open(front->client, name, NULL, &lock), HF_OK);
+    return lock;
+}
+
+void place_make(struct place *place)
+{
+    snprintf(place->directory, sizeof(place->directory),
+             "/tmp/holdfast-test-XXXXXX");
+    assert_non_null(mkdtemp(place->directory));
+    snprintf(place->url, sizeof(place->url), "file:%s/run?state=%s/state",
+             place->directory, place->directory);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type,
+                        struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void place_remove(struct place *place)
+{
+    assert_int_equal(
+        nftw(place->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static int fifos;
+
+static int count_fifo(const char *path, const struct stat *status, int type,
+                      struct FTW *walk)
+{
+    (void)path;
+    (void)type;
+    (void)walk;
+    if (S_ISFIFO(status->st_mode))
+        fifos++;
+    return 0;
+}
+
+int place_tickets(const struct place *place)
+{
+    fifos = 0;
+    (void)nftw(place->directory, count_fifo, 16, FTW_PHYS);
+    return fifos;
+}

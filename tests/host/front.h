@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four ways to use a client, behind one face, so that one source of
+ * stories tests them all: calls that wait (each on a thread of its own), and
+ * callbacks on the background thread, in hf_client_dispatch(), and on a
+ * borrowed uv loop.
+ */
+#ifndef HF_TESTS_FRONT_H
+#define HF_TESTS_FRONT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+#include <holdfast/holdfast.h>
+
+enum way { WAY_BLOCKING, WAY_THREAD, WAY_DISPATCH, WAY_UV, WAYS };
+
+extern const char *const way_names[WAYS];
+
+struct front {
+    enum way way;
+    struct hf_client *client;
+    uv_loop_t loop;
+};
+
+/* One operation, and how it ended. */
+struct outcome {
+    struct front *front;
+    _Atomic int ended; /* callbacks that came */
+    _Atomic int dropped;
+    hf_status status;
+    char text[HF_ERROR_TEXT_BYTES];
+    struct hf_grant *grant;
+    struct hf_op *op; /* NULL in the blocking way */
+    pthread_t thread;
+    struct hf_lock *lock;
+    struct hf_acquire_opts opts;
+};
+
+/* Open ${url} that way; fails the test if it can't be. */
+void front_open(struct front *front, enum way way, const char *url,
+                struct hf_on_state on_state);
+void front_close(struct front *front);
+
+/* Begin an acquire with ${opts} (NULL: defaults). */
+void front_acquire(struct front *front, struct hf_lock *lock,
+                   const struct hf_acquire_opts *opts, struct outcome *outcome);
+
+/* Begin a release. */
+void front_release(struct front *front, struct hf_grant *grant,
+                   struct outcome *outcome);
+
+/* Let callbacks come until ${outcome} has ended, within ten seconds. */
+void front_await(struct outcome *outcome);
+
+/* Let callbacks come until ${condition} holds, within ten seconds. */
+void front_until(struct front *front, bool (*condition)(void *arg), void *arg);
+
+/* Acquire at once, and release, in one call. */
+struct hf_grant *front_take(struct front *front, struct hf_lock *lock);
+hf_status front_give(struct front *front, struct hf_grant *grant);
+
+struct hf_lock *front_lock(struct front *front, const char *name);
+
+/* A fresh directory for a file engine, and the URL that names it with a
+ * durable place inside. */
+struct place {
+    char directory[64];
+    char url[160];
+};
+void place_make(struct place *place);
+void place_remove(struct place *place);
+
+/* How many tickets are in ${place}, and how many directories of locks. */
+int place_tickets(const struct place *place);
+
+#endif

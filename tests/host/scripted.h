@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An engine that does on cue what a real one cannot be made to do: loaded as a
+ * module, with one queue in memory and a session that obeys the test.
+ */
+#ifndef HF_TESTS_SCRIPTED_H
+#define HF_TESTS_SCRIPTED_H
+
+/* Commands, one character each, written to the descriptor that the URL names:
+ * "scripted:?fd=7&timeout=300ms". */
+enum {
+    SCRIPTED_CONNECT = 'c', /* a session, the old one resumed if there is one */
+    SCRIPTED_SUSPEND = 's',
+    SCRIPTED_LOSE = 'l',
+    SCRIPTED_MUTE = 'm',   /* answer nothing */
+    SCRIPTED_SPEAK = 'a',  /* answer, what was asked meanwhile too */
+    SCRIPTED_DOUBT = 'd',  /* let proofs prove nothing */
+    SCRIPTED_BLOCK = 'b',  /* put a stranger's ticket at the head */
+    SCRIPTED_UNBLOCK = 'u' /* and take it away */
+};
+
+#endif
