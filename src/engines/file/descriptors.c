@@ -48,7 +48,9 @@ bool hf_descriptors_add(struct hf_descriptors *descriptors, int fd)
 void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd)
 {
     size_t bit = (size_t)*fd % HF_DESCRIPTORS_PER_PAGE;
+    uint64_t mask = UINT64_C(1) << bit % 64;
     struct hf_descriptors_page *page;
+    uint64_t before;
 
     if (*fd < 0)
         return;
@@ -57,7 +59,8 @@ void hf_descriptors_close(struct hf_descriptors *descriptors, int *fd)
     assert(page != NULL);
     /* Struck off first: a child forked in between keeps a copy rather than
      * closing a number that has become somebody else's. */
-    atomic_fetch_and(&page->words[bit / 64], ~(UINT64_C(1) << bit % 64));
+    before = atomic_fetch_and(&page->words[bit / 64], ~mask);
+    assert((before & mask) != 0);
     (void)close(*fd);
     *fd = -1;
 }

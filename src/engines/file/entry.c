@@ -77,11 +77,12 @@ bool hf_entry_format(const char *queue, char entry[HF_ENTRY_BYTES])
 
 static char kind_letter(enum hf_ticket_kind kind)
 {
-    for (size_t i = 0; i < KIND_COUNT; i++)
-        if (kind_letters[i].kind == kind)
-            return kind_letters[i].letter;
-    assert(!"a ticket of no known kind");
-    return '?';
+    size_t i = 0;
+
+    while (i < KIND_COUNT && kind_letters[i].kind != kind)
+        i++;
+    assert(i < KIND_COUNT);
+    return kind_letters[i].letter;
 }
 
 static bool kind_of_letter(char letter, enum hf_ticket_kind *kind)

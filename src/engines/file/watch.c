@@ -78,7 +78,7 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
     struct hf_watch *watch = poll->data;
     struct hf_engine *engine = watch->engine;
     struct hf_error error;
-    bool found;
+    bool found = false;
 
     (void)failure; /* of the poll itself: the core lists and watches anew */
     (void)events;
@@ -86,6 +86,8 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
                           &error) != HF_OK)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "a dead ticket stays in the way: %s", error.text);
+    if (found)
+        hf_warm_left(&engine->warm, watch->entry);
     hf_own_drain(engine);
     /* The drain may have had this watch forgotten, or the engine ended. */
     if (!uv_is_closing((uv_handle_t *)poll))
@@ -162,6 +164,7 @@ void hf_watch_other(struct hf_engine *engine, struct hf_request *request)
     case HF_LIFE_DEAD:
         if (hf_section_remove(&engine->site, entry, &ticket, &found, &error) ==
             HF_OK) {
+            hf_warm_left(&engine->warm, entry);
             hf_engine_answer(engine, request, HF_EVENT_GONE);
             return;
         }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the conformance suite needs of an engine's surroundings.  One program
+ * per engine fills in a struct bench and runs suite.c, which knows no engine.
+ */
+#ifndef HF_TESTS_CONFORMANCE_BENCH_H
+#define HF_TESTS_CONFORMANCE_BENCH_H
+
+#include <stdbool.h>
+
+#include "core/engine.h"
+
+struct victim;
+
+struct bench {
+    const char *name;
+    const struct hf_engine_ops *ops; /* set by .begin at the latest */
+    /* A fresh, empty place for queues, and its end; abort on failure. */
+    void (*begin)(struct bench *bench);
+    void (*finish)(struct bench *bench);
+    /* A new client; it may connect later.  Closed by END and ops->free. */
+    struct hf_engine *(*open)(struct bench *bench,
+                              const struct hf_engine_host *host);
+    /* Let things happen, and time pass, until ${done} or a bound that is far
+     * beyond what a sound engine needs. */
+    void (*pump)(struct bench *bench, bool (*done)(void *arg), void *arg);
+    /* A client that has put a ticket in the queue, and the end of it without
+     * a goodbye: a process killed, a session expired. */
+    struct victim *(*victim_start)(struct bench *bench, const char *queue,
+                                   struct hf_ticket_id ticket);
+    void (*victim_kill)(struct bench *bench, struct victim *victim);
+    /* Somebody removes a ticket behind the engine's back. */
+    void (*evict)(struct bench *bench, const char *queue,
+                  const struct hf_ticket *ticket);
+    void *data;
+};
+
+/* Run every test; the number that failed, as main() returns it. */
+int suite_run(struct bench *bench);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/seat.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+
+struct hf_ticket_id fresh_id(void)
+{
+    static struct hf_random random;
+
+    if (random.s[0] == 0)
+        hf_random_seed(&random, 1);
+    return hf_random_ticket_id(&random);
+}
+
+/* ------------------------------------------------------------------ host -- */
+
+static void copy_snapshot(struct call *call, const struct hf_snapshot *snapshot)
+{
+    assert_true(snapshot->count <= SNAPSHOT_MAX);
+    call->count = snapshot->count;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        call->tickets[i] = snapshot->tickets[i];
+        assert_non_null(snapshot->tickets[i].payload);
+        assert_true(strlen(snapshot->tickets[i].payload) < HF_PAYLOAD_BYTES);
+        (void)strcpy(call->payloads[i], snapshot->tickets[i].payload);
+        call->tickets[i].payload = call->payloads[i];
+    }
+}
+
+static struct call *call_of(struct seat *seat, const struct hf_request *request)
+{
+    for (size_t i = 0; i < seat->count; i++)
+        if (&seat->calls[i]->request == request)
+            return seat->calls[i];
+    fail_msg("an answer names a request that was never made");
+    return NULL;
+}
+
+static void take_answer(struct seat *seat, const struct hf_event *event)
+{
+    struct call *call = call_of(seat, event->as.answer.request);
+
+    assert_false(call->forgotten);
+    if (event->kind == HF_EVENT_GONE && call->answers == 1 &&
+        call->answer == HF_EVENT_WATCHING) {
+        call->gone++;
+        return;
+    }
+    call->answers++;
+    call->answer = event->kind;
+    if (event->kind == HF_EVENT_GONE)
+        call->gone++;
+    if (event->kind == HF_EVENT_WITHDRAWN)
+        call->found = event->as.answer.found;
+    if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
+        copy_snapshot(call, &event->as.answer.snapshot);
+    if (event->kind == HF_EVENT_FAILED) {
+        call->status = event->as.answer.status;
+        assert_non_null(event->as.answer.text);
+        print_message("FAILED: %s\n", event->as.answer.text);
+    }
+}
+
+static void on_event(void *arg, struct hf_event *event)
+{
+    struct seat *seat = arg;
+
+    assert_false(seat->closed);
+    switch (event->kind) {
+    case HF_EVENT_CONNECTED:
+        seat->connected = true;
+        break;
+    case HF_EVENT_SUSPENDED:
+    case HF_EVENT_RESUMING:
+    case HF_EVENT_SESSION_LOST:
+        seat->connected = false;
+        break;
+    case HF_EVENT_CLOSED:
+        take_answer(seat, event);
+        seat->closed = true;
+        break;
+    default:
+        take_answer(seat, event);
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------- waiting --
+ */
+
+static bool is_connected(void *arg)
+{
+    return ((struct seat *)arg)->connected;
+}
+
+static bool is_answered(void *arg)
+{
+    return ((struct call *)arg)->answers > 0;
+}
+
+static bool is_gone(void *arg)
+{
+    return ((struct call *)arg)->gone > 0;
+}
+
+struct seat *seat_open(struct bench *bench)
+{
+    struct seat *seat = calloc(1, sizeof(*seat));
+
+    assert_non_null(seat);
+    seat->bench = bench;
+    seat->host.event = on_event;
+    seat->host.host = seat;
+    seat->engine = bench->open(bench, &seat->host);
+    assert_non_null(seat->engine);
+    bench->pump(bench, is_connected, seat);
+    assert_true(seat->connected);
+    return seat;
+}
+
+static struct call *new_call(struct seat *seat, enum hf_request_kind kind,
+                             const char *queue, struct hf_ticket_id id)
+{
+    struct call *call = calloc(1, sizeof(*call));
+
+    assert_non_null(call);
+    assert_true(seat->count < CALLS_MAX);
+    seat->calls[seat->count++] = call;
+    call->request.kind = kind;
+    call->request.queue = queue;
+    call->request.ticket = id;
+    return call;
+}
+
+static struct call *wait_for_answer(struct seat *seat, struct call *call)
+{
+    seat->bench->pump(seat->bench, is_answered, call);
+    assert_int_equal(call->answers, 1);
+    return call;
+}
+
+struct call *seat_enqueue(struct seat *seat, const char *queue,
+                          struct hf_ticket_id id, enum hf_ticket_kind kind,
+                          const char *payload)
+{
+    struct call *call = new_call(seat, HF_REQUEST_ENQUEUE, queue, id);
+
+    call->request.ticket_kind = kind;
+    call->request.payload = payload;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return wait_for_answer(seat, call);
+}
+
+struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
+                           const char *queue, struct hf_ticket_id id)
+{
+    struct call *call = new_call(seat, kind, queue, id);
+
+    seat->bench->ops->request(seat->engine, &call->request);
+    return call;
+}
+
+struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
+                      const char *queue, struct hf_ticket_id id)
+{
+    return wait_for_answer(seat, seat_ask_only(seat, kind, queue, id));
+}
+
+void seat_forget(struct seat *seat, struct call *watch)
+{
+    seat->bench->ops->forget(seat->engine, &watch->request);
+    watch->forgotten = true;
+}
+
+bool seat_sees_gone(struct seat *seat, struct call *watch)
+{
+    seat->bench->pump(seat->bench, is_gone, watch);
+    return watch->gone == 1;
+}
+
+/* Whatever was on its way when a later request was answered has come too. */
+void seat_settle(struct seat *seat)
+{
+    struct hf_ticket_id nobody = {{0}};
+
+    for (unsigned i = 0; i < 3; i++)
+        (void)seat_ask(seat, HF_REQUEST_LIST, "settle", nobody);
+}
+
+static void check_calls(const struct seat *seat)
+{
+    for (size_t i = 0; i < seat->count; i++) {
+        const struct call *call = seat->calls[i];
+
+        assert_true(call->answers == 1 ||
+                    (call->forgotten && call->answers == 0));
+        assert_true(call->gone <= 1);
+    }
+}
+
+void seat_bury(struct seat *seat)
+{
+    for (size_t i = 0; i < seat->count; i++)
+        free(seat->calls[i]);
+    free(seat);
+}
+
+void seat_close(struct seat *seat)
+{
+    struct hf_ticket_id nobody = {{0}};
+    struct call *end = seat_ask(seat, HF_REQUEST_END, NULL, nobody);
+
+    assert_int_equal(end->answer, HF_EVENT_CLOSED);
+    check_calls(seat);
+    seat->bench->ops->free(seat->engine);
+    seat_bury(seat);
+}
+
+const struct hf_ticket *call_find(const struct call *call,
+                                  struct hf_ticket_id id)
+{
+    struct hf_snapshot snapshot = {call->tickets, call->count};
+    size_t at = hf_snapshot_find(&snapshot, &id);
+
+    return at == call->count ? NULL : &call->tickets[at];
+}
