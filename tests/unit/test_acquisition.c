@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of acquisitions while the engine answers: waiting, entering, leaving,
+ * giving up.  Those where it does not are in test_unanswered.c. */
+#include "stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ALL_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD)
+
+#define STAGE(s, traits)                                                       \
+    struct stage stage_;                                                       \
+    struct stage *s = &stage_;                                                 \
+    (void)state;                                                               \
+    stage_connected(s, traits)
+
+/* a is in the queue ${queue}; what follows from it is left to be expected. */
+static void queue_a(struct stage *s, const char *queue)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", queue);
+}
+
+static void hold_a(struct stage *s)
+{
+    queue_a(s, "a1");
+    expect(s, "a GRANTED");
+}
+
+/* ------------------------------------------------------------- the path -- */
+
+static void one_answer_is_enough_for_an_empty_queue(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    assert_int_equal(s->a.token, 101);
+    assert_true(hf_ticket_id_equal(&s->a.ticket, &s->mine[0][0]));
+    assert_int_equal(atomic_load(&s->a.promise_ms), STAGE_SAFE_MS);
+    release(s, &s->a);
+    assert_int_equal(atomic_load(&s->a.promise_ms), 0);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+    assert_null(s->core.first);
+}
+
+static void a_want_waits_for_the_connection(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    want(s, &s->a);
+    expect(s, "");
+    connected(s, 1000, false);
+    expect(s, "STATE CONNECTED; a ENQUEUE a1");
+}
+
+static void a_longer_hold_watches_its_own_ticket(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    at(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(s, "a WATCH a1");
+    watching(s, "a WATCH a1");
+    release(s, &s->a);
+    expect(s, "a FORGET a1; a WITHDRAW a1");
+}
+
+static void the_one_before_is_watched_and_nobody_else(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x y z a1");
+    expect(s, "a WAITING 3; a WATCH z; a WATCH a1");
+    assert_string_equal(s->a.holder, "a stranger");
+}
+
+static void a_list_decides_after_the_one_before_went(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+    at(s, 2000); /* its own watch has been there all along */
+    expect(s, "");
+}
+
+static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    watching(s, "a WATCH x");
+    gone(s, "a WATCH x");
+    expect(s, "a GRANTED");
+}
+
+static void one_of_two_that_goes_does_not_admit(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
+    gone(s, "a WATCH y");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x a1");
+    expect(s, "a WAITING 1; a WATCH x");
+    gone(s, "a WATCH x");
+    expect(s, "a GRANTED");
+}
+
+static void a_watch_may_be_answered_gone(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x a1"); /* it is still going */
+    expect(s, "a WAITING 1; a WATCH x");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+}
+
+/* ------------------------------------------------------------ look-ahead -- */
+
+static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "v w x y a1");
+    expect(s, "a WAITING 4; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "y a1");
+    expect(s, "a WAITING 1");
+    gone(s, "a WATCH y");
+    expect(s, "a GRANTED");
+}
+
+static void both_may_go_while_the_list_is_under_way(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    gone(s, "a WATCH y");
+    expect(s, "a GRANTED");
+    listed(s, "a LIST", "a1");
+    expect(s, "");
+    release(s, &s->a);
+    expect(s, "a FORGET a1; a WITHDRAW a1");
+}
+
+static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
+{
+    STAGE(s, HF_ENGINE_LOOKS_AHEAD);
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    gone(s, "a WATCH y");
+    expect(s, "");
+    listed(s, "a LIST", "y a1"); /* taken before y went */
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void right_watches_are_kept_and_the_others_taken_back(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "w x y a1");
+    expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH y");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "w a1"); /* x has gone, its GONE is on the way */
+    expect(s, "a WAITING 1; a FORGET x; a WATCH w");
+    gone(s, "a WATCH w");
+    expect(s, "a GRANTED");
+}
+
+/* GONE overtakes the FORGET that is still on its way. */
+static void the_end_of_a_watch_taken_back_means_nothing(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "w x y a1");
+    expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH y");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "w a1");
+    gone(s, "a WATCH x");
+    expect(s, "a WAITING 1; a WATCH w");
+}
+
+static void the_place_is_reported_as_often_as_asked(void **state)
+{
+    STAGE(s, 0);
+    s->a.report_every_ms = 300;
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + 300);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x y a1");
+    expect(s, "a WAITING 2");
+    ring(s);
+    expect(s, "a LIST");
+    /* Slower answers than reports put nothing off. */
+    at(s, s->now_ms + 300);
+    at(s, s->now_ms + 300);
+    expect(s, "");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED; a FORGET y");
+}
+
+/* ----------------------------------------------------------------- kinds -- */
+
+static void readers_enter_together(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    s->a.kind = HF_TICKET_READ;
+    queue_a(s, "x/r y/r a1");
+    expect(s, "a GRANTED");
+}
+
+static void a_reader_behind_a_writer_enters_when_it_goes(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    s->a.kind = HF_TICKET_READ;
+    queue_a(s, "x/w y/r a1");
+    expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a GRANTED");
+}
+
+static void a_writer_behind_a_writer_always_lists(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    s->a.kind = HF_TICKET_WRITE;
+    queue_a(s, "x/w a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "y/r a1"); /* x was downgraded */
+    expect(s, "a WAITING 1; a WATCH y");
+    gone(s, "a WATCH y");
+    expect(s, "a GRANTED");
+}
+
+static void another_kind_ahead_ends_it(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "x/w a1");
+    expect(s, "a WITHDRAW a1; a ENDED HF_EKIND");
+    assert_non_null(strstr(s->a.text, "read/write"));
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+/* ----------------------------------------------------------------- tries -- */
+
+static void a_try_enters_an_empty_queue(void **state)
+{
+    STAGE(s, 0);
+    s->a.only_try = true;
+    s->a.deadline_at_ms = 0; /* not looked at */
+    hold_a(s);
+}
+
+static void a_try_does_not_wait(void **state)
+{
+    STAGE(s, 0);
+    s->a.only_try = true;
+    queue_a(s, "x a1");
+    expect(s, "a WITHDRAW a1; a ENDED HF_EBUSY");
+    assert_string_equal(s->a.text, "held by \"a stranger\"");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void a_try_gets_an_answer_in_time_or_ends(void **state)
+{
+    STAGE(s, 0);
+    s->a.only_try = true;
+    later(s, 2000);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    suspended(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(s, "STATE SUSPENDED");
+    at(s, 2000 + STAGE_CONNECT_MS - 1);
+    expect(s, "");
+    ring(s);
+    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+}
+
+/* ---------------------------------------------------------------- limits -- */
+
+static void a_deadline_in_the_queue_withdraws_then_tells(void **state)
+{
+    STAGE(s, 0);
+    s->a.deadline_at_ms = 5000;
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
+    at(s, 4999);
+    expect(s, "");
+    ring(s);
+    expect(s, "a FORGET y; a FORGET a1; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
+    assert_string_equal(s->a.text,
+                        "waited 4000 ms; ahead: 2, held by \"a stranger\"");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void a_deadline_does_not_wait_for_a_link(void **state)
+{
+    STAGE(s, 0);
+    s->a.deadline_at_ms = 5000;
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    ring(s);
+    expect(s, "a FORGET x; a FORGET a1; a ENDED HF_ETIMEDOUT");
+    at(s, 6000);
+    connected(s, 6000, true);
+    expect(s, "STATE CONNECTED; a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void the_first_connection_is_waited_for_until_its_limit(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    want(s, &s->a);
+    at(s, STAGE_START_MS + STAGE_CONNECT_MS - 1);
+    expect(s, "");
+    ring(s);
+    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    want(s, &s->b); /* it has a limit of its own */
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + 2 * STAGE_CONNECT_MS);
+    expect(s, "b ENDED HF_EUNREACHABLE; b FORGOTTEN");
+}
+
+static void a_deadline_without_any_connection_says_so(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    s->a.deadline_at_ms = 1500;
+    want(s, &s->a);
+    ring(s);
+    assert_int_equal(s->now_ms, 1500);
+    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+    assert_non_null(strstr(s->a.text, "within 500 ms"));
+}
+
+static void a_lost_session_is_not_the_first_connection(void **state)
+{
+    STAGE(s, 0);
+    s->a.deadline_at_ms = 90000;
+    session_lost(s, HF_ELOST);
+    want(s, &s->a);
+    expect(s, "STATE LOST");
+    ring(s);
+    assert_int_equal(s->now_ms, 90000);
+    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
+    assert_non_null(strstr(s->a.text, "LOST"));
+}
+
+static void first_but_never_proven_is_what_it_says(void **state)
+{
+    STAGE(s, 0);
+    at(s, 50000);
+    s->a.deadline_at_ms = 50100;
+    want(s, &s->a);
+    expect(s, "PROVE; a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WAITING 0; a WATCH a1");
+    ring(s);
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
+    assert_non_null(strstr(s->a.text, "not confirmed"));
+}
+
+/* ---------------------------------------------------------------- cancel -- */
+
+static void a_cancelled_wait_withdraws_then_tells(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    cancel(s, &s->a);
+    cancel(s, &s->a);
+    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a FORGOTTEN");
+}
+
+static void requests_nobody_has_seen_are_not_made(void **state)
+{
+    STAGE(s, 0);
+    want(s, &s->a);
+    cancel(s, &s->a);
+    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+}
+
+static void a_cancel_that_comes_late_changes_nothing(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "a1");
+    cancel(s, &s->a);
+    expect(s, "a GRANTED");
+    cancel(s, &s->a);
+    expect(s, "");
+    release(s, &s->a);
+    cancel(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    cancel(s, &s->a);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+}
+
+static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    cancel(s, &s->a);
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "");
+    listed(s, "a LIST", "x a1");
+    expect(s, "a FORGOTTEN");
+}
+
+/* -------------------------------------------------------------- eviction -- */
+
+static void an_evicted_holder_hears_of_it(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    at(s, 1005);
+    expect(s, "a WATCH a1");
+    gone(s, "a WATCH a1");
+    assert_int_equal(atomic_load(&s->a.promise_ms), 0);
+    expect(s, "a LOST");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void a_release_before_the_loss_was_heard_tells_once(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    at(s, 1005);
+    expect(s, "a WATCH a1");
+    gone(s, "a WATCH a1");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void a_release_finds_that_somebody_was_faster(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void an_evicted_waiter_goes_to_the_tail(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH a1");
+    expect(s, "a FORGET x");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+    enqueued(s, "a ENQUEUE a2", "x y a2");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH a2");
+    gone(s, "a WATCH y");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x"); /* purged */
+    expect(s, "a FORGET a2");
+    ring(s);
+    expect(s, "a ENQUEUE a3");
+    enqueued(s, "a ENQUEUE a3", "a3");
+    expect(s, "a GRANTED");
+    assert_int_equal(s->a.token, 103);
+}
+
+static void a_late_list_shows_a_holder_its_eviction(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "x y a1");
+    expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    gone(s, "a WATCH y");
+    expect(s, "a GRANTED");
+    listed(s, "a LIST", "z");
+    expect(s, "a LOST; a FORGET a1");
+}
+
+/* ----------------------------------------------------------- the session -- */
+
+static void a_waiter_rides_out_a_suspension(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    suspended(s);
+    at(s, 9000);
+    expect(s, "STATE SUSPENDED");
+    connected(s, 9000, true);
+    expect(s, "STATE CONNECTED; a LIST");
+    gone(s, "a WATCH x"); /* no admission on what was known before */
+    expect(s, "");
+    listed(s, "a LIST", "x a1");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void a_watch_may_end_while_the_link_is_down(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    suspended(s);
+    gone(s, "a WATCH x");
+    expect(s, "STATE SUSPENDED");
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED; a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void a_waiter_starts_again_in_a_new_session(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST");
+    connected(s, 1000, false);
+    expect(s, "STATE CONNECTED; a ENQUEUE a2");
+    enqueued(s, "a ENQUEUE a2", "a2");
+    expect(s, "a GRANTED");
+    assert_int_equal(s->a.token, 102);
+}
+
+static void a_session_refused_for_good_ends_the_wait(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    want(s, &s->a);
+    session_lost(s, HF_EDENIED);
+    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+}
+
+static void a_release_waits_for_the_link_or_the_end(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    suspended(s);
+    release(s, &s->a);
+    expect(s, "STATE SUSPENDED");
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST; a RELEASED HF_OK; a FORGOTTEN");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_answer_is_enough_for_an_empty_queue),
+        cmocka_unit_test(a_want_waits_for_the_connection),
+        cmocka_unit_test(a_longer_hold_watches_its_own_ticket),
+        cmocka_unit_test(the_one_before_is_watched_and_nobody_else),
+        cmocka_unit_test(a_list_decides_after_the_one_before_went),
+        cmocka_unit_test(where_nobody_can_come_ahead_no_list_is_needed),
+        cmocka_unit_test(one_of_two_that_goes_does_not_admit),
+        cmocka_unit_test(a_watch_may_be_answered_gone),
+        cmocka_unit_test(the_last_step_needs_no_list_in_a_deep_queue),
+        cmocka_unit_test(both_may_go_while_the_list_is_under_way),
+        cmocka_unit_test(a_list_that_may_be_out_of_date_is_asked_again),
+        cmocka_unit_test(right_watches_are_kept_and_the_others_taken_back),
+        cmocka_unit_test(the_end_of_a_watch_taken_back_means_nothing),
+        cmocka_unit_test(the_place_is_reported_as_often_as_asked),
+        cmocka_unit_test(readers_enter_together),
+        cmocka_unit_test(a_reader_behind_a_writer_enters_when_it_goes),
+        cmocka_unit_test(a_writer_behind_a_writer_always_lists),
+        cmocka_unit_test(another_kind_ahead_ends_it),
+        cmocka_unit_test(a_try_enters_an_empty_queue),
+        cmocka_unit_test(a_try_does_not_wait),
+        cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
+        cmocka_unit_test(a_deadline_in_the_queue_withdraws_then_tells),
+        cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
+        cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
+        cmocka_unit_test(a_deadline_without_any_connection_says_so),
+        cmocka_unit_test(a_lost_session_is_not_the_first_connection),
+        cmocka_unit_test(first_but_never_proven_is_what_it_says),
+        cmocka_unit_test(a_cancelled_wait_withdraws_then_tells),
+        cmocka_unit_test(requests_nobody_has_seen_are_not_made),
+        cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),
+        cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
+        cmocka_unit_test(an_evicted_holder_hears_of_it),
+        cmocka_unit_test(a_release_before_the_loss_was_heard_tells_once),
+        cmocka_unit_test(a_release_finds_that_somebody_was_faster),
+        cmocka_unit_test(an_evicted_waiter_goes_to_the_tail),
+        cmocka_unit_test(a_late_list_shows_a_holder_its_eviction),
+        cmocka_unit_test(a_waiter_rides_out_a_suspension),
+        cmocka_unit_test(a_watch_may_end_while_the_link_is_down),
+        cmocka_unit_test(a_waiter_starts_again_in_a_new_session),
+        cmocka_unit_test(a_session_refused_for_good_ends_the_wait),
+        cmocka_unit_test(a_release_waits_for_the_link_or_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of acquisitions whose requests fail, or get no answer. */
+#include "stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define STAGE(s, traits)                                                       \
+    struct stage stage_;                                                       \
+    struct stage *s = &stage_;                                                 \
+    (void)state;                                                               \
+    stage_connected(s, traits)
+
+static void enqueue_a(struct stage *s)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+}
+
+static void hold_a(struct stage *s)
+{
+    enqueue_a(s);
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void queue_a(struct stage *s)
+{
+    enqueue_a(s);
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+}
+
+/* a1 got no answer, was not found, and a2 is in its place. */
+static void abandon_a1(struct stage *s)
+{
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+}
+
+/* --------------------------------------------------------------- enqueue -- */
+
+static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    assert_in_range(s->now_ms, STAGE_START_MS + 50, STAGE_START_MS + 100);
+    expect(s, "a ENQUEUE a2");
+    assert_false(hf_ticket_id_equal(&s->mine[0][0], &s->mine[0][1]));
+}
+
+static void no_retry_left_ends_with_the_engines_story(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+    failed(s, "a ENQUEUE a2", HF_FAILURE_RETRY);
+    ring(s);
+    expect(s, "a ENQUEUE a3");
+    failed(s, "a ENQUEUE a3", HF_FAILURE_RETRY);
+    ring(s);
+    expect(s, "a ENQUEUE a4");
+    failed_as(s, "a ENQUEUE a4", HF_FAILURE_RETRY, HF_EFULL, "disk is full");
+    expect(s, "a ENDED HF_EFULL; a FORGOTTEN");
+    assert_string_equal(s->a.text, "disk is full");
+}
+
+static void a_success_counts_tries_from_the_start(void **state)
+{
+    STAGE(s, 0);
+    for (int round = 0; round < 5; round++) {
+        char name[] = "a ENQUEUE a?";
+
+        name[11] = (char)('1' + round);
+        if (round == 0)
+            enqueue_a(s);
+        failed(s, name, HF_FAILURE_RETRY);
+        ring(s);
+        name[11]++;
+        expect(s, name);
+        if (round == 1) { /* in, and evicted */
+            enqueued(s, name, "x a3");
+            expect(s, "a WAITING 1; a WATCH x; a WATCH a3");
+            gone(s, "a WATCH a3");
+            expect(s, "a FORGET x");
+            ring(s);
+            expect(s, "a ENQUEUE a4");
+            round++;
+        }
+    }
+}
+
+static void a_fatal_enqueue_ends_at_once(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed_as(s, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "no entry");
+    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
+    assert_string_equal(s->a.text, "no entry");
+}
+
+static void a_dropped_link_uses_up_no_retry(void **state)
+{
+    char name[] = "a ENQUEUE a1";
+
+    STAGE(s, 0);
+    enqueue_a(s);
+    for (int round = 0; round < 8; round++) {
+        suspended(s);
+        failed(s, name, HF_FAILURE_RETRY);
+        expect(s, "STATE SUSPENDED");
+        name[11]++;
+        connected(s, 1000, true);
+        expect(s, round == 0   ? "STATE CONNECTED; a ENQUEUE a2"
+                  : round == 1 ? "STATE CONNECTED; a ENQUEUE a3"
+                  : round == 2 ? "STATE CONNECTED; a ENQUEUE a4"
+                  : round == 3 ? "STATE CONNECTED; a ENQUEUE a5"
+                  : round == 4 ? "STATE CONNECTED; a ENQUEUE a6"
+                  : round == 5 ? "STATE CONNECTED; a ENQUEUE a7"
+                  : round == 6 ? "STATE CONNECTED; a ENQUEUE a8"
+                               : "STATE CONNECTED; a ENQUEUE a9");
+    }
+}
+
+static void a_ticket_gone_at_once_is_enqueued_again(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    enqueued(s, "a ENQUEUE a1", "x");
+    expect(s, "");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+    enqueued(s, "a ENQUEUE a2", "");
+    ring(s);
+    expect(s, "a ENQUEUE a3");
+    enqueued(s, "a ENQUEUE a3", "");
+    ring(s);
+    expect(s, "a ENQUEUE a4");
+    enqueued(s, "a ENQUEUE a4", "");
+    expect(s, "a ENDED HF_EPROTOCOL; a FORGOTTEN");
+}
+
+/* ---------------------------------------------------------------- unsure -- */
+
+static void a_ticket_in_doubt_is_looked_for_and_found(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void it_is_looked_for_as_soon_as_connected(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    suspended(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "STATE SUSPENDED");
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED; a LIST");
+    failed(s, "a LIST", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void a_new_session_ends_all_doubt(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    failed(s, "a LIST", HF_FAILURE_RETRY);
+    session_lost(s, HF_ELOST);
+    connected(s, 1000, false);
+    expect(s, "STATE LOST; STATE CONNECTED; a ENQUEUE a2");
+    enqueued(s, "a ENQUEUE a2", "a2");
+    expect(s, "a GRANTED");
+    at(s, 1005);
+    expect(s, "a WATCH a2");
+    release(s, &s->a);
+    expect(s, "a FORGET a2; a WITHDRAW a2");
+    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+}
+
+static void what_was_not_found_may_show_up_late(void **state)
+{
+    STAGE(s, 0);
+    abandon_a1(s);
+    enqueued(s, "a ENQUEUE a2", "x a2");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a2");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1 a2"); /* ahead of its successor */
+    expect(s, "a WITHDRAW a1; a WAITING 1; a WATCH a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    gone(s, "a WATCH a1");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a2");
+    expect(s, "a GRANTED");
+    release(s, &s->a);
+    expect(s, "a FORGET a2; a WITHDRAW a2");
+    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+}
+
+/* a has a second chance to see it in a list of b's. */
+static void any_list_of_the_queue_shows_it(void **state)
+{
+    STAGE(s, 0);
+    abandon_a1(s);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    enqueued(s, "b ENQUEUE b1", "x a1 b1");
+    expect(s, "a WITHDRAW a1; b WAITING 2; b WATCH a1; b WATCH b1");
+}
+
+static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
+{
+    STAGE(s, 0);
+    abandon_a1(s);
+    enqueued(s, "a ENQUEUE a2", "a2");
+    expect(s, "a GRANTED");
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a2");
+    withdrawn(s, "a WITHDRAW a2", true);
+    expect(s, "a RELEASED HF_OK"); /* and not forgotten */
+    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
+    expect(s, "a WITHDRAW a1");
+    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a FORGOTTEN");
+}
+
+/* A withdraw that found nothing says nothing of what comes after it. */
+static void it_is_withdrawn_again_until_it_was_seen_or_is_late(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    cancel(s, &s->a);
+    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    listed(s, "a LIST", "x");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "");
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    enqueued(s, "b ENQUEUE b1", "x a1 b1");
+    expect(s, "a WITHDRAW a1; b WAITING 2; b WATCH a1; b WATCH b1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void with_all_slots_in_use_the_next_attempt_waits(void **state)
+{
+    STAGE(s, 0);
+    s->core.config.retry.tries = HF_RETRY_UNLIMITED;
+    enqueue_a(s);
+    for (int i = 1; i <= HF_ABANDONED_MAX; i++) {
+        char name[] = "a ENQUEUE a?";
+
+        name[11] = (char)('0' + i);
+        failed(s, name, HF_FAILURE_UNSURE);
+        expect(s, "a LIST");
+        listed(s, "a LIST", "");
+        expect(s, "");
+        if (i < HF_ABANDONED_MAX) {
+            ring(s);
+            name[11]++;
+            expect(s, name);
+        }
+    }
+    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "PROVE; a ENQUEUE a5");
+}
+
+/* Without a lease the first answer after the failure settles it. */
+static void without_a_lease_one_look_is_enough(void **state)
+{
+    struct stage stage;
+    struct stage *s = &stage;
+
+    (void)state;
+    stage_init(s, 0);
+    connected_for(s, HF_FOREVER, 990, false);
+    expect(s, "STATE CONNECTED");
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+    failed(s, "a ENQUEUE a2", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    cancel(s, &s->a);
+    expect(s, "a WITHDRAW a2; a ENDED HF_ECANCELLED");
+    withdrawn(s, "a WITHDRAW a2", false);
+    listed(s, "a LIST", "");
+    expect(s, "a FORGOTTEN");
+}
+
+static void no_retry_left_in_doubt_tells_of_the_doubt(void **state)
+{
+    STAGE(s, 0);
+    s->core.config.retry.tries = 0;
+    enqueue_a(s);
+    failed_as(s, "a ENQUEUE a1", HF_FAILURE_UNSURE, HF_EUNSURE, "no answer");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "");
+    expect(s, "a ENDED HF_EUNSURE");
+    assert_string_equal(s->a.text, "no answer");
+    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a FORGOTTEN");
+}
+
+/* ------------------------------------------------- giving up an enqueue -- */
+
+static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    cancel(s, &s->a);
+    expect(s, "");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void but_not_for_ever(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    cancel(s, &s->a);
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + HF_PATIENCE_MS);
+    expect(s, "a ENDED HF_ECANCELLED");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    cancel(s, &s->a);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+}
+
+static void a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
+{
+    STAGE(s, 0);
+    enqueue_a(s);
+    cancel(s, &s->a);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "");
+    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a FORGOTTEN");
+}
+
+/* -------------------------------------------------------- other requests -- */
+
+static void a_wait_survives_lists_that_fail(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s);
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    for (int i = 0; i < 10; i++) { /* more often than an enqueue would be */
+        failed(s, "a LIST", i % 2 ? HF_FAILURE_RETRY : HF_FAILURE_UNSURE);
+        expect(s, "");
+        at(s, s->now_ms + 1000);
+        expect(s, i % 3 == 2 ? "a LIST; PROVE" : "a LIST");
+        if (is_pending(s, "PROVE"))
+            proven(s, s->now_ms);
+    }
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED");
+}
+
+static void a_wait_survives_watches_that_fail(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s);
+    failed(s, "a WATCH x", HF_FAILURE_UNSURE);
+    failed(s, "a WATCH a1", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    expect(s, "a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+}
+
+static void a_fatal_list_ends_the_wait(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s);
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    failed_as(s, "a LIST", HF_FAILURE_FATAL, HF_EDENIED, "read refused");
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_EDENIED");
+}
+
+static void a_fatal_watch_ends_the_wait(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s);
+    failed_as(s, "a WATCH x", HF_FAILURE_FATAL, HF_ELIMIT, "no descriptor");
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ELIMIT");
+}
+
+static void a_holder_goes_on_without_a_watch(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    at(s, 1005);
+    expect(s, "a WATCH a1");
+    failed(s, "a WATCH a1", HF_FAILURE_FATAL);
+    expect(s, "");
+    ring(s);
+    expect(s, "a WATCH a1");
+}
+
+static void a_withdraw_is_repeated_whatever_it_says(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    for (int i = 0; i < 20; i++) {
+        expect(s, "a WITHDRAW a1");
+        failed(s, "a WITHDRAW a1", (enum hf_failure)(i % 3));
+        expect(s, "");
+        at(s, s->now_ms + 1000); /* no backoff is longer */
+    }
+    expect(s, "a WITHDRAW a1");
+    /* One of those may have taken it out: no sign of somebody else. */
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+}
+
+static void a_withdraw_that_did_not_happen_hides_nothing(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    failed(s, "a WITHDRAW a1", HF_FAILURE_RETRY);
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_enqueue_that_failed_is_tried_with_a_fresh_id),
+        cmocka_unit_test(no_retry_left_ends_with_the_engines_story),
+        cmocka_unit_test(a_success_counts_tries_from_the_start),
+        cmocka_unit_test(a_fatal_enqueue_ends_at_once),
+        cmocka_unit_test(a_dropped_link_uses_up_no_retry),
+        cmocka_unit_test(a_ticket_gone_at_once_is_enqueued_again),
+        cmocka_unit_test(a_ticket_in_doubt_is_looked_for_and_found),
+        cmocka_unit_test(it_is_looked_for_as_soon_as_connected),
+        cmocka_unit_test(a_new_session_ends_all_doubt),
+        cmocka_unit_test(what_was_not_found_may_show_up_late),
+        cmocka_unit_test(any_list_of_the_queue_shows_it),
+        cmocka_unit_test(what_never_showed_is_withdrawn_when_its_time_is_over),
+        cmocka_unit_test(it_is_withdrawn_again_until_it_was_seen_or_is_late),
+        cmocka_unit_test(with_all_slots_in_use_the_next_attempt_waits),
+        cmocka_unit_test(without_a_lease_one_look_is_enough),
+        cmocka_unit_test(no_retry_left_in_doubt_tells_of_the_doubt),
+        cmocka_unit_test(a_cancel_waits_for_the_answer_of_the_enqueue),
+        cmocka_unit_test(but_not_for_ever),
+        cmocka_unit_test(a_cancelled_enqueue_that_failed_left_nothing),
+        cmocka_unit_test(a_cancelled_enqueue_in_doubt_is_abandoned),
+        cmocka_unit_test(a_wait_survives_lists_that_fail),
+        cmocka_unit_test(a_wait_survives_watches_that_fail),
+        cmocka_unit_test(a_fatal_list_ends_the_wait),
+        cmocka_unit_test(a_fatal_watch_ends_the_wait),
+        cmocka_unit_test(a_holder_goes_on_without_a_watch),
+        cmocka_unit_test(a_withdraw_is_repeated_whatever_it_says),
+        cmocka_unit_test(a_withdraw_that_did_not_happen_hides_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
