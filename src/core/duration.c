@@ -8,8 +8,11 @@ static const struct {
     const char *unit;
     uint64_t ms;
 } units[] = {
-    {"ms", 1},          {"s", 1000},         {"m", 60 * 1000},
-    {"h", 3600 * 1000}, {"d", 86400 * 1000},
+    {"ms", 1},
+    {"s", 1000},
+    {"m", UINT64_C(60) * 1000},
+    {"h", UINT64_C(3600) * 1000},
+    {"d", UINT64_C(86400) * 1000},
 };
 
 /* Read the digits at ${*text} and step over them. */

@@ -26,12 +26,11 @@ static char *put_hex(char *to, uint8_t byte)
 
 struct hf_quoted hf_quote(const char *text, size_t bytes)
 {
-    struct hf_quoted quoted;
-    char *to = quoted.text;
+    struct hf_quoted quoted = {"\""};
+    char *to = quoted.text + 1;
     char *const end = quoted.text + sizeof(quoted.text) - TAIL - LONGEST;
     size_t at = 0;
 
-    *to++ = '"';
     while (at < bytes && to <= end) {
         uint32_t code = 0;
         size_t length = hf_utf8_decode(text + at, bytes - at, &code);

@@ -40,7 +40,7 @@ static void store(uint8_t *to, uint32_t x)
 /* 6.2.2 step 1. */
 static void schedule(uint32_t w[64], const uint8_t *block)
 {
-    for (unsigned t = 0; t < 16; t++)
+    for (size_t t = 0; t < 16; t++)
         w[t] = load(block + 4 * t);
     for (unsigned t = 16; t < 64; t++) {
         uint32_t a = w[t - 15];
@@ -102,7 +102,7 @@ void hf_sha256(const void *data, size_t bytes, uint8_t digest[HF_SHA256_BYTES])
     for (; left >= BLOCK_BYTES; left -= BLOCK_BYTES, at += BLOCK_BYTES)
         compress(h, at);
     finish(h, at, left, bytes);
-    for (unsigned i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++)
         store(digest + 4 * i, h[i]);
 }
 
@@ -117,5 +117,5 @@ void hf_sha256_text(const void *data, size_t bytes,
         text[2 * i] = digits[digest[i] >> 4];
         text[2 * i + 1] = digits[digest[i] & 15];
     }
-    text[2 * HF_SHA256_BYTES] = '\0';
+    text[HF_SHA256_TEXT_BYTES - 1] = '\0';
 }

@@ -37,6 +37,13 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
+static char to_lower(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c | 0x20);
+    return c;
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -155,11 +162,8 @@ static hf_status parse_scheme(struct parser *parser, struct span *rest)
     size_t bytes = (size_t)(in.end - in.from);
 
     if (has_colon && bytes <= SCHEME_BYTES) {
-        for (size_t i = 0; i < bytes; i++) {
-            char c = in.from[i];
-
-            scheme[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-        }
+        for (size_t i = 0; i < bytes; i++)
+            scheme[i] = to_lower(in.from[i]);
         scheme[bytes] = '\0';
         parser->to += bytes + 1;
         parser->url->scheme = scheme;
