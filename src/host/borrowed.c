@@ -2,6 +2,7 @@
 #include "host/borrowed.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 
 #include <holdfast/uv.h>
 
@@ -53,6 +54,7 @@ hf_status hf_borrowed_open(struct hf_client *client, uv_loop_t *loop)
     borrowed->loop = loop;
     borrowed->thread = pthread_self();
     borrowed->handles = 2;
+    atomic_store(&borrowed->in_use, true);
     return HF_OK;
 }
 
@@ -68,6 +70,7 @@ static void on_close(uv_handle_t *handle)
 
     if (--client->borrowed.handles > 0)
         return;
+    atomic_store(&client->borrowed.in_use, false);
     pthread_mutex_lock(&client->lock);
     hf_close_borrowed_gone(client);
     hf_log_unlock(client);
@@ -86,7 +89,7 @@ void hf_borrowed_close(struct hf_client *client)
 
 bool hf_borrowed_is_self(const struct hf_client *client)
 {
-    return client->borrowed.loop != NULL &&
+    return atomic_load(&client->borrowed.in_use) &&
            pthread_equal(client->borrowed.thread, pthread_self());
 }
 

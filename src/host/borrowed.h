@@ -15,6 +15,7 @@ struct hf_client;
 struct hf_borrowed {
     uv_loop_t *loop; /* NULL: none is borrowed */
     pthread_t thread;
+    _Atomic bool in_use; /* read without the lock */
     uv_poll_t poll;
     uv_async_t async;
     unsigned handles; /* not closed yet */
