@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 install(DIRECTORY include/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-install(TARGETS holdfast EXPORT holdfast-shared
+install(TARGETS holdfast_shared EXPORT holdfast-shared
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS holdfast_static EXPORT holdfast-static
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

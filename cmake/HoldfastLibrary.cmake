@@ -15,24 +15,27 @@ else()
   set(HF_SOVERSION ${PROJECT_VERSION_MAJOR})
 endif()
 
-add_library(holdfast SHARED ${HF_PART_OBJECTS})
-add_library(holdfast::holdfast ALIAS holdfast)
-set_target_properties(holdfast PROPERTIES
+# Not called "holdfast", which in build.ninja is the tool.
+add_library(holdfast_shared SHARED ${HF_PART_OBJECTS})
+add_library(holdfast::holdfast ALIAS holdfast_shared)
+set_target_properties(holdfast_shared PROPERTIES
+  OUTPUT_NAME holdfast
+  EXPORT_NAME holdfast
   LINKER_LANGUAGE C
   VERSION ${PROJECT_VERSION}
   SOVERSION ${HF_SOVERSION}
   LINK_DEPENDS ${HF_MAP})
-target_include_directories(holdfast INTERFACE
+target_include_directories(holdfast_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(holdfast PRIVATE PkgConfig::LIBUV Threads::Threads
+target_link_libraries(holdfast_shared PRIVATE PkgConfig::LIBUV Threads::Threads
                       ${CMAKE_DL_LIBS})
 # nodelete: threads of ours may still be on their way out when a program that
 # had loaded us as a plugin unloads it.
-target_link_options(holdfast PRIVATE
+target_link_options(holdfast_shared PRIVATE
   LINKER:--version-script=${HF_MAP} LINKER:-z,nodelete)
 if(NOT HF_SANITIZE)
-  target_link_options(holdfast PRIVATE LINKER:-z,defs)
+  target_link_options(holdfast_shared PRIVATE LINKER:-z,defs)
 endif()
 
 # All parts as one object whose hidden symbols are made local, so that a
