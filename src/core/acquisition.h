@@ -78,8 +78,7 @@ struct hf_acquisition {
     /* ENQUEUE or LIST, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;
-    uint64_t enqueued_at_ms; /* when the last ENQUEUE was asked */
-    uint64_t enqueue_at_ms;  /* PAUSED: not before */
+    uint64_t enqueue_at_ms; /* PAUSED: not before */
     struct hf_retry_state enqueue_retry;
     /* UNSURE, QUEUED: what is under way or on the way there may be out of
      * date, so list (again), not before .list_at_ms. */

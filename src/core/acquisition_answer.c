@@ -79,7 +79,7 @@ static void listed(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_decide(core, a, snapshot);
     else if (a->state == STATE(HELD) &&
              hf_snapshot_find(snapshot, &a->ticket) == snapshot->count)
-        hf_acquisition_lose(core, a, false);
+        hf_acquisition_lose(core, a, true); /* should the list be wrong */
     else if (a->state == STATE(HELD) && HF_PLANTED(GRANTED_TWICE) &&
              !a->answer_effect.queued)
         hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);

@@ -57,16 +57,16 @@ static struct hf_withdrawal *free_abandoned(struct hf_acquisition *a)
     return NULL;
 }
 
-/* The last enqueue got no answer: remember its id for as long as it can
- * appear.  Without a lease there is no such time: the first request after it
- * sees it or it never was. */
+/* The last enqueue got no answer, or one that does not add up: remember its id
+ * for as long as it can appear, which is one timeout from now, the link it was
+ * sent on being known to have ended.  Without a lease there is no such time:
+ * the first request after it sees it or it never was. */
 void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
                             bool now)
 {
     uint64_t timeout_ms = core->session.timeout_ms;
-    uint64_t until_ms = timeout_ms == HF_FOREVER
-                            ? 0
-                            : hf_after_ms(a->enqueued_at_ms, timeout_ms);
+    uint64_t until_ms =
+        timeout_ms == HF_FOREVER ? 0 : hf_after_ms(core->now_ms, timeout_ms);
 
     if (HF_PLANTED(ABANDONED_FORGOTTEN))
         return;
@@ -82,7 +82,6 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
         return;
     a->ticket = hf_random_ticket_id(&core->config.random);
     a->session = core->session.number;
-    a->enqueued_at_ms = core->now_ms;
     a->waited = false;
     a->list_wanted = false;
     hf_acquisition_move(core, a, STATE(ENQUEUING));
@@ -110,7 +109,10 @@ static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
     if (a->state == STATE(QUEUED)) {
         if (a->before_known && !HF_PLANTED(WATCH_OWN_ONLY))
             ids[count++] = a->before;
-        if (a->beyond_known && core->config.traits & HF_ENGINE_LOOKS_AHEAD)
+        /* Any number of readers wait for one writer: all looking past it
+         * would be a herd for whoever releases ahead of it. */
+        if (a->beyond_known && a->kind != HF_TICKET_READ &&
+            core->config.traits & HF_ENGINE_LOOKS_AHEAD)
             ids[count++] = a->beyond;
     }
     if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
