@@ -106,7 +106,8 @@ static hf_status map_page(struct hf_counter *counter, const char *path,
 }
 
 /* Reserve a block above ${above}; where nothing durable can be had, and none
- * was asked for by name, go on without and remember why. */
+ * was asked for by name, go on without and remember why.  Not so for want of
+ * descriptors or memory: that passes, and there may be a floor. */
 static hf_status reserve(struct hf_counter *counter, uint64_t above,
                          uint64_t *start, struct hf_error *error)
 {
@@ -116,7 +117,8 @@ static hf_status reserve(struct hf_counter *counter, uint64_t above,
 
     if (status == HF_OK)
         return HF_OK;
-    if (counter->state_wanted) {
+    if (counter->state_wanted ||
+        hf_status_class(status) == HF_CLASS_RESOURCE) {
         *error = why;
         return status;
     }

@@ -206,9 +206,17 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
 
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
-    (void)engine;
-    if (request->engine_data != NULL)
-        hf_watch_end(request->engine_data);
+    struct hf_watch *watch = request->engine_data;
+    char entry[HF_ENTRY_BYTES];
+    bool others;
+
+    if (watch == NULL)
+        return;
+    others = watch->own == NULL;
+    memcpy(entry, watch->entry, sizeof(entry));
+    hf_watch_end(watch);
+    if (others)
+        hf_own_wake(engine, entry);
 }
 
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,

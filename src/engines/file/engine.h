@@ -37,7 +37,7 @@ struct hf_watch {
     int fifo;
     uv_poll_t poll;
     /* Of one's own. */
-    int ticket_wd; /* -1: looked at now and then */
+    int ticket_wd; /* -1: rests, or is looked at now and then */
     int dir_wd;
 };
 
@@ -114,9 +114,14 @@ void hf_own_place_opened(struct hf_engine *engine);
 /* Is the ticket still in its queue, in the directory at its path? */
 bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
-/* Tell what inotify knows by now.  To be done before another's GONE is: a
- * ticket that was removed first must not be admitted on the strength of it. */
+/* Tell what inotify knows by now, and what a look at one's own tickets in
+ * ${entry} shows.  To be done before another's GONE is: a ticket that was
+ * removed first must not be admitted on the strength of it. */
 void hf_own_drain(struct hf_engine *engine);
+void hf_own_look(struct hf_engine *engine, const char *entry);
+/* A watch of another's ticket in ${entry} has ended: those of one's own that
+ * waited behind it no longer rest. */
+void hf_own_wake(struct hf_engine *engine, const char *entry);
 
 /* watch.c: take ${watch} out and free it.  With _gone the core hears GONE. */
 struct hf_watch *hf_watch_new(struct hf_engine *engine,

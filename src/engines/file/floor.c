@@ -66,22 +66,30 @@ static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
     return status;
 }
 
-/* What the file says; 0 if there is none, or none that makes sense. */
-static uint64_t read_floor(int dir)
+/* What the file says: 0 if there is none, or none that makes sense.  One that
+ * cannot be read just now is not taken for none. */
+static hf_status read_floor(int dir, const char *path, uint64_t *value,
+                            struct hf_error *error)
 {
     char line[LINE_BYTES + 1] = {0};
-    uint64_t value = 0;
     ssize_t got;
     int fd = hf_sys_openat(dir, FLOOR_FILE, O_RDONLY | O_NOFOLLOW, 0);
 
+    *value = 0;
     if (fd < 0)
-        return 0;
+        return errno == ENOENT
+                   ? HF_OK
+                   : hf_trouble(error, "read " FLOOR_FILE " in", path);
     got = hf_sys_pread(fd, line, LINE_BYTES);
+    if (got < 0)
+        hf_trouble(error, "read " FLOOR_FILE " in", path);
     (void)close(fd);
-    if (got != LINE_BYTES || line[LINE_BYTES - 1] != '\n' ||
-        strspn(line, "0123456789") != LINE_BYTES - 1)
-        return 0;
-    return sscanf(line, "%" SCNu64, &value) == 1 ? value : 0;
+    if (got < 0)
+        return error->status;
+    if (got == LINE_BYTES && line[LINE_BYTES - 1] == '\n' &&
+        strspn(line, "0123456789") == LINE_BYTES - 1)
+        (void)sscanf(line, "%" SCNu64, value);
+    return HF_OK;
 }
 
 static int write_synced(int dir, const char *line)
@@ -117,11 +125,23 @@ static hf_status write_floor(int dir, const char *path, uint64_t value,
     return status;
 }
 
+static hf_status reserve_locked(int fd, const char *dir, uint64_t count,
+                                uint64_t *start, struct hf_error *error)
+{
+    uint64_t floor;
+    hf_status status = read_floor(fd, dir, &floor, error);
+
+    if (status != HF_OK)
+        return status;
+    if (floor > *start)
+        *start = floor;
+    return write_floor(fd, dir, *start + count, error);
+}
+
 hf_status hf_floor_reserve(const char *dir, uint64_t above, uint64_t count,
                            uint64_t *start, struct hf_error *error)
 {
     int fd;
-    uint64_t floor;
     hf_status status;
 
     *start = above;
@@ -131,14 +151,10 @@ hf_status hf_floor_reserve(const char *dir, uint64_t above, uint64_t count,
     /* The lock ends with the descriptor; a child forked meanwhile can hold it
      * up to its own exec or exit, which the bound below takes care of. */
     if (hf_patience_lock(fd, dir, HF_PATIENCE_BOUND, NULL, error) ==
-        HF_LOCK_TAKEN) {
-        floor = read_floor(fd);
-        if (floor > above)
-            *start = floor;
-        status = write_floor(fd, dir, *start + count, error);
-    } else {
+        HF_LOCK_TAKEN)
+        status = reserve_locked(fd, dir, count, start, error);
+    else
         status = error->status;
-    }
     (void)close(fd);
     return status;
 }

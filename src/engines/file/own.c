@@ -5,10 +5,13 @@
  * the directories above it being moved; not of what else happens in them, so
  * nobody is woken by the tickets of others.
  *
- * A user has few inotify instances (128) and many processes may wait.  Without
- * one, and for what it has no room for, a timer looks every LOOK_EVERY_S.
+ * A user has few inotify instances (128) and many processes may wait.  So the
+ * watch of a ticket that waits behind another one rests: whether the ticket is
+ * still there is looked at when the one before it goes, which is when it
+ * matters.  Where inotify has no room a timer looks every LOOK_EVERY_S.
  */
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -40,16 +43,24 @@ bool hf_own_present(const struct hf_engine *engine,
 
 /* Which watches a round of looking concerns. */
 struct look {
-    bool all; /* else those of .wd */
+    bool all;          /* else those of .wd */
+    const char *entry; /* or, if not NULL, those in this directory */
     int wd;
 };
+
+static bool concerns(const struct look *look, const struct hf_watch *watch)
+{
+    if (look->entry != NULL)
+        return strcmp(watch->own->entry, look->entry) == 0;
+    return look->all || watch->ticket_wd == look->wd ||
+           watch->dir_wd == look->wd;
+}
 
 static struct hf_watch *first_gone(struct hf_engine *engine,
                                    const struct look *look)
 {
     for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL &&
-            (look->all || w->ticket_wd == look->wd || w->dir_wd == look->wd) &&
+        if (w->own != NULL && concerns(look, w) &&
             !hf_own_present(engine, w->own))
             return w;
     return NULL;
@@ -95,6 +106,13 @@ void hf_own_drain(struct hf_engine *engine)
             at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
         }
     }
+}
+
+void hf_own_look(struct hf_engine *engine, const char *entry)
+{
+    const struct look look = {.entry = entry};
+
+    look_round(engine, &look);
 }
 
 static void on_inotify(uv_poll_t *poll, int failure, int events)
@@ -220,6 +238,25 @@ static bool arm(struct hf_engine *engine, struct hf_watch *watch)
     return start_timer(engine);
 }
 
+/* Is a ticket ahead of it being watched? */
+static bool waits(const struct hf_engine *engine,
+                  const struct hf_own_ticket *own)
+{
+    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own == NULL && strcmp(w->entry, own->entry) == 0 &&
+            hf_ticket_compare(&w->ticket, &own->ticket) < 0)
+            return true;
+    return false;
+}
+
+void hf_own_wake(struct hf_engine *engine, const char *entry)
+{
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL && w->ticket_wd < 0 &&
+            strcmp(w->own->entry, entry) == 0 && !waits(engine, w->own))
+            (void)arm(engine, w); /* it says so where it could not */
+}
+
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
                   struct hf_own_ticket *ticket)
 {
@@ -239,7 +276,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
         return;
     }
     watch->own = ticket;
-    if (!arm(engine, watch)) {
+    if (!waits(engine, ticket) && !arm(engine, watch)) {
         hf_watch_end(watch);
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;

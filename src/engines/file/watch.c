@@ -77,9 +77,11 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
 {
     struct hf_watch *watch = poll->data;
     struct hf_engine *engine = watch->engine;
+    char entry[HF_ENTRY_BYTES];
     struct hf_error error;
     bool found = false;
 
+    memcpy(entry, watch->entry, sizeof(entry));
     (void)failure; /* of the poll itself: the core lists and watches anew */
     (void)events;
     if (hf_section_remove(&engine->site, watch->entry, &watch->ticket, &found,
@@ -89,9 +91,12 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
     if (found)
         hf_warm_left(&engine->warm, watch->entry);
     hf_own_drain(engine);
-    /* The drain may have had this watch forgotten, or the engine ended. */
+    hf_own_look(engine, entry);
+    /* That may have had this watch forgotten, or the engine ended. */
     if (!uv_is_closing((uv_handle_t *)poll))
         hf_watch_gone(watch);
+    hf_own_wake(engine, entry);
+    hf_own_look(engine, entry); /* gone before the waking: not told of */
 }
 
 /* A hang-up is what is asked for, and nothing else: bytes that somebody writes

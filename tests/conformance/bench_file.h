@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file engine's surroundings: a temporary root, one uv loop for all
+ * clients, and processes of their own for those that are to be killed.
+ * .finish sees that no lock is left in the root. */
+#ifndef HF_TESTS_CONFORMANCE_BENCH_FILE_H
+#define HF_TESTS_CONFORMANCE_BENCH_FILE_H
+
+#include "conformance/bench.h"
+
+#define BENCH_FILE_PATH_BYTES 320
+
+extern struct bench bench_file;
+
+/* The root between .begin and .finish; its floor is ROOT/state. */
+const char *bench_file_root(void);
+
+/* The directory of a lock. */
+void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES]);
+
+/* The last line that any client logged since .begin. */
+const char *bench_file_log(void);
+
+#endif

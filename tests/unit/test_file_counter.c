@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers rise, whatever happens to the counter's file and to the floor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engines/file/counter.h"
+#include "engines/file/sys.h"
+
+static struct {
+    char dir[64];
+    char path[96];
+    char state[96];
+    char floor[128];
+    struct hf_descriptors descriptors;
+} rig;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&rig, 0, sizeof(rig));
+    (void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/holdfast-counter-XXXXXX");
+    assert_non_null(mkdtemp(rig.dir));
+    (void)snprintf(rig.path, sizeof(rig.path), "%s/counter", rig.dir);
+    (void)snprintf(rig.state, sizeof(rig.state), "%s/state", rig.dir);
+    (void)snprintf(rig.floor, sizeof(rig.floor), "%s/floor", rig.state);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    char command[96];
+
+    (void)state;
+    hf_sys_step = NULL;
+    hf_descriptors_free(&rig.descriptors);
+    (void)snprintf(command, sizeof(command), "rm -r %s", rig.dir);
+    return system(command);
+}
+
+static void init(struct hf_counter *counter, bool state_wanted)
+{
+    memset(counter, 0, sizeof(*counter));
+    counter->fd = -1;
+    counter->descriptors = &rig.descriptors;
+    counter->state = rig.state;
+    counter->state_wanted = state_wanted;
+}
+
+static void open_it(struct hf_counter *counter)
+{
+    struct hf_error error = {HF_OK, ""};
+
+    init(counter, true);
+    if (hf_counter_open(counter, rig.path, 0600, false, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    assert_true(hf_counter_current(counter, rig.path));
+}
+
+static uint64_t next(struct hf_counter *counter)
+{
+    struct hf_error error;
+    uint64_t number = 0;
+
+    if (!hf_counter_next(counter, &number)) {
+        assert_int_equal(hf_counter_extend(counter, rig.path, &error), HF_OK);
+        assert_true(hf_counter_next(counter, &number));
+    }
+    return number;
+}
+
+/* One number from a counter that is opened for it. */
+static uint64_t next_of_fresh(void)
+{
+    struct hf_counter counter;
+    uint64_t number;
+
+    open_it(&counter);
+    number = next(&counter);
+    hf_counter_close(&counter);
+    return number;
+}
+
+static uint64_t floor_now(void)
+{
+    FILE *file = fopen(rig.floor, "r");
+    uint64_t value = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%" SCNu64, &value), 1);
+    (void)fclose(file);
+    return value;
+}
+
+static void set_floor(const char *text)
+{
+    FILE *file = fopen(rig.floor, "w");
+
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+static void numbers_rise_and_are_reserved(void **state)
+{
+    struct hf_counter a, b;
+    uint64_t last = 0;
+
+    (void)state;
+    open_it(&a);
+    open_it(&b);
+    for (unsigned i = 0; i < 1000; i++) {
+        uint64_t number = next(i % 3 == 0 ? &a : &b);
+
+        assert_true(number > last);
+        assert_true(number <= floor_now());
+        last = number;
+    }
+    hf_counter_close(&a);
+    hf_counter_close(&b);
+    assert_true(next_of_fresh() > last);
+}
+
+/* The directory was on a tmpfs and is empty after the reboot. */
+static void a_lost_counter_starts_above_the_floor(void **state)
+{
+    char text[32];
+    uint64_t first = next_of_fresh();
+
+    (void)state;
+    (void)snprintf(text, sizeof(text), "%020" PRIu64 "\n",
+                   first + UINT64_C(1000000000000000));
+    set_floor(text);
+    assert_int_equal(unlink(rig.path), 0);
+    assert_true(next_of_fresh() > first + UINT64_C(1000000000000000));
+}
+
+static void with_all_lost_the_wall_clock_is_above(void **state)
+{
+    struct hf_counter counter;
+    uint64_t last = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 3; round++) {
+        open_it(&counter);
+        for (unsigned i = 0; i < 5; i++) {
+            uint64_t number = next(&counter);
+
+            assert_true(number > last);
+            last = number;
+        }
+        hf_counter_close(&counter);
+        assert_int_equal(unlink(rig.path), 0);
+        assert_int_equal(unlink(rig.floor), 0);
+    }
+}
+
+/* The directory was on a disk: what the counter last said may never have been
+ * written, so what counts is the floor. */
+static void another_boot_starts_above_the_floor(void **state)
+{
+    struct hf_counter counter;
+    struct hf_counter_page *page;
+    uint64_t reserved;
+    uint64_t first;
+
+    (void)state;
+    open_it(&counter);
+    first = next(&counter);
+    reserved = floor_now();
+    page = counter.page;
+    page->boot[0] ^= 1;
+    atomic_store(&page->value, first - 1000);
+    hf_counter_close(&counter);
+    assert_true(next_of_fresh() > reserved);
+}
+
+static void a_used_up_block_is_followed_by_another(void **state)
+{
+    struct hf_counter counter;
+    struct hf_error error;
+    uint64_t number, limit;
+
+    (void)state;
+    open_it(&counter);
+    limit = atomic_load(&counter.page->limit);
+    atomic_store(&counter.page->value, limit - 1);
+    assert_true(hf_counter_next(&counter, &number));
+    assert_true(number == limit);
+    assert_false(hf_counter_next(&counter, &number));
+    assert_int_equal(hf_counter_extend(&counter, rig.path, &error), HF_OK);
+    assert_true(hf_counter_next(&counter, &number));
+    assert_true(number == limit + 1);
+    assert_true(floor_now() >= number);
+    hf_counter_close(&counter);
+}
+
+static void damaged_files_are_mended(void **state)
+{
+    uint64_t last = next_of_fresh();
+
+    (void)state;
+    for (unsigned bytes = 0; bytes < HF_COUNTER_BYTES; bytes += 1021) {
+        assert_int_equal(truncate(rig.path, bytes), 0);
+        uint64_t number = next_of_fresh();
+
+        assert_true(number > last);
+        last = number;
+    }
+    for (unsigned at = 0; at < sizeof(struct hf_counter_page); at += 8) {
+        int fd = open(rig.path, O_WRONLY | O_CLOEXEC);
+        uint64_t number;
+
+        if (at == 8) { /* a version is refused below */
+            (void)close(fd);
+            continue;
+        }
+        assert_int_equal(pwrite(fd, "\377\377\377\377\377\377\377\377", 8, at),
+                         8);
+        (void)close(fd);
+        number = next_of_fresh();
+        assert_true(number > last);
+        last = number;
+    }
+}
+
+static void a_damaged_floor_is_as_good_as_none(void **state)
+{
+    uint64_t last = next_of_fresh();
+
+    (void)state;
+    set_floor("garbage that is long enough\n");
+    assert_int_equal(unlink(rig.path), 0);
+    assert_true(next_of_fresh() > last);
+    assert_true(floor_now() > last);
+}
+
+static void a_newer_version_is_refused(void **state)
+{
+    struct hf_counter counter;
+    struct hf_error error;
+
+    (void)state;
+    open_it(&counter);
+    counter.page->version = 2;
+    hf_counter_close(&counter);
+    init(&counter, true);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "version 2"));
+}
+
+static void removal_and_truncation_are_seen(void **state)
+{
+    struct hf_counter counter;
+
+    (void)state;
+    open_it(&counter);
+    assert_int_equal(truncate(rig.path, 100), 0);
+    assert_false(hf_counter_current(&counter, rig.path));
+    assert_int_equal(unlink(rig.path), 0);
+    assert_false(hf_counter_current(&counter, rig.path));
+    (void)next_of_fresh();
+    assert_false(hf_counter_current(&counter, rig.path));
+    hf_counter_close(&counter);
+}
+
+static void links_and_directories_are_refused(void **state)
+{
+    struct hf_counter counter;
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(symlink("/etc/passwd", rig.path), 0);
+    init(&counter, true);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "symbolic link"));
+    assert_int_equal(unlink(rig.path), 0);
+    assert_int_equal(mkdir(rig.path, 0700), 0);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_EDIR);
+    assert_int_equal(rmdir(rig.path), 0);
+    assert_int_equal(mkfifo(rig.path, 0600), 0);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, "not a regular file"));
+}
+
+/* Named, it must work; by default, the lack is remembered and told. */
+static void a_floor_that_cannot_be_kept(void **state)
+{
+    struct hf_counter counter;
+    struct hf_error error;
+    FILE *file = fopen(rig.state, "w"); /* where a directory should be */
+    uint64_t number;
+
+    (void)state;
+    assert_non_null(file);
+    (void)fclose(file);
+    init(&counter, true);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_EDIR);
+    assert_non_null(strstr(error.text, rig.state));
+    init(&counter, false);
+    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
+                     HF_OK);
+    assert_true(atomic_load(&counter.undurable));
+    assert_non_null(strstr(counter.why.text, rig.state));
+    assert_true(hf_counter_next(&counter, &number));
+    atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+    assert_int_equal(hf_counter_extend(&counter, rig.path, &error), HF_OK);
+    assert_true(hf_counter_next(&counter, &number));
+    hf_counter_close(&counter);
+}
+
+static void a_floor_of_others_is_refused(void **state)
+{
+    struct hf_error error;
+    uint64_t start;
+
+    (void)state;
+    assert_int_equal(mkdir(rig.state, 0700), 0);
+    assert_int_equal(chmod(rig.state, 0777), 0);
+    assert_int_equal(hf_floor_reserve(rig.state, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "0777"));
+    assert_int_equal(chmod(rig.state, 0700), 0);
+    if (geteuid() != 0)
+        return; /* only root can give a directory away */
+    assert_int_equal(chown(rig.state, 12345, 12345), 0);
+    assert_int_equal(hf_floor_reserve(rig.state, 5, 10, &start, &error),
+                     HF_EDENIED);
+    assert_non_null(strstr(error.text, "12345"));
+}
+
+/* ---------------------------------------------------------------- faults -- */
+
+static unsigned steps_left;
+static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS};
+static size_t error_at;
+
+static int fail_one(const char *call)
+{
+    (void)call;
+    return --steps_left == 0 ? errors[error_at] : 0;
+}
+
+/* Fail each call of opening and of extending in turn: an error is told, none
+ * is hidden, numbers never fall, and no descriptor stays open. */
+static void every_call_may_fail(void **state)
+{
+    uint64_t last = next_of_fresh();
+    unsigned failed = 0;
+
+    (void)state;
+    for (error_at = 0; error_at < 5; error_at++) {
+        for (unsigned step = 1; step < 64; step++) {
+            struct hf_counter counter;
+            struct hf_error error = {HF_OK, ""};
+            uint64_t number;
+            hf_status status;
+
+            assert_int_equal(unlink(rig.path), 0);
+            init(&counter, true);
+            steps_left = step;
+            hf_sys_step = fail_one;
+            status = hf_counter_open(&counter, rig.path, 0600, false, &error);
+            if (status == HF_OK) {
+                atomic_store(&counter.page->value,
+                             atomic_load(&counter.page->limit));
+                status = hf_counter_extend(&counter, rig.path, &error);
+            }
+            hf_sys_step = NULL;
+            if (status != HF_OK) {
+                failed++;
+                assert_true(strlen(error.text) > 0);
+            }
+            if (counter.fd >= 0) {
+                if (hf_counter_next(&counter, &number)) {
+                    assert_true(number > last);
+                    last = number;
+                }
+                hf_counter_close(&counter);
+            }
+            number = next_of_fresh();
+            assert_true(number > last);
+            last = number;
+            if (steps_left > 0 && steps_left < 1000)
+                break; /* past the last call */
+        }
+    }
+    assert_true(failed > 20);
+    assert_int_equal(dup(0), 3); /* the lowest that is free */
+    (void)close(3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(numbers_rise_and_are_reserved),
+        TEST(a_lost_counter_starts_above_the_floor),
+        TEST(with_all_lost_the_wall_clock_is_above),
+        TEST(another_boot_starts_above_the_floor),
+        TEST(a_used_up_block_is_followed_by_another),
+        TEST(damaged_files_are_mended),
+        TEST(a_damaged_floor_is_as_good_as_none),
+        TEST(a_newer_version_is_refused),
+        TEST(removal_and_truncation_are_seen),
+        TEST(links_and_directories_are_refused),
+        TEST(a_floor_that_cannot_be_kept),
+        TEST(a_floor_of_others_is_refused),
+        TEST(every_call_may_fail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What locks and tickets are called on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/holdfast.h>
+
+#include "core/random.h"
+#include "engines/file/entry.h"
+
+static void names_are_spelled_out(void **state)
+{
+    static const struct {
+        const char *queue;
+        const char *entry;
+    } rows[] = {
+        {"nightly", "nightly"}, {"Nightly_Report-2", "Nightly_Report-2"},
+        {"v1.2", "v1.2"},       {".a", "%2Ea"},
+        {"a.", "a%2E"},         {"a..b", "a..b"},
+        {"a/b", "a%2Fb"},       {"a%2Fb", "a%252Fb"},
+        {"~", "%7E"},           {"gr\xc3\xbc\xc3\x9f", "gr%C3%BC%C3%9F"},
+        {" ", "%20"},
+    };
+    char entry[HF_ENTRY_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_false(hf_entry_format(rows[i].queue, entry));
+        assert_string_equal(entry, rows[i].entry);
+    }
+}
+
+static void two_hundred_bytes_are_spelled_and_more_are_not(void **state)
+{
+    char queue[HF_NAME_BYTES + 1] = {0};
+    char entry[HF_ENTRY_BYTES];
+
+    (void)state;
+    memset(queue, 'n', 200);
+    assert_false(hf_entry_format(queue, entry));
+    assert_string_equal(entry, queue);
+    queue[200] = 'n';
+    assert_true(hf_entry_format(queue, entry));
+    assert_int_equal(strlen(entry), 120 + 1 + 64);
+    assert_memory_equal(entry, queue, 120);
+    assert_int_equal(entry[120], '~');
+    memset(queue, 'n', HF_NAME_BYTES);
+    assert_true(hf_entry_format(queue, entry));
+    assert_int_equal(strlen(entry), 120 + 1 + 64);
+}
+
+/* What sha256sum(1) says of 201 times "n". */
+static void the_digest_is_sha256(void **state)
+{
+    char queue[HF_NAME_BYTES + 1] = {0};
+    char entry[HF_ENTRY_BYTES];
+
+    (void)state;
+    memset(queue, 'n', 201);
+    assert_true(hf_entry_format(queue, entry));
+    assert_string_equal(
+        entry + 121,
+        "291c4194382c6bd5c12b872660b0fb6d2316508d4632c9b289ed5928c2588b1b");
+}
+
+static void a_digest_cuts_no_character(void **state)
+{
+    char queue[HF_NAME_BYTES + 1] = {0};
+    char entry[HF_ENTRY_BYTES];
+
+    (void)state;
+    queue[0] = 'n';
+    memset(queue + 1, '/', 300);
+    assert_true(hf_entry_format(queue, entry));
+    assert_int_equal(strchr(entry, '~') - entry, 1 + 39 * 3);
+}
+
+static void tickets_are_read_back(void **state)
+{
+    static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX, HF_TICKET_READ,
+                                                HF_TICKET_WRITE};
+    static const uint64_t sequences[] = {0, 1, UINT64_C(1795259628291109),
+                                         UINT64_MAX};
+    struct hf_random random;
+    char file[HF_PAYLOAD_FILE_BYTES];
+
+    (void)state;
+    hf_random_seed(&random, 7);
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t s = 0; s < 4; s++) {
+            struct hf_ticket ticket = {.id = hf_random_ticket_id(&random),
+                                       .sequence = sequences[s],
+                                       .kind = kinds[k]};
+            struct hf_ticket back;
+
+            hf_ticket_file_format(&ticket, file);
+            assert_int_equal(strlen(file), HF_TICKET_FILE_BYTES - 1);
+            assert_int_equal(hf_file_parse(file, &back), HF_FILE_TICKET);
+            assert_true(back.sequence == ticket.sequence);
+            assert_true(back.token == ticket.sequence);
+            assert_int_equal(back.kind, ticket.kind);
+            assert_true(hf_ticket_id_equal(&back.id, &ticket.id));
+            assert_string_equal(back.payload, "");
+            hf_payload_file_format(&ticket, file);
+            assert_int_equal(hf_file_parse(file, &back), HF_FILE_PAYLOAD);
+            assert_true(hf_ticket_id_equal(&back.id, &ticket.id));
+        }
+    }
+}
+
+static void foreign_files_are_left_alone(void **state)
+{
+#define ID "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f"
+    static const char *const foreign[] = {
+        "",
+        ".",
+        ".new",
+        "name",
+        "00000000000000000001",
+        "00000000000000000001-m-",
+        "0000000000000000001-m-" ID,
+        "000000000000000000001-m-" ID,
+        "00000000000000000001-x-" ID,
+        "00000000000000000001_m-" ID,
+        "0000000000000000000x-m-" ID,
+        "99999999999999999999-m-" ID,
+        "00000000000000000001-m-" ID "0",
+        "00000000000000000001-m-" ID ".payloa",
+        "00000000000000000001-m-" ID ".payload2",
+        "00000000000000000001-m-0A1B2C3D-0A1B-4C3D-8A1B-0A1B2C3D4E5F",
+    };
+    struct hf_ticket ticket;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        assert_int_equal(hf_file_parse(foreign[i], &ticket), HF_FILE_OTHER);
+    assert_int_equal(hf_file_parse("00000000000000000001-m-" ID, &ticket),
+                     HF_FILE_TICKET);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_spelled_out),
+        cmocka_unit_test(two_hundred_bytes_are_spelled_and_more_are_not),
+        cmocka_unit_test(the_digest_is_sha256),
+        cmocka_unit_test(a_digest_cuts_no_character),
+        cmocka_unit_test(tickets_are_read_back),
+        cmocka_unit_test(foreign_files_are_left_alone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
