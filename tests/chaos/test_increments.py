@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Many processes raise a plain counter under one lock, half of them through
+the library and half through holdfast run, while holders and waiters are killed
+at random and started again; then the same after the lock's directory was
+removed, and after two kinds of reboot.
+
+    test_increments.py CONTENDER HOLDFAST [--processes N] [--each N] [--seed N]
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+NAME = "increments/and kills"
+
+
+class Contender(threading.Thread):
+    """Keeps one process at it until its share is in the log."""
+
+    def __init__(self, world, number, share):
+        super().__init__(daemon=True)
+        self.world = world
+        self.id = f"{world.phase}.{number}"
+        self.through_tool = number % 2 == 1
+        self.share = share
+        self.process = None
+        self.errors = []
+
+    def command(self, left):
+        w = self.world
+        if self.through_tool:
+            return [w.holdfast, "run", "-q", "-c", w.url, NAME, "--",
+                    w.contender, "once", w.directory, self.id]
+        return [w.contender, "add", w.url, NAME, w.directory, self.id,
+                str(left)]
+
+    def run(self):
+        while (left := self.share - self.world.done_by(self.id)) > 0:
+            self.process = subprocess.Popen(self.command(left),
+                                            stderr=subprocess.PIPE)
+            error = self.process.communicate()[1]
+            # 137: the command was killed; 76: a keeper that held was; 70: one
+            # that waited was.  The front says so.
+            if self.process.returncode not in (0, -9, 137, 76, 70):
+                self.errors.append((self.process.returncode, error))
+                return
+
+
+class World:
+    def __init__(self, options):
+        self.contender = os.path.abspath(options.contender)
+        self.holdfast = os.path.abspath(options.holdfast)
+        self.processes = options.processes
+        self.random = random.Random(options.seed)
+        self.directory = tempfile.mkdtemp(prefix="holdfast-increments-")
+        self.root = os.path.join(self.directory, "run")
+        self.state = os.path.join(self.directory, "state")
+        self.url = f"file:{self.root}?state={self.state}"
+        self.phase = 0
+        self.kills = 0
+
+    def lines(self):
+        try:
+            with open(os.path.join(self.directory, "log")) as log:
+                return [line.split() for line in log]
+        except FileNotFoundError:
+            return []
+
+    def done_by(self, name):
+        return sum(1 for line in self.lines() if line[0] == name)
+
+    def kill_one(self, contenders):
+        """The process of a contender, or one of its children."""
+        contender = self.random.choice(contenders)
+        if contender.process is None:
+            return
+        victims = [contender.process.pid]
+        try:
+            path = f"/proc/{victims[0]}/task/{victims[0]}/children"
+            with open(path) as children:
+                victims += [int(pid) for pid in children.read().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        try:
+            os.kill(self.random.choice(victims), signal.SIGKILL)
+            self.kills += 1
+        except ProcessLookupError:
+            pass
+
+    def contend(self, share, kills):
+        self.phase += 1
+        contenders = [Contender(self, i, share) for i in range(self.processes)]
+        for contender in contenders:
+            contender.start()
+        began = time.monotonic()
+        while any(contender.is_alive() for contender in contenders):
+            if time.monotonic() - began > 1200:
+                sys.exit("not everyone finished")
+            if kills:
+                self.kill_one(contenders)
+            time.sleep(0.01)
+        errors = [e for contender in contenders for e in contender.errors]
+        if errors:
+            sys.exit(f"a contender failed: {errors[0]}")
+        self.check(share)
+
+    def check(self, share):
+        lines = self.lines()
+        tokens = [int(line[1]) for line in lines]
+        numbers = [int(line[2]) for line in lines]
+        with open(os.path.join(self.directory, "counter")) as counter:
+            total = int(counter.read())
+        # The log is written inside the lock, so it is in the order of grants.
+        # One contender may have several lines with one token only if it logged
+        # twice in one grant, which it never does.
+        assert all(a < b for a, b in zip(tokens, tokens[1:])), "tokens"
+        assert all(a < b for a, b in zip(numbers, numbers[1:])), "lost update"
+        for i in range(self.processes):
+            assert self.done_by(f"{self.phase}.{i}") >= share
+        # A kill between the two writes leaves a number out of the log.
+        assert 0 <= total - len(lines) <= self.kills, (total, len(lines))
+        self.check_nothing_left()
+
+    def left(self):
+        return [(where, files) for where, _, files in
+                os.walk(os.path.join(self.root, "locks"))][1:]
+
+    def check_nothing_left(self):
+        """What a killed one leaves goes with the next one's visit; the keeper
+        of a killed front may take a moment to leave."""
+        until = time.monotonic() + 20
+        while True:
+            subprocess.run([self.holdfast, "run", "-c", self.url, NAME, "--",
+                            "true"], check=True)
+            if not (left := self.left()):
+                return
+            assert time.monotonic() < until, left
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("contender")
+    parser.add_argument("holdfast")
+    parser.add_argument("--processes", type=int, default=50)
+    parser.add_argument("--each", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    each = options.each or (100 if os.environ.get("HF_LONG") else 20)
+    world = World(options)
+    try:
+        world.contend(each, kills=True)
+        killed = world.kills
+        shutil.rmtree(os.path.join(world.root, "locks"))
+        world.contend(1, kills=False)
+        shutil.rmtree(world.root)  # a reboot
+        world.contend(1, kills=False)
+        shutil.rmtree(world.root)  # a reboot that lost the durable file too
+        shutil.rmtree(world.state)
+        world.contend(1, kills=False)
+        print(f"{world.processes} processes x {each} increments, "
+              f"{killed} kills, seed {options.seed}: {len(world.lines())} "
+              "logged, none lost, tokens strictly rising, nothing left")
+    finally:
+        shutil.rmtree(world.directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Who wakes when: one release wakes one of 200 waiters, in order, and the
+death of a holder wakes the next one at once.
+
+    test_wakeups.py CONTENDER [--waiters N]
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def sleeps(pid):
+    """How often a process, all threads of it, went to sleep and woke."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status") as status:
+            for line in status:
+                if line.startswith("voluntary_ctxt_switches"):
+                    total += int(line.split()[1])
+    return total
+
+
+def now_us():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+class World:
+    def __init__(self, contender):
+        self.contender = contender
+        self.directory = tempfile.mkdtemp(prefix="holdfast-wakeups-")
+        self.url = (f"file:{self.directory}/run"
+                    f"?state={self.directory}/state")
+        self.queue = f"{self.directory}/run/locks/nightly"
+
+    def start(self):
+        return subprocess.Popen([self.contender, "hold", self.url, "nightly"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tickets(self):
+        try:
+            return sum(1 for e in os.scandir(self.queue)
+                       if not e.is_symlink() and e.name[0].isdigit())
+        except FileNotFoundError:
+            return 0
+
+    def until_tickets(self, count):
+        until = time.monotonic() + 60
+        while self.tickets() != count:
+            if time.monotonic() > until:
+                sys.exit(f"{self.tickets()} tickets, expected {count}")
+            time.sleep(0.005)
+
+    def until_quiet(self, processes):
+        """Until none of them has run for a while."""
+        before = None
+        until = time.monotonic() + 60
+        while (now := [sleeps(p.pid) for p in processes]) != before:
+            if time.monotonic() > until:
+                sys.exit("the waiters do not come to rest: somebody polls")
+            before = now
+            time.sleep(0.3)
+        return now
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("contender")
+    parser.add_argument("--waiters", type=int, default=200)
+    options = parser.parse_args()
+    world = World(os.path.abspath(options.contender))
+    processes = []
+    try:
+        holder = world.start()
+        processes.append(holder)
+        token = int(holder.stdout.readline().split()[0])
+        waiters = []
+        for i in range(options.waiters):
+            waiters.append(world.start())
+            processes.append(waiters[-1])
+            world.until_tickets(i + 2)
+
+        # A release.
+        before = world.until_quiet(waiters)
+        holder.stdin.close()
+        first = int(waiters[0].stdout.readline().split()[0])
+        assert first > token
+        after = world.until_quiet(waiters)
+        woken = [i for i in range(len(waiters)) if after[i] != before[i]]
+        assert woken == [0], f"a release woke {woken}"
+
+        # Deaths: the kernel wakes the next one.
+        latencies = []
+        for i in range(10):
+            before = world.until_quiet(waiters[i + 2:])
+            killed_at = now_us()
+            waiters[i].kill()
+            said = waiters[i + 1].stdout.readline().split()
+            latencies.append(int(said[1]) - killed_at)
+            after = world.until_quiet(waiters[i + 2:])
+            assert after == before, "a death woke more than the next one"
+        latencies.sort()
+
+        # A death in the middle of the queue admits nobody.
+        waiters[50].send_signal(signal.SIGKILL)
+        waiters[50].wait()
+        held = 10
+        time.sleep(0.1)
+        assert waiters[51].poll() is None
+        for i in list(range(held, 50)) + list(range(51, len(waiters))):
+            if i != held:
+                waiters[i].stdout.readline()
+            waiters[i].stdin.close()
+            assert waiters[i].stdout.readline() == b"released\n"
+            waiters[i].wait()
+        left = os.listdir(f"{world.directory}/run/locks")
+        assert left == [], left
+        print(f"{options.waiters} waiting: a release woke exactly one; kill -9 "
+              f"to next grant {latencies[0]} / {latencies[5]} / "
+              f"{latencies[-1]} us (min / median / max of 10)")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        shutil.rmtree(world.directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
