@@ -66,6 +66,13 @@ static void on_ending_signal(struct hf_front *front,
     send_signal(front, HF_MESSAGE_SIGNAL, number);
 }
 
+/* Nobody could continue this process group: without our keeper in between the
+ * kernel would have ignored the terminal's key, for all of the group. */
+static void ignore_stop_key(void)
+{
+    kill(0, SIGCONT);
+}
+
 static void on_stop_signal(struct hf_front *front,
                            const struct signalfd_siginfo *info)
 {
@@ -74,6 +81,8 @@ static void on_stop_signal(struct hf_front *front,
     if (front->started) {
         if (!hf_signals_from_terminal(info))
             send_signal(front, HF_MESSAGE_SIGNAL, number);
+        else if (number == SIGTSTP && !hf_process_under_job_control())
+            ignore_stop_key();
         return;
     }
     hf_say_no_more_waiting();
@@ -120,15 +129,13 @@ static bool continue_is_pending(void)
 static void on_stopped(struct hf_front *front, int number, uint32_t epoch)
 {
     if (epoch != front->epoch || continue_is_pending())
-        return; /* it was continued since */
+        return; /* it has been continued since */
     if (hf_process_under_job_control()) {
         hf_signals_stop(number);
         return;
     }
-    /* Nobody could continue us.  Without us in between the kernel would have
-     * ignored the terminal's key. */
     if (number == SIGTSTP)
-        send_signal(front, HF_MESSAGE_SIGNAL, SIGCONT);
+        ignore_stop_key();
 }
 
 static void on_granted(struct hf_front *front, int hold_fd)

@@ -46,41 +46,47 @@ bool hf_process_list_add(struct hf_process_list *list,
     return true;
 }
 
-/* The children of one thread: "PID PID ... " in ${file}. */
-static bool read_children(FILE *file, pid_t parent,
-                          struct hf_process_list *list)
+/* Take the numbers of "PID PID ... " out of ${text}; what follows the last
+ * blank may go on in the next piece, and is moved to the front.  False if
+ * there is no memory. */
+static bool take_numbers(char *text, size_t *bytes, pid_t parent,
+                         struct hf_process_list *list)
 {
-    int pid;
+    char *at = text, *blank;
 
-    while (fscanf(file, "%d", &pid) == 1) {
-        struct hf_process child = {(pid_t)pid, parent};
+    text[*bytes] = '\0';
+    while ((blank = strchr(at, ' '))) {
+        struct hf_process child = {(pid_t)strtol(at, NULL, 10), parent};
 
         if (!hf_process_list_add(list, child))
             return false;
+        at = blank + 1;
     }
+    *bytes -= (size_t)(at - text);
+    memmove(text, at, *bytes);
     return true;
 }
 
 static bool thread_children(int tasks, const char *thread, pid_t parent,
                             struct hf_process_list *list)
 {
-    char path[64];
-    FILE *file;
-    bool added;
+    char path[64], text[4096];
+    size_t bytes = 0;
+    bool complete = true;
+    ssize_t got;
     int fd;
 
     snprintf(path, sizeof path, "%.20s/children", thread);
     fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT; /* the thread has ended */
-    file = fdopen(fd, "r");
-    if (!file) {
-        close(fd);
-        return false;
+    while (complete &&
+           (got = read(fd, text + bytes, sizeof text - 1 - bytes)) > 0) {
+        bytes += (size_t)got;
+        complete = take_numbers(text, &bytes, parent, list);
     }
-    added = read_children(file, parent, list);
-    fclose(file);
-    return added;
+    close(fd);
+    return complete;
 }
 
 bool hf_process_children(pid_t parent, struct hf_process_list *list)

@@ -60,24 +60,44 @@ static bool reap(pid_t pid)
            info.si_pid == pid;
 }
 
-/* Fill .found with our live children that are to go; reap the dead ones.
- * False if the list may be incomplete. */
-static bool find_children(struct hf_sweep *sweep)
+/* Bury what is dead.  With children to be spared among them each has to be
+ * asked for by itself, which drop_dead() does. */
+static void reap_all(const struct hf_sweep *sweep)
+{
+    siginfo_t info;
+
+    for (int i = 0; i < HF_SWEEP_FOUND_MAX; i++) {
+        if (sweep->spared && sweep->spared->count > 0)
+            return;
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) < 0 ||
+            info.si_pid == 0)
+            return;
+    }
+}
+
+/* Keep of .found only what has to go. */
+static void drop_spared(struct hf_sweep *sweep)
 {
     struct hf_process_list *found = &sweep->found;
     size_t kept = 0;
-    bool complete;
 
-    found->count = 0;
-    complete = hf_process_children(getpid(), found);
-    for (size_t i = 0; i < found->count; i++) {
-        pid_t pid = found->items[i].pid;
-
-        if (!is_spared(sweep, pid) && !reap(pid))
+    for (size_t i = 0; i < found->count; i++)
+        if (!is_spared(sweep, found->items[i].pid))
             found->items[kept++] = found->items[i];
-    }
     found->count = kept;
-    return complete;
+}
+
+/* Keep of .found, our own children, only the living. */
+static void drop_dead(struct hf_sweep *sweep)
+{
+    struct hf_process_list *found = &sweep->found;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < found->count; i++)
+        if (!reap(found->items[i].pid))
+            found->items[kept++] = found->items[i];
+    found->count = kept;
 }
 
 /* Add what lies below the children.  A list that is cut short by a lack of
@@ -100,18 +120,35 @@ static void tell(struct hf_sweep *sweep, const struct hf_process *process)
     (void)hf_process_list_add(&sweep->told, *process);
 }
 
-static void signal_found(struct hf_sweep *sweep, bool now_kill)
+/* Nothing stands between the look and the blow: a child that forks and leaves
+ * all the time is then most often still the one that was seen. */
+static bool kill_children(struct hf_sweep *sweep)
 {
-    if (now_kill && !sweep->killing) {
+    bool complete;
+
+    if (!sweep->killing) {
         sweep->killing = true;
         sweep->pause_ms = HF_SWEEP_PAUSE_MIN_MS;
     }
-    for (size_t i = 0; i < sweep->found.count; i++) {
-        if (now_kill)
-            hf_process_signal(&sweep->found.items[i], SIGKILL);
-        else
-            tell(sweep, &sweep->found.items[i]);
-    }
+    complete = hf_process_children(getpid(), &sweep->found);
+    drop_spared(sweep);
+    for (size_t i = 0; i < sweep->found.count; i++)
+        kill(sweep->found.items[i].pid, SIGKILL);
+    drop_dead(sweep);
+    return complete;
+}
+
+static bool tell_all(struct hf_sweep *sweep)
+{
+    bool complete = hf_process_children(getpid(), &sweep->found);
+
+    drop_spared(sweep);
+    drop_dead(sweep);
+    if (sweep->found.count > 0)
+        find_descendants(sweep);
+    for (size_t i = 0; i < sweep->found.count; i++)
+        tell(sweep, &sweep->found.items[i]);
+    return complete;
 }
 
 bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
@@ -119,13 +156,13 @@ bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
 {
     bool complete, now_kill = now_ms >= sweep->kill_at_ms;
 
+    reap_all(sweep);
     if (no_child())
         return true;
-    complete = find_children(sweep);
+    sweep->found.count = 0;
+    complete = now_kill ? kill_children(sweep) : tell_all(sweep);
     if (complete && sweep->found.count == 0)
         return true;
-    find_descendants(sweep);
-    signal_found(sweep, now_kill);
 
     *again_at_ms = now_ms + sweep->pause_ms;
     if (!now_kill && sweep->kill_at_ms < *again_at_ms)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In a terminal, under an interactive shell and without one."""
+
+import os
+import re
+import signal
+
+import harness
+
+PROMPT = "PROMPT> "
+
+
+class Shell(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.environment.update(PS1=PROMPT, TERM="xterm",
+                                HISTFILE="/dev/null", LC_ALL="C.UTF-8",
+                                T=harness.TOOL)
+        self.terminals = []
+        self.shell = self.terminal("bash", "--norc", "--noprofile",
+                                   "--noediting", "-i")
+        self.shell.expect(PROMPT)
+
+    def tearDown(self):
+        for terminal in self.terminals:
+            terminal.close()
+        super().tearDown()
+
+    def terminal(self, *arguments):
+        terminal = harness.Terminal(arguments, self.environment)
+        self.terminals.append(terminal)
+        return terminal
+
+    def type(self, line):
+        """A line the shell reads; its echo is skipped."""
+        self.shell.write(line + "\n")
+        self.shell.expect(re.escape(line) + "\r\n")
+
+    def job(self):
+        """The front of the job: the shell's child."""
+        return harness.eventually(
+            "a job", lambda: harness.children(self.shell.pid))[0]
+
+    def tree(self):
+        """Front, keeper and command, once the command has been started."""
+        front = self.job()
+        keeper = harness.eventually("the keeper",
+                                    lambda: harness.children(front))[0]
+
+        def started():
+            found = harness.children(keeper)
+            return found if found and os.getpgid(found[0]) == front else None
+        return front, keeper, harness.eventually("the command", started)[0]
+
+    def stopped(self, *pids):
+        for pid in pids:
+            harness.eventually("the stop of %d" % pid,
+                               lambda: harness.state_of(pid) == "T")
+
+    def running(self, *pids):
+        for pid in pids:
+            harness.eventually("%d to go on" % pid,
+                               lambda: harness.state_of(pid) != "T")
+
+    def name(self, pid):
+        try:
+            with open("/proc/%d/comm" % pid) as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+
+    # ---- the command in the foreground
+
+    def test_reading_from_the_terminal(self):
+        self.type("$T run lock -- sh -c 'read a; echo got $a'")
+        self.shell.write("hello\n")
+        self.shell.expect("got hello")
+        self.shell.expect(PROMPT)
+
+    def test_interrupt(self):
+        self.type("$T run lock -- sleep 1000")
+        self.tree()
+        self.shell.write("\x03")
+        self.shell.expect(PROMPT)
+        self.type("echo status $?")
+        self.shell.expect("status 130")
+
+    def test_interrupt_reaches_the_command_once(self):
+        self.type("$T run lock -- bash -c 'trap \"echo caught\" INT; "
+                  "echo ready; read a; echo end'")
+        self.shell.expect("ready\r\n")
+        self.shell.write("\x03")
+        self.shell.expect("caught")
+        self.shell.write("\n")
+        self.shell.expect("end")
+        self.shell.expect(PROMPT)
+        self.assertEqual(self.shell.text.count("caught\r\n"), 1)
+
+    def test_quit(self):
+        self.type("$T run lock -- sleep 1000")
+        self.tree()
+        self.shell.write("\x1c")
+        self.shell.expect(PROMPT)
+        self.type("echo status $?")
+        self.shell.expect("status 131")
+
+    def test_stop_and_foreground(self):
+        self.type("$T run lock -- cat")
+        front, keeper, command = self.tree()
+        for round_ in range(3):
+            self.shell.write("\x1a")
+            self.shell.expect("Stopped")
+            self.shell.expect(PROMPT)
+            self.stopped(front, command)
+            self.assertNotEqual(harness.state_of(keeper), "T")
+            self.type("fg")
+            self.running(front, command)
+            self.shell.write("round %d\n" % round_)
+            self.shell.expect("round %d\r\nround %d\r\n" % (round_, round_))
+        self.shell.write("\x04")
+        self.shell.expect(PROMPT)
+        self.type("echo status $?")
+        self.shell.expect("status 0")
+
+    def test_stopped_holder_keeps_the_lock(self):
+        self.type("$T run lock -- cat")
+        self.tree()
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.assertEqual(self.run_tool("-q", "--try", "lock", "--",
+                                       "true")[0], 75)
+
+    def test_stop_then_background(self):
+        self.type("$T run lock -- sh -c 'read a </dev/null; sleep 1000'")
+        front, _, command = self.tree()
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.stopped(front, command)
+        self.type("bg")
+        self.running(front, command)
+        self.type("kill %1; wait %1; echo status $?")
+        self.shell.expect("status 143")
+
+    def test_background_job_that_reads_is_stopped(self):
+        self.type("$T run lock -- cat &")
+        front, _, command = self.tree()
+        self.stopped(front, command)
+        self.type("jobs")
+        self.shell.expect("Stopped")
+        self.type("fg")
+        self.running(front, command)
+        self.shell.write("line\n")
+        self.shell.expect("line\r\nline\r\n")
+        self.shell.write("\x04")
+        self.shell.expect(PROMPT)
+
+    def test_continued_by_hand(self):
+        """What stopped with the command, goes on with it."""
+        self.type("$T run lock -- sleep 1000")
+        front, _, command = self.tree()
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.stopped(front, command)
+        os.kill(command, signal.SIGCONT)
+        self.running(front)
+
+    def test_many_stops_and_continues(self):
+        """A stop reported late must not stop what was continued since."""
+        self.type("$T run lock -- cat")
+        front, _, command = self.tree()
+        for _ in range(200):
+            os.kill(command, signal.SIGTSTP)
+            os.killpg(front, signal.SIGCONT)
+        os.killpg(front, signal.SIGCONT)
+        self.running(front, command)
+        os.kill(front, signal.SIGTERM)
+        harness.ended(front)
+
+    def test_command_with_job_control_of_its_own(self):
+        self.type("$T run lock -- bash --norc --noprofile --noediting -i")
+        self.shell.expect(PROMPT)
+        self.type("cat")
+        harness.eventually("cat in the foreground", lambda: self.name(
+            self.shell.foreground()) == "cat")
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.shell.expect(PROMPT)
+        self.type("kill -KILL %1")
+        self.shell.expect(PROMPT)
+        self.type("exit 7")
+        self.shell.expect(PROMPT)
+        self.type("exit 7")
+        self.shell.expect(PROMPT)
+        self.type("echo status $?")
+        self.shell.expect("status 7")
+
+    def test_pipeline(self):
+        self.type("echo through | $T run lock -- cat | tr a-z A-Z")
+        self.shell.expect("THROUGH")
+        self.shell.expect(PROMPT)
+
+    # ---- waiting
+
+    def test_wait_is_shown_and_taken_away(self):
+        holder = self.holder()
+        self.type("$T run lock -- echo mine")
+        shown = self.shell.expect(
+            r"holdfast: waiting for 'lock' \((\d+s), 1 ahead\), held by ([^\r]*)")
+        self.assertIn("pid=", shown.group(2))
+        self.shell.expect(r"\r\x1b\[Kholdfast: waiting for 'lock' \([1-9]")
+        self.finish(holder)
+        self.shell.expect(r"\r\x1b\[Kmine\r\n")
+        self.shell.expect(PROMPT)
+
+    def test_wait_is_one_line(self):
+        holder = self.holder(name="n" * 150)
+        self.type("stty cols 40")
+        self.shell.expect(PROMPT)
+        self.type("$T run %s -- true" % ("n" * 150))
+        shown = self.shell.expect(r"\x1b\[K(holdfast: waiting[^\r]*)\r")
+        self.assertLess(len(shown.group(1)), 40)
+        self.finish(holder)
+        self.shell.expect(PROMPT)
+
+    def test_quiet_wait(self):
+        holder = self.holder()
+        self.type("$T run -q lock -- echo mine")
+        self.queued(2)
+        self.finish(holder)
+        self.shell.expect("mine")
+        self.assertNotIn("waiting for", self.shell.text)
+
+    def test_background_wait_is_not_shown(self):
+        holder = self.holder()
+        self.type("$T run lock -- echo mine &")
+        self.queued(2)
+        self.finish(holder)
+        self.shell.expect("mine")
+        self.assertNotIn("waiting for", self.shell.text)
+
+    def test_interrupted_wait(self):
+        self.holder()
+        self.type("$T run lock -- echo mine")
+        self.shell.expect("waiting for")
+        self.shell.write("\x03")
+        self.shell.expect(PROMPT)
+        self.type("echo status $?")
+        self.shell.expect("status 130")
+        self.assertEqual(self.tickets(), 1)
+
+    def test_stopped_wait_starts_nothing(self):
+        holder = self.holder()
+        self.type("$T run lock -- echo mine")
+        self.shell.expect("waiting for")
+        self.shell.write("\x1a")
+        self.shell.expect("Stopped")
+        self.shell.expect(PROMPT)
+        self.finish(holder)
+        # The lock is held for the stopped job, as a stopped command would.
+        self.assertEqual(self.run_tool("-q", "-t", "100ms", "lock", "--",
+                                       "true")[0], 75)
+        self.type("fg")
+        self.shell.expect("mine\r\n")
+        self.shell.expect(PROMPT)
+
+    # ---- no shell above
+
+    def test_stop_key_without_job_control(self):
+        """As `ssh -t host holdfast run ...`: nobody could continue it."""
+        terminal = self.terminal(harness.TOOL, "run", "lock", "--", "sh", "-c",
+                                 "echo up; cat")
+        terminal.expect("up")
+        terminal.write("\x1a")
+        terminal.write("line\n")
+        terminal.expect("line\r\n(.*\r\n)*line\r\n")
+        terminal.write("\x04")
+        terminal.drain()
+
+    def test_hang_up(self):
+        """The session's leader alone is told; the command hears of it."""
+        mark = self.path("mark")
+        terminal = self.terminal(
+            harness.TOOL, "run", "lock", "--", "bash", "-c",
+            "trap 'echo hup >%s; exit' HUP; echo up; while :; do "
+            "read -t 0.05 line </dev/zero; done" % mark)
+        terminal.expect("up")
+        descriptor = terminal.fd
+        terminal.fd = os.dup(harness.sys.stdin.fileno())
+        os.close(descriptor)
+        harness.eventually("the mark", lambda: os.path.exists(mark))
+        self.queued(0)
+
+    def test_shell_killed(self):
+        """The terminal closes under a foreground job."""
+        self.type("$T run lock -- sh -c 'echo up; exec cat'")
+        self.shell.expect("up")
+        front, keeper, command = self.tree()
+        os.kill(self.shell.pid, signal.SIGKILL)
+        for pid in (front, keeper, command):
+            harness.ended(pid)
+        self.queued(0)
+
+
+if __name__ == "__main__":
+    harness.main()

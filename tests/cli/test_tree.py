@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command's whole process tree is gone before the lock passes on, whoever
+is killed or frozen, and however the tree is shaped."""
+
+import os
+import signal
+
+import harness
+
+KILL, STOP, CONT = signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT
+
+
+class Tree(harness.Case):
+    def tree(self, grace="100ms", **options):
+        """A holder whose tree is hard to end: the command itself, a child that
+        ignores TERM, one more in its own session, and one whose parents have
+        gone.  All beat as "old"."""
+        script = "; ".join([
+            self.beat_command("old", flags="t") + " &",
+            self.beat_command("old", flags="ts") + " &",
+            self.beat_command("old", flags="td"),
+            "exec " + self.beat_command("old", flags="t")]).replace("&;", "&")
+        front = self.start("--grace", grace, "lock", "--", "sh", "-c", script,
+                           **options)
+        self.pids = self.beating("old", 4)
+        return front
+
+    def next_holder(self):
+        front = self.start("lock", "--", "sh", "-c",
+                           "exec " + self.beat_command("new", count=5))
+        self.queued(2)
+        return front
+
+    def assert_handed_over(self, front):
+        """The one in line got the lock, after all of the old tree."""
+        self.assertEqual(self.finish(front), (0, "", ""))
+        self.assert_before("old", "new")
+        for pid in self.pids:
+            self.assertFalse(harness.is_alive(pid))
+
+    # ---- killed
+
+    def test_front_killed(self):
+        old, new = self.tree(), self.next_holder()
+        old.kill()
+        self.assert_handed_over(new)
+
+    def test_keeper_killed(self):
+        old, new = self.tree(), self.next_holder()
+        os.kill(self.keeper(old), KILL)
+        status, _, err = self.finish(old)
+        self.assertEqual(status, 76)
+        self.assertIn("was killed by signal 9", err)
+        self.assert_handed_over(new)
+
+    def test_command_killed(self):
+        old, new = self.tree(), self.next_holder()
+        os.kill(self.command(old), KILL)
+        self.assertEqual(self.finish(old)[0], 128 + KILL)
+        self.assert_handed_over(new)
+
+    def test_group_killed(self):
+        old, new = self.tree(start_new_session=True), self.next_holder()
+        os.killpg(old.pid, KILL)
+        self.assertEqual(old.wait(harness.PATIENCE_S), -KILL)
+        self.assert_handed_over(new)
+
+    def test_front_killed_then_keeper(self):
+        """One after the other: the keeper has begun to sweep by then or not.
+        With both gone nobody can promise more than that the command, being the
+        keeper's child, goes with it."""
+        old = self.tree(grace="10s")
+        command, keeper = self.command(old), self.keeper(old)
+        old.kill()
+        os.kill(keeper, KILL)
+        harness.ended(command)
+        for pid in self.pids:
+            if harness.is_alive(pid):
+                os.kill(pid, KILL)
+
+    def test_front_told_to_end(self):
+        """TERM is the command's to answer; when it does, the rest goes."""
+        script = (self.beat_command("old", flags="ts") +
+                  " & trap 'exit 3' TERM; echo up; while :; do wait; done")
+        old = self.start("--grace", "50ms", "lock", "--", "sh", "-c", script)
+        self.assertEqual(old.stdout.readline(), "up\n")
+        self.pids = self.beating("old", 1)
+        new = self.next_holder()
+        old.terminate()
+        self.assertEqual(old.wait(harness.PATIENCE_S), 3)
+        self.assert_handed_over(new)
+
+    # ---- frozen
+
+    def test_front_frozen_and_thawed(self):
+        """It keeps the ticket too: the lock waits for it."""
+        old, new = self.tree(), self.next_holder()
+        os.kill(old.pid, STOP)
+        os.kill(self.command(old), KILL)
+        for pid in self.pids:
+            harness.ended(pid)
+        os.kill(old.pid, CONT)
+        self.assertEqual(self.finish(old)[0], 128 + KILL)
+        self.assert_handed_over(new)
+
+    def test_front_frozen_and_killed(self):
+        old, new = self.tree(), self.next_holder()
+        os.kill(old.pid, STOP)
+        old.kill()
+        self.assert_handed_over(new)
+
+    def test_keeper_frozen_and_thawed(self):
+        old, new = self.tree(), self.next_holder()
+        keeper = self.keeper(old)
+        os.kill(keeper, STOP)
+        os.kill(self.command(old), KILL)
+        before = len(self.beats("old"))
+        harness.eventually("more beats",
+                           lambda: len(self.beats("old")) > before + 20)
+        self.assertEqual(self.beats("new"), [])
+        os.kill(keeper, CONT)
+        self.assertEqual(self.finish(old)[0], 128 + KILL)
+        self.assert_handed_over(new)
+
+    def test_keeper_frozen_and_killed(self):
+        old, new = self.tree(), self.next_holder()
+        os.kill(self.keeper(old), STOP)
+        os.kill(self.keeper(old), KILL)
+        self.assertEqual(self.finish(old)[0], 76)
+        self.assert_handed_over(new)
+
+    def test_keeper_frozen_and_front_killed(self):
+        old, new = self.tree(), self.next_holder()
+        keeper = self.keeper(old)
+        os.kill(keeper, STOP)
+        old.kill()
+        before = len(self.beats("old"))
+        harness.eventually("more beats",
+                           lambda: len(self.beats("old")) > before + 20)
+        self.assertEqual(self.beats("new"), [])
+        os.kill(keeper, CONT)
+        self.assert_handed_over(new)
+
+    def test_both_frozen_and_thawed(self):
+        old, new = self.tree(), self.next_holder()
+        keeper, command = self.keeper(old), self.command(old)
+        for pid in (old.pid, keeper):
+            os.kill(pid, STOP)
+        os.kill(command, KILL)
+        before = len(self.beats("old"))
+        harness.eventually("more beats",
+                           lambda: len(self.beats("old")) > before + 20)
+        for pid in (old.pid, keeper):
+            os.kill(pid, CONT)
+        self.finish(old)
+        self.assert_handed_over(new)
+
+    def test_tree_frozen(self):
+        """A stopped process hears TERM only when it is continued."""
+        old = self.tree()
+        for pid in self.pids:
+            os.kill(pid, STOP)
+        new = self.next_holder()
+        old.kill()
+        self.assert_handed_over(new)
+
+    # ---- shapes
+
+    def leftovers(self, script, processes, *options):
+        """The command ends with status 5 and leaves these behind."""
+        old = self.start(*options, "lock", "--", "sh", "-c",
+                         script + " while [ ! -e %s ]; do :; done; exit 5"
+                         % self.path("go"))
+        self.pids = self.beating("old", processes)
+        new = self.next_holder()
+        with open(self.path("go"), "w"):
+            pass
+        self.assertEqual(self.finish(old), (5, "", ""))
+        self.assert_handed_over(new)
+
+    def test_background_job(self):
+        self.leftovers(self.beat_command("old") + " &", 1)
+
+    def test_background_job_that_ignores_term(self):
+        self.leftovers(self.beat_command("old", flags="t") + " &", 1,
+                       "--grace", "20ms")
+
+    def test_nohup(self):
+        self.leftovers("nohup " + self.beat_command("old") +
+                       " >/dev/null 2>&1 &", 1)
+
+    def test_double_fork(self):
+        self.leftovers(self.beat_command("old", flags="d") + ";", 1)
+
+    def test_many_sessions(self):
+        count = 500
+        self.leftovers("i=0; while [ $i -lt %d ]; do %s & i=$((i+1)); done;" % (
+            count, self.beat_command("old", flags="s")), count)
+
+    def test_term_comes_before_kill(self):
+        """Grace is for those who clean up."""
+        script = ("bash -c 'trap \"echo clean; exit\" TERM; echo up;"
+                  " while :; do :; done' & read go; exit 5")
+        front = self.start("--grace", "1m", "lock", "--", "bash", "-c", script,
+                           stdin=harness.subprocess.PIPE)
+        self.assertEqual(front.stdout.readline(), "up\n")
+        out = front.communicate("go\n")[0]
+        self.assertEqual((front.returncode, out), (5, "clean\n"))
+
+    def test_chain_that_keeps_forking(self):
+        """Each link forks the next and dies: a moving target."""
+        script = ("import os, signal\n"
+                  "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                  "if os.fork(): os._exit(4)\n"
+                  "os.setsid()\n"
+                  "file = os.open(%r, os.O_WRONLY|os.O_CREAT|os.O_APPEND)\n"
+                  "while True:\n"
+                  "  if os.fork(): os._exit(0)\n"
+                  "  os.write(file, b'.')\n" % self.path("chain"))
+        status = self.run_tool("--grace", "20ms", "lock", "--",
+                               "/usr/bin/python3", "-c", script,
+                               stdout=harness.subprocess.DEVNULL)[0]
+        self.assertEqual(status, 4)
+        length = os.path.getsize(self.path("chain"))
+        self.assertEqual(self.run_tool("lock", "--", "true")[0], 0)
+        self.assertEqual(os.path.getsize(self.path("chain")), length)
+
+    def test_bomb(self):
+        """128 at once that do nothing but fork and go."""
+        script = ("import os, signal, time\n"
+                  "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                  "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+                  "for i in range(7):\n"
+                  "  os.fork()\n"
+                  "end = time.monotonic() + 60\n"
+                  "file = os.open(%r, os.O_WRONLY|os.O_CREAT|os.O_APPEND)\n"
+                  "os.write(file, b'.')\n"
+                  "while time.monotonic() < end:\n"
+                  "  if os.fork(): os._exit(0)\n" % self.path("bomb"))
+        front = self.start("--grace", "0s", "lock", "--", "/usr/bin/python3",
+                           "-c", script, stdout=harness.subprocess.DEVNULL)
+        status = self.finish(front)[0]
+        self.assertEqual(status, 0)
+        self.assertEqual(self.run_tool("--try", "lock", "--", "true")[0], 0)
+
+    # ---- what is not ours
+
+    def test_children_from_before_are_spared(self):
+        """exec in a shell with background jobs: they are the shell's."""
+        other = self.path("other")
+        front = harness.subprocess.Popen(
+            ["bash", "-c", "sleep 1000 & echo $! >%s; exec %s run lock -- "
+             "sh -c 'sleep 1000 & echo up; sleep 1000'" % (
+                 other, harness.TOOL)],
+            stdout=harness.subprocess.PIPE, stderr=harness.subprocess.PIPE,
+            text=True, env=self.environment)
+        self.started.append(front)
+        self.assertEqual(front.stdout.readline(), "up\n")
+        with open(other) as file:
+            spared = int(file.read())
+        keeper = [pid for pid in harness.children(front.pid)
+                  if pid != spared][0]
+        ours = harness.descendants(keeper)
+        os.kill(keeper, KILL)
+        self.assertEqual(front.wait(harness.PATIENCE_S), 76)
+        self.assertTrue(harness.is_alive(spared))
+        os.kill(spared, KILL)
+        for pid in ours:
+            self.assertFalse(harness.is_alive(pid))
+
+
+if __name__ == "__main__":
+    harness.main()
