@@ -129,19 +129,35 @@ struct victim {
     pid_t pid;
 };
 
-/* In the child: take the ticket, say so, and wait to be killed. */
-static void be_victim(struct bench *bench, const char *queue,
-                      struct hf_ticket_id id, int said)
+pid_t bench_file_fork(void (*run)(void *arg), void *arg)
 {
-    struct seat *seat;
+    pid_t pid = fork();
 
-    if (uv_loop_init(&place.loop) != 0)
-        _exit(1);
-    if (uv_timer_init(&place.loop, &place.tick) != 0)
-        _exit(1);
-    seat = seat_open(bench);
-    (void)seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "victim");
-    if (write(said, "x", 1) != 1)
+    if (pid != 0)
+        return pid;
+    /* The parent's loop is not ours to touch. */
+    if (uv_loop_init(&place.loop) != 0 ||
+        uv_timer_init(&place.loop, &place.tick) != 0)
+        _exit(70);
+    run(arg);
+    _exit(0);
+}
+
+struct victim_task {
+    struct bench *bench;
+    const char *queue;
+    struct hf_ticket_id id;
+    int said;
+};
+
+/* In the child: take the ticket, say so, and wait to be killed. */
+static void be_victim(void *arg)
+{
+    struct victim_task *task = arg;
+    struct seat *seat = seat_open(task->bench);
+
+    (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX, "victim");
+    if (write(task->said, "x", 1) != 1)
         _exit(1);
     for (;;)
         (void)pause();
@@ -151,15 +167,15 @@ static struct victim *victim_start(struct bench *bench, const char *queue,
                                    struct hf_ticket_id id)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
+    struct victim_task task = {.bench = bench, .queue = queue, .id = id};
     int said[2];
     char byte;
 
     assert_non_null(victim);
     assert_int_equal(pipe(said), 0);
-    victim->pid = fork();
-    assert_true(victim->pid >= 0);
-    if (victim->pid == 0)
-        be_victim(bench, queue, id, said[1]);
+    task.said = said[1];
+    victim->pid = bench_file_fork(be_victim, &task);
+    assert_true(victim->pid > 0);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);

@@ -5,6 +5,8 @@
 #ifndef HF_TESTS_CONFORMANCE_BENCH_FILE_H
 #define HF_TESTS_CONFORMANCE_BENCH_FILE_H
 
+#include <sys/types.h>
+
 #include "conformance/bench.h"
 
 #define BENCH_FILE_PATH_BYTES 320
@@ -16,6 +18,9 @@ const char *bench_file_root(void);
 
 /* The directory of a lock. */
 void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES]);
+
+/* As fork(): the child has a loop of its own, runs ${run} and ends with 0. */
+pid_t bench_file_fork(void (*run)(void *arg), void *arg);
 
 /* The last line that any client logged since .begin. */
 const char *bench_file_log(void);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,9 +17,12 @@
 struct hf_ticket_id fresh_id(void)
 {
     static struct hf_random random;
+    static pid_t owner; /* a forked child must not repeat its parent's */
 
-    if (random.s[0] == 0)
-        hf_random_seed(&random, 1);
+    if (owner != getpid()) {
+        owner = getpid();
+        hf_random_seed(&random, (uint64_t)owner);
+    }
     return hf_random_ticket_id(&random);
 }
 

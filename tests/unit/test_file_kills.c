@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SIGKILL before each system call, and at random among contenders. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_file.h"
+#include "conformance/seat.h"
+#include "core/admission.h"
+#include "core/random.h"
+#include "engines/file/sys.h"
+
+#define STEPS_MAX 128
+#define CONTENDERS 6
+#define ROUNDS 400
+#define KILLS 60
+#define PIDS_MAX 256
+
+static int begin(void **state)
+{
+    (void)state;
+    bench_file.begin(&bench_file);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    bench_file.finish(&bench_file);
+    return 0;
+}
+
+/* ------------------------------------------------------ before each call -- */
+
+static unsigned steps_left;
+
+static int kill_one(const char *call)
+{
+    (void)call;
+    if (--steps_left == 0)
+        (void)raise(SIGKILL);
+    return 0;
+}
+
+struct life {
+    const char *queue;
+    unsigned step;
+};
+
+static void live(void *arg)
+{
+    const struct life *life = arg;
+    struct hf_ticket_id id = fresh_id();
+    struct seat *seat;
+
+    steps_left = life->step;
+    hf_sys_step = kill_one;
+    seat = seat_open(&bench_file);
+    (void)seat_enqueue(seat, life->queue, id, HF_TICKET_MUTEX, "doomed");
+    (void)seat_ask(seat, HF_REQUEST_WATCH, life->queue, id);
+    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, life->queue, id);
+    seat_close(seat);
+}
+
+static uint64_t take_alone(const char *queue)
+{
+    struct seat *seat = seat_open(&bench_file);
+    struct hf_ticket_id id = fresh_id();
+    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+    uint64_t token;
+
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(call->count, 1);
+    token = call->tickets[0].token;
+    seat_close(seat);
+    return token;
+}
+
+static void sweep(const char *queue)
+{
+    struct life life = {queue, 1};
+    uint64_t last = 0;
+    int ended = SIGKILL;
+
+    for (; ended == SIGKILL; life.step++) {
+        pid_t pid = bench_file_fork(live, &life);
+        uint64_t token;
+
+        assert_true(life.step < STEPS_MAX);
+        assert_int_equal(waitpid(pid, &ended, 0), pid);
+        token = take_alone(queue);
+        assert_true(token > last);
+        last = token;
+    }
+    assert_int_equal(ended, 0);
+    assert_true(life.step > 30);
+}
+
+static void a_kill_before_any_call_leaves_no_trace(void **state)
+{
+    (void)state;
+    sweep("q");
+}
+
+static void nor_with_a_long_name(void **state)
+{
+    static char name[401];
+
+    (void)state;
+    memset(name, 'n', sizeof(name) - 1);
+    name[200] = '/';
+    sweep(name);
+}
+
+/* ---------------------------------------------------- among contenders -- */
+
+struct board {
+    _Atomic int holder; /* a pid; 0: none */
+    _Atomic uint64_t token;
+    atomic_uint rounds;
+    atomic_uint overlaps;
+    atomic_uint disorders;
+    atomic_uint failures;
+    _Atomic int doomed[PIDS_MAX]; /* set before the kill */
+    atomic_uint doomed_count;
+};
+
+static struct board *board;
+
+static bool is_doomed(int pid)
+{
+    for (unsigned i = 0; i < atomic_load(&board->doomed_count); i++)
+        if (atomic_load(&board->doomed[i]) == pid)
+            return true;
+    return false;
+}
+
+/* The section that only one may be in. */
+static void hold_it(uint64_t token)
+{
+    int before = atomic_exchange(&board->holder, (int)getpid());
+
+    if (before != 0 && !is_doomed(before))
+        atomic_fetch_add(&board->overlaps, 1);
+    if (atomic_exchange(&board->token, token) >= token)
+        atomic_fetch_add(&board->disorders, 1);
+    for (unsigned i = 0; i < 20; i++)
+        (void)getppid(); /* as long as others need to barge in */
+    if (atomic_load(&board->holder) != (int)getpid())
+        atomic_fetch_add(&board->overlaps, 1);
+    atomic_store(&board->holder, 0);
+    atomic_fetch_add(&board->rounds, 1);
+}
+
+/* Wait as the core does: for the one before, then look again. */
+static bool wait_to_be_first(struct seat *seat, struct call *call,
+                             struct hf_ticket_id id)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        struct hf_snapshot snapshot = {call->tickets, call->count};
+        struct hf_admission admission = hf_admission_decide(&snapshot, &id);
+        struct call *watch;
+
+        if (admission.answer == HF_ADMITTED)
+            return true;
+        if (admission.answer != HF_WAIT_FOR)
+            return false;
+        watch = seat_ask(seat, HF_REQUEST_WATCH, "q", admission.before->id);
+        if (!seat_sees_gone(seat, watch))
+            return false;
+        call = seat_ask(seat, HF_REQUEST_LIST, "q", id);
+    }
+    return false;
+}
+
+static void contend(void *arg)
+{
+    (void)arg;
+    while (atomic_load(&board->rounds) < ROUNDS) {
+        struct seat *seat = seat_open(&bench_file);
+
+        for (unsigned i = 0; i < 5; i++) {
+            struct hf_ticket_id id = fresh_id();
+            struct call *call =
+                seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "contender");
+
+            if (call->answer == HF_EVENT_ENQUEUED &&
+                wait_to_be_first(seat, call, id))
+                hold_it(call_find(call, id)->token);
+            else
+                atomic_fetch_add(&board->failures, 1);
+            (void)seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id);
+        }
+        seat_close(seat);
+    }
+}
+
+/* Kill one of them at a moment that depends on how far all have come. */
+static void kill_and_replace(pid_t *pids, struct hf_random *random)
+{
+    pid_t *pid = &pids[hf_random_below(random, CONTENDERS)];
+    unsigned count = atomic_load(&board->doomed_count);
+
+    assert_true(count < PIDS_MAX);
+    atomic_store(&board->doomed[count], (int)*pid);
+    atomic_store(&board->doomed_count, count + 1);
+    assert_int_equal(kill(*pid, SIGKILL), 0);
+    assert_int_equal(waitpid(*pid, NULL, 0), *pid);
+    *pid = bench_file_fork(contend, NULL);
+}
+
+static void one_at_a_time_whoever_is_killed(void **state)
+{
+    pid_t pids[CONTENDERS];
+    struct hf_random random;
+    int ended;
+
+    (void)state;
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(board != MAP_FAILED);
+    hf_random_seed(&random, 56);
+    for (unsigned i = 0; i < CONTENDERS; i++)
+        pids[i] = bench_file_fork(contend, NULL);
+    for (unsigned i = 0; i < KILLS; i++) {
+        unsigned goal =
+            atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);
+
+        while (atomic_load(&board->rounds) < goal &&
+               atomic_load(&board->rounds) < ROUNDS)
+            (void)sched_yield();
+        kill_and_replace(pids, &random);
+    }
+    for (unsigned i = 0; i < CONTENDERS; i++) {
+        assert_int_equal(waitpid(pids[i], &ended, 0), pids[i]);
+        assert_int_equal(ended, 0);
+    }
+    assert_int_equal(atomic_load(&board->overlaps), 0);
+    assert_int_equal(atomic_load(&board->disorders), 0);
+    assert_int_equal(atomic_load(&board->failures), 0);
+    assert_true(atomic_load(&board->rounds) >= ROUNDS);
+    (void)munmap(board, sizeof(*board));
+    (void)take_alone("q");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_kill_before_any_call_leaves_no_trace),
+        TEST(nor_with_a_long_name),
+        TEST(one_at_a_time_whoever_is_killed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
