@@ -57,10 +57,9 @@ static struct hf_withdrawal *free_abandoned(struct hf_acquisition *a)
     return NULL;
 }
 
-/* The last enqueue got no answer, or one that does not add up: remember its id
- * for as long as it can appear, which is one timeout from now, the link it was
- * sent on being known to have ended.  Without a lease there is no such time:
- * the first request after it sees it or it never was. */
+/* One timeout from now, the link it was sent on being known to have ended.
+ * Without a lease there is no such time: the first request after it sees it or
+ * it never was. */
 void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
                             bool now)
 {
@@ -72,6 +71,11 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
         return;
     core->abandoned = true;
     hf_withdrawal_begin(free_abandoned(a), &a->ticket, until_ms, now);
+}
+
+void hf_acquisition_disown(struct hf_acquisition *a)
+{
+    hf_withdrawal_begin(free_abandoned(a), &a->ticket, 0, true);
 }
 
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)

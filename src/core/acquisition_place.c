@@ -115,8 +115,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
 
     assert(a->state == STATE(QUEUED));
     if (admission.answer == HF_MISSING) {
-        /* Removed by somebody, or the list is wrong: leave nothing behind. */
-        hf_acquisition_abandon(core, a, true);
+        hf_acquisition_disown(a);
         hf_acquisition_evicted(core, a);
         return;
     }
@@ -170,7 +169,7 @@ void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
         hf_error_set(&why, HF_EPROTOCOL,
                      "the ticket was gone as soon as it was in the queue; see "
                      "who removes tickets there");
-        hf_acquisition_abandon(core, a, true); /* should the list be wrong */
+        hf_acquisition_disown(a);
         hf_acquisition_enqueue_again(core, a, &why);
         return;
     }

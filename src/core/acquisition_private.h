@@ -37,6 +37,10 @@ uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
 void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
                             bool now);
 
+/* The last enqueue was answered, and yet a list does not show its ticket.
+ * Somebody removed it, or the list is wrong: see that it is not there. */
+void hf_acquisition_disown(struct hf_acquisition *a);
+
 /* The enqueue failed as ${why} tells, which is worth a retry if the policy
  * allows another. */
 void hf_acquisition_enqueue_again(struct hf_core *core,

@@ -153,6 +153,7 @@ static void begin_close(struct hf_core *core)
     lose_all(core, true);
     hf_session_close(&core->session);
     end_waits(core, HF_ECLOSED, "the client was closed");
+    pump_all(core); /* nothing is asked any more, but watches are taken back */
 }
 
 static void closed(struct hf_core *core)

@@ -263,22 +263,37 @@ static void take_effect(struct stage *s, struct hf_effect *effect, char *text,
     }
 }
 
-void stage_expect(struct stage *s, const char *expected, const char *file,
-                  int line)
+/* Take all effects; ${all} holds so many bytes for their text. */
+static void take_effects(struct stage *s, char *all, size_t bytes)
 {
-    char all[STAGE_TEXT_BYTES] = "";
     struct hf_effect *effect;
 
+    all[0] = '\0';
     while ((effect = hf_core_next_effect(&s->core)) != NULL) {
         char text[64];
 
         take_effect(s, effect, text, sizeof text);
-        assert_true(strlen(all) + strlen(text) + 3 < sizeof all);
+        assert_true(strlen(all) + strlen(text) + 3 < bytes);
         if (all[0] != '\0')
             strcat(all, "; ");
         strcat(all, text);
         hf_core_check(&s->core);
     }
+}
+
+void stage_drain(struct stage *s)
+{
+    char all[STAGE_TEXT_BYTES];
+
+    take_effects(s, all, sizeof all);
+}
+
+void stage_expect(struct stage *s, const char *expected, const char *file,
+                  int line)
+{
+    char all[STAGE_TEXT_BYTES];
+
+    take_effects(s, all, sizeof all);
     _assert_string_equal(all, expected, file, line);
 }
 

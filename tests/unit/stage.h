@@ -58,6 +58,9 @@ void stage_connected(struct stage *s, unsigned traits);
 void stage_expect(struct stage *s, const char *expected, const char *file,
                   int line);
 
+/* Take all effects, whatever they are. */
+void stage_drain(struct stage *s);
+
 /* Events.  ${request} names a request that was taken and not answered. */
 void want(struct stage *s, struct hf_acquisition *a);
 void cancel(struct stage *s, struct hf_acquisition *a);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stories of acquisitions while the engine answers: waiting, entering, leaving,
- * giving up.  Those where it does not are in test_unanswered.c. */
+ * giving up.  Those where it does not are in test_unanswered.c, those about
+ * time in test_limits.c. */
 #include "stage.h"
 
 #include <setjmp.h>
@@ -269,138 +270,6 @@ static void another_kind_ahead_ends_it(void **state)
     expect(s, "a FORGOTTEN");
 }
 
-/* ----------------------------------------------------------------- tries -- */
-
-static void a_try_enters_an_empty_queue(void **state)
-{
-    STAGE(s, 0);
-    s->a.only_try = true;
-    s->a.deadline_at_ms = 0; /* not looked at */
-    hold_a(s);
-}
-
-static void a_try_does_not_wait(void **state)
-{
-    STAGE(s, 0);
-    s->a.only_try = true;
-    queue_a(s, "x a1");
-    expect(s, "a WITHDRAW a1; a ENDED HF_EBUSY");
-    assert_string_equal(s->a.text, "held by \"a stranger\"");
-    withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
-}
-
-static void a_try_gets_an_answer_in_time_or_ends(void **state)
-{
-    STAGE(s, 0);
-    s->a.only_try = true;
-    later(s, 2000);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    suspended(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
-    expect(s, "STATE SUSPENDED");
-    at(s, 2000 + STAGE_CONNECT_MS - 1);
-    expect(s, "");
-    ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
-}
-
-/* ---------------------------------------------------------------- limits -- */
-
-static void a_deadline_in_the_queue_withdraws_then_tells(void **state)
-{
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 5000;
-    queue_a(s, "x y a1");
-    expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
-    at(s, 4999);
-    expect(s, "");
-    ring(s);
-    expect(s, "a FORGET y; a FORGET a1; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
-    assert_string_equal(s->a.text,
-                        "waited 4000 ms; ahead: 2, held by \"a stranger\"");
-    withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
-}
-
-static void a_deadline_does_not_wait_for_a_link(void **state)
-{
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 5000;
-    queue_a(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-    suspended(s);
-    expect(s, "STATE SUSPENDED");
-    ring(s);
-    expect(s, "a FORGET x; a FORGET a1; a ENDED HF_ETIMEDOUT");
-    at(s, 6000);
-    connected(s, 6000, true);
-    expect(s, "STATE CONNECTED; a WITHDRAW a1");
-    withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
-}
-
-static void the_first_connection_is_waited_for_until_its_limit(void **state)
-{
-    struct stage stage;
-    struct stage *s = &stage;
-
-    (void)state;
-    stage_init(s, 0);
-    want(s, &s->a);
-    at(s, STAGE_START_MS + STAGE_CONNECT_MS - 1);
-    expect(s, "");
-    ring(s);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
-    want(s, &s->b); /* it has a limit of its own */
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + 2 * STAGE_CONNECT_MS);
-    expect(s, "b ENDED HF_EUNREACHABLE; b FORGOTTEN");
-}
-
-static void a_deadline_without_any_connection_says_so(void **state)
-{
-    struct stage stage;
-    struct stage *s = &stage;
-
-    (void)state;
-    stage_init(s, 0);
-    s->a.deadline_at_ms = 1500;
-    want(s, &s->a);
-    ring(s);
-    assert_int_equal(s->now_ms, 1500);
-    expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "within 500 ms"));
-}
-
-static void a_lost_session_is_not_the_first_connection(void **state)
-{
-    STAGE(s, 0);
-    s->a.deadline_at_ms = 90000;
-    session_lost(s, HF_ELOST);
-    want(s, &s->a);
-    expect(s, "STATE LOST");
-    ring(s);
-    assert_int_equal(s->now_ms, 90000);
-    expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "LOST"));
-}
-
-static void first_but_never_proven_is_what_it_says(void **state)
-{
-    STAGE(s, 0);
-    at(s, 50000);
-    s->a.deadline_at_ms = 50100;
-    want(s, &s->a);
-    expect(s, "PROVE; a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WAITING 0; a WATCH a1");
-    ring(s);
-    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
-    assert_non_null(strstr(s->a.text, "not confirmed"));
-}
-
 /* ---------------------------------------------------------------- cancel -- */
 
 static void a_cancelled_wait_withdraws_then_tells(void **state)
@@ -503,8 +372,9 @@ static void an_evicted_waiter_goes_to_the_tail(void **state)
     expect(s, "a WAITING 2; a WATCH y; a WATCH a2");
     gone(s, "a WATCH y");
     expect(s, "a LIST");
-    listed(s, "a LIST", "x"); /* purged */
-    expect(s, "a FORGET a2");
+    listed(s, "a LIST", "x"); /* purged, unless the list is wrong */
+    expect(s, "a FORGET a2; a WITHDRAW a2");
+    withdrawn(s, "a WITHDRAW a2", false);
     ring(s);
     expect(s, "a ENQUEUE a3");
     enqueued(s, "a ENQUEUE a3", "a3");
@@ -522,7 +392,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
     gone(s, "a WATCH y");
     expect(s, "a GRANTED");
     listed(s, "a LIST", "z");
-    expect(s, "a LOST; a FORGET a1");
+    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
 }
 
 /* ----------------------------------------------------------- the session -- */
@@ -617,15 +487,6 @@ int main(void)
         cmocka_unit_test(a_reader_behind_a_writer_enters_when_it_goes),
         cmocka_unit_test(a_writer_behind_a_writer_always_lists),
         cmocka_unit_test(another_kind_ahead_ends_it),
-        cmocka_unit_test(a_try_enters_an_empty_queue),
-        cmocka_unit_test(a_try_does_not_wait),
-        cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
-        cmocka_unit_test(a_deadline_in_the_queue_withdraws_then_tells),
-        cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
-        cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
-        cmocka_unit_test(a_deadline_without_any_connection_says_so),
-        cmocka_unit_test(a_lost_session_is_not_the_first_connection),
-        cmocka_unit_test(first_but_never_proven_is_what_it_says),
         cmocka_unit_test(a_cancelled_wait_withdraws_then_tells),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
         cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),

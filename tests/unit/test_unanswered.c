@@ -140,17 +140,22 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
     STAGE(s, 0);
     enqueue_a(s);
     enqueued(s, "a ENQUEUE a1", "x");
-    expect(s, "");
+    expect(s, "a WITHDRAW a1"); /* should the list be wrong */
+    withdrawn(s, "a WITHDRAW a1", false);
     ring(s);
     expect(s, "a ENQUEUE a2");
     enqueued(s, "a ENQUEUE a2", "");
     ring(s);
-    expect(s, "a ENQUEUE a3");
+    expect(s, "a WITHDRAW a2; a ENQUEUE a3");
     enqueued(s, "a ENQUEUE a3", "");
     ring(s);
-    expect(s, "a ENQUEUE a4");
+    expect(s, "a WITHDRAW a3; a ENQUEUE a4");
     enqueued(s, "a ENQUEUE a4", "");
-    expect(s, "a ENDED HF_EPROTOCOL; a FORGOTTEN");
+    expect(s, "a WITHDRAW a4; a ENDED HF_EPROTOCOL");
+    withdrawn(s, "a WITHDRAW a2", true);
+    withdrawn(s, "a WITHDRAW a3", false);
+    withdrawn(s, "a WITHDRAW a4", false);
+    expect(s, "a FORGOTTEN");
 }
 
 /* ---------------------------------------------------------------- unsure -- */
