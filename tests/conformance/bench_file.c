@@ -221,6 +221,12 @@ const char *bench_file_root(void)
     return place.root;
 }
 
+void bench_file_move(const char *root)
+{
+    assert_true(strlen(root) < sizeof(place.root));
+    (void)strcpy(place.root, root);
+}
+
 void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES])
 {
     char entry[HF_ENTRY_BYTES];

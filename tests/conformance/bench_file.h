@@ -16,6 +16,9 @@ extern struct bench bench_file;
 /* The root between .begin and .finish; its floor is ROOT/state. */
 const char *bench_file_root(void);
 
+/* From now on the root is seen at ${root}, in this process. */
+void bench_file_move(const char *root);
+
 /* The directory of a lock. */
 void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES]);
 
