@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kit.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 10000
+#define CHILD_PATIENCE_MS 30000
+#define FDS_MAX 4096
+
+uint64_t kit_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void step(void)
+{
+    const struct timespec while_others_work = {0, 1000000};
+
+    (void)nanosleep(&while_others_work, NULL);
+}
+
+void kit_until(bool (*condition)(void *arg), void *arg)
+{
+    uint64_t until = kit_now_ms() + PATIENCE_MS;
+
+    while (!condition(arg)) {
+        assert_true(kit_now_ms() < until);
+        step();
+    }
+}
+
+/* --------------------------------------------------------------- threads -- */
+
+pthread_t kit_thread(void *(*errand)(void *arg), void *arg)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, errand, arg), 0);
+    return thread;
+}
+
+void kit_elsewhere(void *(*errand)(void *arg), void *arg)
+{
+    assert_int_equal(pthread_join(kit_thread(errand, arg), NULL), 0);
+}
+
+/* ---------------------------------------------------------------- places -- */
+
+static int remove_ticket(const char *path, const struct stat *status, int type,
+                         struct FTW *walk)
+{
+    (void)type;
+    (void)walk;
+    return S_ISFIFO(status->st_mode) ? unlink(path) : 0;
+}
+
+void kit_rob(const struct place *place)
+{
+    assert_int_equal(nftw(place->directory, remove_ticket, 16, FTW_PHYS), 0);
+}
+
+struct wanted {
+    const struct place *place;
+    int count;
+};
+
+static bool has_tickets(void *arg)
+{
+    struct wanted *wanted = arg;
+
+    return place_tickets(wanted->place) == wanted->count;
+}
+
+void kit_await_tickets(const struct place *place, int count)
+{
+    struct wanted wanted = {place, count};
+
+    kit_until(has_tickets, &wanted);
+}
+
+/* -------------------------------------------------------------- children -- */
+
+int kit_reap(pid_t child)
+{
+    uint64_t until = kit_now_ms() + CHILD_PATIENCE_MS;
+    int status = 0;
+    pid_t reaped;
+
+    while ((reaped = waitpid(child, &status, WNOHANG)) == 0 &&
+           kit_now_ms() < until)
+        step();
+    if (reaped == 0) {
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, &status, 0);
+        print_error("a child hung and was killed\n");
+    } else if (status != 0) {
+        print_error("a child ended with wait status 0x%x\n", (unsigned)status);
+    }
+    return status;
+}
+
+void kit_in_child(int (*story)(void *arg), void *arg)
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(story(arg));
+    assert_int_equal(kit_reap(child), 0);
+}
+
+int kit_complain(const char *file, int line, const char *what)
+{
+    (void)dprintf(STDERR_FILENO, "%s:%d: not so: %s\n", file, line, what);
+    return 1;
+}
+
+/* ------------------------------------------------------ what is open here --
+ */
+
+int kit_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+    int count = 0;
+
+    assert_non_null(tasks);
+    while ((entry = readdir(tasks)) != NULL)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+void kit_each_fd(void (*look)(int fd, void *arg), void *arg)
+{
+    DIR *open_ones = opendir("/proc/self/fd");
+    struct dirent *entry;
+    int fds[FDS_MAX];
+    int count = 0;
+    int i;
+
+    assert_non_null(open_ones);
+    while ((entry = readdir(open_ones)) != NULL) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(open_ones))
+            continue;
+        assert_true(count < FDS_MAX);
+        fds[count++] = atoi(entry->d_name);
+    }
+    closedir(open_ones);
+    for (i = 0; i < count; i++)
+        look(fds[i], arg);
+}
+
+static void count_one(int fd, void *arg)
+{
+    (void)fd;
+    ++*(int *)arg;
+}
+
+int kit_fds(void)
+{
+    int count = 0;
+
+    kit_each_fd(count_one, &count);
+    return count;
+}
+
+struct hf_client *kit_client(const char *url)
+{
+    struct hf_client *client;
+    struct hf_error error;
+
+    if (hf_client_open(url, NULL, &client, &error) != HF_OK)
+        print_error("%s\n", error.text);
+    assert_non_null(client);
+    return client;
+}
