@@ -31,7 +31,8 @@ const char *hf_state_name(enum hf_state state)
 
 uint64_t hf_session_margin_ms(uint64_t timeout_ms)
 {
-    return hf_later_ms(timeout_ms / 100, 2);
+    /* Rounded up, or a short timeout would keep back less than its share. */
+    return hf_later_ms(timeout_ms / 100 + (timeout_ms % 100 != 0), 2);
 }
 
 static void init_request(struct hf_request *request, struct hf_effect *effect,
@@ -71,8 +72,11 @@ bool hf_session_usable(const struct hf_session *session)
 
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms)
 {
+    uint64_t least_ms = session->timeout_ms / PROOFS_PER_TIMEOUT;
+
     return hf_session_usable(session) &&
-           (now_ms < session->safe_until_ms || HF_PLANTED(ADMIT_EXPIRED));
+           (hf_after_ms(now_ms, least_ms) < session->safe_until_ms ||
+            HF_PLANTED(ADMIT_EXPIRED));
 }
 
 /* Move and tell.  A state that was not taken yet is superseded, unless it is

@@ -55,7 +55,9 @@ bool hf_session_alive(const struct hf_session *session);
 /* May requests be made? */
 bool hf_session_usable(const struct hf_session *session);
 
-/* May a ticket that the rule admits be granted? */
+/* May a ticket that the rule admits be granted?  Not on what is left of an old
+ * proof when that is less than a quarter of the lease: a new one is on its way
+ * and the grant would be lost again before it is of use. */
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 
 /* CONNECTED: ${anchor_ms} is when the accepted request was sent.  The session
