@@ -69,9 +69,12 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);
     if (event->kind == HF_EVENT_FAILED) {
+        call->failure = event->as.answer.failure;
         call->status = event->as.answer.status;
+        assert_int_not_equal(call->status, HF_OK);
         assert_non_null(event->as.answer.text);
-        print_message("FAILED: %s\n", event->as.answer.text);
+        (void)snprintf(call->text, sizeof(call->text), "%s",
+                       event->as.answer.text);
     }
 }
 
@@ -146,23 +149,36 @@ static struct call *new_call(struct seat *seat, enum hf_request_kind kind,
     return call;
 }
 
-static struct call *wait_for_answer(struct seat *seat, struct call *call)
+struct call *seat_wait(struct seat *seat, struct call *call)
 {
     seat->bench->pump(seat->bench, is_answered, call);
     assert_int_equal(call->answers, 1);
     return call;
 }
 
-struct call *seat_enqueue(struct seat *seat, const char *queue,
-                          struct hf_ticket_id id, enum hf_ticket_kind kind,
-                          const char *payload)
+static struct call *ask_enqueue(struct seat *seat, const char *queue,
+                                struct hf_ticket_id id,
+                                enum hf_ticket_kind kind, const char *payload)
 {
     struct call *call = new_call(seat, HF_REQUEST_ENQUEUE, queue, id);
 
     call->request.ticket_kind = kind;
     call->request.payload = payload;
     seat->bench->ops->request(seat->engine, &call->request);
-    return wait_for_answer(seat, call);
+    return call;
+}
+
+struct call *seat_enqueue_only(struct seat *seat, const char *queue,
+                               struct hf_ticket_id id)
+{
+    return ask_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+}
+
+struct call *seat_enqueue(struct seat *seat, const char *queue,
+                          struct hf_ticket_id id, enum hf_ticket_kind kind,
+                          const char *payload)
+{
+    return seat_wait(seat, ask_enqueue(seat, queue, id, kind, payload));
 }
 
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
@@ -177,7 +193,7 @@ struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
 struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id)
 {
-    return wait_for_answer(seat, seat_ask_only(seat, kind, queue, id));
+    return seat_wait(seat, seat_ask_only(seat, kind, queue, id));
 }
 
 void seat_forget(struct seat *seat, struct call *watch)
@@ -219,15 +235,25 @@ void seat_bury(struct seat *seat)
     free(seat);
 }
 
-void seat_close(struct seat *seat)
+void seat_end(struct seat *seat)
 {
     struct hf_ticket_id nobody = {{0}};
     struct call *end = seat_ask(seat, HF_REQUEST_END, NULL, nobody);
 
     assert_int_equal(end->answer, HF_EVENT_CLOSED);
     check_calls(seat);
+}
+
+void seat_free(struct seat *seat)
+{
     seat->bench->ops->free(seat->engine);
     seat_bury(seat);
+}
+
+void seat_close(struct seat *seat)
+{
+    seat_end(seat);
+    seat_free(seat);
 }
 
 const struct hf_ticket *call_find(const struct call *call,

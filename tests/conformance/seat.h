@@ -16,8 +16,10 @@ struct call {
     bool forgotten;
     enum hf_event_kind answer;
     bool found;
+    enum hf_failure failure; /* and what follows: FAILED */
     hf_status status;
-    size_t count;
+    char text[HF_ERROR_TEXT_BYTES];
+    size_t count; /* ENQUEUED, LISTED */
     struct hf_ticket tickets[SNAPSHOT_MAX];
     char payloads[SNAPSHOT_MAX][HF_PAYLOAD_BYTES];
 };
@@ -35,8 +37,10 @@ struct seat {
 /* Open a client and wait until it is connected. */
 struct seat *seat_open(struct bench *bench);
 
-/* END it, see that every call was answered once, and free all of it. */
-void seat_close(struct seat *seat);
+/* END it, which answers every call; and free all of it. */
+void seat_end(struct seat *seat);
+void seat_free(struct seat *seat);
+void seat_close(struct seat *seat); /* both */
 
 /* Free what belongs to a client whose engine crashed. */
 void seat_bury(struct seat *seat);
@@ -47,9 +51,13 @@ struct call *seat_enqueue(struct seat *seat, const char *queue,
                           const char *payload);
 struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id);
-/* The same without waiting. */
+/* The same without waiting; then seat_wait(). */
+struct call *seat_enqueue_only(struct seat *seat, const char *queue,
+                               struct hf_ticket_id id);
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
                            const char *queue, struct hf_ticket_id id);
+
+struct call *seat_wait(struct seat *seat, struct call *call);
 
 /* Take back a WATCH. */
 void seat_forget(struct seat *seat, struct call *watch);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A directory's lock is in other hands: the helper waits, nobody else does. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_file.h"
+#include "conformance/seat.h"
+#include "engines/file/counter.h"
+
+static int begin(void **state)
+{
+    (void)state;
+    bench_file.begin(&bench_file);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    bench_file.finish(&bench_file);
+    return 0;
+}
+
+/* Make the lock's directory and take its flock, as a process does that is
+ * stopped in its critical section. */
+static int lock_directory(const char *queue)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+    int fd;
+
+    bench_file_path(queue, path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    return fd;
+}
+
+/* Start an enqueue, which is not answered yet. */
+static struct call *begin_enqueue(struct seat *seat, const char *queue,
+                                  struct hf_ticket_id id)
+{
+    struct call *call = seat_enqueue_only(seat, queue, id);
+
+    seat_settle(seat);
+    assert_int_equal(call->answers, 0);
+    return call;
+}
+
+static void an_enqueue_waits_for_the_lock(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    int fd = lock_directory("q");
+    struct hf_ticket_id ids[3] = {fresh_id(), fresh_id(), fresh_id()};
+    struct call *calls[3];
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        calls[i] = begin_enqueue(a, "q", ids[i]);
+    /* Another lock's queue is not held up. */
+    assert_int_equal(
+        seat_enqueue(a, "other", fresh_id(), HF_TICKET_MUTEX, "")->answer,
+        HF_EVENT_ENQUEUED);
+    assert_int_equal(close(fd), 0);
+    for (size_t i = 0; i < 3; i++) {
+        seat_wait(a, calls[i]);
+        assert_int_equal(calls[i]->answer, HF_EVENT_ENQUEUED);
+        assert_int_equal(calls[i]->count, i + 1);
+        assert_non_null(call_find(calls[i], ids[i]));
+    }
+    seat_close(a);
+}
+
+static void the_end_waits_for_nobody(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    int fd = lock_directory("q");
+    struct call *calls[2];
+    char path[BENCH_FILE_PATH_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        calls[i] = begin_enqueue(a, "q", fresh_id());
+    seat_end(a);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(calls[i]->answer, HF_EVENT_FAILED);
+        assert_int_equal(calls[i]->status, HF_ECLOSED);
+    }
+    seat_free(a);
+    assert_int_equal(close(fd), 0);
+    bench_file_path("q", path);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void a_withdrawal_catches_up(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    int fd = lock_directory("q");
+    struct hf_ticket_id id = fresh_id();
+    struct call *call = begin_enqueue(a, "q", id);
+    struct call *withdraw = seat_ask_only(a, HF_REQUEST_WITHDRAW, "q", id);
+
+    (void)state;
+    seat_wait(a, withdraw);
+    assert_int_equal(call->answers, 1);
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(withdraw->answer, HF_EVENT_WITHDRAWN);
+    assert_false(withdraw->found);
+    assert_int_equal(close(fd), 0);
+    call = seat_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_int_equal(call->count, 1);
+    seat_close(a);
+}
+
+static void lock_and_stop(void *arg)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+    int fd;
+
+    (void)arg;
+    bench_file_path("q", path);
+    fd = open(path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+        _exit(1);
+    (void)raise(SIGSTOP);
+}
+
+/* Within a bound, and by name. */
+static void who_has_the_lock_is_named(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    pid_t pid;
+    struct call *call;
+    char expected[64];
+    int ended;
+
+    (void)state;
+    assert_int_equal(close(lock_directory("q")), 0);
+    pid = bench_file_fork(lock_and_stop, NULL);
+    assert_int_equal(waitpid(pid, &ended, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(ended));
+    call = begin_enqueue(a, "q", fresh_id());
+    seat_wait(a, call);
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(call->failure, HF_FAILURE_RETRY);
+    assert_int_equal(call->status, HF_EUNREACHABLE);
+    (void)snprintf(expected, sizeof(expected), "held by pid %d:", (int)pid);
+    assert_non_null(strstr(call->text, expected));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    call = seat_enqueue(a, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(call->count, 1);
+    seat_close(a);
+}
+
+/* Two syncs, on the helper, once in a million numbers. */
+static void a_new_block_is_reserved_on_the_side(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    char path[BENCH_FILE_PATH_BYTES];
+    struct hf_counter_page *page;
+    struct call *call;
+    uint64_t limit;
+    int fd;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "%s/counter", bench_file_root());
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    page =
+        mmap(NULL, HF_COUNTER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(page != MAP_FAILED);
+    limit = atomic_load(&page->limit);
+    atomic_store(&page->value, limit);
+    call = seat_enqueue_only(a, "q", fresh_id());
+    assert_int_equal(call->answers, 0);
+    seat_wait(a, call);
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_true(call->tickets[0].token > limit);
+    assert_true(atomic_load(&page->limit) > limit);
+    (void)munmap(page, HF_COUNTER_BYTES);
+    (void)close(fd);
+    seat_close(a);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_enqueue_waits_for_the_lock),
+        TEST(the_end_waits_for_nobody),
+        TEST(a_withdrawal_catches_up),
+        TEST(who_has_the_lock_is_named),
+        TEST(a_new_block_is_reserved_on_the_side),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
