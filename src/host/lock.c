@@ -36,8 +36,9 @@ static struct hf_lock *make(struct hf_client *client, const char *name)
     return lock;
 }
 
-hf_status hf_lock_open(struct hf_client *client, const char *name,
-                       const struct hf_lock_opts *opts, struct hf_lock **lock)
+hf_status hf_lock_open_for(struct hf_client *client, const char *call,
+                           const char *name, const struct hf_lock_opts *opts,
+                           struct hf_lock **lock)
 {
     struct hf_error error = {0};
     hf_status status;
@@ -49,9 +50,15 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
     if (status == HF_OK && (*lock = make(client, name)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
-        hf_client_fail(client, "hf_lock_open", &error);
+        hf_client_fail(client, call, &error);
     hf_client_leave(client);
     return status;
+}
+
+hf_status hf_lock_open(struct hf_client *client, const char *name,
+                       const struct hf_lock_opts *opts, struct hf_lock **lock)
+{
+    return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
 }
 
 void hf_lock_reference(struct hf_lock *lock)

@@ -12,6 +12,11 @@ struct hf_lock {
     char name[];
 };
 
+/* hf_lock_open() on behalf of the user's ${call}, which its failures name. */
+hf_status hf_lock_open_for(struct hf_client *client, const char *call,
+                           const char *name, const struct hf_lock_opts *opts,
+                           struct hf_lock **lock);
+
 /* With the client's lock, which the caller must be able to give up later: the
  * lock's own reference to the client goes too. */
 void hf_lock_reference(struct hf_lock *lock);

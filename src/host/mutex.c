@@ -42,22 +42,49 @@ static uint64_t caller(const struct hf_mutex *mutex)
                                      : thread_number();
 }
 
+/* In a child nothing of the parent's may be touched, least of all the guard,
+ * which another thread may have held. */
+static bool is_forked(const struct hf_mutex *mutex)
+{
+    return mutex->lock->client->generation != hf_fork_generation();
+}
+
+static hf_status fail_open(struct hf_client *client, struct hf_error *error)
+{
+    hf_status status = hf_client_enter(client);
+
+    if (status != HF_OK)
+        return status;
+    status = hf_client_fail(client, "hf_mutex_open", error);
+    hf_client_leave(client);
+    return status;
+}
+
 hf_status hf_mutex_open(struct hf_client *client, const char *name,
                         const struct hf_mutex_opts *opts,
                         struct hf_mutex **mutex)
 {
     static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
     struct hf_mutex *made;
+    struct hf_error error;
     hf_status status;
 
     *mutex = NULL;
     if (opts == NULL)
         opts = &defaults;
-    if (opts->size != sizeof(*opts))
-        return HF_EINVAL;
-    if ((made = hf_alloc(sizeof(*made))) == NULL)
-        return HF_ENOMEM;
-    if ((status = hf_lock_open(client, name, NULL, &made->lock)) != HF_OK)
+    if (opts->size != sizeof(*opts)) {
+        hf_error_set(&error, HF_EINVAL,
+                     "the size of the options is %zu, expected %zu; start "
+                     "from HF_MUTEX_OPTS_INIT",
+                     opts->size, sizeof(*opts));
+        return fail_open(client, &error);
+    }
+    if ((made = hf_alloc(sizeof(*made))) == NULL) {
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        return fail_open(client, &error);
+    }
+    status = hf_lock_open_for(client, "hf_mutex_open", name, NULL, &made->lock);
+    if (status != HF_OK)
         goto free_mutex;
     made->opts = *opts;
     pthread_mutex_init(&made->guard, NULL);
@@ -73,7 +100,7 @@ void hf_mutex_free(struct hf_mutex *mutex)
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hold *hold;
 
-    if (mutex == NULL)
+    if (mutex == NULL || is_forked(mutex))
         return;
     while ((hold = mutex->holds) != NULL) {
         mutex->holds = hold->next;
@@ -143,8 +170,11 @@ free_hold:
 hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
 {
     uint64_t owner = caller(mutex);
-    struct hold *hold = find_own(mutex, owner);
+    struct hold *hold;
 
+    if (is_forked(mutex))
+        return HF_EFORKED;
+    hold = find_own(mutex, owner);
     if (hold != NULL)
         return count_up(hold);
     return lock_first(mutex, owner, wait_ms);
@@ -174,9 +204,12 @@ static void remove_hold(struct hf_mutex *mutex, struct hold *hold)
 
 hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 {
-    struct hold *hold = find_own(mutex, caller(mutex));
+    struct hold *hold;
     hf_status status;
 
+    if (is_forked(mutex))
+        return HF_EFORKED;
+    hold = find_own(mutex, caller(mutex));
     if (hold == NULL)
         return HF_EOWNER;
     if (hold->count > 1) {
@@ -193,7 +226,10 @@ hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 
 uint64_t hf_mutex_token(struct hf_mutex *mutex)
 {
-    struct hold *hold = find_own(mutex, caller(mutex));
+    struct hold *hold;
 
+    if (is_forked(mutex))
+        return 0;
+    hold = find_own(mutex, caller(mutex));
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
 }
