@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that are wrong: each has its status, its class and a text that begins
+ * with the call, takes nothing that it was not to take, and drops what it was
+ * handed exactly once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <holdfast/uv.h>
+
+#include "kit.h"
+
+struct world {
+    struct place place;
+    struct hf_client *client;
+    struct hf_lock *lock;
+    int calls;
+    int drops;
+};
+
+static int setup(void **state)
+{
+    static struct world world;
+
+    memset(&world, 0, sizeof(world));
+    place_make(&world.place);
+    world.client = kit_client(world.place.url);
+    assert_int_equal(hf_lock_open(world.client, "nightly", NULL, &world.lock),
+                     HF_OK);
+    *state = &world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    hf_lock_free(w->lock);
+    assert_int_equal(hf_client_close(w->client), HF_OK);
+    assert_int_equal(place_tickets(&w->place), 0);
+    place_remove(&w->place);
+    return 0;
+}
+
+static void on_drop(void *arg)
+{
+    ((struct world *)arg)->drops++;
+}
+
+static void on_done(void *arg, const struct hf_result *result)
+{
+    (void)result;
+    ((struct world *)arg)->calls++;
+}
+
+static void on_state(void *arg, enum hf_state state)
+{
+    (void)state;
+    ((struct world *)arg)->calls++;
+}
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    (void)wait;
+    ((struct world *)arg)->calls++;
+}
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    (void)grant;
+    ((struct world *)arg)->calls++;
+}
+
+static struct hf_done counted(struct world *w)
+{
+    return (struct hf_done){on_done, w, on_drop};
+}
+
+/* Three callbacks with a drop each: the two of the options and .done. */
+static struct hf_acquire_opts counted_opts(struct world *w)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    opts.on_wait = (struct hf_on_wait){on_wait, w, on_drop};
+    opts.on_loss = (struct hf_on_loss){on_loss, w, on_drop};
+    return opts;
+}
+
+static void assert_told(hf_status status, const struct hf_error *error,
+                        hf_status wanted, const char *call, const char *what)
+{
+    char start[64];
+
+    snprintf(start, sizeof(start), "%s: ", call);
+    if (status != wanted || error->status != wanted ||
+        strncmp(error->text, start, strlen(start)) != 0 ||
+        strstr(error->text, what) == NULL)
+        print_error("got %s, and \"%s\" of %s; expected \"%s... %s\"\n",
+                    hf_status_name(status), error->text,
+                    hf_status_name(error->status), start, what);
+    assert_int_equal(status, wanted);
+    assert_int_equal(error->status, wanted);
+    assert_memory_equal(error->text, start, strlen(start));
+    assert_non_null(strstr(error->text, what));
+    assert_true(hf_status_class(status) == HF_CLASS_USAGE);
+    assert_true(hf_status_retry(status) == HF_RETRY_NEVER);
+}
+
+static void assert_client_told(const struct world *w, hf_status status,
+                               hf_status wanted, const char *call,
+                               const char *what)
+{
+    struct hf_error error;
+
+    hf_client_error(w->client, &error);
+    assert_told(status, &error, wanted, call, what);
+}
+
+static void assert_lock_told(const struct world *w, hf_status status,
+                             hf_status wanted, const char *call,
+                             const char *what)
+{
+    struct hf_error error;
+
+    hf_lock_error(w->lock, &error);
+    assert_told(status, &error, wanted, call, what);
+}
+
+/* -------------------------------------------------------------- options -- */
+
+static const size_t wrong_sizes[] = {0, 1, 4096};
+enum { WRONG_SIZES = sizeof(wrong_sizes) / sizeof(wrong_sizes[0]) };
+
+static void client_opts_of_a_wrong_size(void **state)
+{
+    struct world *w = *state;
+    struct hf_client *client = w->client;
+    struct hf_error error;
+    hf_status status;
+    size_t i;
+
+    for (i = 0; i < WRONG_SIZES; i++) {
+        struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+        opts.size = wrong_sizes[i];
+        status = hf_client_open(w->place.url, &opts, &client, &error);
+        assert_told(status, &error, HF_EINVAL, "hf_client_open",
+                    "HF_CLIENT_OPTS_INIT");
+        assert_null(client);
+        assert_int_equal(hf_client_open(w->place.url, &opts, &client, NULL),
+                         HF_EINVAL);
+    }
+}
+
+static void lock_opts_of_a_wrong_size(void **state)
+{
+    struct world *w = *state;
+    struct hf_lock *lock = w->lock;
+    size_t i;
+
+    for (i = 0; i < WRONG_SIZES; i++) {
+        struct hf_lock_opts opts = {wrong_sizes[i]};
+
+        assert_client_told(w, hf_lock_open(w->client, "a", &opts, &lock),
+                           HF_EINVAL, "hf_lock_open", "HF_LOCK_OPTS_INIT");
+        assert_null(lock);
+    }
+}
+
+static void mutex_opts_of_a_wrong_size(void **state)
+{
+    struct world *w = *state;
+    struct hf_mutex *mutex = NULL;
+    size_t i;
+
+    for (i = 0; i < WRONG_SIZES; i++) {
+        struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
+
+        opts.size = wrong_sizes[i];
+        assert_client_told(w, hf_mutex_open(w->client, "a", &opts, &mutex),
+                           HF_EINVAL, "hf_mutex_open", "HF_MUTEX_OPTS_INIT");
+        assert_null(mutex);
+    }
+}
+
+/* Nothing behind the size may be believed: only .done is dropped. */
+static void acquire_opts_of_a_wrong_size(void **state)
+{
+    struct world *w = *state;
+    struct hf_grant *grant = (struct hf_grant *)w;
+    struct hf_op *op = (struct hf_op *)w;
+    size_t i;
+
+    for (i = 0; i < WRONG_SIZES; i++) {
+        struct hf_acquire_opts opts = counted_opts(w);
+
+        opts.size = wrong_sizes[i];
+        assert_lock_told(w, hf_acquire(w->lock, &opts, &grant), HF_EINVAL,
+                         "hf_acquire", "HF_ACQUIRE_OPTS_INIT");
+        assert_null(grant);
+        assert_int_equal(w->drops, (int)i);
+        assert_lock_told(w, hf_acquire_start(w->lock, &opts, counted(w), &op),
+                         HF_EINVAL, "hf_acquire_start", "HF_ACQUIRE_OPTS_INIT");
+        assert_null(op);
+        assert_int_equal(w->drops, (int)i + 1);
+    }
+    assert_int_equal(w->calls, 0);
+}
+
+static void no_function_to_bring_the_grant_to(void **state)
+{
+    struct world *w = *state;
+    struct hf_acquire_opts opts = counted_opts(w);
+    struct hf_done done = counted(w);
+    struct hf_op *op;
+
+    done.fn = NULL;
+    assert_lock_told(w, hf_acquire_start(w->lock, &opts, done, &op), HF_EINVAL,
+                     "hf_acquire_start", "callback is NULL");
+    assert_null(op);
+    assert_int_equal(w->drops, 3);
+    assert_int_equal(w->calls, 0);
+}
+
+static void a_delivery_that_is_none(void **state)
+{
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+
+    opts.delivery = (enum hf_delivery)2;
+    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    status = hf_client_open(w->place.url, &opts, &client, &error);
+    assert_told(status, &error, HF_EINVAL, "hf_client_open",
+                "HF_DELIVER_DISPATCH");
+    assert_null(client);
+    assert_int_equal(w->drops, 1);
+}
+
+static void dispatch_on_a_borrowed_loop(void **state)
+{
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    opts.delivery = HF_DELIVER_DISPATCH;
+    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    status = hf_client_open_uv(&loop, w->place.url, &opts, &client, &error);
+    assert_told(status, &error, HF_EINVAL, "hf_client_open", "borrowed loop");
+    assert_null(client);
+    assert_int_equal(w->drops, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void an_allocator_without_a_function(void **state)
+{
+    struct hf_allocator allocator = {NULL, NULL, NULL, NULL};
+
+    (void)state;
+    assert_int_equal(hf_set_allocator(&allocator), HF_EINVAL);
+}
+
+/* ------------------------------------------------------- names and URLs -- */
+
+static void names_that_are_none(void **state)
+{
+    static const char *const names[] = {"",
+                                        "/",
+                                        "a//b",
+                                        "a/",
+                                        "..",
+                                        "a/../b",
+                                        ".",
+                                        "a\nb",
+                                        "a\x7f",
+                                        "\xff",
+                                        "zookeeper",
+                                        "zookeeper/a",
+                                        "a/locks",
+                                        "a/leases",
+                                        "//a",
+                                        "lock-0000000007",
+                                        "\xee\x80\x80"};
+    struct world *w = *state;
+    struct hf_lock *lock = w->lock;
+    struct hf_mutex *mutex;
+    char huge[10001];
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_client_told(w, hf_lock_open(w->client, names[i], NULL, &lock),
+                           HF_ENAME, "hf_lock_open", "");
+        assert_null(lock);
+        assert_client_told(w, hf_mutex_open(w->client, names[i], NULL, &mutex),
+                           HF_ENAME, "hf_mutex_open", "");
+        assert_null(mutex);
+    }
+    memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
+    assert_client_told(w, hf_lock_open(w->client, huge, NULL, &lock), HF_ENAME,
+                       "hf_lock_open", "1024");
+}
+
+static void urls_that_are_none(void **state)
+{
+    static const char *const urls[] = {"nonsense",    "",
+                                       ":",           "file:a?b",
+                                       "file:%zz",    "file:/tmp?colour=red",
+                                       "file:/tmp#a", "file:relative"};
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+    size_t i;
+
+    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    for (i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        status = hf_client_open(urls[i], &opts, &client, &error);
+        assert_told(status, &error, HF_EURL, "hf_client_open", "");
+        assert_null(client);
+        assert_int_equal(w->drops, (int)i + 1);
+    }
+    assert_int_equal(w->calls, 0);
+}
+
+/* A half-made client on a borrowed loop leaves the loop in its own time. */
+static void a_bad_url_on_a_borrowed_loop(void **state)
+{
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    status = hf_client_open_uv(&loop, "file:/tmp?colour=red", &opts, &client,
+                               &error);
+    assert_told(status, &error, HF_EURL, "hf_client_open", "colour");
+    assert_null(client);
+    assert_int_equal(w->drops, 1);
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(w->calls, 0);
+}
+
+static void a_scheme_that_nobody_serves(void **state)
+{
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+
+    opts.on_state = (struct hf_on_state){on_state, w, on_drop};
+    assert_int_equal(hf_client_open("etcetera://host", &opts, &client, &error),
+                     HF_EUNSUPPORTED);
+    assert_null(client);
+    assert_true(hf_status_class(HF_EUNSUPPORTED) == HF_CLASS_UNSUPPORTED);
+    assert_int_equal(error.status, HF_EUNSUPPORTED);
+    assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
+    assert_non_null(strstr(error.text, "etcetera"));
+    assert_int_equal(w->drops, 1);
+}
+
+/* ------------------------------------------------- waiting for oneself -- */
+
+struct inside {
+    struct world *w;
+    struct hf_grant *grant; /* held by the client under test */
+    struct hf_mutex *mutex; /* locked by nobody */
+    struct hf_client *client;
+    struct hf_lock *lock;
+    _Atomic int ran;
+    bool refused_all;
+};
+
+/* From where they can only wait for themselves. */
+static bool refuses_all(struct inside *inside)
+{
+    struct hf_acquire_opts opts = counted_opts(inside->w);
+    struct hf_grant *grant = (struct hf_grant *)inside;
+    bool refused = hf_acquire(inside->lock, &opts, &grant) == HF_EREENTRANT;
+
+    refused &= grant == NULL && inside->w->drops == 2;
+    refused &= hf_try_acquire(inside->lock, &grant) == HF_EREENTRANT;
+    refused &= hf_grant_release(inside->grant) == HF_EREENTRANT;
+    refused &= hf_mutex_lock(inside->mutex) == HF_EREENTRANT;
+    refused &= hf_mutex_trylock(inside->mutex) == HF_EREENTRANT;
+    refused &= hf_client_close(inside->client) == HF_EREENTRANT;
+    return refused;
+}
+
+static void on_inside(void *arg, const struct hf_result *result)
+{
+    struct inside *inside = arg;
+
+    inside->refused_all = result->status == HF_OK && refuses_all(inside);
+    atomic_fetch_add(&inside->ran, 1);
+}
+
+static bool has_run(void *arg)
+{
+    return atomic_load(&((struct inside *)arg)->ran) > 0;
+}
+
+static void refused_in_a_callback(struct world *w, enum way way)
+{
+    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+    struct inside inside = {.w = w};
+    struct hf_done done = {on_inside, &inside, NULL};
+    struct front front;
+    struct hf_lock *held;
+
+    front_open(&front, way, w->place.url, no_listener);
+    held = front_lock(&front, "held");
+    inside.client = front.client;
+    inside.lock = front_lock(&front, "free");
+    inside.grant = front_take(&front, held);
+    assert_int_equal(hf_mutex_open(front.client, "free", NULL, &inside.mutex),
+                     HF_OK);
+    assert_int_equal(
+        hf_grant_release_start(front_take(&front, inside.lock), done), HF_OK);
+    front_until(&front, has_run, &inside);
+    assert_true(inside.refused_all);
+    assert_int_equal(hf_grant_check(inside.grant), HF_OK); /* not consumed */
+    assert_int_equal(place_tickets(&w->place), 1);
+    assert_int_equal(hf_mutex_unlock(inside.mutex), HF_EOWNER);
+    assert_int_equal(front_give(&front, inside.grant), HF_OK);
+    hf_mutex_free(inside.mutex);
+    hf_lock_free(inside.lock);
+    hf_lock_free(held);
+    front_close(&front);
+}
+
+static void waiting_in_a_callback(void **state)
+{
+    refused_in_a_callback(*state, WAY_THREAD);
+}
+
+static void waiting_in_dispatch(void **state)
+{
+    refused_in_a_callback(*state, WAY_DISPATCH);
+}
+
+static void waiting_in_a_callback_on_a_loop(void **state)
+{
+    refused_in_a_callback(*state, WAY_UV);
+}
+
+/* Also outside of callbacks, as long as it is the loop's thread; a thread
+ * beside it may wait. */
+static void waiting_on_the_thread_of_a_loop(void **state)
+{
+    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+    struct world *w = *state;
+    struct inside inside = {.w = w};
+    struct front front;
+    struct outcome outcome;
+
+    front_open(&front, WAY_UV, w->place.url, no_listener);
+    inside.client = front.client;
+    inside.lock = front_lock(&front, "free");
+    inside.grant = front_take(&front, inside.lock);
+    assert_int_equal(hf_mutex_open(front.client, "free", NULL, &inside.mutex),
+                     HF_OK);
+    assert_true(refuses_all(&inside));
+    assert_int_equal(hf_grant_check(inside.grant), HF_OK);
+    front.way = WAY_BLOCKING; /* from here on by threads beside the loop */
+    front_release(&front, inside.grant, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    front.way = WAY_UV;
+    hf_mutex_free(inside.mutex);
+    hf_lock_free(inside.lock);
+    front_close(&front);
+}
+
+static void dispatch_without_being_asked_to(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(hf_client_fd(w->client), -1);
+    assert_int_equal(hf_client_dispatch(w->client), HF_ESTATE);
+    assert_true(hf_status_class(HF_ESTATE) == HF_CLASS_USAGE);
+}
+
+static void dispatch_again(void *arg, const struct hf_result *result)
+{
+    struct inside *inside = arg;
+
+    (void)result;
+    inside->refused_all = hf_client_dispatch(inside->client) == HF_EREENTRANT;
+    atomic_fetch_add(&inside->ran, 1);
+}
+
+static void dispatch_in_dispatch(void **state)
+{
+    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+    struct world *w = *state;
+    struct inside inside = {.w = w};
+    struct hf_done done = {dispatch_again, &inside, NULL};
+    struct front front;
+
+    front_open(&front, WAY_DISPATCH, w->place.url, no_listener);
+    inside.client = front.client;
+    inside.lock = front_lock(&front, "free");
+    assert_int_equal(
+        hf_grant_release_start(front_take(&front, inside.lock), done), HF_OK);
+    front_until(&front, has_run, &inside);
+    assert_true(inside.refused_all);
+    hf_lock_free(inside.lock);
+    front_close(&front);
+}
+
+/* ---------------------------------------------------------- after close -- */
+
+static void calls_after_close(void **state)
+{
+    struct world *w = *state;
+    struct hf_client *client = kit_client(w->place.url);
+    struct hf_acquire_opts opts = counted_opts(w);
+    struct hf_lock *lock;
+    struct hf_grant *grant, *none;
+    struct hf_error error;
+    hf_status status;
+
+    assert_int_equal(hf_lock_open(client, "closing", NULL, &lock), HF_OK);
+    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    status = hf_acquire(lock, &opts, &none);
+    hf_lock_error(lock, &error);
+    assert_int_equal(status, HF_ECLOSED);
+    assert_int_equal(error.status, HF_ECLOSED);
+    assert_string_equal(error.text, "hf_acquire: the client was closed");
+    assert_true(hf_status_class(HF_ECLOSED) == HF_CLASS_CANCELLED);
+    assert_null(none);
+    assert_int_equal(w->drops, 2);
+    assert_int_equal(hf_acquire_start(lock, &opts, counted(w), NULL),
+                     HF_ECLOSED);
+    assert_int_equal(w->drops, 5);
+    assert_int_equal(hf_try_acquire(lock, &none), HF_ECLOSED);
+    /* Nobody is left to call back; the release itself is still due. */
+    assert_int_equal(hf_grant_release_start(grant, counted(w)), HF_ECLOSED);
+    assert_int_equal(w->drops, 6);
+    assert_int_equal(w->calls, 0);
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_free(lock);
+}
+
+static void freeing_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_client_close(NULL), HF_OK);
+    hf_lock_free(NULL);
+    hf_op_free(NULL);
+    hf_mutex_free(NULL);
+}
+
+#define MISUSE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        MISUSE(client_opts_of_a_wrong_size),
+        MISUSE(lock_opts_of_a_wrong_size),
+        MISUSE(mutex_opts_of_a_wrong_size),
+        MISUSE(acquire_opts_of_a_wrong_size),
+        MISUSE(no_function_to_bring_the_grant_to),
+        MISUSE(a_delivery_that_is_none),
+        MISUSE(dispatch_on_a_borrowed_loop),
+        MISUSE(an_allocator_without_a_function),
+        MISUSE(names_that_are_none),
+        MISUSE(urls_that_are_none),
+        MISUSE(a_bad_url_on_a_borrowed_loop),
+        MISUSE(a_scheme_that_nobody_serves),
+        MISUSE(waiting_in_a_callback),
+        MISUSE(waiting_in_dispatch),
+        MISUSE(waiting_in_a_callback_on_a_loop),
+        MISUSE(waiting_on_the_thread_of_a_loop),
+        MISUSE(dispatch_without_being_asked_to),
+        MISUSE(dispatch_in_dispatch),
+        MISUSE(calls_after_close),
+        MISUSE(freeing_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
