@@ -177,9 +177,9 @@ static void proven(struct hf_core *core, const struct hf_event *event)
                                               ? core->now_ms
                                               : event->as.answer.anchor_ms);
     if (event->as.answer.request != NULL)
-        hf_session_proof_answered(&core->session,
-                                  core->session.safe_until_ms > core->now_ms,
-                                  core->now_ms);
+        hf_session_proof_answered(
+            &core->session, hf_session_may_admit(&core->session, core->now_ms),
+            core->now_ms);
     publish(core);
     prove(core);
 }

@@ -20,6 +20,8 @@
  *  - A fresh engine is CONNECTING.  CONNECTED, SUSPENDED and SESSION_LOST come
  *    as they happen, for ever, until END was answered by CLOSED.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
+ *  - PROVEN may also come unasked, with no request: what the engine learnt from
+ *    other traffic.
  *  - Tickets belong to the session that enqueued them and go when it ends.
  */
 #ifndef HF_CORE_ENGINE_H

@@ -212,6 +212,10 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
     expect(s, "");
     ring(s);
     expect(s, "PROVE");
+    proven(s, s->now_ms - 7400); /* less than a quarter of the lease is left */
+    expect(s, "");
+    ring(s);
+    expect(s, "PROVE");
     proven(s, s->now_ms);
     expect(s, "a LIST");
     listed(s, "a LIST", "a1");
