@@ -117,8 +117,7 @@ static hf_status reserve(struct hf_counter *counter, uint64_t above,
 
     if (status == HF_OK)
         return HF_OK;
-    if (counter->state_wanted ||
-        hf_status_class(status) == HF_CLASS_RESOURCE) {
+    if (counter->state_wanted || hf_status_class(status) == HF_CLASS_RESOURCE) {
         *error = why;
         return status;
     }

@@ -206,9 +206,9 @@ static void unlist_job(struct hf_engine *engine, struct hf_job *job)
 
 static void finish_job(struct hf_engine *engine, struct hf_job *job)
 {
+    struct hf_request *withdraw;
     char entry[HF_ENTRY_BYTES];
 
-    unlist_job(engine, job);
     hf_entry_format(job->order.queue, entry);
     take_over_place(engine, job);
     tell_undurable(engine);
@@ -218,9 +218,12 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
         adopt(engine, job->request, &job->result);
     else
         hf_engine_fail(engine, job->request, gravity(&job->error), &job->error);
-    if (job->withdraw != NULL)
-        hf_engine_withdraw(engine, job->withdraw);
+    /* Listed up to here: an END from inside the answer waits for the rest. */
+    withdraw = job->withdraw;
+    unlist_job(engine, job);
     hf_job_free(job);
+    if (withdraw != NULL)
+        hf_engine_withdraw(engine, withdraw);
 }
 
 static void on_jobs_done(uv_async_t *async)
