@@ -141,6 +141,7 @@ static void fail_all(struct hf_engine *engine, const char *text)
 
         event.as.answer.request = end;
         engine->phase = SIM_CLOSED;
+        engine->session = NULL;
         emit(engine, &event);
     }
 }
@@ -366,6 +367,7 @@ static void answered(struct hf_engine *engine, struct sim_message *message)
         engine->must_sync = false;
     if (message->answer.kind == HF_EVENT_CLOSED) {
         engine->phase = SIM_CLOSED;
+        engine->session = NULL;
         cut(engine);
     }
     if (message->answer.kind == HF_EVENT_WATCHING) {
@@ -427,6 +429,7 @@ static void refuse(struct hf_engine *engine, struct hf_request *request)
         return;
     }
     engine->phase = SIM_CLOSED;
+    engine->session = NULL;
     cut(engine);
     event.as.answer.request = request;
     emit(engine, &event);

@@ -18,8 +18,10 @@ void hf_sim_set_link(struct hf_engine *engine, bool out, bool in)
         return;
     if (out)
         sim_pump(engine->connection, SIM_OUT);
-    if (in)
-        sim_pump(engine->connection, SIM_IN);
+    if (!in)
+        return;
+    sim_pump(engine->connection, SIM_IN);
+    sim_pump(engine->connection, SIM_ASIDE);
 }
 
 void hf_sim_break(struct hf_engine *engine)
@@ -59,6 +61,7 @@ static void thaw(struct hf_engine *engine)
         sim_client_reset(engine);
     } else if (engine->connection != NULL) {
         sim_pump(engine->connection, SIM_IN);
+        sim_pump(engine->connection, SIM_ASIDE);
     }
     engine->armed_us = engine->sim->now_us;
     hf_sim_call_at(engine->sim, engine->sim->now_us, false, sim_client_tick,

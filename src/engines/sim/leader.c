@@ -81,15 +81,11 @@ struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
 /* Have ${watch} fire, if its ticket is the one and its server knows. */
 static bool fire(struct sim_pending *watch, const struct hf_ticket_id *ticket)
 {
-    struct sim_message *notice;
-
     if (!watch->placed || watch->connection->stalled ||
         !hf_ticket_id_equal(&watch->ticket, ticket))
         return false;
     watch->placed = false;
-    notice = sim_message_new(watch->engine->sim, SIM_NOTICE);
-    notice->pending = watch;
-    sim_send(watch->connection, SIM_IN, notice);
+    sim_send_notice(watch);
     return true;
 }
 
@@ -181,6 +177,8 @@ void sim_session_resume(struct hf_sim *sim, struct sim_session *session,
 void sim_session_end(struct hf_sim *sim, struct sim_session *session)
 {
     session->alive = false;
+    for (struct sim_pending *p = session->engine->first; p != NULL; p = p->next)
+        p->placed &= p->connection != session->connection;
     for (struct sim_queue *q = sim->queues; q != NULL; q = q->next) {
         struct sim_ticket *next;
 

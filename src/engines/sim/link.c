@@ -32,6 +32,7 @@ struct sim_connection *sim_connection_new(struct hf_engine *engine)
     connection->parked_end = &connection->parked;
     pipe_init(&connection->pipes[SIM_OUT], connection);
     pipe_init(&connection->pipes[SIM_IN], connection);
+    pipe_init(&connection->pipes[SIM_ASIDE], connection);
     connection->next = sim->connections;
     sim->connections = connection;
     return connection;
@@ -59,6 +60,7 @@ static uint64_t delay_us(struct hf_sim *sim)
 
 static void arrive_out(void *pipe);
 static void arrive_in(void *pipe);
+static void arrive_aside(void *pipe);
 
 void sim_pump(struct sim_connection *connection, enum sim_direction direction)
 {
@@ -70,7 +72,10 @@ void sim_pump(struct sim_connection *connection, enum sim_direction direction)
     hf_sim_call_at(connection->engine->sim, pipe->first->arrives_us,
                    pipe->first->kind == SIM_PING ||
                        pipe->first->kind == SIM_PONG,
-                   direction == SIM_OUT ? arrive_out : arrive_in, pipe);
+                   direction == SIM_OUT  ? arrive_out
+                   : direction == SIM_IN ? arrive_in
+                                         : arrive_aside,
+                   pipe);
 }
 
 void sim_send(struct sim_connection *connection, enum sim_direction direction,
@@ -89,6 +94,16 @@ void sim_send(struct sim_connection *connection, enum sim_direction direction,
     *pipe->end = message;
     pipe->end = &message->next;
     sim_pump(connection, direction);
+}
+
+void sim_send_notice(struct sim_pending *watch)
+{
+    struct hf_sim *sim = watch->engine->sim;
+    struct sim_message *notice = sim_message_new(sim, SIM_NOTICE);
+
+    notice->pending = watch;
+    sim_send(watch->connection, sim->config.notices_apart ? SIM_ASIDE : SIM_IN,
+             notice);
 }
 
 static struct sim_message *take_first(struct sim_pipe *pipe)
@@ -316,15 +331,15 @@ static void rewatch(struct sim_connection *connection,
     struct hf_sim *sim = connection->engine->sim;
     struct sim_pending *watch_ = message->pending;
 
-    if (watch_->withdrawn)
+    /* One that comes late must not take the watch back to a dead link. */
+    if (watch_->withdrawn || !connection->open)
         return;
     watch_->connection = connection;
     watch_->placed = true;
     if (sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket))
         return;
     watch_->placed = false;
-    message->kind = SIM_NOTICE;
-    sim_send(connection, SIM_IN, message);
+    sim_send_notice(watch_);
 }
 
 static void serve(struct sim_connection *connection,
@@ -401,16 +416,26 @@ static void arrive_out(void *arg)
     sim_pump(connection, SIM_OUT);
 }
 
-static void arrive_in(void *arg)
+static void arrive(struct sim_pipe *pipe, enum sim_direction direction)
 {
-    struct sim_pipe *pipe = arg;
     struct sim_connection *connection = pipe->connection;
 
     pipe->due = false;
-    if (pipe->first == NULL || !connection->open || blocked(connection, SIM_IN))
+    if (pipe->first == NULL || !connection->open ||
+        blocked(connection, direction))
         return;
     sim_client_receive(connection->engine, take_first(pipe));
-    sim_pump(connection, SIM_IN);
+    sim_pump(connection, direction);
+}
+
+static void arrive_in(void *pipe)
+{
+    arrive(pipe, SIM_IN);
+}
+
+static void arrive_aside(void *pipe)
+{
+    arrive(pipe, SIM_ASIDE);
 }
 
 void sim_connection_unstall(struct sim_connection *connection)
@@ -436,11 +461,8 @@ void sim_connection_unstall(struct sim_connection *connection)
         if (p->placed && p->connection == connection &&
             sim_ticket_find(sim_queue_find(sim, p->queue), &p->ticket) ==
                 NULL) {
-            struct sim_message *notice = sim_message_new(sim, SIM_NOTICE);
-
             p->placed = false;
-            notice->pending = p;
-            sim_send(connection, SIM_IN, notice);
+            sim_send_notice(p);
         }
     }
 }

@@ -95,7 +95,8 @@ struct sim_message {
     struct hf_event answer;
 };
 
-enum sim_direction { SIM_OUT, SIM_IN };
+/* Notices may have a way in of their own. */
+enum sim_direction { SIM_OUT, SIM_IN, SIM_ASIDE };
 
 /* One direction of a connection: first in, first out, like TCP. */
 struct sim_pipe {
@@ -112,7 +113,7 @@ struct sim_connection {
     struct sim_session *session; /* once accepted */
     bool open;                   /* neither side has seen its end */
     bool lingers;                /* ended, but what was sent still arrives */
-    struct sim_pipe pipes[2];
+    struct sim_pipe pipes[3];
     /* A follower that is cut off from the leader. */
     bool stalled;
     struct sim_message *parked; /* waits for the leader, in order */
@@ -245,6 +246,8 @@ struct sim_message *sim_message_new(struct hf_sim *sim,
                                     enum sim_message_kind kind);
 void sim_send(struct sim_connection *connection, enum sim_direction direction,
               struct sim_message *message);
+/* A watched ticket is gone. */
+void sim_send_notice(struct sim_pending *watch);
 /* Let messages that were held up move again. */
 void sim_pump(struct sim_connection *connection, enum sim_direction direction);
 /* End it for both sides; the client learns of it through

@@ -50,6 +50,8 @@ struct hf_sim_config {
                                   still arrives, within most of a timeout */
     uint32_t deny_chance;   /* an enqueue answers FAILED{FATAL, HF_EDENIED} */
     uint32_t garble_chance; /* a snapshot is not what it should be */
+    bool notices_apart;     /* GONE travels on a way of its own and may
+                               overtake answers, as from a pub/sub */
 };
 
 /* No faults: messages take 1 ms each way, sessions last 10 s, traits are those

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The invariants of docs/architecture.md, by number.  What excuses a breach is
+ * said where it is excused: a ticket that was taken away (evicted), and a
+ * machine that was paused and cannot know it (tainted).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "world.h"
+
+/* How far a clock's reading may lag behind the instant itself. */
+#define READING_MS 2
+/* Of the watches that a release fires, so many may be of no use to whoever set
+ * them: one that looks ahead. */
+#define IDLE_WAKEUPS_MAX 2
+
+static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
+{
+    return a != HF_TICKET_READ || b != HF_TICKET_READ;
+}
+
+static uint64_t client_ms(const struct client *client)
+{
+    return hf_sim_client_now_ms(client->engine);
+}
+
+static uint64_t promise_of(const struct attempt *attempt)
+{
+    return atomic_load(&attempt->a.promise_ms);
+}
+
+/* Does its user have every reason to believe in its grant? */
+static bool holds(const struct attempt *attempt)
+{
+    return attempt->granted && !attempt->lost && !attempt->release_called &&
+           !attempt->forgotten && attempt->client->alive;
+}
+
+static bool tainted(const struct attempt *attempt)
+{
+    return attempt->client->paused ||
+           attempt->promise_ms <= attempt->client->tainted_until_ms;
+}
+
+static bool waits(const struct attempt *attempt)
+{
+    return !attempt->granted && !attempt->ended;
+}
+
+/* ---------------------------------------------------------------- grants -- */
+
+/* 1, 3: nobody who is in the way stands ahead of it, in truth. */
+static void check_way(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+    struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
+    size_t place = hf_snapshot_find(&queue, &attempt->a.ticket);
+
+    if (attempt->evicted || tainted(attempt))
+        return;
+    if (place == queue.count) {
+        world_broken(world, 1, "%s was granted on a ticket that is gone",
+                     attempt->name);
+        return;
+    }
+    if (queue.tickets[place].token != attempt->a.token)
+        world_broken(world, 2, "%s has token %" PRIu64 ", its ticket %" PRIu64,
+                     attempt->name, attempt->a.token,
+                     queue.tickets[place].token);
+    for (size_t i = 0; i < place; i++) {
+        const struct ticket_record *ahead =
+            world_record(world, &queue.tickets[i].id);
+        bool held =
+            ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
+
+        if (conflict(queue.tickets[i].kind, attempt->a.kind))
+            world_broken(world, held ? 1 : 3, "%s was granted behind %s (%s)",
+                         attempt->name,
+                         ahead == NULL || ahead->attempt == NULL
+                             ? "a foreign ticket"
+                             : ahead->attempt->name,
+                         held ? "held" : "waiting");
+    }
+}
+
+/* 1: nobody else holds a promise that has not run out, in true time. */
+static void check_promises(struct attempt *granted)
+{
+    struct world *world = granted->client->world;
+
+    for (unsigned i = 0; i < world->client_count; i++) {
+        struct client *client = &world->clients[i];
+
+        for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+            if (a == granted || a->place != granted->place || !holds(a) ||
+                !conflict(a->a.kind, granted->a.kind) || a->evicted ||
+                granted->evicted || tainted(a) || tainted(granted))
+                continue;
+            if (promise_of(a) > client_ms(client))
+                world_broken(
+                    world, 1,
+                    "%s was granted while %s is promised %" PRIu64 " ms more",
+                    granted->name, a->name, promise_of(a) - client_ms(client));
+        }
+    }
+}
+
+/* 2: its token is above all that it could conflict with. */
+static void check_token(struct attempt *attempt)
+{
+    struct place *place = attempt->place;
+    uint64_t token = attempt->a.token;
+    bool reads = attempt->a.kind == HF_TICKET_READ;
+
+    if (token <= place->last_write_token ||
+        (!reads && token <= place->last_read_token))
+        world_broken(attempt->client->world, 2,
+                     "%s has token %" PRIu64 " after %" PRIu64 " and %" PRIu64
+                     " (read)",
+                     attempt->name, token, place->last_write_token,
+                     place->last_read_token);
+    if (reads)
+        place->last_read_token = hf_later_ms(place->last_read_token, token);
+    else
+        place->last_write_token = token;
+}
+
+static void told_granted(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+    uint64_t now_ms = client_ms(attempt->client);
+
+    if (!waits(attempt))
+        world_broken(world, 8, "%s was told GRANTED after its end",
+                     attempt->name);
+    attempt->granted = true;
+    attempt->promise_ms = promise_of(attempt);
+    if (attempt->promise_ms <= now_ms)
+        world_broken(world, 7,
+                     "%s was granted at %" PRIu64
+                     " on a promise that ended at %" PRIu64,
+                     attempt->name, now_ms, attempt->promise_ms);
+    if (attempt->client->state != HF_STATE_CONNECTED)
+        world_broken(world, 7, "%s was granted while %s", attempt->name,
+                     hf_state_name(attempt->client->state));
+    if (world->lied_to)
+        return;
+    check_way(attempt);
+    check_promises(attempt);
+    if (!tainted(attempt) && !attempt->evicted)
+        check_token(attempt);
+}
+
+static void told_lost(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+
+    if (!holds(attempt))
+        world_broken(client->world, 8, "%s was told LOST without a grant",
+                     attempt->name);
+    if (client->fresh_step && client->drained > 0)
+        world_broken(client->world, 7, "%s was told LOST after other effects",
+                     attempt->name);
+    if (promise_of(attempt) != 0)
+        world_broken(client->world, 7, "%s is lost and keeps its promise",
+                     attempt->name);
+    if (client->world->calm && !client->closing)
+        world_broken(client->world, 7, "%s was lost, and nothing was wrong",
+                     attempt->name);
+    attempt->lost = true;
+    attempt->promise_ms = 0;
+    /* All who lost by the same event are told in a row. */
+    client->drained--;
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+/* Could somebody have been in the way since it began? */
+static bool contended(const struct attempt *attempt)
+{
+    return attempt->place->others_at_us >= attempt->started_us;
+}
+
+static bool may_end(const struct attempt *attempt)
+{
+    const struct client *client = attempt->client;
+    const struct world *world = client->world;
+    uint64_t now_ms = client_ms(client);
+    bool patience_over =
+        now_ms >= hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
+
+    switch (attempt->a.status) {
+    case HF_EBUSY:
+        return attempt->a.only_try && (contended(attempt) || world->lied_to);
+    case HF_ETIMEDOUT:
+        return !attempt->a.only_try && now_ms >= attempt->a.deadline_at_ms;
+    case HF_ECANCELLED:
+        return attempt->cancelled;
+    case HF_ECLOSED:
+        return client->closing;
+    case HF_EUNREACHABLE:
+        return (attempt->a.only_try && patience_over) ||
+               (!client->ever_connected &&
+                (patience_over || now_ms >= attempt->a.deadline_at_ms));
+    case HF_EDENIED:
+        return world->denied;
+    case HF_EKIND:
+        return world->shared_kinds;
+    case HF_EPROTOCOL:
+        return world->lied_to;
+    default:
+        return false;
+    }
+}
+
+static void told_ended(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+
+    if (!waits(attempt))
+        world_broken(world, 8, "%s was told ENDED after its end",
+                     attempt->name);
+    attempt->ended = true;
+    if (!may_end(attempt))
+        world_broken(world, 9, "%s ended with %s, which nothing justifies",
+                     attempt->name, hf_status_name(attempt->a.status));
+    if (attempt->a.text[0] == '\0')
+        world_broken(world, 10, "%s ended with %s and no story", attempt->name,
+                     hf_status_name(attempt->a.status));
+}
+
+static void told_released(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+
+    if (!attempt->release_called || attempt->released)
+        world_broken(world, 8, "%s was told RELEASED %s", attempt->name,
+                     attempt->released ? "twice" : "unasked");
+    attempt->released = true;
+    if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
+        world_broken(world, 9, "%s was released with %s", attempt->name,
+                     hf_status_name(attempt->a.status));
+    if (attempt->a.status == HF_OK &&
+        hf_sim_ticket_current(attempt->client->engine, &attempt->id))
+        world_broken(world, 5, "%s is released and still in the queue",
+                     attempt->name);
+}
+
+static void told_forgotten(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+
+    if (attempt->forgotten || !(attempt->ended || attempt->released))
+        world_broken(world, 8, "%s was forgotten %s", attempt->name,
+                     attempt->forgotten ? "twice" : "before its end");
+    attempt->forgotten = true;
+    for (unsigned i = 0; i < world->ticket_count; i++) {
+        if (world->tickets[i].attempt == attempt &&
+            hf_sim_ticket_current(attempt->client->engine,
+                                  &world->tickets[i].id))
+            world_broken(world, 5, "%s is forgotten and still in the queue",
+                         attempt->name);
+    }
+}
+
+/* --------------------------------------------------------------- effects -- */
+
+static void told_waiting(struct attempt *attempt)
+{
+    if (!waits(attempt))
+        world_broken(attempt->client->world, 8,
+                     "%s was told WAITING after its end", attempt->name);
+}
+
+void check_effect(struct client *client, const struct hf_effect *effect)
+{
+    struct attempt *attempt = (struct attempt *)(void *)effect->acquisition;
+
+    switch (effect->kind) {
+    case HF_EFFECT_GRANTED:
+        told_granted(attempt);
+        break;
+    case HF_EFFECT_LOST:
+        told_lost(attempt);
+        break;
+    case HF_EFFECT_ENDED:
+        told_ended(attempt);
+        break;
+    case HF_EFFECT_RELEASED:
+        told_released(attempt);
+        break;
+    case HF_EFFECT_FORGOTTEN:
+        told_forgotten(attempt);
+        break;
+    case HF_EFFECT_WAITING:
+        told_waiting(attempt);
+        break;
+    case HF_EFFECT_STATE:
+        client->state = effect->state;
+        client->ever_connected |= effect->state == HF_STATE_CONNECTED;
+        client->closed |= effect->state == HF_STATE_CLOSED;
+        break;
+    default:
+        break;
+    }
+}
+
+void check_event(struct client *client, const struct hf_event *event)
+{
+    uint64_t now_us = hf_sim_now_us(client->world->sim);
+
+    client->may_move_back =
+        event->kind == HF_EVENT_RESUMING || event->kind == HF_EVENT_CONNECTED;
+    if (event->kind == HF_EVENT_FAILED || event->kind == HF_EVENT_SUSPENDED ||
+        event->kind == HF_EVENT_SESSION_LOST ||
+        event->kind == HF_EVENT_CONNECTED)
+        client->disturbed_us = now_us;
+    if (event->kind == HF_EVENT_CONNECTED) {
+        client->ever_connected = true;
+        client->state = HF_STATE_CONNECTED;
+    }
+}
+
+/* ---------------------------------------------------------------- always -- */
+
+/* 7: what is published never moves back but for a resume, and when it is over
+ * its owner has been told. */
+static void check_published(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+    uint64_t promise_ms = promise_of(attempt);
+
+    if (promise_ms < attempt->promise_ms && !client->may_move_back)
+        world_broken(client->world, 7,
+                     "the promise to %s moved back from %" PRIu64
+                     " to %" PRIu64,
+                     attempt->name, attempt->promise_ms, promise_ms);
+    if (client->may_move_back && promise_ms != attempt->promise_ms)
+        world_line(client->world, client->name, "%s promised until %" PRIu64,
+                   attempt->name, promise_ms);
+    attempt->promise_ms = promise_ms;
+    if (!hf_sim_frozen(client->engine) && !client->waking &&
+        client_ms(client) > hf_after_ms(promise_ms, READING_MS))
+        world_broken(client->world, 7,
+                     "%s was promised until %" PRIu64 ", it is %" PRIu64
+                     ", and it was not told LOST",
+                     attempt->name, promise_ms, client_ms(client));
+}
+
+/* 1: while a promise lasts the leader keeps the ticket.  Stronger than to wait
+ * until somebody else is admitted. */
+static void check_lease(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+    uint64_t end_us;
+
+    if (attempt->evicted || tainted(attempt) ||
+        attempt->promise_ms <= client_ms(client))
+        return;
+    if (!hf_sim_ticket_exists(client->world->sim, &attempt->a.ticket))
+        world_broken(client->world, 1,
+                     "the ticket of %s is gone, promised until %" PRIu64,
+                     attempt->name, attempt->promise_ms);
+    end_us = hf_sim_lease_end_us(client->engine);
+    if (end_us < hf_sim_client_at_us(client->engine, attempt->promise_ms))
+        world_broken(client->world, 1,
+                     "%s is promised %" PRIu64 " (%" PRIu64
+                     " us), but its session may end at %" PRIu64 " us",
+                     attempt->name, attempt->promise_ms,
+                     hf_sim_client_at_us(client->engine, attempt->promise_ms),
+                     end_us);
+}
+
+/* 9: a limit is kept, but for an enqueue that has not been answered, and by
+ * one who was frozen from when it goes on. */
+static void check_limit(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+    uint64_t limit_ms =
+        hf_later_ms(attempt->a.deadline_at_ms, client->thawed_ms);
+
+    if (attempt->a.only_try || client->closing ||
+        hf_sim_frozen(client->engine) ||
+        client->tick_us <= hf_sim_now_us(client->world->sim))
+        return; /* or is about to look at the clock */
+    if (client_ms(client) > hf_after_ms(limit_ms, HF_PATIENCE_MS + READING_MS))
+        world_broken(client->world, 9,
+                     "%s should have ended at %" PRIu64 ", it is %" PRIu64,
+                     attempt->name, limit_ms, client_ms(client));
+}
+
+static void check_client(struct client *client)
+{
+    if (!client->alive)
+        return;
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (a->forgotten)
+            continue;
+        if (holds(a)) {
+            check_published(a);
+            if (!client->world->lied_to)
+                check_lease(a);
+        } else if (waits(a)) {
+            check_limit(a);
+        } else if (a->granted && promise_of(a) != 0) {
+            world_broken(client->world, 7, "%s is over and has a promise",
+                         a->name);
+        }
+    }
+    client->may_move_back = false;
+}
+
+void check_settled(struct world *world)
+{
+    for (unsigned i = 0; i < world->client_count; i++)
+        if (!world->clients[i].draining)
+            check_client(&world->clients[i]);
+}
+
+/* -------------------------------------------------------------- wake-ups -- */
+
+static bool admissible(struct attempt *attempt)
+{
+    struct hf_snapshot queue =
+        hf_sim_queue(attempt->client->world->sim, attempt->place->name);
+    size_t place = hf_snapshot_find(&queue, &attempt->id);
+
+    if (place == queue.count ||
+        !hf_sim_ticket_current(attempt->client->engine, &attempt->id))
+        return false;
+    for (size_t i = 0; i < place; i++) {
+        if (conflict(queue.tickets[i].kind, attempt->a.kind))
+            return false;
+    }
+    return true;
+}
+
+static void check_wakeup(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+    struct world *world = client->world;
+    uint64_t now_us = hf_sim_now_us(world->sim);
+
+    if (!attempt->enqueued || !admissible(attempt)) {
+        attempt->admissible_us = 0;
+        return;
+    }
+    if (attempt->admissible_us == 0)
+        attempt->admissible_us = now_us;
+    if (now_us > attempt->admissible_us + world->patience_us &&
+        now_us > client->disturbed_us + world->patience_us)
+        world_broken(world, 4,
+                     "%s could have been granted since %" PRIu64 ".%03u",
+                     attempt->name, attempt->admissible_us / 1000,
+                     (unsigned)(attempt->admissible_us % 1000));
+}
+
+void check_wakeups(struct world *world)
+{
+    if (world->lied_to)
+        return;
+    for (unsigned i = 0; i < world->client_count; i++) {
+        struct client *client = &world->clients[i];
+
+        if (!client->alive || client->closing)
+            continue;
+        if (!hf_sim_connected(client->engine) ||
+            hf_sim_frozen(client->engine)) {
+            client->disturbed_us = hf_sim_now_us(world->sim);
+            continue;
+        }
+        for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+            if (!a->forgotten && waits(a))
+                check_wakeup(a);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- queue -- */
+
+static void note_others(struct world *world, const struct hf_ticket *ticket)
+{
+    const struct ticket_record *record = world_record(world, &ticket->id);
+
+    for (unsigned i = 0; i < world->place_count; i++) {
+        struct hf_snapshot queue =
+            hf_sim_queue(world->sim, world->places[i].name);
+
+        if (queue.count > 1 ||
+            (queue.count == 1 && record != NULL && record->attempt == NULL))
+            world->places[i].others_at_us = hf_sim_now_us(world->sim);
+    }
+}
+
+/* 5: what was forgotten does not come back. */
+void check_added(struct world *world, const struct hf_ticket *ticket)
+{
+    const struct ticket_record *record = world_record(world, &ticket->id);
+
+    note_others(world, ticket);
+    if (record == NULL || record->attempt == NULL)
+        return;
+    if (record->attempt->forgotten && record->attempt->client->alive &&
+        hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
+        world_broken(world, 5, "a ticket of %s appears after it was forgotten",
+                     record->attempt->name);
+}
+
+static struct place *place_of(struct world *world, const char *queue)
+{
+    for (unsigned i = 0; i < world->place_count; i++) {
+        if (strcmp(world->places[i].name, queue) == 0)
+            return &world->places[i];
+    }
+    return NULL;
+}
+
+/* 6: the end of a grant wakes those whom it admits, and few others. */
+void check_gone(struct world *world, const char *queue,
+                const struct hf_ticket *ticket,
+                struct hf_request *const *watches, size_t count)
+{
+    const struct ticket_record *record = world_record(world, &ticket->id);
+    struct place *place = place_of(world, queue);
+    size_t idle = 0;
+    char names[64] = "";
+
+    if (place != NULL && hf_sim_queue(world->sim, queue).count > 0)
+        place->others_at_us = hf_sim_now_us(world->sim);
+    /* Neither a wait that is given up nor a ticket that came late. */
+    if (record == NULL || record->attempt == NULL ||
+        !record->attempt->granted ||
+        !hf_ticket_id_equal(&record->attempt->id, &ticket->id))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct attempt *woken =
+            (struct attempt *)(void *)watches[i]->acquisition;
+
+        if (woken == record->attempt || !waits(woken) || admissible(woken))
+            continue;
+        idle++;
+        strncat(names, " ", sizeof names - strlen(names) - 1);
+        strncat(names, woken->name, sizeof names - strlen(names) - 1);
+    }
+    if (idle > IDLE_WAKEUPS_MAX)
+        world_broken(world, 6, "the end of %s wakes %zu that cannot enter:%s",
+                     record->attempt->name, idle, names);
+}

@@ -1,0 +1,31 @@
+# Somebody deletes the ticket of a holder: it hears at once.
+world clients=2
+   10  a  want mutex one
+   20  b  want mutex one
+  100  a  evict m1
+  200  a  release m1
+  300  b  release m2
+  500  -  end
+expect
+     0.000  a       open
+     0.000  b       open
+     2.000  a       engine connected
+     2.000  a       state CONNECTED
+     2.000  b       engine connected
+     2.000  b       state CONNECTED
+    10.000  a       want m1
+    11.000  a       server adds ticket 1 to one
+    12.000  a       m1 GRANTED token=3 safe-until=10900
+    20.000  b       want m2
+    21.000  b       server adds ticket 2 to one
+    22.000  b       m2 WAITING ahead=1 holder=a/m1
+   101.000  b       m2 GRANTED token=4 safe-until=10900
+   101.000  a       m1 LOST
+   200.000  a       release m1
+   200.000  a       m1 RELEASED HF_ELOST
+   200.000  a       m1 FORGOTTEN
+   300.000  b       release m2
+   301.000  b       server removes ticket 2 from one
+   302.000  b       m2 RELEASED HF_OK
+   302.000  b       m2 FORGOTTEN
+   500.000  -       end, tickets left: 0

@@ -1,0 +1,41 @@
+# The holder's follower is cut off from the leader and goes on answering
+# heartbeats.  They prove nothing: safe-until passes before the leader lets
+# somebody else in.
+world clients=2 timeout=3000
+   10  a  want mutex one
+   20  b  want mutex one
+  100  a  stall
+ 6000  a  unstall
+ 6100  a  release m1
+ 7000  b  release m2
+ 8000  -  end
+expect
+     0.000  a       open
+     0.000  b       open
+     2.000  a       engine connected
+     2.000  a       state CONNECTED
+     2.000  b       engine connected
+     2.000  b       state CONNECTED
+    10.000  a       want m1
+    11.000  a       server adds ticket 1 to one
+    12.000  a       m1 GRANTED token=3 safe-until=3970
+    20.000  b       want m2
+    21.000  b       server adds ticket 2 to one
+    22.000  b       m2 WAITING ahead=1 holder=a/m1
+   100.000  a       follower cut off
+  2970.000  a       m1 LOST
+  3001.000  a       server session expires
+  3002.000  b       m2 GRANTED token=4 safe-until=6220
+  6000.000  a       follower back
+  6001.000  a       engine session lost
+  6001.000  a       state LOST
+  6044.000  a       engine connected
+  6044.000  a       state CONNECTED
+  6100.000  a       release m1
+  6100.000  a       m1 RELEASED HF_ELOST
+  6100.000  a       m1 FORGOTTEN
+  7000.000  b       release m2
+  7001.000  b       server removes ticket 2 from one
+  7002.000  b       m2 RELEASED HF_OK
+  7002.000  b       m2 FORGOTTEN
+  8000.000  -       end, tickets left: 0

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stories: who does what when, and the transcript that is expected of it.
+ *
+ *     # Why it matters, in a line or two.
+ *     world timeout=3000 clients=2
+ *        0      a  want mutex one
+ *       50      a  release m1
+ *      100      -  end
+ *     expect
+ *          2.000  a       m1 GRANTED token=5 safe-until=3970
+ *
+ * Words of a world: timeout= least= (ms), delay= (us, one way), clients=,
+ * late= (in a million), plain (an engine without traits).
+ * Attempts are called by kind and number, in the order they are wanted.  A
+ * client's clock shows 1000 at the start.  Verbs stand in the table below.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+#define STORY_BYTES ((size_t)64 * 1024)
+#define WORDS_MAX 8
+#define END_US_MAX ((uint64_t)600 * 1000 * 1000)
+
+struct story {
+    const char *path;
+    unsigned row;
+    struct world *world;
+    bool ended;
+    bool wrong;
+    char *got; /* the transcript, STORY_BYTES */
+    size_t got_bytes;
+};
+
+static void complain(struct story *story, const char *what, const char *word)
+{
+    fprintf(stderr, "%s:%u: %s: \"%s\"\n", story->path, story->row, what, word);
+    story->wrong = true;
+}
+
+static void collect(void *arg, const char *line)
+{
+    struct story *story = arg;
+    size_t bytes = strlen(line);
+
+    if (story->got_bytes + bytes + 2 > STORY_BYTES) {
+        complain(story, "the transcript is too long at", line);
+        return;
+    }
+    memcpy(story->got + story->got_bytes, line, bytes);
+    story->got_bytes += bytes;
+    story->got[story->got_bytes++] = '\n';
+    story->got[story->got_bytes] = '\0';
+}
+
+/* ----------------------------------------------------------------- verbs -- */
+
+static struct attempt *attempt_of(struct story *story, struct client *client,
+                                  const char *name)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (name != NULL && strcmp(a->name, name) == 0)
+            return a;
+    }
+    complain(story, "no such attempt", name == NULL ? "" : name);
+    return NULL;
+}
+
+/* want mutex|read|write PLACE [try|WAIT_MS] */
+static void want(struct story *story, struct client *client, char **words)
+{
+    enum hf_ticket_kind kind = HF_TICKET_MUTEX;
+    bool only_try = words[2] != NULL && strcmp(words[2], "try") == 0;
+    uint64_t wait_ms = HF_FOREVER;
+
+    if (words[0] == NULL || words[1] == NULL) {
+        complain(story, "expected", "want mutex|read|write PLACE [try|MS]");
+        return;
+    }
+    if (strcmp(words[0], "read") == 0)
+        kind = HF_TICKET_READ;
+    else if (strcmp(words[0], "write") == 0)
+        kind = HF_TICKET_WRITE;
+    if (words[2] != NULL && !only_try)
+        wait_ms = strtoull(words[2], NULL, 10);
+    world_want(client,
+               world_place(story->world, words[1], kind != HF_TICKET_MUTEX),
+               kind, only_try, wait_ms, 0, 0, false);
+}
+
+static void release(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->release_called)
+        complain(story, "there is no grant to release", words[0]);
+    else
+        world_release(attempt);
+}
+
+static void cancel(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt != NULL)
+        world_cancel(attempt);
+}
+
+static void evict(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt != NULL && !world_evict(attempt))
+        complain(story, "it has no ticket", words[0]);
+}
+
+static void do_close(struct story *story, struct client *client, char **words)
+{
+    (void)story;
+    (void)words;
+    world_close(client);
+}
+
+static void crash(struct story *story, struct client *client, char **words)
+{
+    (void)story;
+    (void)words;
+    world_crash(client);
+}
+
+static void freeze(struct story *story, struct client *client, char **words)
+{
+    (void)story;
+    (void)words;
+    world_freeze(client, true);
+}
+
+static void thaw(struct story *story, struct client *client, char **words)
+{
+    (void)story;
+    (void)words;
+    world_freeze(client, false);
+}
+
+static void kill_session(struct story *story, struct client *client,
+                         char **words)
+{
+    (void)story;
+    (void)words;
+    world_kill_session(client);
+}
+
+static void cut(struct story *story, struct client *client, char **words)
+{
+    world_line(story->world, client->name, "link cut%s%s",
+               words[0] == NULL ? "" : " ", words[0] == NULL ? "" : words[0]);
+    hf_sim_set_link(client->engine,
+                    words[0] != NULL && strcmp(words[0], "in") == 0,
+                    words[0] != NULL && strcmp(words[0], "out") == 0);
+}
+
+static void mend(struct story *story, struct client *client, char **words)
+{
+    (void)words;
+    world_line(story->world, client->name, "link mended");
+    hf_sim_set_link(client->engine, true, true);
+}
+
+static void reset(struct story *story, struct client *client, char **words)
+{
+    (void)words;
+    world_line(story->world, client->name, "link breaks");
+    hf_sim_break(client->engine);
+}
+
+static void stall(struct story *story, struct client *client, char **words)
+{
+    (void)words;
+    world_line(story->world, client->name, "follower cut off");
+    hf_sim_set_stalled(client->engine, true);
+}
+
+static void unstall(struct story *story, struct client *client, char **words)
+{
+    (void)words;
+    world_line(story->world, client->name, "follower back");
+    hf_sim_set_stalled(client->engine, false);
+}
+
+static const struct {
+    const char *name;
+    void (*fn)(struct story *story, struct client *client, char **words);
+} verbs[] = {
+    {"want", want},     {"release", release}, {"cancel", cancel},
+    {"evict", evict},   {"close", do_close},  {"crash", crash},
+    {"freeze", freeze}, {"thaw", thaw},       {"kill", kill_session},
+    {"cut", cut},       {"mend", mend},       {"break", reset},
+    {"stall", stall},   {"unstall", unstall},
+};
+
+/* ------------------------------------------------------------------ rows -- */
+
+static uint64_t number_after(const char *word, const char *key, uint64_t old)
+{
+    size_t bytes = strlen(key);
+
+    if (strncmp(word, key, bytes) != 0)
+        return old;
+    return strtoull(word + bytes, NULL, 10);
+}
+
+/* world KEY=NUMBER... */
+static void make_world(struct story *story, char **words)
+{
+    struct hf_sim_config config = hf_sim_config_calm(1);
+    uint64_t clients = 2;
+
+    for (; *words != NULL; words++) {
+        config.timeout_ms = number_after(*words, "timeout=", config.timeout_ms);
+        config.least_timeout_ms =
+            number_after(*words, "timeout=", config.least_timeout_ms);
+        config.least_timeout_ms =
+            number_after(*words, "least=", config.least_timeout_ms);
+        config.delay_least_us = config.delay_most_us =
+            (uint32_t)number_after(*words, "delay=", config.delay_most_us);
+        config.late_chance =
+            (uint32_t)number_after(*words, "late=", config.late_chance);
+        clients = number_after(*words, "clients=", clients);
+        if (strcmp(*words, "plain") == 0)
+            config.traits = 0;
+    }
+    if (clients > WORLD_CLIENTS) {
+        complain(story, "too many clients", "world");
+        clients = WORLD_CLIENTS;
+    }
+    world_init(story->world, &config);
+    story->world->terse = true;
+    story->world->line = collect;
+    story->world->line_arg = story;
+    story->world->client_count = (unsigned)clients;
+    for (unsigned i = 0; i < clients; i++)
+        world_open(&story->world->clients[i], 1000, 0);
+}
+
+/* "12.5", in milliseconds, to microseconds. */
+static bool instant(const char *word, uint64_t *us)
+{
+    char *end;
+    double ms = strtod(word, &end);
+
+    *us = (uint64_t)(ms * 1000 + 0.5);
+    return isdigit((unsigned char)word[0]) && *end == '\0' && *us <= END_US_MAX;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void run_until(struct world *world, uint64_t us)
+{
+    hf_sim_call_at(world->sim, us, true, nothing, NULL);
+    while (hf_sim_now_us(world->sim) < us)
+        hf_sim_next(world->sim);
+}
+
+static void end(struct story *story)
+{
+    size_t left = 0;
+
+    for (unsigned i = 0; i < story->world->place_count; i++)
+        left +=
+            hf_sim_queue(story->world->sim, story->world->places[i].name).count;
+    world_line(story->world, "-", "end, tickets left: %zu", left);
+    story->ended = true;
+}
+
+static void act(struct story *story, char **words)
+{
+    uint64_t at_us;
+    struct client *client;
+
+    if (words[1] == NULL || words[2] == NULL || !instant(words[0], &at_us)) {
+        complain(story, "expected", "TIME ACTOR VERB");
+        return;
+    }
+    run_until(story->world, at_us);
+    if (strcmp(words[2], "end") == 0) {
+        end(story);
+        return;
+    }
+    client = &story->world->clients[(words[1][0] - 'a') % WORLD_CLIENTS];
+    if (words[1][0] < 'a' || !client->alive) {
+        complain(story, "no such client", words[1]);
+        return;
+    }
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verbs[i].name, words[2]) == 0) {
+            verbs[i].fn(story, client, words + 3);
+            return;
+        }
+    }
+    complain(story, "no such verb", words[2]);
+}
+
+static void play_row(struct story *story, char *row)
+{
+    char *words[WORDS_MAX + 1] = {NULL};
+    char *rest = NULL;
+    char *word = strtok_r(row, " \t", &rest);
+    size_t count = 0;
+
+    for (; word != NULL && count < WORDS_MAX;
+         word = strtok_r(NULL, " \t", &rest))
+        words[count++] = word;
+    if (count == 0 || words[0][0] == '#')
+        return;
+    if (strcmp(words[0], "world") == 0)
+        make_world(story, words + 1);
+    else if (story->world->sim == NULL)
+        complain(story, "expected first", "world");
+    else
+        act(story, words);
+}
+
+/* ----------------------------------------------------------------- whole -- */
+
+/* The file with a NUL behind it; NULL if it cannot be read. */
+static char *read_whole(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, STORY_BYTES);
+    size_t bytes;
+
+    if (file == NULL || text == NULL) {
+        perror(path);
+        free(text);
+        if (file != NULL)
+            fclose(file);
+        return NULL;
+    }
+    bytes = fread(text, 1, STORY_BYTES - 1, file);
+    text[bytes] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* Print where two transcripts part. */
+static void print_difference(const char *path, const char *want_,
+                             const char *got)
+{
+    while (*want_ != '\0' || *got != '\0') {
+        size_t want_bytes = strcspn(want_, "\n");
+        size_t got_bytes = strcspn(got, "\n");
+
+        if (want_bytes != got_bytes || memcmp(want_, got, got_bytes) != 0)
+            printf("%s:\n  expected %.*s\n  got      %.*s\n", path,
+                   (int)want_bytes, want_, (int)got_bytes, got);
+        want_ += want_bytes + (want_[want_bytes] == '\n');
+        got += got_bytes + (got[got_bytes] == '\n');
+    }
+}
+
+static bool write_down(const char *path, const char *head, size_t head_bytes,
+                       const char *got)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file == NULL) {
+        perror(path);
+        return false;
+    }
+    fprintf(file, "%.*sexpect\n%s", (int)head_bytes, head, got);
+    return fclose(file) == 0;
+}
+
+static void play(struct story *story, const char *head, size_t head_bytes)
+{
+    char *copy = strndup(head, head_bytes);
+    char *rest = NULL;
+
+    if (copy == NULL)
+        abort();
+    for (char *row = strtok_r(copy, "\n", &rest); row != NULL && !story->wrong;
+         row = strtok_r(NULL, "\n", &rest)) {
+        story->row++;
+        play_row(story, row);
+    }
+    free(copy);
+    if (!story->wrong && !story->ended)
+        complain(story, "expected at last", "TIME - end");
+}
+
+/* Does the story in ${text} go as it expects? */
+static bool tell(struct story *story, const char *text, bool update)
+{
+    const char *expect = strstr(text, "\nexpect\n");
+    size_t head_bytes =
+        expect == NULL ? strlen(text) : (size_t)(expect - text) + 1;
+
+    play(story, text, head_bytes);
+    if (story->wrong)
+        return false;
+    if (story->world->broken != 0) {
+        printf("%s: invariant %d broken: %s\n%s", story->path,
+               story->world->broken, story->world->story, story->got);
+        return false;
+    }
+    if (update)
+        return write_down(story->path, text, head_bytes, story->got);
+    expect = expect == NULL ? "" : expect + strlen("\nexpect\n");
+    if (strcmp(expect, story->got) == 0)
+        return true;
+    print_difference(story->path, expect, story->got);
+    return false;
+}
+
+bool story_run(const char *path, bool update)
+{
+    static struct world world; /* too large for a stack */
+    struct story story = {.path = path, .world = &world};
+    char *text = read_whole(path);
+    bool fine = false;
+
+    world.sim = NULL;
+    story.got = calloc(1, STORY_BYTES);
+    if (text != NULL && story.got != NULL)
+        fine = tell(&story, text, update);
+    if (world.sim != NULL)
+        world_free(&world);
+    free(text);
+    free(story.got);
+    printf("%s: %s\n", path, fine ? "as expected" : "NOT AS EXPECTED");
+    return fine;
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/instant.h"
+
+/* A core that wants to be woken so often at one instant will do so for ever. */
+#define IDLE_TICKS_MAX 1000
+
+/* ----------------------------------------------------------- transcript -- */
+
+void world_line(struct world *world, const char *who, const char *format, ...)
+{
+    char text[WORLD_TEXT];
+    uint64_t now_us = hf_sim_now_us(world->sim);
+    va_list arguments;
+    int used;
+
+    if (world->line == NULL)
+        return;
+    used = snprintf(text, sizeof text, "%6" PRIu64 ".%03u  %-6s  ",
+                    now_us / 1000, (unsigned)(now_us % 1000), who);
+    va_start(arguments, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
+    va_end(arguments);
+    world->line(world->line_arg, text);
+}
+
+void world_broken(struct world *world, int invariant, const char *format, ...)
+{
+    va_list arguments;
+
+    if (world->broken != 0)
+        return;
+    world->broken = invariant;
+    va_start(arguments, format);
+    vsnprintf(world->story, sizeof world->story, format, arguments);
+    va_end(arguments);
+    world_line(world, "CHECK", "invariant %d broken: %s", invariant,
+               world->story);
+}
+
+static struct client *client_of(struct world *world,
+                                const struct hf_engine *engine)
+{
+    for (unsigned i = 0; i < world->client_count; i++) {
+        if (world->clients[i].engine == engine)
+            return &world->clients[i];
+    }
+    return NULL;
+}
+
+static void on_line(void *arg, const struct hf_engine *engine, const char *text)
+{
+    struct world *world = arg;
+    struct client *client = engine == NULL ? NULL : client_of(world, engine);
+
+    world_line(world, client == NULL ? "-" : client->name, "%s", text);
+}
+
+static void on_added(void *arg, const char *queue,
+                     const struct hf_ticket *ticket)
+{
+    (void)queue;
+    check_added(arg, ticket);
+}
+
+static void on_gone(void *arg, const char *queue,
+                    const struct hf_ticket *ticket,
+                    struct hf_request *const *watches, size_t count)
+{
+    check_gone(arg, queue, ticket, watches, count);
+}
+
+/* -------------------------------------------------------------- tickets -- */
+
+struct ticket_record *world_record(struct world *world,
+                                   const struct hf_ticket_id *id)
+{
+    /* Those asked about are mostly young. */
+    for (unsigned i = world->ticket_count; i-- > 0;) {
+        if (hf_ticket_id_equal(&world->tickets[i].id, id))
+            return &world->tickets[i];
+    }
+    return NULL;
+}
+
+void world_remember(struct world *world, const struct hf_ticket_id *id,
+                    struct attempt *attempt)
+{
+    if (world->ticket_count == WORLD_TICKETS) {
+        world_broken(world, 5,
+                     "more than %d tickets in one run: somebody "
+                     "enqueues again and again",
+                     WORLD_TICKETS);
+        return;
+    }
+    world->tickets[world->ticket_count++] =
+        (struct ticket_record){*id, attempt};
+}
+
+/* ---------------------------------------------------------------- drive -- */
+
+static const char *const request_names[] = {
+    [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
+    [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
+    [HF_REQUEST_PROVE] = "prove",     [HF_REQUEST_END] = "end",
+};
+
+static const char *const event_names[] = {
+    [HF_EVENT_CONNECTED] = "CONNECTED",
+    [HF_EVENT_SUSPENDED] = "SUSPENDED",
+    [HF_EVENT_RESUMING] = "RESUMING",
+    [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
+    [HF_EVENT_CLOSED] = "CLOSED",
+    [HF_EVENT_ENQUEUED] = "ENQUEUED",
+    [HF_EVENT_LISTED] = "LISTED",
+    [HF_EVENT_WATCHING] = "WATCHING",
+    [HF_EVENT_GONE] = "GONE",
+    [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
+    [HF_EVENT_PROVEN] = "PROVEN",
+    [HF_EVENT_FAILED] = "FAILED",
+    [HF_EVENT_WANT] = "want",
+    [HF_EVENT_CANCEL] = "cancel",
+    [HF_EVENT_RELEASE] = "release",
+    [HF_EVENT_CLOSE] = "close",
+    [HF_EVENT_TICK] = "tick",
+};
+
+static const char *attempt_name(const struct hf_acquisition *a)
+{
+    /* The acquisition is the first member of its attempt. */
+    return a == NULL ? "session"
+                     : ((const struct attempt *)(const void *)a)->name;
+}
+
+static void line_event(struct client *client, const struct hf_event *event)
+{
+    struct world *world = client->world;
+    const char *name = event_names[event->kind];
+
+    if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK)
+        return;
+    if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
+        world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
+                   "engine", name,
+                   request_names[event->as.answer.request->kind],
+                   attempt_name(event->as.answer.request->acquisition),
+                   event->kind == HF_EVENT_FAILED ? ": " : "",
+                   event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
+    else if (event->kind == HF_EVENT_CONNECTED)
+        world_line(world, client->name,
+                   "  engine says %s timeout=%" PRIu64 " anchor=%" PRIu64
+                   " resumed=%d",
+                   name, event->as.connected.timeout_ms,
+                   event->as.connected.anchor_ms, event->as.connected.resumed);
+    else if (event->kind < HF_EVENT_WANT)
+        world_line(world, client->name, "  engine says %s", name);
+}
+
+static void drain(struct client *client);
+static void arm(struct client *client);
+
+static void step(struct client *client, struct hf_event *event)
+{
+    client->fresh_step = !client->draining;
+    client->drained = 0;
+    client->waking = false;
+    client->world->steps++;
+    line_event(client, event);
+    check_event(client, event);
+    hf_core_step(&client->core, event);
+    hf_core_check(&client->core);
+    drain(client);
+}
+
+static void on_event(void *host, struct hf_event *event)
+{
+    step(host, event);
+}
+
+static uint64_t now_ms(void *host)
+{
+    struct client *client = host;
+
+    return hf_sim_client_now_ms(client->engine);
+}
+
+static void request(struct client *client, struct hf_request *asked)
+{
+    struct world *world = client->world;
+
+    if (asked->kind == HF_REQUEST_ENQUEUE) {
+        struct attempt *attempt = (struct attempt *)(void *)asked->acquisition;
+
+        attempt->id = asked->ticket;
+        attempt->enqueued = true;
+        attempt->evicted = false;
+        if (world_record(world, &asked->ticket) == NULL)
+            world_remember(world, &asked->ticket, attempt);
+    }
+    if (world->line != NULL && !world->terse)
+        world_line(world, client->name, "  core asks to %s for %s",
+                   request_names[asked->kind],
+                   attempt_name(asked->acquisition));
+    hf_sim_ops(world->sim)->request(client->engine, asked);
+}
+
+static void user_told(struct client *client, const struct hf_effect *effect)
+{
+    struct world *world = client->world;
+    struct attempt *attempt = (struct attempt *)(void *)effect->acquisition;
+
+    switch (effect->kind) {
+    case HF_EFFECT_LOST:
+        world_line(world, client->name, "%s LOST", attempt->name);
+        if (world->on_lost != NULL)
+            world->on_lost(attempt);
+        break;
+    case HF_EFFECT_GRANTED:
+        world_line(world, client->name,
+                   "%s GRANTED token=%" PRIu64 " safe-until=%" PRIu64,
+                   attempt->name, attempt->a.token, attempt->promise_ms);
+        if (world->on_granted != NULL)
+            world->on_granted(attempt);
+        break;
+    case HF_EFFECT_ENDED:
+        world_line(world, client->name, "%s ENDED %s%s%s", attempt->name,
+                   hf_status_name(attempt->a.status), world->terse ? "" : ": ",
+                   world->terse ? "" : attempt->a.text);
+        break;
+    case HF_EFFECT_WAITING:
+        world_line(world, client->name,
+                   "%s WAITING ahead=%" PRIu32 " holder=%s", attempt->name,
+                   attempt->a.ahead, attempt->a.holder);
+        break;
+    case HF_EFFECT_RELEASED:
+        world_line(world, client->name, "%s RELEASED %s", attempt->name,
+                   hf_status_name(attempt->a.status));
+        break;
+    case HF_EFFECT_FORGOTTEN:
+        world_line(world, client->name, "%s FORGOTTEN", attempt->name);
+        /* Whoever still looks into it shall see nonsense. */
+        memset(&attempt->a, 0xdd, sizeof attempt->a);
+        break;
+    case HF_EFFECT_STATE:
+        world_line(world, client->name, "state %s",
+                   hf_state_name(client->state));
+        break;
+    default:
+        break;
+    }
+}
+
+static void carry_out(struct client *client, struct hf_effect *effect)
+{
+    struct hf_effect taken = *effect;
+
+    check_effect(client, &taken);
+    client->drained++;
+    switch (taken.kind) {
+    case HF_EFFECT_REQUEST:
+        request(client, taken.request);
+        break;
+    case HF_EFFECT_FORGET:
+        hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
+        break;
+    default:
+        user_told(client, &taken);
+    }
+}
+
+/* An engine may answer from inside request(), which steps again: the outermost
+ * call carries out everything, in order. */
+static void drain(struct client *client)
+{
+    struct hf_effect *effect;
+
+    if (client->draining)
+        return;
+    client->draining = true;
+    while ((effect = hf_core_next_effect(&client->core)) != NULL)
+        carry_out(client, effect);
+    client->draining = false;
+    check_settled(client->world);
+    arm(client);
+}
+
+static void tick(void *arg)
+{
+    struct client *client = arg;
+    struct hf_event event = {.kind = HF_EVENT_TICK};
+    uint64_t now_us;
+
+    if (!client->alive || hf_sim_frozen(client->engine))
+        return;
+    now_us = hf_sim_now_us(client->world->sim);
+    if (now_us < client->tick_us) /* another is in the calendar */
+        return;
+    client->tick_us = UINT64_MAX;
+    client->idle_ticks =
+        client->last_tick_us == now_us ? client->idle_ticks + 1 : 0;
+    client->last_tick_us = now_us;
+    if (client->idle_ticks > IDLE_TICKS_MAX) {
+        world_broken(client->world, 4, "%s wants to be woken for ever",
+                     client->name);
+        return;
+    }
+    event.now_ms = now_ms(client);
+    step(client, &event);
+}
+
+static void arm(struct client *client)
+{
+    uint64_t wake_ms = hf_core_wake_at_ms(&client->core);
+    uint64_t at_us;
+
+    if (!client->alive || wake_ms == HF_FOREVER ||
+        hf_sim_frozen(client->engine))
+        return;
+    at_us = hf_sim_client_at_us(client->engine, wake_ms);
+    if (at_us == client->tick_us || at_us == UINT64_MAX)
+        return;
+    client->tick_us = at_us;
+    hf_sim_call_at(client->world->sim, at_us, true, tick, client);
+}
+
+/* ------------------------------------------------------------ the user's -- */
+
+bool world_can_call(const struct client *client)
+{
+    return client->alive && !hf_sim_frozen(client->engine);
+}
+
+static void call(struct client *client, enum hf_event_kind kind,
+                 struct attempt *attempt)
+{
+    struct hf_event event = {.kind = kind};
+
+    assert(world_can_call(client));
+    event.now_ms = now_ms(client);
+    event.as.acquisition = attempt == NULL ? NULL : &attempt->a;
+    world_line(client->world, client->name, "%s%s%s", event_names[kind],
+               attempt == NULL ? "" : " ",
+               attempt == NULL ? "" : attempt->name);
+    step(client, &event);
+}
+
+struct attempt *world_want(struct client *client, struct place *place,
+                           enum hf_ticket_kind kind, bool only_try,
+                           uint64_t wait_ms, uint64_t report_every_ms,
+                           uint64_t hold_us, bool release_on_loss)
+{
+    struct world *world = client->world;
+    struct attempt *attempt = calloc(1, sizeof *attempt);
+
+    if (attempt == NULL)
+        abort();
+    attempt->client = client;
+    attempt->place = place;
+    attempt->hold_us = hold_us;
+    attempt->release_on_loss = release_on_loss;
+    attempt->next = client->attempts;
+    client->attempts = attempt;
+    snprintf(attempt->name, sizeof attempt->name, "%s%u",
+             kind == HF_TICKET_READ    ? "r"
+             : kind == HF_TICKET_WRITE ? "w"
+                                       : "m",
+             ++world->attempt_count);
+    snprintf(attempt->payload, sizeof attempt->payload, "%s/%s", client->name,
+             attempt->name);
+    attempt->started_us = hf_sim_now_us(world->sim);
+    attempt->a.queue = place->name;
+    attempt->a.payload = attempt->payload;
+    attempt->a.kind = kind;
+    attempt->a.only_try = only_try;
+    attempt->a.deadline_at_ms = hf_after_ms(now_ms(client), wait_ms);
+    attempt->a.report_every_ms = report_every_ms;
+    call(client, HF_EVENT_WANT, attempt);
+    return attempt;
+}
+
+void world_cancel(struct attempt *attempt)
+{
+    /* Also when it has been granted: the user may not have heard yet. */
+    if (attempt->forgotten || attempt->release_called ||
+        !world_can_call(attempt->client))
+        return;
+    attempt->cancelled = true;
+    call(attempt->client, HF_EVENT_CANCEL, attempt);
+}
+
+void world_release(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called);
+    attempt->release_called = true;
+    call(attempt->client, HF_EVENT_RELEASE, attempt);
+}
+
+void world_close(struct client *client)
+{
+    assert(!client->closing);
+    client->closing = true;
+    call(client, HF_EVENT_CLOSE, NULL);
+}
+
+void world_crash(struct client *client)
+{
+    world_line(client->world, client->name, "crash");
+    client->alive = false;
+    /* Nobody is left to be told anything. */
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next)
+        a->forgotten = true;
+    hf_sim_crash(client->engine);
+}
+
+void world_discard(struct client *client)
+{
+    assert(client->closed && world_idle(client));
+    client->alive = false;
+    hf_sim_ops(client->world->sim)->free(client->engine);
+}
+
+bool world_idle(const struct client *client)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (!a->forgotten)
+            return false;
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------- faults -- */
+
+void world_freeze(struct client *client, bool frozen)
+{
+    world_line(client->world, client->name, frozen ? "freeze" : "thaw");
+    hf_sim_set_frozen(client->engine, frozen);
+    client->disturbed_us = hf_sim_now_us(client->world->sim);
+    if (!frozen) {
+        client->thawed_ms = now_ms(client);
+        client->waking = true;
+        client->tick_us = UINT64_MAX;
+        arm(client);
+    }
+}
+
+void world_pause(struct client *client, bool paused)
+{
+    world_line(client->world, client->name, paused ? "pause" : "unpause");
+    hf_sim_set_paused(client->engine, paused);
+    client->paused = paused;
+    client->disturbed_us = hf_sim_now_us(client->world->sim);
+    /* Anything promised on the strength of what was sent before the pause. */
+    client->tainted_until_ms =
+        hf_after_ms(now_ms(client), client->world->config.timeout_ms);
+    if (!paused) {
+        client->thawed_ms = now_ms(client);
+        client->waking = true;
+        client->tick_us = UINT64_MAX;
+        arm(client);
+    }
+}
+
+void world_kill_session(struct client *client)
+{
+    world_line(client->world, client->name, "session killed");
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (!a->forgotten && a->enqueued)
+            a->evicted = true;
+    }
+    client->disturbed_us = hf_sim_now_us(client->world->sim);
+    hf_sim_kill_session(client->engine);
+}
+
+bool world_evict(struct attempt *attempt)
+{
+    attempt->evicted = true;
+    attempt->client->disturbed_us = hf_sim_now_us(attempt->client->world->sim);
+    return hf_sim_evict(attempt->client->world->sim, attempt->place->name,
+                        &attempt->id);
+}
+
+/* ----------------------------------------------------------- life cycle -- */
+
+void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
+{
+    struct world *world = client->world;
+    struct hf_engine_host host = {
+        .event = on_event, .now_ms = now_ms, .host = client};
+    struct hf_core_config config = {
+        .traits = world->config.traits,
+        .connect_ms = world->connect_ms,
+        .retry = {.base_ms = 10,
+                  .cap_ms = 100,
+                  .tries = HF_RETRY_UNLIMITED,
+                  .elapsed_ms = HF_FOREVER},
+    };
+
+    client->life++;
+    client->alive = true;
+    client->closing = client->closed = client->ever_connected = false;
+    client->paused = false;
+    client->state = HF_STATE_CONNECTING;
+    client->tick_us = UINT64_MAX;
+    client->tainted_until_ms = 0;
+    client->thawed_ms = 0;
+    client->waking = false;
+    client->engine = hf_sim_engine_new(world->sim, &host);
+    hf_sim_client_set_clock(client->engine, clock_ms, ppm);
+    client->opened_us = client->disturbed_us = hf_sim_now_us(world->sim);
+    hf_random_seed(&config.random, hf_random_next(&world->random));
+    hf_core_init(&client->core, &config, now_ms(client));
+    world_line(world, client->name, "open");
+}
+
+void world_init(struct world *world, const struct hf_sim_config *config)
+{
+    struct hf_sim_observer observer = {
+        .added = on_added, .gone = on_gone, .line = on_line, .arg = world};
+
+    memset(world, 0, sizeof *world);
+    world->config = *config;
+    world->sim = hf_sim_new(config);
+    world->connect_ms = 15000;
+    hf_random_seed(&world->random, config->seed ^ 0x686f6c6466617374);
+    hf_sim_observe(world->sim, &observer);
+    for (unsigned i = 0; i < WORLD_CLIENTS; i++) {
+        world->clients[i].world = world;
+        snprintf(world->clients[i].name, sizeof world->clients[i].name, "%c",
+                 (char)('a' + (int)i));
+    }
+}
+
+void world_free(struct world *world)
+{
+    for (unsigned i = 0; i < WORLD_CLIENTS; i++) {
+        struct client *client = &world->clients[i];
+
+        while (client->attempts != NULL) {
+            struct attempt *attempt = client->attempts;
+
+            client->attempts = attempt->next;
+            free(attempt);
+        }
+    }
+    hf_sim_free(world->sim);
+}
+
+struct place *world_place(struct world *world, const char *name,
+                          bool read_write)
+{
+    struct place *place;
+
+    for (unsigned i = 0; i < world->place_count; i++) {
+        if (strcmp(world->places[i].name, name) == 0)
+            return &world->places[i];
+    }
+    assert(world->place_count < WORLD_PLACES);
+    place = &world->places[world->place_count++];
+    snprintf(place->name, sizeof place->name, "%s", name);
+    place->read_write = read_write;
+    return place;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A world: clients (each a core on an engine of the model), what their users
+ * do with them, and the checks of the invariants.  The checks look from
+ * outside: at what the users were told, at what was published, and at the
+ * truth of the model in true time; never at the core's own opinion.
+ *
+ *   world.c   clients, and who drives them
+ *   check.c   the invariants
+ *   random.c  users and faults drawn from a seed
+ *   story.c   users and faults read from a file
+ */
+#ifndef HF_TESTS_SIM_WORLD_H
+#define HF_TESTS_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/core.h"
+#include "engines/sim/sim.h"
+
+#define WORLD_CLIENTS 6
+#define WORLD_PLACES 4
+#define WORLD_TICKETS 4096
+#define WORLD_TEXT 320
+
+struct world;
+
+/* A lock name, and what was granted under it. */
+struct place {
+    char name[32];
+    bool read_write;
+    uint64_t last_write_token; /* highest granted that excludes */
+    uint64_t last_read_token;
+    uint64_t others_at_us; /* somebody had a ticket that could be in the way */
+};
+
+/* A user's wish for a lock, from the want to the end of it. */
+struct attempt {
+    struct hf_acquisition a;
+    struct client *client;
+    struct place *place;
+    char name[16];
+    char payload[32];
+    struct attempt *next;
+    /* What the user does. */
+    bool cancelled;
+    bool release_called;
+    uint64_t hold_us;
+    bool release_on_loss;
+    /* What the user was told. */
+    bool granted;
+    bool lost;
+    bool ended;
+    bool released;
+    bool forgotten;
+    uint64_t promise_ms; /* as last seen */
+    uint64_t started_us;
+    /* What the checks remember. */
+    bool evicted;           /* its ticket was taken away from it */
+    struct hf_ticket_id id; /* of the last enqueue */
+    bool enqueued;
+    uint64_t admissible_us; /* since when it could have been granted; 0 */
+};
+
+/* Every ticket there ever was. */
+struct ticket_record {
+    struct hf_ticket_id id;
+    struct attempt *attempt; /* NULL: foreign */
+};
+
+struct client {
+    struct world *world;
+    char name[8];
+    struct hf_core core;
+    struct hf_engine *engine;
+    struct attempt *attempts; /* newest first; freed with the world */
+    unsigned life;            /* counts reopenings */
+    bool alive;               /* there is such a process */
+    bool closing;
+    bool closed;
+    bool ever_connected;
+    enum hf_state state;
+    bool draining;
+    unsigned drained;   /* effects carried out since the last event */
+    bool fresh_step;    /* all effects were carried out before it */
+    bool may_move_back; /* the promise, in the step under way */
+    uint64_t opened_us;
+    uint64_t tick_us;    /* the calendar ticks it then */
+    unsigned idle_ticks; /* without time going on */
+    uint64_t last_tick_us;
+    bool waking;           /* thawed, and nothing has reached it since */
+    uint64_t thawed_ms;    /* on its clock: the last time it was */
+    uint64_t disturbed_us; /* the last time something went wrong here */
+    /* The machine was paused: a promise up to here may be wrong. */
+    uint64_t tainted_until_ms;
+    bool paused;
+};
+
+struct world {
+    struct hf_sim *sim;
+    struct hf_sim_config config;
+    struct hf_random random;
+    struct client clients[WORLD_CLIENTS];
+    unsigned client_count;
+    struct place places[WORLD_PLACES];
+    unsigned place_count;
+    struct ticket_record tickets[WORLD_TICKETS];
+    unsigned ticket_count;
+    unsigned attempt_count;
+    uint64_t connect_ms;
+    uint64_t patience_us; /* how long a grant that is due may take */
+    bool calm;            /* nothing goes wrong, ever */
+    bool lied_to;         /* answers are garbled: the truth is not known */
+    bool denied;          /* enqueues may be refused for good */
+    bool shared_kinds;    /* kinds that do not go together meet */
+    /* The first violation. */
+    int broken; /* number of the invariant, 0 if none */
+    char story[WORLD_TEXT];
+    /* The transcript; NULL: none. */
+    void (*line)(void *arg, const char *line);
+    void *line_arg;
+    bool terse; /* without requests, answers and the texts of failures */
+    /* Told when an attempt got a grant, or has nothing more to come. */
+    void (*on_granted)(struct attempt *attempt);
+    void (*on_lost)(struct attempt *attempt);
+    uint64_t steps;     /* of the cores */
+    uint64_t run_steps; /* of the calendar */
+};
+
+/* ${world} is filled in; .sim is made from ${config}. */
+void world_init(struct world *world, const struct hf_sim_config *config);
+void world_free(struct world *world);
+
+struct place *world_place(struct world *world, const char *name,
+                          bool read_write);
+
+/* A process starts, with a clock that shows ${clock_ms}. */
+void world_open(struct client *client, uint64_t clock_ms, int32_t ppm);
+
+struct attempt *world_want(struct client *client, struct place *place,
+                           enum hf_ticket_kind kind, bool only_try,
+                           uint64_t wait_ms, uint64_t report_every_ms,
+                           uint64_t hold_us, bool release_on_loss);
+void world_cancel(struct attempt *attempt);
+void world_release(struct attempt *attempt);
+void world_close(struct client *client);
+void world_crash(struct client *client);
+/* After everything of a closed client was forgotten. */
+void world_discard(struct client *client);
+
+void world_freeze(struct client *client, bool frozen);
+void world_pause(struct client *client, bool paused);
+void world_kill_session(struct client *client);
+bool world_evict(struct attempt *attempt);
+
+/* May its user call it now? */
+bool world_can_call(const struct client *client);
+
+/* Is nothing of ${client}'s under way? */
+bool world_idle(const struct client *client);
+
+/* Note the first violation; ${invariant} is its number. */
+void world_broken(struct world *world, int invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A line of the transcript, at the time it is. */
+void world_line(struct world *world, const char *who, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* -------------------------------------------------------------- check.c -- */
+
+void check_effect(struct client *client, const struct hf_effect *effect);
+void check_event(struct client *client, const struct hf_event *event);
+void check_settled(struct world *world);
+/* Who could be granted, and is not? */
+void check_wakeups(struct world *world);
+void check_added(struct world *world, const struct hf_ticket *ticket);
+void check_gone(struct world *world, const char *queue,
+                const struct hf_ticket *ticket,
+                struct hf_request *const *watches, size_t count);
+
+/* Whose ticket is it?  NULL if unknown. */
+struct ticket_record *world_record(struct world *world,
+                                   const struct hf_ticket_id *id);
+void world_remember(struct world *world, const struct hf_ticket_id *id,
+                    struct attempt *attempt);
+
+/* ------------------------------------------------------------- random.c -- */
+
+/* Live through the world of ${seed}.  True if no invariant broke; else .broken
+ * and .story tell.  ${line} may be NULL. */
+bool random_run(struct world *world, uint64_t seed,
+                void (*line)(void *arg, const char *text), void *arg);
+
+/* -------------------------------------------------------------- story.c -- */
+
+/* Play the story in the file at ${path} and compare its transcript with what
+ * it expects, or with ${update} write that down.  True if they agree. */
+bool story_run(const char *path, bool update);
+
+#endif
