@@ -83,6 +83,26 @@ static void an_enqueue_waits_for_the_lock(void **state)
     seat_close(a);
 }
 
+/* One lock that is stuck holds up no other that is merely busy. */
+static void a_stuck_lock_holds_up_no_other(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    int stuck = lock_directory("stuck");
+    int busy = lock_directory("busy");
+    struct call *first = begin_enqueue(a, "stuck", fresh_id());
+    struct call *second = begin_enqueue(a, "busy", fresh_id());
+
+    (void)state;
+    assert_int_equal(close(busy), 0);
+    (void)seat_wait(a, second);
+    assert_int_equal(second->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(first->answers, 0);
+    assert_int_equal(close(stuck), 0);
+    (void)seat_wait(a, first);
+    assert_int_equal(first->answer, HF_EVENT_ENQUEUED);
+    seat_close(a);
+}
+
 static void the_end_waits_for_nobody(void **state)
 {
     struct seat *a = seat_open(&bench_file);
@@ -201,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_enqueue_waits_for_the_lock),
+        TEST(a_stuck_lock_holds_up_no_other),
         TEST(the_end_waits_for_nobody),
         TEST(a_withdrawal_catches_up),
         TEST(who_has_the_lock_is_named),

@@ -71,7 +71,7 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
         .ticket = {.id = request->ticket,
                    .kind = request->ticket_kind,
                    .payload = job->text + queue_bytes},
-        .patience = HF_PATIENCE_BOUND,
+        .patience = HF_PATIENCE_SLICE,
         .cancelled = &job->cancelled,
     };
     return job;
@@ -100,23 +100,43 @@ static bool reopen_place(struct hf_job *job)
     return true;
 }
 
-static void run(struct hf_job *job)
+static void give_up(struct hf_job *job)
 {
-    for (unsigned i = 0; i < REPLACED_MAX; i++) {
-        job->answer =
-            hf_section_enqueue(job->place, &job->order, &job->directory,
-                               &job->result, &job->error);
-        if (job->answer != HF_SECTION_STALE)
-            return;
-        if (!reopen_place(job)) {
+    char entry[HF_ENTRY_BYTES];
+    char path[HF_PATH_BYTES];
+
+    hf_entry_format(job->order.queue, entry);
+    hf_site_path(job->place->site, entry, NULL, path);
+    hf_patience_overdue(job->directory.fd, path, &job->error);
+    job->answer = HF_SECTION_FAILED;
+}
+
+static void try_again_elsewhere(struct hf_job *job)
+{
+    if (job->reopened++ < REPLACED_MAX) {
+        if (!reopen_place(job))
             job->answer = HF_SECTION_FAILED;
-            return;
-        }
+        return;
     }
     hf_error_set(&job->error, HF_EUNREACHABLE,
                  "%s was replaced %d times while being opened; what does that?",
                  job->place->site->root, REPLACED_MAX);
     job->answer = HF_SECTION_FAILED;
+}
+
+/* One turn of ${job}; false if it wants another. */
+static bool run(struct hf_job *job)
+{
+    if (job->give_up_at_ms == 0)
+        job->give_up_at_ms = hf_patience_now_ms() + HF_PATIENCE_MS;
+    job->answer = hf_section_enqueue(job->place, &job->order, &job->directory,
+                                     &job->result, &job->error);
+    if (job->answer == HF_SECTION_STALE)
+        try_again_elsewhere(job);
+    else if (job->answer == HF_SECTION_BUSY &&
+             hf_patience_now_ms() >= job->give_up_at_ms)
+        give_up(job);
+    return job->answer == HF_SECTION_DONE || job->answer == HF_SECTION_FAILED;
 }
 
 static void unref(struct hf_helper_desk *desk)
@@ -138,6 +158,7 @@ static void *thread_main(void *arg)
 {
     struct hf_helper_desk *desk = arg;
     struct hf_job *job;
+    bool ended;
 
     pthread_mutex_lock(&desk->lock);
     while (!desk->stopping) {
@@ -147,10 +168,11 @@ static void *thread_main(void *arg)
             continue;
         }
         pthread_mutex_unlock(&desk->lock);
-        run(job);
+        ended = run(job);
         pthread_mutex_lock(&desk->lock);
-        push(&desk->done, job);
-        uv_async_send(desk->async);
+        push(ended ? &desk->done : &desk->todo, job);
+        if (ended)
+            uv_async_send(desk->async);
     }
     pthread_mutex_unlock(&desk->lock);
     unref(desk);

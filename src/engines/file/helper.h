@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The helper: a thread for the enqueues that have to wait for a directory's
- * lock, or for the disk, so that the thread of the loop never does.  Started
+ * lock, or for the disk, so that the thread of the loop never does.  They take
+ * turns, so that one locked directory keeps nobody from the others.  Started
  * with the first of them; it blocks all signals and is never waited for.
  */
 #ifndef HF_ENGINES_FILE_HELPER_H
@@ -20,6 +21,8 @@ struct hf_job {
     char *text;             /* of the order: its name and its payload */
     struct hf_place *place; /* one reference; a new one if it was stale */
     struct hf_directory directory;
+    unsigned reopened;
+    uint64_t give_up_at_ms; /* CLOCK_BOOTTIME; 0: not begun */
     atomic_bool cancelled;
     /* When it is done. */
     enum hf_section_answer answer;

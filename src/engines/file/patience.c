@@ -19,8 +19,9 @@
 #define YIELDS 4
 #define FIRST_STEP_NS 20000
 #define LAST_STEP_NS 1000000
+#define SLICE_MS 4
 
-static uint64_t now_ms(void)
+uint64_t hf_patience_now_ms(void)
 {
     struct timespec now;
 
@@ -51,7 +52,7 @@ pid_t hf_patience_holder(dev_t device, ino_t inode)
     return found;
 }
 
-static hf_status overdue(int fd, const char *path, struct hf_error *error)
+void hf_patience_overdue(int fd, const char *path, struct hf_error *error)
 {
     struct stat status;
     pid_t pid = 0;
@@ -59,16 +60,17 @@ static hf_status overdue(int fd, const char *path, struct hf_error *error)
     if (hf_sys_fstat(fd, &status) == 0)
         pid = hf_patience_holder(status.st_dev, status.st_ino);
     if (pid == 0)
-        return hf_error_set(error, HF_EUNREACHABLE,
-                            "%s has been locked for %d s by a process that "
-                            "cannot be seen from here; look for one that is "
-                            "stopped",
-                            path, HF_PATIENCE_MS / 1000);
-    return hf_error_set(error, HF_EUNREACHABLE,
-                        "directory lock held by pid %d: %s should be locked "
-                        "for microseconds and has been for %d s; is that "
-                        "process stopped?",
-                        (int)pid, path, HF_PATIENCE_MS / 1000);
+        hf_error_set(error, HF_EUNREACHABLE,
+                     "%s has been locked for %d s by a process that "
+                     "cannot be seen from here; look for one that is "
+                     "stopped",
+                     path, HF_PATIENCE_MS / 1000);
+    else
+        hf_error_set(error, HF_EUNREACHABLE,
+                     "directory lock held by pid %d: %s should be locked "
+                     "for microseconds and has been for %d s; is that "
+                     "process stopped?",
+                     (int)pid, path, HF_PATIENCE_MS / 1000);
 }
 
 static bool try_lock(int fd)
@@ -77,10 +79,13 @@ static bool try_lock(int fd)
 }
 
 static enum hf_lock_answer wait_lock(int fd, const char *path,
+                                     enum hf_patience patience,
                                      const atomic_bool *cancelled,
                                      struct hf_error *error)
 {
-    uint64_t give_up_ms = now_ms() + HF_PATIENCE_MS;
+    uint64_t give_up_ms =
+        hf_patience_now_ms() +
+        (patience == HF_PATIENCE_SLICE ? SLICE_MS : HF_PATIENCE_MS);
     struct timespec step = {0, FIRST_STEP_NS};
 
     while (!try_lock(fd)) {
@@ -92,8 +97,10 @@ static enum hf_lock_answer wait_lock(int fd, const char *path,
             hf_error_set(error, HF_ECLOSED, "the client was closed");
             return HF_LOCK_FAILED;
         }
-        if (now_ms() >= give_up_ms) {
-            overdue(fd, path, error);
+        if (hf_patience_now_ms() >= give_up_ms) {
+            if (patience == HF_PATIENCE_SLICE)
+                return HF_LOCK_BUSY;
+            hf_patience_overdue(fd, path, error);
             return HF_LOCK_FAILED;
         }
         (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
@@ -119,5 +126,5 @@ enum hf_lock_answer hf_patience_lock(int fd, const char *path,
     }
     if (patience == HF_PATIENCE_NONE)
         return HF_LOCK_BUSY;
-    return wait_lock(fd, path, cancelled, error);
+    return wait_lock(fd, path, patience, cancelled, error);
 }

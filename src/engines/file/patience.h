@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <holdfast/holdfast.h>
@@ -15,12 +16,13 @@
 
 enum hf_patience {
     HF_PATIENCE_NONE,  /* on a thread that must not wait: a few yields */
+    HF_PATIENCE_SLICE, /* a few milliseconds, then others have their turn */
     HF_PATIENCE_BOUND, /* up to HF_PATIENCE_MS */
 };
 
 enum hf_lock_answer {
     HF_LOCK_TAKEN,
-    HF_LOCK_BUSY,   /* HF_PATIENCE_NONE, and others have it */
+    HF_LOCK_BUSY,   /* others have it; not with HF_PATIENCE_BOUND */
     HF_LOCK_FAILED, /* ${error} says why */
 };
 
@@ -32,6 +34,12 @@ enum hf_lock_answer hf_patience_lock(int fd, const char *path,
                                      enum hf_patience patience,
                                      const atomic_bool *cancelled,
                                      struct hf_error *error);
+
+/* Fill ${error} with HF_EUNREACHABLE, past the bound. */
+void hf_patience_overdue(int fd, const char *path, struct hf_error *error);
+
+/* CLOCK_BOOTTIME. */
+uint64_t hf_patience_now_ms(void);
 
 /* The process in /proc/locks with an flock on the file, 0 if none is found. */
 pid_t hf_patience_holder(dev_t device, ino_t inode);
