@@ -38,9 +38,9 @@ void hf_client_run_state(struct hf_client *client, void *arg)
     pthread_mutex_lock(&client->lock);
 }
 
-static void tell_state(struct hf_client *client)
+static void tell_state(struct hf_client *client, enum hf_state state)
 {
-    client->state = (enum hf_state)client->core.session.state;
+    client->state = state;
     atomic_store(&client->published, (unsigned)client->state);
     hf_log_write(client, HF_LOG_INFO, "the session is %s",
                  hf_state_name(client->state));
@@ -68,7 +68,7 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
         client->ops->forget(client->engine, effect->request);
         break;
     case HF_EFFECT_STATE:
-        tell_state(client);
+        tell_state(client, effect->state);
         break;
     case HF_EFFECT_LOST:
     case HF_EFFECT_GRANTED:
