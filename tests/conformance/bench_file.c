@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ struct file_bench {
     uv_loop_t loop;
     uv_timer_t tick;
     unsigned ticks;
-    char log[512]; /* the last line */
+    const char *query; /* more of the URL */
+    char log[512];     /* the last line */
 };
 
 static struct file_bench place;
@@ -69,6 +71,7 @@ static void begin(struct bench *bench)
 {
     (void)bench;
     place.log[0] = '\0';
+    place.query = "";
     (void)snprintf(place.root, sizeof(place.root), "/tmp/holdfast-test-XXXXXX");
     assert_non_null(mkdtemp(place.root));
     assert_int_equal(uv_loop_init(&place.loop), 0);
@@ -106,8 +109,8 @@ static struct hf_engine *open_client(struct bench *bench,
     whole.now_ms = now_ms;
     whole.loop = loop;
     whole.log = log_line;
-    (void)snprintf(text, sizeof(text), "file:%s?state=%s/state", place.root,
-                   place.root);
+    (void)snprintf(text, sizeof(text), "file:%s?state=%s/state-%u%s",
+                   place.root, place.root, (unsigned)geteuid(), place.query);
     if (hf_url_parse(text, &url, &error) != HF_OK ||
         hf_engine_file.open(&url, &whole, &engine, &error) != HF_OK)
         fail_msg("%s", error.text);
@@ -219,6 +222,12 @@ struct bench bench_file = {
 const char *bench_file_root(void)
 {
     return place.root;
+}
+
+void bench_file_share(void)
+{
+    assert_int_equal(chmod(place.root, 0777), 0);
+    place.query = "&mode=0777";
 }
 
 void bench_file_move(const char *root)

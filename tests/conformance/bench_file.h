@@ -13,8 +13,11 @@
 
 extern struct bench bench_file;
 
-/* The root between .begin and .finish; its floor is ROOT/state. */
+/* The root between .begin and .finish; floors are ROOT/state-UID. */
 const char *bench_file_root(void);
+
+/* From now on the root is for all users. */
+void bench_file_share(void);
 
 /* From now on the root is seen at ${root}, in this process. */
 void bench_file_move(const char *root);

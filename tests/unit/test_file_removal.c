@@ -361,6 +361,60 @@ static void foreign_files_are_in_nobodys_way(void **state)
     seat_close(a);
 }
 
+struct stranger {
+    struct hf_ticket_id before;
+    int said;
+};
+
+/* Another user, next in line, who has to clear away the one before. */
+static void be_stranger(void *arg)
+{
+    struct stranger *stranger = arg;
+    struct hf_ticket_id id;
+    struct seat *seat;
+    struct call *gone;
+
+    if (seteuid(12345) != 0)
+        _exit(1);
+    id = fresh_id();
+    seat = seat_open(&bench_file);
+    (void)take(seat, "q", id, 2);
+    gone = watch(seat, "q", stranger->before);
+    (void)watch(seat, "q", id);
+    if (write(stranger->said, "x", 1) != 1)
+        _exit(1);
+    assert_true(seat_sees_gone(seat, gone));
+    assert_int_equal(seat_ask(seat, HF_REQUEST_LIST, "q", id)->count, 1);
+    seat_close(seat);
+}
+
+static void users_share_a_queue(void **state)
+{
+    struct stranger stranger = {.before = fresh_id()};
+    struct victim *victim;
+    int said[2];
+    pid_t pid;
+    int ended;
+    char byte;
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    bench_file_share();
+    victim = bench_file.victim_start(&bench_file, "q", stranger.before);
+    assert_int_equal(pipe(said), 0);
+    stranger.said = said[1];
+    pid = bench_file_fork(be_stranger, &stranger);
+    (void)close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    (void)close(said[0]);
+    bench_file.victim_kill(&bench_file, victim);
+    assert_int_equal(waitpid(pid, &ended, 0), pid);
+    assert_int_equal(ended, 0);
+}
+
 struct cousin {
     char elsewhere[BENCH_FILE_PATH_BYTES];
     int said;
@@ -438,6 +492,7 @@ int main(void)
         TEST(a_forked_child_keeps_nothing),
         TEST(bytes_in_the_fifo_wake_nobody),
         TEST(foreign_files_are_in_nobodys_way),
+        TEST(users_share_a_queue),
         TEST(two_mount_namespaces_share_a_queue),
     };
 
