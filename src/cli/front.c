@@ -34,8 +34,8 @@ struct hf_front {
     siginfo_t keeper;  /* how it ended; si_pid 0: it lives */
 };
 
-static void send_signal(struct hf_front *front, enum hf_message_kind kind,
-                        int number)
+static void send_word(struct hf_front *front, enum hf_message_kind kind,
+                      int number)
 {
     struct hf_message message = {.kind = kind};
 
@@ -54,7 +54,7 @@ static void on_ending_signal(struct hf_front *front,
 
     if (front->started) {
         if (!hf_signals_from_terminal(info))
-            send_signal(front, HF_MESSAGE_SIGNAL, number);
+            send_word(front, HF_MESSAGE_SIGNAL, number);
         return;
     }
     /* Asked twice: the keeper withdraws without us. */
@@ -63,7 +63,7 @@ static void on_ending_signal(struct hf_front *front,
         hf_signals_die(number);
     }
     front->ending_signal = number;
-    send_signal(front, HF_MESSAGE_SIGNAL, number);
+    send_word(front, HF_MESSAGE_SIGNAL, number);
 }
 
 /* Nobody could continue this process group: without our keeper in between the
@@ -80,15 +80,15 @@ static void on_stop_signal(struct hf_front *front,
 
     if (front->started) {
         if (!hf_signals_from_terminal(info))
-            send_signal(front, HF_MESSAGE_SIGNAL, number);
+            send_word(front, HF_MESSAGE_SIGNAL, number);
         else if (number == SIGTSTP && !hf_process_under_job_control())
             ignore_stop_key();
         return;
     }
     hf_say_no_more_waiting();
-    send_signal(front, HF_MESSAGE_PAUSE, 0);
+    send_word(front, HF_MESSAGE_PAUSE, 0);
     hf_signals_stop(number);
-    send_signal(front, HF_MESSAGE_RESUME, 0);
+    send_word(front, HF_MESSAGE_RESUME, 0);
 }
 
 static void on_signal(struct hf_front *front,
@@ -98,7 +98,7 @@ static void on_signal(struct hf_front *front,
 
     if (number == SIGCONT) {
         front->epoch++;
-        send_signal(front, HF_MESSAGE_CONTINUED, 0);
+        send_word(front, HF_MESSAGE_CONTINUED, 0);
     } else if (hf_signals_stops(number)) {
         on_stop_signal(front, info);
     } else if (hf_signals_ends(number)) {
@@ -178,10 +178,12 @@ static void on_message(struct hf_front *front, const struct hf_message *message,
         break;
     case HF_MESSAGE_RELEASING:
         let_go(front);
+        send_word(front, HF_MESSAGE_LET_GO, 0);
         break;
     case HF_MESSAGE_SIGNAL:
     case HF_MESSAGE_PAUSE:
     case HF_MESSAGE_RESUME:
+    case HF_MESSAGE_LET_GO:
     case HF_MESSAGE_CONTINUED:
         break; /* for the keeper */
     }
@@ -324,6 +326,10 @@ static int finish(struct hf_front *front)
     if (outcome->text[0] &&
         !(outcome->expected && run->options->verbosity == HF_QUIET))
         hf_say("%s", outcome->text);
+    if (front->keeper.si_code != CLD_EXITED)
+        hf_say("the process that held '%.200s' was killed by signal %d while "
+               "it released; its ticket is removed by the next in line",
+               run->options->name, front->keeper.si_status);
     if (outcome->withdrawn && front->ending_signal)
         hf_signals_die(front->ending_signal);
     return outcome->exit_code;

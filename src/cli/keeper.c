@@ -28,6 +28,10 @@
  * a command can fork faster than we reap. */
 #define HF_REAP_MAX 256
 
+/* A grant is watched from so long after the command was started: what is over
+ * sooner need not pay for the thread that does it. */
+#define HF_WATCH_AFTER_MS 20
+
 /* How often to look without an alarm, which takes a descriptor to set. */
 #define HF_KEEPER_POLL_MS 50
 
@@ -176,6 +180,9 @@ static void on_message(struct hf_keeper *keeper,
     case HF_MESSAGE_CONTINUED:
         on_continued(keeper, message->as.signal.epoch);
         break;
+    case HF_MESSAGE_LET_GO:
+        keeper->shared = false;
+        break;
     case HF_MESSAGE_TEXT:
     case HF_MESSAGE_WAITING:
     case HF_MESSAGE_GRANTED:
@@ -231,9 +238,24 @@ static void begin_sweep(struct hf_keeper *keeper, uint64_t now_ms)
     keeper->state = HF_KEEPER_SWEEPING;
 }
 
+/* Look after the grant; the instant to do so again. */
+static uint64_t keep_grant(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    if (hf_grant_safe_until_ms(keeper->grant) == 0)
+        keeper->lost = true;
+    return least(hf_keeper_publish_lease(keeper, now_ms),
+                 hf_keeper_watch_grant(keeper, now_ms));
+}
+
+/* Nothing runs any more. */
+static void part(struct hf_keeper *keeper)
+{
+    keeper->state = hf_keeper_part(keeper) ? HF_KEEPER_PARTING : HF_KEEPER_OVER;
+}
+
 static uint64_t advance_running(struct hf_keeper *keeper, uint64_t now_ms)
 {
-    uint64_t look_at_ms = hf_keeper_publish_lease(keeper, now_ms);
+    uint64_t look_at_ms = keep_grant(keeper, now_ms);
     bool unproven = now_ms >= end_at_ms(keeper);
 
     if (unproven)
@@ -245,37 +267,52 @@ static uint64_t advance_running(struct hf_keeper *keeper, uint64_t now_ms)
 
 static uint64_t advance_sweeping(struct hf_keeper *keeper, uint64_t now_ms)
 {
-    uint64_t look_at_ms = hf_keeper_publish_lease(keeper, now_ms);
+    uint64_t look_at_ms = keep_grant(keeper, now_ms);
     uint64_t again_at_ms = HF_FOREVER;
 
     if (keeper->lost)
         hf_sweep_hasten(&keeper->sweep, now_ms);
     if (hf_sweep_step(&keeper->sweep, now_ms, &again_at_ms))
-        keeper->state = HF_KEEPER_OVER;
+        part(keeper);
     return least(look_at_ms, again_at_ms);
+}
+
+static void advance_granted(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    if (hf_grant_safe_until_ms(keeper->grant) == 0)
+        keeper->lost = true;
+    keeper->watch_at_ms = now_ms + HF_WATCH_AFTER_MS;
+    if (keeper->withdrawing || keeper->front_gone || keeper->lost)
+        keeper->state = HF_KEEPER_OVER;
+    else if (keeper->front_paused)
+        return;
+    else if (start_command(keeper))
+        keeper->state = HF_KEEPER_RUNNING;
+    else
+        part(keeper);
 }
 
 /* Do what can be done now.  The instant to look again; HF_FOREVER: when
  * something happens. */
 static uint64_t advance(struct hf_keeper *keeper, uint64_t now_ms)
 {
+    uint64_t at_ms;
+
     if (keeper->state == HF_KEEPER_WAITING && keeper->answered)
         keeper->state = keeper->grant ? HF_KEEPER_GRANTED : HF_KEEPER_OVER;
-    if (keeper->state == HF_KEEPER_GRANTED) {
-        if (keeper->withdrawing || keeper->front_gone || keeper->lost)
-            keeper->state = HF_KEEPER_OVER;
-        else if (!keeper->front_paused)
-            keeper->state =
-                start_command(keeper) ? HF_KEEPER_RUNNING : HF_KEEPER_OVER;
-    }
+    if (keeper->state == HF_KEEPER_GRANTED)
+        advance_granted(keeper, now_ms);
     if (keeper->state == HF_KEEPER_RUNNING) {
-        uint64_t at_ms = advance_running(keeper, now_ms);
-
+        at_ms = advance_running(keeper, now_ms);
         if (keeper->state == HF_KEEPER_RUNNING)
             return at_ms;
     }
     if (keeper->state == HF_KEEPER_SWEEPING)
         return advance_sweeping(keeper, now_ms);
+    /* A front that is frozen keeps the ticket itself: no use in hurrying. */
+    if (keeper->state == HF_KEEPER_PARTING &&
+        (!keeper->shared || keeper->front_gone))
+        keeper->state = HF_KEEPER_OVER;
     return HF_FOREVER;
 }
 
@@ -290,7 +327,8 @@ static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
         {hf_client_fd(keeper->client), POLLIN, 0},
         {keeper->front_gone ? -1 : keeper->run->keeper_end, POLLIN, 0},
         {keeper->run->signal_fd, POLLIN, 0},
-        {keeper->alarm.fd, POLLIN, 0}};
+        {keeper->alarm.fd, POLLIN, 0},
+        {keeper->lost ? -1 : keeper->loss_fd, POLLIN, 0}};
 
     poll(polled, sizeof polled / sizeof *polled,
          keeper->more_to_reap ? 0 : timeout);
@@ -301,17 +339,20 @@ static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
         hf_client_dispatch(keeper->client);
     if (polled[1].revents)
         read_messages(keeper);
+    if (polled[4].revents)
+        keeper->lost = true;
     if (keeper->state != HF_KEEPER_SWEEPING)
         reap(keeper);
 }
 
 static void run_loop(struct hf_keeper *keeper)
 {
-    while (keeper->state != HF_KEEPER_OVER) {
+    for (;;) {
         uint64_t at_ms = advance(keeper, hf_clock_now_ms());
 
-        if (keeper->state != HF_KEEPER_OVER)
-            wait_for_news(keeper, at_ms);
+        if (keeper->state == HF_KEEPER_OVER)
+            break;
+        wait_for_news(keeper, at_ms);
     }
     hf_sweep_free(&keeper->sweep);
 }
@@ -373,7 +414,8 @@ static void set_outcome(struct hf_keeper *keeper)
 
 void hf_keeper_main(struct hf_run *run)
 {
-    struct hf_keeper keeper = {.run = run, .alarm = HF_ALARM_INIT};
+    struct hf_keeper keeper = {
+        .run = run, .alarm = HF_ALARM_INIT, .loss_fd = -1};
 
     /* Out of the terminal's reach. */
     setpgid(0, 0);

@@ -18,7 +18,8 @@ enum hf_keeper_state {
     HF_KEEPER_GRANTED,  /* a grant, no command yet */
     HF_KEEPER_RUNNING,  /* the command runs */
     HF_KEEPER_SWEEPING, /* its tree is being ended */
-    HF_KEEPER_OVER      /* nothing runs; release and leave */
+    HF_KEEPER_PARTING,  /* nothing runs; the front is to let go of the ticket */
+    HF_KEEPER_OVER      /* release and leave */
 };
 
 struct hf_keeper {
@@ -30,6 +31,7 @@ struct hf_keeper {
     struct hf_grant *grant;
     /* What callbacks and messages told, for the loop to act on. */
     bool answered;    /* the acquire has ended: .grant, or .failure */
+    bool shared;      /* the front has a descriptor of the ticket */
     bool queued;      /* a ticket of ours has been in the queue */
     bool lost;        /* the grant */
     bool unproven;    /* the lease ran out of time without a renewal */
@@ -38,6 +40,8 @@ struct hf_keeper {
     bool front_paused;
     uint32_t epoch; /* of the front, see struct hf_message */
     struct hf_error failure;
+    uint64_t watch_at_ms; /* when to begin to watch the grant */
+    int loss_fd;          /* the grant's; -1: not watched yet */
     /* The command. */
     pid_t command; /* 0: never started */
     bool command_ended;
@@ -58,6 +62,14 @@ bool hf_keeper_share_grant(struct hf_keeper *keeper);
 /* Publish how far the lease reaches now.  The instant for the next time, or
  * HF_FOREVER where there is none. */
 uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms);
+
+/* Have the loss of the grant wake us: .loss_fd.  The instant to try again, or
+ * HF_FOREVER when that is so. */
+uint64_t hf_keeper_watch_grant(struct hf_keeper *keeper, uint64_t now_ms);
+
+/* Ask the front to let go of the ticket.  False if it has none to let go of, or
+ * cannot be asked. */
+bool hf_keeper_part(struct hf_keeper *keeper);
 
 /* Release, and close all.  False if the grant turns out to have been lost. */
 bool hf_keeper_close(struct hf_keeper *keeper);

@@ -23,6 +23,9 @@
 #define HF_LEASE_LOOKS 8
 #define HF_LEASE_LOOK_MIN_MS 20
 
+/* When there were no descriptors or threads to watch the grant with. */
+#define HF_WATCH_RETRY_MS 1000
+
 static void offer_line(int end, const char *line)
 {
     struct hf_message message = {.kind = HF_MESSAGE_TEXT};
@@ -71,14 +74,6 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     (void)hf_message_offer(keeper->run->keeper_end, &message);
 }
 
-static void on_loss(void *arg, struct hf_grant *grant)
-{
-    struct hf_keeper *keeper = arg;
-
-    (void)grant;
-    keeper->lost = true;
-}
-
 static void on_acquired(void *arg, const struct hf_result *result)
 {
     struct hf_keeper *keeper = arg;
@@ -124,27 +119,48 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     opts.on_wait.arg = keeper;
     if (options->verbosity != HF_QUIET && hf_say_on_terminal())
         opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
-    opts.on_loss.fn = on_loss;
-    opts.on_loss.arg = keeper;
     return hf_acquire_start(keeper->lock, &opts, done, &keeper->op);
+}
+
+/* Where there is no session to be made first, ask right here: a run that need
+ * not wait then starts neither a thread nor a loop.  Elsewhere signals must be
+ * heard meanwhile, and a second request is dear. */
+static bool acquire_at_once(struct hf_keeper *keeper)
+{
+    hf_status status;
+
+    if (hf_client_state(keeper->client) != HF_STATE_CONNECTED)
+        return false;
+    status = hf_try_acquire(keeper->lock, &keeper->grant);
+    if (status == HF_EBUSY && keeper->run->options->wait_ms > 0)
+        return false;
+    if (status != HF_OK)
+        hf_lock_error(keeper->lock, &keeper->failure);
+    keeper->answered = true;
+    return true;
+}
+
+static void describe(struct hf_keeper *keeper)
+{
+    char place[HF_ERROR_TEXT_BYTES - 16];
+
+    if (keeper->run->options->verbosity < HF_VERBOSE)
+        return;
+    hf_client_describe(keeper->client, place, sizeof place);
+    hf_keeper_tell(keeper, HF_VERBOSE, "engine %s", place);
 }
 
 bool hf_keeper_open(struct hf_keeper *keeper)
 {
-    char place[HF_ERROR_TEXT_BYTES];
-
     if (!open_client(keeper))
         return false;
-    if (keeper->run->options->verbosity == HF_VERBOSE) {
-        hf_client_describe(keeper->client, place, sizeof place);
-        hf_keeper_tell(keeper, HF_VERBOSE, "engine %s", place);
-    }
+    describe(keeper);
     if (hf_lock_open(keeper->client, keeper->run->options->name, NULL,
                      &keeper->lock) != HF_OK) {
         hf_client_error(keeper->client, &keeper->failure);
         return false;
     }
-    if (start_acquire(keeper) != HF_OK) {
+    if (!acquire_at_once(keeper) && start_acquire(keeper) != HF_OK) {
         hf_lock_error(keeper->lock, &keeper->failure);
         return false;
     }
@@ -200,18 +216,37 @@ bool hf_keeper_share_grant(struct hf_keeper *keeper)
                      hf_lock_name(keeper->lock), strerror(errno));
     if (fd >= 0)
         close(fd);
+    keeper->shared = sent && fd >= 0;
     return sent;
+}
+
+uint64_t hf_keeper_watch_grant(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    if (keeper->loss_fd >= 0)
+        return HF_FOREVER;
+    if (now_ms < keeper->watch_at_ms)
+        return keeper->watch_at_ms;
+    if (hf_grant_loss_fd(keeper->grant, &keeper->loss_fd) == HF_OK)
+        return HF_FOREVER;
+    keeper->loss_fd = -1;
+    keeper->watch_at_ms = now_ms + HF_WATCH_RETRY_MS;
+    return keeper->watch_at_ms;
+}
+
+bool hf_keeper_part(struct hf_keeper *keeper)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_RELEASING};
+
+    return keeper->shared && !keeper->front_gone &&
+           hf_message_send(keeper->run->keeper_end, &message, -1);
 }
 
 bool hf_keeper_close(struct hf_keeper *keeper)
 {
-    struct hf_message message = {.kind = HF_MESSAGE_RELEASING};
     bool kept = true;
 
-    if (keeper->grant) {
-        (void)hf_message_send(keeper->run->keeper_end, &message, -1);
+    if (keeper->grant)
         kept = hf_grant_release(keeper->grant) != HF_ELOST;
-    }
     hf_op_free(keeper->op);
     hf_lock_free(keeper->lock);
     hf_client_close(keeper->client);

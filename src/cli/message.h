@@ -26,6 +26,7 @@ enum hf_message_kind {
     HF_MESSAGE_SIGNAL,   /* .signal: for the command, or a reason to withdraw */
     HF_MESSAGE_PAUSE,    /* the front stops; start no command meanwhile */
     HF_MESSAGE_RESUME,   /* it did not stop, or goes on */
+    HF_MESSAGE_LET_GO,   /* the ticket's descriptor is closed */
     HF_MESSAGE_CONTINUED /* .signal.epoch: the front got a SIGCONT */
 };
 

@@ -122,52 +122,58 @@ static void tell(struct hf_sweep *sweep, const struct hf_process *process)
 
 /* Nothing stands between the look and the blow: a child that forks and leaves
  * all the time is then most often still the one that was seen. */
-static bool kill_children(struct hf_sweep *sweep)
+static void kill_children(struct hf_sweep *sweep)
 {
-    bool complete;
-
     if (!sweep->killing) {
         sweep->killing = true;
         sweep->pause_ms = HF_SWEEP_PAUSE_MIN_MS;
     }
-    complete = hf_process_children(getpid(), &sweep->found);
-    drop_spared(sweep);
     for (size_t i = 0; i < sweep->found.count; i++)
         kill(sweep->found.items[i].pid, SIGKILL);
     drop_dead(sweep);
-    return complete;
 }
 
-static bool tell_all(struct hf_sweep *sweep)
+static void tell_all(struct hf_sweep *sweep)
 {
-    bool complete = hf_process_children(getpid(), &sweep->found);
-
-    drop_spared(sweep);
     drop_dead(sweep);
     if (sweep->found.count > 0)
         find_descendants(sweep);
     for (size_t i = 0; i < sweep->found.count; i++)
         tell(sweep, &sweep->found.items[i]);
-    return complete;
+}
+
+static uint64_t next_look_ms(struct hf_sweep *sweep, uint64_t now_ms)
+{
+    uint64_t at_ms = now_ms + sweep->pause_ms;
+
+    if (sweep->found.count == 0)
+        return now_ms; /* all were dead, and may have left orphans to us */
+    if (sweep->pause_ms < HF_SWEEP_PAUSE_MAX_MS)
+        sweep->pause_ms *= 2;
+    if (!sweep->killing && sweep->kill_at_ms < at_ms)
+        return sweep->kill_at_ms;
+    return at_ms;
 }
 
 bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
                    uint64_t *again_at_ms)
 {
-    bool complete, now_kill = now_ms >= sweep->kill_at_ms;
+    bool complete;
 
     reap_all(sweep);
     if (no_child())
         return true;
     sweep->found.count = 0;
-    complete = now_kill ? kill_children(sweep) : tell_all(sweep);
+    complete = hf_process_children(getpid(), &sweep->found);
+    drop_spared(sweep);
+    /* Conclusive only before anything of it is reaped: until then the dead are
+     * on the list, and from then on their orphans. */
     if (complete && sweep->found.count == 0)
         return true;
-
-    *again_at_ms = now_ms + sweep->pause_ms;
-    if (!now_kill && sweep->kill_at_ms < *again_at_ms)
-        *again_at_ms = sweep->kill_at_ms;
-    if (sweep->pause_ms < HF_SWEEP_PAUSE_MAX_MS)
-        sweep->pause_ms *= 2;
+    if (now_ms >= sweep->kill_at_ms)
+        kill_children(sweep);
+    else
+        tell_all(sweep);
+    *again_at_ms = next_look_ms(sweep, now_ms);
     return false;
 }
