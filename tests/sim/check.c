@@ -12,11 +12,8 @@
 
 /* How far a clock's reading may lag behind the instant itself. */
 #define READING_MS 2
-/* Of the watches that a release fires, so many may be of no use to whoever set
- * them: one that looks ahead. */
-#define IDLE_WAKEUPS_MAX 2
 
-static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
+bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
 {
     return a != HF_TICKET_READ || b != HF_TICKET_READ;
 }
@@ -44,7 +41,7 @@ static bool tainted(const struct attempt *attempt)
            attempt->promise_ms <= attempt->client->tainted_until_ms;
 }
 
-static bool waits(const struct attempt *attempt)
+bool check_waits(const struct attempt *attempt)
 {
     return !attempt->granted && !attempt->ended;
 }
@@ -75,7 +72,7 @@ static void check_way(struct attempt *attempt)
         bool held =
             ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
 
-        if (conflict(queue.tickets[i].kind, attempt->a.kind))
+        if (check_conflict(queue.tickets[i].kind, attempt->a.kind))
             world_broken(world, held ? 1 : 3, "%s was granted behind %s (%s)",
                          attempt->name,
                          ahead == NULL || ahead->attempt == NULL
@@ -95,7 +92,7 @@ static void check_promises(struct attempt *granted)
 
         for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
             if (a == granted || a->place != granted->place || !holds(a) ||
-                !conflict(a->a.kind, granted->a.kind) || a->evicted ||
+                !check_conflict(a->a.kind, granted->a.kind) || a->evicted ||
                 granted->evicted || tainted(a) || tainted(granted))
                 continue;
             if (promise_of(a) > client_ms(client))
@@ -132,10 +129,11 @@ static void told_granted(struct attempt *attempt)
     struct world *world = attempt->client->world;
     uint64_t now_ms = client_ms(attempt->client);
 
-    if (!waits(attempt))
+    if (!check_waits(attempt))
         world_broken(world, 8, "%s was told GRANTED after its end",
                      attempt->name);
     attempt->granted = true;
+    world->grants++;
     attempt->promise_ms = promise_of(attempt);
     if (attempt->promise_ms <= now_ms)
         world_broken(world, 7,
@@ -170,6 +168,7 @@ static void told_lost(struct attempt *attempt)
         world_broken(client->world, 7, "%s was lost, and nothing was wrong",
                      attempt->name);
     attempt->lost = true;
+    client->world->losses++;
     attempt->promise_ms = 0;
     /* All who lost by the same event are told in a row. */
     client->drained--;
@@ -219,7 +218,7 @@ static void told_ended(struct attempt *attempt)
 {
     struct world *world = attempt->client->world;
 
-    if (!waits(attempt))
+    if (!check_waits(attempt))
         world_broken(world, 8, "%s was told ENDED after its end",
                      attempt->name);
     attempt->ended = true;
@@ -269,7 +268,7 @@ static void told_forgotten(struct attempt *attempt)
 
 static void told_waiting(struct attempt *attempt)
 {
-    if (!waits(attempt))
+    if (!check_waits(attempt))
         world_broken(attempt->client->world, 8,
                      "%s was told WAITING after its end", attempt->name);
 }
@@ -402,7 +401,7 @@ static void check_client(struct client *client)
             check_published(a);
             if (!client->world->lied_to)
                 check_lease(a);
-        } else if (waits(a)) {
+        } else if (check_waits(a)) {
             check_limit(a);
         } else if (a->granted && promise_of(a) != 0) {
             world_broken(client->world, 7, "%s is over and has a promise",
@@ -417,134 +416,4 @@ void check_settled(struct world *world)
     for (unsigned i = 0; i < world->client_count; i++)
         if (!world->clients[i].draining)
             check_client(&world->clients[i]);
-}
-
-/* -------------------------------------------------------------- wake-ups -- */
-
-static bool admissible(struct attempt *attempt)
-{
-    struct hf_snapshot queue =
-        hf_sim_queue(attempt->client->world->sim, attempt->place->name);
-    size_t place = hf_snapshot_find(&queue, &attempt->id);
-
-    if (place == queue.count ||
-        !hf_sim_ticket_current(attempt->client->engine, &attempt->id))
-        return false;
-    for (size_t i = 0; i < place; i++) {
-        if (conflict(queue.tickets[i].kind, attempt->a.kind))
-            return false;
-    }
-    return true;
-}
-
-static void check_wakeup(struct attempt *attempt)
-{
-    struct client *client = attempt->client;
-    struct world *world = client->world;
-    uint64_t now_us = hf_sim_now_us(world->sim);
-
-    if (!attempt->enqueued || !admissible(attempt)) {
-        attempt->admissible_us = 0;
-        return;
-    }
-    if (attempt->admissible_us == 0)
-        attempt->admissible_us = now_us;
-    if (now_us > attempt->admissible_us + world->patience_us &&
-        now_us > client->disturbed_us + world->patience_us)
-        world_broken(world, 4,
-                     "%s could have been granted since %" PRIu64 ".%03u",
-                     attempt->name, attempt->admissible_us / 1000,
-                     (unsigned)(attempt->admissible_us % 1000));
-}
-
-void check_wakeups(struct world *world)
-{
-    if (world->lied_to)
-        return;
-    for (unsigned i = 0; i < world->client_count; i++) {
-        struct client *client = &world->clients[i];
-
-        if (!client->alive || client->closing)
-            continue;
-        if (!hf_sim_connected(client->engine) ||
-            hf_sim_frozen(client->engine)) {
-            client->disturbed_us = hf_sim_now_us(world->sim);
-            continue;
-        }
-        for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
-            if (!a->forgotten && waits(a))
-                check_wakeup(a);
-        }
-    }
-}
-
-/* ----------------------------------------------------------------- queue -- */
-
-static void note_others(struct world *world, const struct hf_ticket *ticket)
-{
-    const struct ticket_record *record = world_record(world, &ticket->id);
-
-    for (unsigned i = 0; i < world->place_count; i++) {
-        struct hf_snapshot queue =
-            hf_sim_queue(world->sim, world->places[i].name);
-
-        if (queue.count > 1 ||
-            (queue.count == 1 && record != NULL && record->attempt == NULL))
-            world->places[i].others_at_us = hf_sim_now_us(world->sim);
-    }
-}
-
-/* 5: what was forgotten does not come back. */
-void check_added(struct world *world, const struct hf_ticket *ticket)
-{
-    const struct ticket_record *record = world_record(world, &ticket->id);
-
-    note_others(world, ticket);
-    if (record == NULL || record->attempt == NULL)
-        return;
-    if (record->attempt->forgotten && record->attempt->client->alive &&
-        hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
-        world_broken(world, 5, "a ticket of %s appears after it was forgotten",
-                     record->attempt->name);
-}
-
-static struct place *place_of(struct world *world, const char *queue)
-{
-    for (unsigned i = 0; i < world->place_count; i++) {
-        if (strcmp(world->places[i].name, queue) == 0)
-            return &world->places[i];
-    }
-    return NULL;
-}
-
-/* 6: the end of a grant wakes those whom it admits, and few others. */
-void check_gone(struct world *world, const char *queue,
-                const struct hf_ticket *ticket,
-                struct hf_request *const *watches, size_t count)
-{
-    const struct ticket_record *record = world_record(world, &ticket->id);
-    struct place *place = place_of(world, queue);
-    size_t idle = 0;
-    char names[64] = "";
-
-    if (place != NULL && hf_sim_queue(world->sim, queue).count > 0)
-        place->others_at_us = hf_sim_now_us(world->sim);
-    /* Neither a wait that is given up nor a ticket that came late. */
-    if (record == NULL || record->attempt == NULL ||
-        !record->attempt->granted ||
-        !hf_ticket_id_equal(&record->attempt->id, &ticket->id))
-        return;
-    for (size_t i = 0; i < count; i++) {
-        struct attempt *woken =
-            (struct attempt *)(void *)watches[i]->acquisition;
-
-        if (woken == record->attempt || !waits(woken) || admissible(woken))
-            continue;
-        idle++;
-        strncat(names, " ", sizeof names - strlen(names) - 1);
-        strncat(names, woken->name, sizeof names - strlen(names) - 1);
-    }
-    if (idle > IDLE_WAKEUPS_MAX)
-        world_broken(world, 6, "the end of %s wakes %zu that cannot enter:%s",
-                     record->attempt->name, idle, names);
 }

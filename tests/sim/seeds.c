@@ -20,6 +20,8 @@ struct report {
     uint64_t seed; /* the one it is in, or that broke */
     uint64_t done;
     uint64_t steps;
+    uint64_t grants;
+    uint64_t losses;
     int broken;
     char story[WORLD_TEXT];
 };
@@ -79,6 +81,8 @@ static void live(struct report *report, uint64_t first, uint64_t count,
         report->broken = world.broken;
         memcpy(report->story, world.story, sizeof report->story);
         report->steps += world.steps;
+        report->grants += world.grants;
+        report->losses += world.losses;
         report->done++;
         world_free(&world);
     }
@@ -141,8 +145,7 @@ int seeds_run(uint64_t first, uint64_t count, unsigned jobs)
 {
     struct report *reports = share_reports();
     pid_t children[JOBS_MAX];
-    uint64_t done = 0;
-    uint64_t steps = 0;
+    struct report sum = {0};
     bool fine = true;
 
     for (unsigned i = 0; i < jobs; i++)
@@ -150,12 +153,16 @@ int seeds_run(uint64_t first, uint64_t count, unsigned jobs)
     for (unsigned i = 0; i < jobs; i++) {
         finish(children[i], &reports[i]);
         print_report(&reports[i]);
-        done += reports[i].done;
-        steps += reports[i].steps;
+        sum.done += reports[i].done;
+        sum.steps += reports[i].steps;
+        sum.grants += reports[i].grants;
+        sum.losses += reports[i].losses;
         fine &= reports[i].broken == 0;
     }
-    printf("%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " steps: %s\n", done,
-           first, steps, fine ? "every invariant held" : "BROKEN");
+    printf("%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " steps, %" PRIu64
+           " grants, %" PRIu64 " of them lost: %s\n",
+           sum.done, first, sum.steps, sum.grants, sum.losses,
+           fine ? "every invariant held" : "BROKEN");
     return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

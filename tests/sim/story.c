@@ -428,12 +428,12 @@ bool story_run(const char *path, bool update)
     char *text = read_whole(path);
     bool fine = false;
 
-    world.sim = NULL;
     story.got = calloc(1, STORY_BYTES);
     if (text != NULL && story.got != NULL)
         fine = tell(&story, text, update);
     if (world.sim != NULL)
         world_free(&world);
+    memset(&world, 0, sizeof world); /* it points to what ends here */
     free(text);
     free(story.got);
     printf("%s: %s\n", path, fine ? "as expected" : "NOT AS EXPECTED");

@@ -6,8 +6,8 @@
  * truth of the model in true time; never at the core's own opinion.
  *
  *   world.c   clients, and who drives them
- *   check.c   the invariants
- *   random.c  users and faults drawn from a seed
+ *   check.c   the invariants; those about queues are in check_queue.c
+ *   random.c  a run from a seed; its users and faults are in chaos.c
  *   story.c   users and faults read from a file
  */
 #ifndef HF_TESTS_SIM_WORLD_H
@@ -127,6 +127,8 @@ struct world {
     void (*on_lost)(struct attempt *attempt);
     uint64_t steps;     /* of the cores */
     uint64_t run_steps; /* of the calendar */
+    uint64_t grants;
+    uint64_t losses;
 };
 
 /* ${world} is filled in; .sim is made from ${config}. */
@@ -170,6 +172,10 @@ void world_line(struct world *world, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* -------------------------------------------------------------- check.c -- */
+
+/* Do the kinds exclude each other?  Has it no answer yet? */
+bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b);
+bool check_waits(const struct attempt *attempt);
 
 void check_effect(struct client *client, const struct hf_effect *effect);
 void check_event(struct client *client, const struct hf_event *event);

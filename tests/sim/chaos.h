@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the users of a random world do, and what goes wrong in it. */
+#ifndef HF_TESTS_SIM_CHAOS_H
+#define HF_TESTS_SIM_CHAOS_H
+
+#include "world.h"
+
+#define MS_US ((uint64_t)1000)
+
+enum fault {
+    FAULT_BREAK,
+    FAULT_CUT,  /* both directions */
+    FAULT_DEAF, /* only what comes in is cut */
+    FAULT_MUTE, /* only what goes out is cut */
+    FAULT_STALL,
+    FAULT_FREEZE,
+    FAULT_PAUSE,
+    FAULT_KILL,
+    FAULT_EVICT,
+    FAULT_RESTART,
+    FAULT_CRASH,
+    FAULT_CLOSE,
+    FAULT_COUNT,
+};
+
+/* What one seed decides, beside the world itself. */
+struct plan {
+    struct world *world;
+    unsigned faults; /* bits */
+    uint64_t fault_every_us;
+    uint64_t want_every_us;
+    uint64_t hold_most_us;
+    uint64_t until_us; /* faults and new wishes */
+    bool over;
+    struct hf_ticket_id foreign;
+    bool foreign_there;
+    bool foreign_reads;
+};
+
+/* One plan at a time: callbacks of the calendar get only what they act on. */
+extern struct plan plan;
+
+/* Draw from the world's own numbers. */
+uint64_t below(uint64_t bound);
+bool one_in(uint64_t n);
+
+uint64_t now_us(void);
+void later(uint64_t us, void (*fn)(void *arg), void *arg);
+
+/* Processes start, users come, faults begin, until plan.over. */
+void chaos_begin(void);
+
+/* A program of another make works at ${place}. */
+void chaos_foreign(struct place *place);
+
+/* Nothing goes wrong from now on. */
+void chaos_end(void);
+
+#endif
