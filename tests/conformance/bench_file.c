@@ -100,7 +100,7 @@ static struct hf_engine *open_client(struct bench *bench,
                                      const struct hf_engine_host *host)
 {
     struct hf_engine_host whole = *host;
-    struct hf_engine *engine;
+    struct hf_engine *engine = NULL;
     struct hf_error error = {HF_OK, ""};
     struct hf_url url;
     char text[256];
