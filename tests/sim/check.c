@@ -377,11 +377,9 @@ static void check_lease(struct attempt *attempt)
 static void check_limit(struct attempt *attempt)
 {
     struct client *client = attempt->client;
-    uint64_t limit_ms =
-        hf_later_ms(attempt->a.deadline_at_ms, client->thawed_ms);
+    uint64_t limit_ms = hf_later_ms(attempt->limit_ms, client->thawed_ms);
 
-    if (attempt->a.only_try || client->closing ||
-        hf_sim_frozen(client->engine) ||
+    if (client->closing || hf_sim_frozen(client->engine) ||
         client->tick_us <= hf_sim_now_us(client->world->sim))
         return; /* or is about to look at the clock */
     if (client_ms(client) > hf_after_ms(limit_ms, HF_PATIENCE_MS + READING_MS))

@@ -381,6 +381,7 @@ struct attempt *world_want(struct client *client, struct place *place,
     attempt->a.only_try = only_try;
     attempt->a.deadline_at_ms = hf_after_ms(now_ms(client), wait_ms);
     attempt->a.report_every_ms = report_every_ms;
+    attempt->limit_ms = only_try ? HF_FOREVER : attempt->a.deadline_at_ms;
     call(client, HF_EVENT_WANT, attempt);
     return attempt;
 }
@@ -392,6 +393,8 @@ void world_cancel(struct attempt *attempt)
         !world_can_call(attempt->client))
         return;
     attempt->cancelled = true;
+    attempt->limit_ms =
+        hf_earlier_ms(attempt->limit_ms, now_ms(attempt->client));
     call(attempt->client, HF_EVENT_CANCEL, attempt);
 }
 

@@ -46,6 +46,7 @@ struct attempt {
     struct attempt *next;
     /* What the user does. */
     bool cancelled;
+    uint64_t limit_ms; /* on the client's clock: the wait ends by then */
     bool release_called;
     uint64_t hold_us;
     bool release_on_loss;

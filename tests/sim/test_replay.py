@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A seed replays a run, to the last line, whatever ran before it in the same
+process."""
+
+import subprocess
+import sys
+import unittest
+
+
+class Replay(unittest.TestCase):
+    program = ""
+
+    def run_sim(self, *arguments):
+        return subprocess.run([self.program, *arguments], check=True,
+                              capture_output=True, text=True).stdout
+
+    def test_transcripts_are_equal(self):
+        for seed in ("3", "17", "2004"):
+            first = self.run_sim("--seed", seed, "--trace")
+            self.assertGreater(len(first.splitlines()), 50)
+            self.assertEqual(first, self.run_sim("--seed", seed, "--trace"))
+
+    def test_a_batch_is_the_sum_of_its_seeds(self):
+        steps = 0
+        for seed in range(40, 60):
+            words = self.run_sim("--seed", str(seed)).split()
+            steps += int(words[words.index("steps") - 1])
+        batch = self.run_sim("--seeds", "20", "--first", "40", "--jobs", "2")
+        self.assertIn(f"20 seeds from 40, {steps} steps,", batch)
+
+
+if __name__ == "__main__":
+    Replay.program = sys.argv.pop()
+    unittest.main()
