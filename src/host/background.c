@@ -80,7 +80,7 @@ static void do_work(struct hf_client *client)
     if (client->delivery.place == HF_PLACE_THREAD &&
         !hf_delivery_empty(&client->delivery))
         hf_delivery_run(client);
-    if (client->graveyard != NULL)
+    if (client->graveyard != NULL && !hf_fork_parted(client))
         hf_client_sweep(client);
 }
 
@@ -92,6 +92,8 @@ static void work(struct hf_client *client)
         hf_client_settle(client);
         if (has_work(client)) {
             do_work(client);
+            if (hf_fork_parted(client))
+                return;
         } else if (client->polled_by_caller || client->caller_turns != turns) {
             turns = client->caller_turns;
             let_callers_poll(client);
@@ -107,6 +109,10 @@ static void *background_main(void *arg)
 
     pthread_mutex_lock(&client->lock);
     work(client);
+    if (hf_fork_parted(client)) {
+        pthread_mutex_unlock(&client->lock);
+        return NULL; /* the child's only thread: it ends with exit(0) */
+    }
     client->background.gone = true;
     hf_close_wind_up(client);
     hf_log_unlock(client);

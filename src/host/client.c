@@ -123,10 +123,30 @@ void hf_client_settle(struct hf_client *client)
 
 /* ---------------------------------------------------------------- entry -- */
 
+static _Thread_local unsigned shields;
+static _Thread_local int state_before;
+
+void hf_client_shield(void)
+{
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    if (shields++ == 0)
+        state_before = state;
+}
+
+void hf_client_unshield(void)
+{
+    assert(shields > 0);
+    if (--shields == 0)
+        pthread_setcancelstate(state_before, NULL);
+}
+
 hf_status hf_client_enter(struct hf_client *client)
 {
-    if (client->generation != hf_fork_generation())
+    if (hf_fork_parted(client))
         return HF_EFORKED;
+    hf_client_shield();
     pthread_mutex_lock(&client->lock);
     if (!client->wound_up)
         tick_if_due(client);
@@ -152,25 +172,34 @@ hf_status hf_client_need_driver(struct hf_client *client)
     return hf_background_start(client);
 }
 
-void hf_client_sweep(struct hf_client *client)
+static void bury(struct hf_grant *dead)
 {
-    struct hf_grant *dead = client->graveyard;
     struct hf_grant *next;
 
-    client->graveyard = NULL;
-    hf_log_unlock(client);
     for (; dead != NULL; dead = next) {
         next = dead->next;
         hf_grant_destroy(dead);
     }
+}
+
+void hf_client_sweep(struct hf_client *client)
+{
+    struct hf_grant *dead = client->graveyard;
+
+    client->graveyard = NULL;
+    hf_log_unlock(client);
+    bury(dead);
     pthread_mutex_lock(&client->lock);
 }
 
-void hf_client_leave(struct hf_client *client)
+static void leave(struct hf_client *client)
 {
     struct hf_grant *dead;
-    struct hf_grant *next;
 
+    if (hf_fork_parted(client)) {
+        pthread_mutex_unlock(&client->lock);
+        return;
+    }
     hf_client_settle(client);
     if (hf_client_must_be_driven(client) &&
         hf_client_need_driver(client) != HF_OK)
@@ -181,15 +210,19 @@ void hf_client_leave(struct hf_client *client)
     dead = client->graveyard;
     client->graveyard = NULL;
     hf_log_unlock(client);
-    /* Each holds a reference; the last may take the client with it. */
-    for (; dead != NULL; dead = next) {
-        next = dead->next;
-        hf_grant_destroy(dead);
-    }
+    bury(dead); /* each holds a reference; the last may take the client along */
+}
+
+void hf_client_leave(struct hf_client *client)
+{
+    leave(client);
+    hf_client_unshield();
 }
 
 hf_status hf_client_may_block(const struct hf_client *client)
 {
+    if (hf_fork_parted(client))
+        return HF_EFORKED;
     if (hf_delivery_inside() || hf_borrowed_is_self(client))
         return HF_EREENTRANT;
     return HF_OK;
@@ -271,12 +304,9 @@ static void poll_once(struct hf_client *client, struct hf_slot *slot)
 hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
 {
     hf_status status = HF_OK;
-    int cancel_state;
 
     if (slot->done)
         return slot->status;
-    /* poll() is a cancellation point, and the slot is on this stack. */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     enlist(client, slot);
     for (hf_client_settle(client); !slot->done; hf_client_settle(client)) {
         if (client->polled_by_caller) {
@@ -291,7 +321,6 @@ hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
         }
     }
     delist(client, slot);
-    pthread_setcancelstate(cancel_state, NULL);
     return slot->done ? slot->status : status;
 }
 
@@ -326,6 +355,8 @@ void hf_client_release(struct hf_client *client)
 {
     bool last;
 
+    if (hf_fork_parted(client))
+        return;
     pthread_mutex_lock(&client->lock);
     assert(client->references > 0);
     last = --client->references == 0;
@@ -353,7 +384,7 @@ void hf_client_error(const struct hf_client *client, struct hf_error *error)
     struct hf_client *locked = (struct hf_client *)client;
 
     *error = (struct hf_error){.status = HF_EFORKED};
-    if (client->generation != hf_fork_generation())
+    if (hf_fork_parted(client))
         return;
     pthread_mutex_lock(&locked->lock);
     *error = client->error;
@@ -362,7 +393,7 @@ void hf_client_error(const struct hf_client *client, struct hf_error *error)
 
 int hf_client_fd(const struct hf_client *client)
 {
-    return client->delivery.fd;
+    return hf_fork_parted(client) ? -1 : client->delivery.fd;
 }
 
 hf_status hf_client_dispatch(struct hf_client *client)
@@ -371,7 +402,7 @@ hf_status hf_client_dispatch(struct hf_client *client)
 
     if (client->delivery.place != HF_PLACE_DISPATCH)
         return HF_ESTATE;
-    if (hf_delivery_inside())
+    if (hf_delivery_inside() && !hf_fork_parted(client))
         return HF_EREENTRANT;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;

@@ -102,6 +102,12 @@ uint64_t hf_now_ms(void);
  * without the lock. */
 hf_status hf_client_enter(struct hf_client *client);
 
+/* Keep the calling thread from being cancelled, once more and once less.
+ * hf_client_enter() does, hf_client_leave() undoes it: a thread that was
+ * cancelled in between, in any close() or poll(), would take the lock along. */
+void hf_client_shield(void);
+void hf_client_unshield(void);
+
 /* Settle, give the lock up, and do what must be done without it. */
 void hf_client_leave(struct hf_client *client);
 

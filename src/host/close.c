@@ -60,6 +60,8 @@ static void end(struct hf_client *client)
 
     client->ended = true;
     tell(client);
+    if (hf_fork_parted(client))
+        return;
     hf_background_stop(client);
     if (client->close_slot != NULL)
         hf_slot_answer(client, client->close_slot, HF_OK);
@@ -94,20 +96,28 @@ static void begin(struct hf_client *client)
     hf_client_step(client, &event);
 }
 
-/* With the lock, which it gives up.  Frees the handle. */
-static void finish_here(struct hf_client *client, struct hf_slot *slot)
+/* With the lock, which it gives up.  Frees the handle.  HF_EFORKED in the
+ * child of a callback that forked. */
+static hf_status finish_here(struct hf_client *client, struct hf_slot *slot)
 {
     bool join;
 
     (void)hf_client_wait(client, slot);
     assert(slot->done); /* an engine that needs a loop for it has one */
-    while (!client->ended && runs_here(client))
+    while (!client->ended && runs_here(client) && !hf_fork_parted(client))
         hf_delivery_run(client);
+    if (hf_fork_parted(client)) {
+        hf_client_leave(client);
+        return HF_EFORKED;
+    }
     join = client->background.started;
+    hf_client_shield();
     hf_client_leave(client);
     if (join)
         pthread_join(client->background.thread, NULL);
     hf_client_release(client);
+    hf_client_unshield();
+    return HF_OK;
 }
 
 hf_status hf_client_close(struct hf_client *client)
@@ -124,8 +134,7 @@ hf_status hf_client_close(struct hf_client *client)
     client->close_waits = true;
     client->close_slot = &slot;
     begin(client);
-    finish_here(client, &slot);
-    return HF_OK;
+    return finish_here(client, &slot);
 }
 
 hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
@@ -159,14 +168,16 @@ void hf_close_abandon(struct hf_client *client)
     if (client->engine != NULL) {
         client->close_slot = &slot;
         begin(client);
-        finish_here(client, &slot);
+        (void)finish_here(client, &slot);
     } else if (client->borrowed.handles > 0) {
         client->close_waits = false; /* the loop frees it, in its own time */
         hf_borrowed_close(client);
         hf_log_unlock(client);
+        hf_client_unshield();
     } else {
         end(client);
         hf_log_unlock(client);
         hf_client_release(client);
+        hf_client_unshield();
     }
 }

@@ -102,9 +102,16 @@ void hf_delivery_run(struct hf_client *client)
         if (last)
             stop = NULL;
         callback->run(client, callback->arg);
+        if (hf_fork_parted(client))
+            return; /* the rest is the parent's */
     }
     depth--;
     delivery->running = false;
+}
+
+void hf_delivery_after_fork(void)
+{
+    depth = 0;
 }
 
 bool hf_delivery_inside(void)

@@ -48,6 +48,9 @@ bool hf_delivery_empty(const struct hf_delivery_queue *delivery);
 /* Run what is queued now, here, and nothing that is added meanwhile. */
 void hf_delivery_run(struct hf_client *client);
 
+/* In the child of a fork: this thread is inside no callback any more. */
+void hf_delivery_after_fork(void);
+
 /* Is the calling thread inside a callback of this library? */
 bool hf_delivery_inside(void);
 

@@ -18,6 +18,11 @@ uint64_t hf_fork_generation(void)
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
+bool hf_fork_parted(const struct hf_client *client)
+{
+    return client->generation != hf_fork_generation();
+}
+
 /* With every client's lock held no table of descriptors is half-changed.  The
  * locks are only ever held for work, so this does not wait long. */
 static void before(void)
@@ -29,12 +34,17 @@ static void before(void)
         pthread_mutex_lock(&client->lock);
 }
 
-static void in_parent(void)
+static void unlock_all(void)
 {
     struct hf_client *client;
 
     for (client = registry; client != NULL; client = client->next)
         pthread_mutex_unlock(&client->lock);
+}
+
+static void in_parent(void)
+{
+    unlock_all();
     pthread_mutex_unlock(&registry_lock);
 }
 
@@ -51,8 +61,9 @@ static void drop_descriptors(struct hf_client *client)
     hf_loop_after_fork(&client->loop);
 }
 
-/* Only async-signal-safe calls: other threads may have held any lock.  The
- * parent's clients stay locked for ever, and are forgotten. */
+/* Only async-signal-safe calls: other threads may have held any lock but ours.
+ * The parent's clients are forgotten.  They are unlocked for the sake of a
+ * callback that forked, from which the child may return. */
 static void in_child(void)
 {
     struct hf_client *client;
@@ -60,6 +71,8 @@ static void in_child(void)
     atomic_fetch_add(&generation, 1);
     for (client = registry; client != NULL; client = client->next)
         drop_descriptors(client);
+    hf_delivery_after_fork();
+    unlock_all();
     registry = NULL;
     pthread_mutex_unlock(&registry_lock);
 }

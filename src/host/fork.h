@@ -8,12 +8,18 @@
 #ifndef HF_HOST_FORK_H
 #define HF_HOST_FORK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hf_client;
 
 /* Counts the forks between this process and the first one. */
 uint64_t hf_fork_generation(void);
+
+/* Is this a child of the process that opened ${client}?  Callbacks run without
+ * the lock and may fork: whoever comes back from one must ask, and in the child
+ * do nothing but give up the lock. */
+bool hf_fork_parted(const struct hf_client *client);
 
 /* Have forks see to ${client}, until it is removed.  Without its lock. */
 void hf_fork_add(struct hf_client *client);

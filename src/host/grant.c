@@ -156,6 +156,8 @@ void hf_grant_destroy(struct hf_grant *grant)
         grant->on_wait.drop(grant->on_wait.arg);
     if (grant->on_loss.drop != NULL)
         grant->on_loss.drop(grant->on_loss.arg);
+    if (hf_fork_parted(client))
+        return;
     if (grant->loss_fd >= 0)
         close(grant->loss_fd);
     pthread_mutex_lock(&client->lock);

@@ -79,7 +79,7 @@ void hf_lock_free(struct hf_lock *lock)
 {
     struct hf_client *client;
 
-    if (lock == NULL || lock->client->generation != hf_fork_generation())
+    if (lock == NULL || hf_fork_parted(lock->client))
         return;
     client = lock->client;
     pthread_mutex_lock(&client->lock);
@@ -105,7 +105,7 @@ hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
 void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 {
     *error = (struct hf_error){.status = HF_EFORKED};
-    if (lock->client->generation != hf_fork_generation())
+    if (hf_fork_parted(lock->client))
         return;
     pthread_mutex_lock(&lock->client->lock);
     *error = lock->error;

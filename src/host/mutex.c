@@ -46,7 +46,7 @@ static uint64_t caller(const struct hf_mutex *mutex)
  * which another thread may have held. */
 static bool is_forked(const struct hf_mutex *mutex)
 {
-    return mutex->lock->client->generation != hf_fork_generation();
+    return hf_fork_parted(mutex->lock->client);
 }
 
 static hf_status fail_open(struct hf_client *client, struct hf_error *error)

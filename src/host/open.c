@@ -170,6 +170,7 @@ static hf_status make(const struct hf_url *url,
     if ((status = init(made, ops, opts, loop, error)) != HF_OK)
         goto free_client;
     hf_fork_add(made);
+    hf_client_shield();
     pthread_mutex_lock(&made->lock);
     if ((status = begin(made, url, loop, error)) != HF_OK)
         goto abandon_client;
