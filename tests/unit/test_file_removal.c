@@ -153,6 +153,9 @@ static void the_lock_is_moved_and_kept(void **state)
     shell("mv $P $P.aside", path);
     assert_true(seat_sees_gone(a, own));
     (void)take(b, "q", fresh_id(), 1);
+    /* a has the old one open still, and must not go on in it. */
+    (void)take(a, "q", fresh_id(), 2);
+    assert_int_equal(seat_ask(b, HF_REQUEST_LIST, "q", id)->count, 2);
     shell("rm -r $P.aside", path);
     seat_close(b);
     seat_close(a);
