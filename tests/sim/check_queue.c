@@ -128,8 +128,9 @@ void check_gone(struct world *world, const char *queue,
         struct attempt *woken =
             (struct attempt *)(void *)watches[i]->acquisition;
 
+        /* One who was evicted and has not heard is in nobody's place. */
         if (woken == record->attempt || !check_waits(woken) ||
-            admissible(woken))
+            admissible(woken) || !hf_sim_ticket_exists(world->sim, &woken->id))
             continue;
         idle++;
         strncat(names, " ", sizeof names - strlen(names) - 1);
