@@ -10,7 +10,8 @@ import unittest
 FORBIDDEN = re.compile(
     r"^(uv_|pthread_create|clock_gettime|gettimeofday|time$|nanosleep|"
     r"usleep|sleep$|socket$|connect$|epoll_|timerfd_|eventfd)")
-LIBRARIES = re.compile(r"^(libc\.so|libasan|libubsan|libtsan|libm\.so|ld-linux)")
+LIBRARIES = re.compile(
+    r"^(libc\.so|libasan|libubsan|libtsan|libm\.so|ld-linux)")
 
 
 def output(*command):
