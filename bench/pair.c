@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-pair URL FILE: an uncontended lock and unlock through the library, and
+ * by flock(2) on FILE, in turn; five rounds each, the median told with the
+ * least and the most, and the ratio of the medians.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast/holdfast.h>
+
+#define ROUNDS 5
+#define PAIRS 20000
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static double time_library(struct hf_lock *lock)
+{
+    double began = now_us();
+    struct hf_grant *grant;
+
+    for (int i = 0; i < PAIRS; i++) {
+        if (hf_acquire(lock, NULL, &grant) != HF_OK ||
+            hf_grant_release(grant) != HF_OK)
+            exit(1);
+    }
+    return (now_us() - began) / PAIRS;
+}
+
+static double time_flock(int fd)
+{
+    double began = now_us();
+
+    for (int i = 0; i < PAIRS; i++) {
+        if (flock(fd, LOCK_EX) != 0 || flock(fd, LOCK_UN) != 0)
+            exit(1);
+    }
+    return (now_us() - began) / PAIRS;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+static double tell(const char *what, double *rounds)
+{
+    qsort(rounds, ROUNDS, sizeof(rounds[0]), compare);
+    printf("%-20s %7.2f us a pair (%.2f to %.2f)\n", what, rounds[ROUNDS / 2],
+           rounds[0], rounds[ROUNDS - 1]);
+    return rounds[ROUNDS / 2];
+}
+
+int main(int count, char **arguments)
+{
+    double library[ROUNDS], plain[ROUNDS];
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_error error;
+    int fd;
+
+    if (count != 3)
+        return 64;
+    fd = open(arguments[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 ||
+        hf_client_open(arguments[1], NULL, &client, &error) != HF_OK ||
+        hf_lock_open(client, "bench", NULL, &lock) != HF_OK)
+        return 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        library[i] = time_library(lock);
+        plain[i] = time_flock(fd);
+    }
+    printf("ratio %.1f\n",
+           tell(arguments[1], library) / tell("flock(2)", plain));
+    hf_lock_free(lock);
+    (void)hf_client_close(client);
+    (void)close(fd);
+    return 0;
+}
