@@ -19,6 +19,10 @@
  *    way has been answered, if only by FAILED.
  *  - A fresh engine is CONNECTING.  CONNECTED, SUSPENDED and SESSION_LOST come
  *    as they happen, for ever, until END was answered by CLOSED.
+ *  - A GONE may overtake the answer to a LIST that was asked before it.
+ *  - An ENQUEUE that was answered FAILED{UNSURE} may still take effect, though
+ *    not later than one session timeout after that answer, nor after the
+ *    session; without a lease, not after the next answer.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
