@@ -131,7 +131,7 @@ class Shell(harness.Case):
                                        "true")[0], 75)
 
     def test_stop_then_background(self):
-        self.type("$T run lock -- sh -c 'read a </dev/null; sleep 1000'")
+        self.type("$T run lock -- sleep 1000")
         front, _, command = self.tree()
         self.shell.write("\x1a")
         self.shell.expect("Stopped")
