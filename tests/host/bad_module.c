@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An engine module that is out of step: built once with an interface of
+ * another number, once for another scheme than its file name says. */
+#include "core/engine.h"
+
+__attribute__((visibility("default")))
+const struct hf_engine_ops hf_engine_module = {
+    .abi = MODULE_ABI,
+    .scheme = MODULE_SCHEME,
+};

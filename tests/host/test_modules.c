@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Engine modules: which are loaded, and what is said of those that are not. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/engines.h"
+#include "kit.h"
+
+static void assert_unsupported(hf_status status, const struct hf_error *error,
+                               const char *const wanted[])
+{
+    assert_int_equal(status, HF_EUNSUPPORTED);
+    assert_int_equal(error->status, HF_EUNSUPPORTED);
+    for (; *wanted != NULL; wanted++) {
+        if (strstr(error->text, *wanted) == NULL)
+            print_error("\"%s\" does not say \"%s\"\n", error->text, *wanted);
+        assert_non_null(strstr(error->text, *wanted));
+    }
+}
+
+static void assert_open_refused(const char *url, const char *const wanted[])
+{
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status = hf_client_open(url, NULL, &client, &error);
+
+    assert_null(client);
+    assert_unsupported(status, &error, wanted);
+    assert_int_equal(strncmp(error.text, "hf_client_open: ", 16), 0);
+}
+
+static void a_module_that_is_not_there(void **state)
+{
+    static const char *const wanted[] = {
+        HF_TESTED_MODULE_DIR "/engine-missing.so", "libholdfast-missing", NULL};
+
+    (void)state;
+    assert_open_refused("missing://host", wanted);
+}
+
+static void a_library_that_is_no_module(void **state)
+{
+    static const char *const wanted[] = {
+        "engine-empty.so", "not an engine module", "hf_engine_module", NULL};
+
+    (void)state;
+    assert_open_refused("empty:", wanted);
+}
+
+static void a_module_of_another_interface(void **state)
+{
+    static const char *const wanted[] = {"engine-otherabi.so", "interface 4711",
+                                         HF_VERSION_STRING, NULL};
+
+    (void)state;
+    assert_open_refused("otherabi:", wanted);
+}
+
+static void a_module_of_another_scheme(void **state)
+{
+    static const char *const wanted[] = {"engine-misnamed.so", "\"different\"",
+                                         "\"misnamed\"", NULL};
+
+    (void)state;
+    assert_open_refused("misnamed:", wanted);
+}
+
+/* A second try must not take what the first has left loaded for good. */
+static void a_bad_module_stays_bad(void **state)
+{
+    a_module_of_another_interface(state);
+    a_module_of_another_interface(state);
+    a_module_of_another_scheme(state);
+}
+
+/* Whoever may write to the directory of modules may do anything; here it only
+ * holds a file that is no library at all. */
+static void a_file_that_is_no_library(void **state)
+{
+    static const char *const wanted[] = {"cannot be loaded", "engine-text.so",
+                                         NULL};
+    const struct hf_engine_ops *ops = NULL;
+    struct place place;
+    struct hf_error error;
+    char path[128];
+    int fd;
+
+    (void)state;
+    place_make(&place);
+    snprintf(path, sizeof(path), "%s/engine-text.so", place.directory);
+    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, "text\n", 5), 5);
+    close(fd);
+    assert_unsupported(hf_engines_load(place.directory, "text", &ops, &error),
+                       &error, wanted);
+    assert_null(ops);
+    place_remove(&place);
+}
+
+static void a_good_module_is_found(void **state)
+{
+    const struct hf_engine_ops *ops = NULL;
+    const struct hf_engine_ops *again = NULL;
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(
+        hf_engines_load(HF_TESTED_MODULE_DIR, "scripted", &ops, &error), HF_OK);
+    assert_string_equal(ops->scheme, "scripted");
+    assert_int_equal(hf_engines_find("scripted", &again, &error), HF_OK);
+    assert_ptr_equal(again, ops);
+    assert_int_equal(hf_engines_find("file", &ops, &error), HF_OK);
+    assert_string_equal(ops->scheme, "file");
+}
+
+/* The module lies where each of these would lead to, were it a path. */
+static void a_scheme_is_never_a_path(void **state)
+{
+    static const char *const schemes[] = {
+        "x/../scripted", "../scripted", "x/scripted", "..", ".", "",
+        "Scripted",      "scripted.so"};
+    static const char *const wanted[] = {"no engine has the scheme", NULL};
+    static const char module[] = HF_TESTED_MODULE_DIR "/engine-scripted.so";
+    const struct hf_engine_ops *ops = NULL;
+    struct hf_client *client;
+    struct hf_error error;
+    struct place place;
+    char path[128];
+    size_t i;
+
+    (void)state;
+    place_make(&place);
+    snprintf(path, sizeof(path), "%s/engine-x", place.directory);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/engine-x/scripted.so", place.directory);
+    assert_int_equal(symlink(module, path), 0);
+    snprintf(path, sizeof(path), "%s/scripted.so", place.directory);
+    assert_int_equal(symlink(module, path), 0);
+    assert_int_equal(access(path, R_OK), 0);
+    for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        assert_unsupported(
+            hf_engines_load(place.directory, schemes[i], &ops, &error), &error,
+            wanted);
+    assert_null(ops);
+    /* From a URL they do not get that far. */
+    assert_int_equal(
+        hf_client_open("x/../scripted:?fd=0", NULL, &client, &error), HF_EURL);
+    assert_int_equal(hf_client_open("..:x", NULL, &client, &error), HF_EURL);
+    place_remove(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_module_that_is_not_there),
+        cmocka_unit_test(a_library_that_is_no_module),
+        cmocka_unit_test(a_module_of_another_interface),
+        cmocka_unit_test(a_module_of_another_scheme),
+        cmocka_unit_test(a_bad_module_stays_bad),
+        cmocka_unit_test(a_file_that_is_no_library),
+        cmocka_unit_test(a_good_module_is_found),
+        cmocka_unit_test(a_scheme_is_never_a_path),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
