@@ -53,11 +53,14 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
     size_t payload_bytes = strlen(request->payload) + 1;
     struct hf_job *job = hf_alloc(sizeof(*job));
 
-    if (job == NULL)
+    if (job == NULL) {
+        errno = ENOMEM;
         return NULL;
+    }
     job->text = hf_alloc(queue_bytes + payload_bytes);
     if (job->text == NULL) {
         hf_free(job);
+        errno = ENOMEM;
         return NULL;
     }
     memcpy(job->text, request->queue, queue_bytes);

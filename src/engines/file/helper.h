@@ -32,7 +32,7 @@ struct hf_job {
     struct hf_job *sibling; /* the engine's own list of all jobs */
 };
 
-/* NULL without memory.  ${place} gets a reference of the job's. */
+/* NULL, with errno, without memory.  ${place} gets a reference of the job's. */
 struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place);
 /* What ${job} still has is closed and freed with it: take out what is to live
  * (.result.fifo, .result.listing, .place, .directory.fd). */
