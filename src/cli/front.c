@@ -144,6 +144,8 @@ static void on_granted(struct hf_front *front, int hold_fd)
     front->granted = true;
     front->hold_fd = hold_fd;
     hf_say_no_more_waiting();
+    if (hf_say_shows_wait(front->run->options->verbosity))
+        send_word(front, HF_MESSAGE_RESUME, 0);
 }
 
 static void let_go(struct hf_front *front)

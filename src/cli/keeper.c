@@ -20,6 +20,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/say.h"
 #include "cli/spawn.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -108,8 +109,6 @@ static bool start_command(struct hf_keeper *keeper)
                              .group = run->group,
                              .signals = &run->signals};
 
-    if (!hf_keeper_share_grant(keeper))
-        return false;
     hf_keeper_tell(keeper, HF_VERBOSE, "'%.200s' granted, token %" PRIu64,
                    hf_lock_name(keeper->lock), hf_grant_token(keeper->grant));
     spawn.environment = hf_spawn_environment(hf_lock_name(keeper->lock),
@@ -277,16 +276,34 @@ static uint64_t advance_sweeping(struct hf_keeper *keeper, uint64_t now_ms)
     return least(look_at_ms, again_at_ms);
 }
 
+/* Tell the front of the grant.  Where it shows the wait it has to take that
+ * away before the command writes to the same terminal, and then says so. */
+static bool announce(struct hf_keeper *keeper)
+{
+    if (!hf_keeper_share_grant(keeper))
+        return false;
+    keeper->announced = true;
+    if (keeper->queued && hf_say_shows_wait(keeper->run->options->verbosity))
+        keeper->front_paused = true;
+    return true;
+}
+
 static void advance_granted(struct hf_keeper *keeper, uint64_t now_ms)
 {
     if (hf_grant_safe_until_ms(keeper->grant) == 0)
         keeper->lost = true;
     keeper->watch_at_ms = now_ms + HF_WATCH_AFTER_MS;
-    if (keeper->withdrawing || keeper->front_gone || keeper->lost)
-        keeper->state = HF_KEEPER_OVER;
-    else if (keeper->front_paused)
+    if (keeper->withdrawing || keeper->front_gone || keeper->lost) {
+        part(keeper);
         return;
-    else if (start_command(keeper))
+    }
+    if (!keeper->announced && !keeper->front_paused && !announce(keeper)) {
+        part(keeper);
+        return;
+    }
+    if (keeper->front_paused)
+        return;
+    if (start_command(keeper))
         keeper->state = HF_KEEPER_RUNNING;
     else
         part(keeper);

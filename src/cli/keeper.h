@@ -31,6 +31,7 @@ struct hf_keeper {
     struct hf_grant *grant;
     /* What callbacks and messages told, for the loop to act on. */
     bool answered;    /* the acquire has ended: .grant, or .failure */
+    bool announced;   /* the grant, to the front */
     bool shared;      /* the front has a descriptor of the ticket */
     bool queued;      /* a ticket of ours has been in the queue */
     bool lost;        /* the grant */

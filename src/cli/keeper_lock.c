@@ -65,7 +65,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct hf_keeper *keeper = arg;
 
     keeper->queued = true;
-    if (keeper->run->options->verbosity == HF_QUIET)
+    if (!hf_say_shows_wait(keeper->run->options->verbosity))
         return;
     message.as.wait.ahead = wait->ahead;
     message.as.wait.waited_ms = wait->waited_ms;
@@ -117,7 +117,7 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     opts.wait_ms = options->wait_ms;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = keeper;
-    if (options->verbosity != HF_QUIET && hf_say_on_terminal())
+    if (hf_say_shows_wait(options->verbosity))
         opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
     return hf_acquire_start(keeper->lock, &opts, done, &keeper->op);
 }

@@ -83,14 +83,14 @@ void hf_say(const char *format, ...)
     put(line, length);
 }
 
-bool hf_say_on_terminal(void)
+bool hf_say_shows_wait(enum hf_verbosity verbosity)
 {
-    return isatty(STDERR_FILENO) == 1;
+    return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1;
 }
 
 static bool in_foreground(void)
 {
-    return hf_say_on_terminal() && tcgetpgrp(STDERR_FILENO) == getpgrp();
+    return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
 /* "1h02m", "3m05s", "12s". */

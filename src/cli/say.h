@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/options.h"
+
 /* One line "holdfast: ...", in one write; the line under redraw makes room. */
 void hf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Is there a terminal to redraw a line on? */
-bool hf_say_on_terminal(void);
+/* Is the wait to be shown: is there a terminal, and is it wanted? */
+bool hf_say_shows_wait(enum hf_verbosity verbosity);
 
 /* Show where the wait for ${name} stands, if stderr is a terminal and this job
  * is in its foreground. */
