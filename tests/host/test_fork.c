@@ -415,7 +415,7 @@ static void forks_in_the_thick_of_it(void **state)
 /* AddressSanitizer asks this before it looks for leaks.  A child that came back
  * on the background thread has lost the stack that the test's own objects are
  * reached from, and nothing can be said about it. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 static bool is_child_that_returned;
 
