@@ -172,7 +172,7 @@ class Installed(unittest.TestCase):
 
     def test_manual(self):
         page = self.prefix / "share" / "man" / "man1" / "holdfast-run.1"
-        self.assertIn(".TH", page.read_text())
+        self.assertRegex(page.read_text(), r"(?m)^\.(TH|Dt) ")
 
 
 if __name__ == "__main__":
