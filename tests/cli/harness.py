@@ -16,6 +16,11 @@ import tempfile
 import time
 import unittest
 
+# Whoever runs the tests in the background of a shell without job control has
+# these ignored, and they would stay so for everything that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
 TOOL = os.environ["HOLDFAST"]
 HEARTBEAT = os.environ["HEARTBEAT"]
 
