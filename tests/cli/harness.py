@@ -125,6 +125,11 @@ class Case(unittest.TestCase):
             options.setdefault(stream, subprocess.PIPE)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment)
+        # In a group of its own, as a shell with job control has it.  In ours
+        # the kernel would hang all of us up when a test leaves a stopped
+        # process in a group that nobody outside of it looks after any more.
+        if not options.get("start_new_session"):
+            options.setdefault("process_group", 0)
         process = subprocess.Popen([TOOL, "run"] + list(arguments),
                                    text=True, **options)
         self.started.append(process)

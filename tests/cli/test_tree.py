@@ -243,6 +243,30 @@ class Tree(harness.Case):
         self.assertEqual(status, 0)
         self.assertEqual(self.run_tool("--try", "lock", "--", "true")[0], 0)
 
+    # ---- lost
+
+    def lose(self, take_away):
+        old = self.tree(grace="1h")
+        take_away()
+        status, _, err = self.finish(old)
+        self.assertEqual(status, 76)
+        self.assertIn("'lock' was lost while the command ran", err)
+        for pid in self.pids:
+            self.assertFalse(harness.is_alive(pid))
+
+    def test_ticket_taken_away(self):
+        """Somebody else may be in at once: no grace."""
+        def take_away():
+            for place, _, names in os.walk(self.locks):
+                for name in names:
+                    path = os.path.join(place, name)
+                    if os.lstat(path).st_mode & 0o170000 == 0o010000:
+                        os.unlink(path)
+        self.lose(take_away)
+
+    def test_directory_taken_away(self):
+        self.lose(lambda: os.rename(self.locks, self.path("elsewhere")))
+
     # ---- what is not ours
 
     def test_children_from_before_are_spared(self):
