@@ -207,6 +207,13 @@ bool hf_background_is_self(const struct hf_client *client)
            pthread_equal(client->background.thread, pthread_self());
 }
 
+void hf_background_free(struct hf_background *background)
+{
+    assert(background->gone);
+    pthread_cond_destroy(&background->wake);
+    close(background->wake_fd);
+}
+
 void hf_background_after_fork(struct hf_background *background)
 {
     if (background->started)

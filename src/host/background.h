@@ -53,6 +53,9 @@ void hf_background_stop(struct hf_client *client);
 /* Is this the thread? */
 bool hf_background_is_self(const struct hf_client *client);
 
+/* Without the lock, when it was started and is gone. */
+void hf_background_free(struct hf_background *background);
+
 void hf_background_after_fork(struct hf_background *background);
 
 #endif

@@ -287,6 +287,12 @@ static bool can_poll(struct hf_client *client)
     return client->interrupt_fd >= 0 && hf_loop_get(client) != NULL;
 }
 
+/* Out of descriptors a caller leaves it to those who have theirs. */
+static bool others_poll(const struct hf_client *client)
+{
+    return client->background.started || client->borrowed.handles > 0;
+}
+
 static void poll_once(struct hf_client *client, struct hf_slot *slot)
 {
     uint64_t interrupts;
@@ -315,6 +321,8 @@ hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
             hf_client_settle(client);
             if (!slot->done)
                 poll_once(client, slot);
+        } else if (others_poll(client)) {
+            pthread_cond_wait(&slot->wake, &client->lock);
         } else {
             status = HF_ELIMIT;
             break;
@@ -345,7 +353,7 @@ static void destroy(struct hf_client *client)
     if (client->interrupt_fd >= 0)
         close(client->interrupt_fd);
     if (client->background.started)
-        pthread_cond_destroy(&client->background.wake);
+        hf_background_free(&client->background);
     pthread_mutex_destroy(&client->lock);
     hf_free(client->log.lines);
     hf_free(client);
