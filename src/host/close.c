@@ -104,6 +104,8 @@ static hf_status finish_here(struct hf_client *client, struct hf_slot *slot)
 
     (void)hf_client_wait(client, slot);
     assert(slot->done); /* an engine that needs a loop for it has one */
+    if (runs_here(client))
+        hf_delivery_await(client); /* a dispatch elsewhere */
     while (!client->ended && runs_here(client) && !hf_fork_parted(client))
         hf_delivery_run(client);
     if (hf_fork_parted(client)) {

@@ -15,6 +15,7 @@ bool hf_delivery_init(struct hf_delivery_queue *delivery,
 {
     *delivery = (struct hf_delivery_queue){.place = place, .fd = -1};
     delivery->end = &delivery->first;
+    pthread_cond_init(&delivery->stopped, NULL);
     if (place == HF_PLACE_DISPATCH)
         delivery->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return place != HF_PLACE_DISPATCH || delivery->fd >= 0;
@@ -23,6 +24,7 @@ bool hf_delivery_init(struct hf_delivery_queue *delivery,
 void hf_delivery_free(struct hf_delivery_queue *delivery)
 {
     assert(delivery->first == NULL);
+    pthread_cond_destroy(&delivery->stopped);
     if (delivery->fd >= 0)
         close(delivery->fd);
     delivery->fd = -1;
@@ -107,6 +109,13 @@ void hf_delivery_run(struct hf_client *client)
     }
     depth--;
     delivery->running = false;
+    pthread_cond_signal(&delivery->stopped);
+}
+
+void hf_delivery_await(struct hf_client *client)
+{
+    while (client->delivery.running)
+        pthread_cond_wait(&client->delivery.stopped, &client->lock);
 }
 
 void hf_delivery_after_fork(void)

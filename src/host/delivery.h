@@ -7,6 +7,7 @@
 #ifndef HF_HOST_DELIVERY_H
 #define HF_HOST_DELIVERY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 struct hf_client;
@@ -29,8 +30,9 @@ struct hf_delivery_queue {
     enum hf_delivery_place place;
     struct hf_callback *first;
     struct hf_callback **end;
-    bool running; /* one at a time, so that they come in order */
-    int fd;       /* HF_PLACE_DISPATCH: an eventfd; else -1 */
+    bool running;           /* one at a time, so that they come in order */
+    pthread_cond_t stopped; /* running no more */
+    int fd;                 /* HF_PLACE_DISPATCH: an eventfd; else -1 */
 };
 
 /* False, with errno set, if the descriptor cannot be made. */
@@ -50,6 +52,9 @@ void hf_delivery_run(struct hf_client *client);
 
 /* In the child of a fork: this thread is inside no callback any more. */
 void hf_delivery_after_fork(void);
+
+/* Wait for another thread that runs some to be done with them. */
+void hf_delivery_await(struct hf_client *client);
 
 /* Is the calling thread inside a callback of this library? */
 bool hf_delivery_inside(void);
