@@ -23,7 +23,7 @@ enum hf_message_kind {
     HF_MESSAGE_STOPPED,   /* .signal: the command stopped */
     HF_MESSAGE_RELEASING, /* the tree is gone: let go of the ticket */
     /* Front to keeper. */
-    HF_MESSAGE_SIGNAL,   /* .signal: for the command, or a reason to withdraw */
+    HF_MESSAGE_SIGNAL,   /* .signal: for the command, or to end the wait */
     HF_MESSAGE_PAUSE,    /* the front stops; start no command meanwhile */
     HF_MESSAGE_RESUME,   /* it did not stop, or goes on */
     HF_MESSAGE_LET_GO,   /* the ticket's descriptor is closed */

@@ -208,7 +208,8 @@ class Shell(harness.Case):
         holder = self.holder()
         self.type("$T run lock -- echo mine")
         shown = self.shell.expect(
-            r"holdfast: waiting for 'lock' \((\d+s), 1 ahead\), held by ([^\r]*)")
+            r"holdfast: waiting for 'lock' \((\d+s), 1 ahead\), "
+            r"held by ([^\r]*)")
         self.assertIn("pid=", shown.group(2))
         self.shell.expect(r"\r\x1b\[Kholdfast: waiting for 'lock' \([1-9]")
         self.finish(holder)
