@@ -32,7 +32,8 @@ class Running(harness.Case):
                        signal.SIGQUIT, signal.SIGRTMIN + 3):
             front = self.holder()
             os.kill(front.pid, number)
-            front.wait(harness.PATIENCE_S)  # not to end it by the end of its input
+            # Not to end it by the end of its input.
+            front.wait(harness.PATIENCE_S)
             self.assertEqual(self.finish(front)[0], 128 + number)
             self.assertEqual(self.tickets(), 0)
 
