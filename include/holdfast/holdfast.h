@@ -23,6 +23,8 @@
  *
  * Threads    Any thread may make any call unless its entry says otherwise.
  *            A handle must not be used once the call that frees it has begun.
+ *            No call is a cancellation point: a thread that is cancelled in
+ *            one, waiting or not, ends after it.
  * Blocking   A call that waits is named without _start.  It is refused with
  *            HF_EREENTRANT inside a callback of this library and on the
  *            thread of a borrowed uv loop, where it could only wait for
@@ -333,9 +335,10 @@ HF_API hf_status hf_client_close(struct hf_client *client);
 
 /**
  * hf_client_close_start(client, done):
- * The same without waiting.  ${client} must not be used again.
+ * The same without waiting.  ${client} must not be used again, but for
+ * hf_client_fd() and hf_client_dispatch() where they are what brings ${done}.
  *   Callback  once, after every other callback of ${client}.
- *   Fails     HF_EFORKED; ${client} then lives on.
+ *   Fails     HF_ELIMIT HF_EFORKED; ${client} then lives on.
  */
 HF_API hf_status hf_client_close_start(struct hf_client *client,
                                        struct hf_done done)
@@ -609,7 +612,8 @@ HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
  * Begin hf_grant_release().
  *   Ownership ${grant} is consumed, unless this fails.
  *   Callback  ${done} once, with HF_OK or HF_ELOST.
- *   Fails     HF_EFORKED.
+ *   Fails     HF_ECLOSED if ${done} has a function and the client, being
+ *             closed, nowhere to call it; HF_EFORKED.
  */
 HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
                                         struct hf_done done)

@@ -616,6 +616,31 @@ static void close_needs_no_descriptors(enum way way)
     place_remove(&place);
 }
 
+/* Without a thread to bring the end there is no start, and no harm. */
+static void a_close_may_fail_to_start(void **state)
+{
+    struct world w = {.closed = 0};
+    struct hf_done done = {on_closed, &w, on_close_drop};
+    struct rlimit before, none;
+    struct place place;
+    hf_status status;
+
+    (void)state;
+    place_make(&place);
+    front_open(&w.front, WAY_DISPATCH, place.url, no_listener);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    status = hf_client_close_start(w.front.client, done);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(status, HF_ELIMIT);
+    assert_int_equal(atomic_load(&w.close_drops), 1);
+    front_close(&w.front);
+    assert_int_equal(atomic_load(&w.closed), 0);
+    place_remove(&place);
+}
+
 /* ---------------------------------------------------------------------- */
 
 #define STORIES(X)                                                             \
@@ -641,6 +666,7 @@ int main(void)
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(two_that_wait_for_each_other),
         cmocka_unit_test(many_come_and_go),
+        cmocka_unit_test(a_close_may_fail_to_start),
         cmocka_unit_test(close_waits_for_a_callback_thread),
         cmocka_unit_test(close_waits_for_a_callback_in_dispatch),
     };
