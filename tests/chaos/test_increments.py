@@ -44,8 +44,12 @@ class Contender(threading.Thread):
 
     def run(self):
         while (left := self.share - self.world.done_by(self.id)) > 0:
+            # Not in our group: the kernel hangs a group up when the last one
+            # who looked after it from outside, such as a keeper, is killed
+            # while a process in it is stopped, if only by a leak checker.
             self.process = subprocess.Popen(self.command(left),
-                                            stderr=subprocess.PIPE)
+                                            stderr=subprocess.PIPE,
+                                            process_group=0)
             error = self.process.communicate()[1]
             # 137: the command was killed; 76: a keeper that held was; 70: one
             # that waited was.  The front says so.
