@@ -45,7 +45,8 @@ struct world {
     _Atomic int closed;
     _Atomic int close_drops;
     _Atomic int last_state;
-    bool busy; /* .outcome is of something under way */
+    int threads; /* before */
+    bool busy;   /* .outcome is of something under way */
 };
 
 static void on_state(void *arg, enum hf_state state)
@@ -90,6 +91,7 @@ static void world_open(struct world *w, enum way way, enum situation situation)
 
     memset(w, 0, sizeof(*w));
     w->situation = situation;
+    w->threads = kit_threads();
     assert_int_equal(pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", w->pipe[0]);
     front_open(&w->front, way, url, (struct hf_on_state){on_state, w, NULL});
@@ -174,6 +176,11 @@ static void on_close_drop(void *arg)
     atomic_fetch_add(&((struct world *)arg)->close_drops, 1);
 }
 
+static bool has_threads(void *arg)
+{
+    return kit_threads() <= *(int *)arg;
+}
+
 static bool is_closed(void *arg)
 {
     return atomic_load(&((struct world *)arg)->close_drops) > 0;
@@ -192,6 +199,8 @@ static void close_by_start(struct world *w)
         uv_run(&w->front.loop, UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(&w->front.loop), 0);
     }
+    /* The engine's pipe must stay until the thread has left it. */
+    kit_until(has_threads, &w->threads);
 }
 
 /* What was under way has ended once, in a way that its situation allows. */
@@ -474,11 +483,6 @@ static void *visit_main(void *arg)
         hf_lock_free(lock);
     }
     return NULL;
-}
-
-static bool has_threads(void *arg)
-{
-    return kit_threads() == *(int *)arg;
 }
 
 static void many_come_and_go(void **state)
