@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a library behaves in somebody else's process: what it starts and opens,
- * whose signals it takes, and what becomes of it when the process or a thread
- * ends under it. */
+ * whose signals it takes, and what unloading it does. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -391,171 +390,7 @@ static void signals_change_nothing(void **state)
     place_remove(&place);
 }
 
-/* ----------------------------------------------------------------- exit -- */
-
-static void *cycle_main(void *arg)
-{
-    struct hf_lock *lock = arg;
-    struct hf_grant *grant;
-
-    while (hf_acquire(lock, NULL, &grant) == HF_OK)
-        (void)hf_grant_release(grant);
-    return NULL;
-}
-
-static void on_done(void *arg, const struct hf_result *result)
-{
-    (void)arg;
-    if (result->grant != NULL)
-        (void)!hf_grant_release_start(result->grant,
-                                      (struct hf_done){NULL, NULL, NULL});
-}
-
-/* In the child: leave by exit() with everything alive. */
-static int exits_in_full_swing(void *arg)
-{
-    const struct place *place = arg;
-    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
-    struct hf_client *client;
-    struct hf_lock *held, *busy;
-    struct hf_grant *grant;
-    pthread_t thread;
-    int fd;
-
-    if (getpid() % 2 == 0)
-        opts.delivery = HF_DELIVER_DISPATCH;
-    KIT_CHECK(hf_client_open(place->url, &opts, &client, NULL) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "held", NULL, &held) == HF_OK);
-    KIT_CHECK(hf_lock_open(client, "busy", NULL, &busy) == HF_OK);
-    KIT_CHECK(hf_acquire(held, NULL, &grant) == HF_OK);
-    KIT_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
-    KIT_CHECK(hf_acquire_start(held, NULL,
-                               (struct hf_done){on_done, NULL, NULL},
-                               NULL) == HF_OK);
-    KIT_CHECK(pthread_create(&thread, NULL, cycle_main, busy) == 0);
-    KIT_CHECK(pthread_create(&thread, NULL, cycle_main, held) == 0);
-    exit(0);
-}
-
-static void exit_with_everything_alive(void **state)
-{
-    int rounds = getenv("HF_LONG") != NULL ? 1000 : 200;
-    struct place place;
-    int i;
-
-    (void)state;
-    place_make(&place);
-    for (i = 0; i < rounds; i++)
-        kit_in_child(exits_in_full_swing, &place);
-    place_remove(&place);
-}
-
-/* --------------------------------------------------- cancelled threads -- */
-
-static void give_back(void *arg)
-{
-    struct hf_grant **grant = arg;
-
-    if (*grant != NULL)
-        (void)hf_grant_release(*grant);
-}
-
-/* The grant that it was given before it could be cancelled is its to release.
- */
-static void *wait_main(void *arg)
-{
-    struct hf_lock *lock = arg;
-    struct hf_grant *grant = NULL;
-
-    pthread_cleanup_push(give_back, &grant);
-    (void)!hf_acquire(lock, NULL, &grant);
-    pthread_testcancel();
-    pthread_cleanup_pop(1);
-    return NULL;
-}
-
-static void a_waiting_thread_is_cancelled(void **state)
-{
-    struct place place;
-    struct hf_client *client;
-    struct hf_lock *lock;
-    struct hf_grant *grant;
-    pthread_t thread;
-    void *end;
-
-    (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
-    assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
-    thread = kit_thread(wait_main, lock);
-    kit_await_tickets(&place, 2);
-    assert_int_equal(pthread_cancel(thread), 0);
-    assert_int_equal(hf_grant_release(grant), HF_OK);
-    assert_int_equal(pthread_join(thread, &end), 0);
-    assert_ptr_equal(end, PTHREAD_CANCELED);
-    assert_int_equal(hf_try_acquire(lock, &grant), HF_OK);
-    assert_int_equal(hf_grant_release(grant), HF_OK);
-    hf_lock_free(lock);
-    assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
-}
-
-struct cycle {
-    struct hf_lock *lock;
-    _Atomic int rounds;
-};
-
-static void *cancelled_main(void *arg)
-{
-    struct cycle *cycle = arg;
-    struct hf_grant *grant;
-
-    for (;;) {
-        if (hf_acquire(cycle->lock, NULL, &grant) == HF_OK)
-            (void)hf_grant_release(grant);
-        atomic_fetch_add(&cycle->rounds, 1);
-        pthread_testcancel();
-    }
-    return NULL;
-}
-
-static bool has_cycled(void *arg)
-{
-    return atomic_load(&((struct cycle *)arg)->rounds) > 3;
-}
-
-/* Wherever the request meets them: no call may end with a lock held. */
-static void threads_are_cancelled_anywhere(void **state)
-{
-    struct place place;
-    struct hf_client *client;
-    struct cycle cycle;
-    pthread_t thread;
-    void *end;
-    int i;
-
-    (void)state;
-    place_make(&place);
-    client = kit_client(place.url);
-    assert_int_equal(hf_lock_open(client, "nightly", NULL, &cycle.lock), HF_OK);
-    for (i = 0; i < 100; i++) {
-        atomic_store(&cycle.rounds, 0);
-        thread = kit_thread(cancelled_main, &cycle);
-        kit_until(has_cycled, &cycle);
-        assert_int_equal(pthread_cancel(thread), 0);
-        assert_int_equal(pthread_join(thread, &end), 0);
-        assert_ptr_equal(end, PTHREAD_CANCELED);
-    }
-    hf_lock_free(cycle.lock);
-    assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(place_tickets(&place), 0);
-    place_remove(&place);
-}
-
-/* -------------------------------------------------------------- unloading --
- */
+/* ------------------------------------------------------------ unloading -- */
 
 struct loaded {
     void *handle;
@@ -629,9 +464,6 @@ int main(void)
         cmocka_unit_test(an_uncontended_lock_costs_nothing_else),
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(signals_change_nothing),
-        cmocka_unit_test(exit_with_everything_alive),
-        cmocka_unit_test(a_waiting_thread_is_cancelled),
-        cmocka_unit_test(threads_are_cancelled_anywhere),
         cmocka_unit_test(unloading_leaves_its_thread_alone),
     };
 
