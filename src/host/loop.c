@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -12,6 +13,9 @@
 /* How often one turn goes round before others get the lock.  What is left is
  * seen at once by the next sleep. */
 #define TURNS_MAX 16
+
+/* What a loop takes: epoll, two pipes of signals, a wake-up, and our timer. */
+#define DESCRIPTORS 7
 
 static void on_timer(uv_poll_t *timer, int status, int events)
 {
@@ -46,6 +50,22 @@ static bool make_timer(struct hf_client *client)
     return true;
 }
 
+/* libuv ends the process where the pipes of its first loop cannot be made:
+ * see that they can.  Another thread may still be quicker. */
+static bool has_descriptors(void)
+{
+    int fds[DESCRIPTORS];
+    int count = 0;
+    bool enough;
+
+    while (count < DESCRIPTORS && (fds[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        count++;
+    enough = count == DESCRIPTORS;
+    while (count > 0)
+        close(fds[--count]);
+    return enough;
+}
+
 uv_loop_t *hf_loop_get(struct hf_client *client)
 {
     struct hf_loop *loop = &client->loop;
@@ -53,7 +73,7 @@ uv_loop_t *hf_loop_get(struct hf_client *client)
 
     if (loop->made)
         return &loop->uv;
-    if (uv_loop_init(&loop->uv) != 0)
+    if (!has_descriptors() || uv_loop_init(&loop->uv) != 0)
         return NULL;
     if (!make_timer(client)) {
         rest = uv_loop_close(&loop->uv);

@@ -135,7 +135,8 @@ static void told_granted(struct attempt *attempt)
     attempt->granted = true;
     world->grants++;
     attempt->promise_ms = promise_of(attempt);
-    if (attempt->promise_ms <= now_ms)
+    /* Its ticket may have been found gone since: LOST is then right behind. */
+    if (attempt->promise_ms <= now_ms && !attempt->a.lost_effect.queued)
         world_broken(world, 7,
                      "%s was granted at %" PRIu64
                      " on a promise that ended at %" PRIu64,
