@@ -91,14 +91,19 @@ static void on_stop_signal(struct hf_front *front,
     send_word(front, HF_MESSAGE_RESUME, 0);
 }
 
+static void on_continue(struct hf_front *front)
+{
+    front->epoch++;
+    send_word(front, HF_MESSAGE_CONTINUED, 0);
+}
+
 static void on_signal(struct hf_front *front,
                       const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;
 
     if (number == SIGCONT) {
-        front->epoch++;
-        send_word(front, HF_MESSAGE_CONTINUED, 0);
+        on_continue(front);
     } else if (hf_signals_stops(number)) {
         on_stop_signal(front, info);
     } else if (hf_signals_ends(number)) {
@@ -126,12 +131,14 @@ static bool continue_is_pending(void)
 }
 
 /* The command stopped: so does this job, for the shell to see. */
-static void on_stopped(struct hf_front *front, int number, uint32_t epoch)
+static void on_stopped(struct hf_front *front, int number, uint32_t epoch,
+                       pid_t command)
 {
     if (epoch != front->epoch || continue_is_pending())
         return; /* it has been continued since */
     if (hf_process_under_job_control()) {
-        hf_signals_stop(number);
+        if (!hf_signals_stop_with(number, command))
+            on_continue(front);
         return;
     }
     if (number == SIGTSTP)
@@ -176,7 +183,8 @@ static void on_message(struct hf_front *front, const struct hf_message *message,
         front->started = true;
         break;
     case HF_MESSAGE_STOPPED:
-        on_stopped(front, message->as.signal.number, message->as.signal.epoch);
+        on_stopped(front, message->as.signal.number, message->as.signal.epoch,
+                   message->as.signal.process);
         break;
     case HF_MESSAGE_RELEASING:
         let_go(front);

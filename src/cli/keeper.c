@@ -36,6 +36,10 @@
 /* How often to look without an alarm, which takes a descriptor to set. */
 #define HF_KEEPER_POLL_MS 50
 
+/* How long after the command was continued the front is looked after. */
+#define HF_FRONT_LOOKS 20
+#define HF_FRONT_LOOK_MS 50
+
 /* ------------------------------------------------------------- command -- */
 
 static void report_stop(struct hf_keeper *keeper, int number)
@@ -44,25 +48,48 @@ static void report_stop(struct hf_keeper *keeper, int number)
 
     message.as.signal.number = number;
     message.as.signal.epoch = keeper->epoch;
+    message.as.signal.process = keeper->command;
     (void)hf_message_send(keeper->run->keeper_end, &message, -1);
+}
+
+/* By somebody who sees only the command: what stopped with it, goes on with it.
+ * A shell continues the whole job, and then the front counts that alone. */
+static void continue_front(const struct hf_keeper *keeper)
+{
+    pid_t front = keeper->run->front;
+
+    if (getppid() == front && hf_process_is_stopped(front))
+        kill(front, SIGCONT);
+}
+
+/* A front that stops because the command did may do so after both were
+ * continued: raising the stop discards a SIGCONT that came a moment before. */
+static uint64_t look_after_front(struct hf_keeper *keeper, uint64_t now_ms)
+{
+    if (keeper->front_looks == 0)
+        return HF_FOREVER;
+    if (now_ms >= keeper->front_look_at_ms) {
+        keeper->front_looks--;
+        keeper->front_look_at_ms = now_ms + HF_FRONT_LOOK_MS;
+        continue_front(keeper);
+    }
+    return keeper->front_look_at_ms;
 }
 
 static void on_command(struct hf_keeper *keeper, const siginfo_t *info)
 {
-    const struct hf_run *run = keeper->run;
-
     switch (info->si_code) {
     case CLD_STOPPED:
         keeper->command_stopped = true;
+        keeper->command_turns++;
+        keeper->front_looks = 0;
         report_stop(keeper, info->si_status);
         break;
     case CLD_CONTINUED:
         keeper->command_stopped = false;
-        /* By somebody who sees only the command: what stopped with it, goes on
-         * with it.  A shell continues the whole job, and then the front
-         * counts that alone. */
-        if (getppid() == run->front && hf_process_is_stopped(run->front))
-            kill(run->front, SIGCONT);
+        keeper->command_turns++;
+        keeper->front_looks = HF_FRONT_LOOKS;
+        keeper->front_look_at_ms = 0;
         break;
     case CLD_EXITED:
         keeper->command_ended = true;
@@ -154,11 +181,14 @@ static void on_pause(struct hf_keeper *keeper)
 
 static void on_continued(struct hf_keeper *keeper, uint32_t epoch)
 {
+    unsigned turns = keeper->command_turns;
+
     keeper->epoch = epoch;
     keeper->front_paused = false;
     reap(keeper);
-    /* Still stopped: the SIGCONT was for the front alone. */
-    if (command_runs(keeper) && keeper->command_stopped)
+    /* Still stopped, and not anew: the SIGCONT was for the front alone. */
+    if (command_runs(keeper) && keeper->command_stopped &&
+        keeper->command_turns == turns)
         kill(keeper->command, SIGCONT);
 }
 
@@ -261,6 +291,7 @@ static uint64_t advance_running(struct hf_keeper *keeper, uint64_t now_ms)
         keeper->unproven = true;
     if (keeper->command_ended || keeper->lost || keeper->front_gone || unproven)
         begin_sweep(keeper, now_ms);
+    look_at_ms = least(look_at_ms, look_after_front(keeper, now_ms));
     return least(look_at_ms, end_at_ms(keeper));
 }
 

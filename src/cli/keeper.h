@@ -47,6 +47,9 @@ struct hf_keeper {
     pid_t command; /* 0: never started */
     bool command_ended;
     bool command_stopped;
+    unsigned command_turns; /* how often it was seen to stop or go on */
+    unsigned front_looks;   /* left, after the command was continued */
+    uint64_t front_look_at_ms;
     bool more_to_reap;
     int exit_code;
     struct hf_sweep sweep;

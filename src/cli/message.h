@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <holdfast/holdfast.h>
 
@@ -20,7 +21,7 @@ enum hf_message_kind {
     HF_MESSAGE_GRANTED,   /* the command is about to start; carries the
                              descriptor that keeps the ticket, if there is one */
     HF_MESSAGE_STARTED,   /* the command is in the front's group */
-    HF_MESSAGE_STOPPED,   /* .signal: the command stopped */
+    HF_MESSAGE_STOPPED,   /* .signal: the command, .process, stopped */
     HF_MESSAGE_RELEASING, /* the tree is gone: let go of the ticket */
     /* Front to keeper. */
     HF_MESSAGE_SIGNAL,   /* .signal: for the command, or to end the wait */
@@ -46,6 +47,7 @@ struct hf_message {
             /* How many times the front was continued, as far as the sender
              * knew: a stop that was reported before a SIGCONT is over. */
             uint32_t epoch;
+            pid_t process;
         } signal;
     } as;
 };

@@ -5,6 +5,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/process.h"
+
 /* A fault of our own must not be held back. */
 static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
                              SIGFPE, SIGSEGV, SIGSYS};
@@ -114,6 +116,36 @@ void hf_signals_die(int number)
     kill(getpid(), number);
     let_act(number);
     _exit(128 + number);
+}
+
+/* Ignoring a signal takes it from the queue. */
+static void drop(int number)
+{
+    struct sigaction action = {0}, found;
+
+    action.sa_handler = SIG_IGN;
+    sigaction(number, &action, &found);
+    sigaction(number, &found, NULL);
+}
+
+/* The stop is put into the queue, blocked, before the process is looked at.  A
+ * SIGCONT for both that came earlier shows in the process; one that comes later
+ * takes the stop out of the queue. */
+bool hf_signals_stop_with(int number, pid_t process)
+{
+    if (!hf_signals_stops(number)) {
+        if (!hf_process_is_stopped(process))
+            return false;
+        kill(getpid(), number);
+        return true;
+    }
+    kill(getpid(), number);
+    if (!hf_process_is_stopped(process)) {
+        drop(number);
+        return false;
+    }
+    let_act(number);
+    return true;
 }
 
 void hf_signals_stop(int number)

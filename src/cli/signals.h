@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct hf_signals {
     sigset_t found_mask;
@@ -44,5 +45,9 @@ _Noreturn void hf_signals_die(int number);
 /* Stop by ${number}; returns when continued, or at once where the kernel
  * refuses to stop an orphaned process group. */
 void hf_signals_stop(int number);
+
+/* Stop by ${number} if ${process} is stopped too.  False if it goes on: then a
+ * SIGCONT for both may have been taken from our queue. */
+bool hf_signals_stop_with(int number, pid_t process);
 
 #endif
