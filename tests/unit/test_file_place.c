@@ -105,7 +105,7 @@ static void modes_are_kept_and_checked(void **state)
                                       "file:/x?mode=0888", "file:/x?mode=077",
                                       "file:/x?mode=4770", "file:/x?mode=17777",
                                       "file:/x?mode=-700"};
-    struct hf_site site;
+    struct hf_site site = {0};
     struct hf_error error;
 
     (void)state;
