@@ -8,6 +8,7 @@ death of a holder wakes the next one at once.
 
 import argparse
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -111,8 +112,9 @@ def main():
         waiters[50].send_signal(signal.SIGKILL)
         waiters[50].wait()
         held = 10
-        time.sleep(0.1)
-        assert waiters[51].poll() is None
+        world.until_tickets(len(waiters) - 11)
+        world.until_quiet([waiters[51]])
+        assert not select.select([waiters[51].stdout], [], [], 0)[0]
         for i in list(range(held, 50)) + list(range(51, len(waiters))):
             if i != held:
                 waiters[i].stdout.readline()
