@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -228,7 +229,7 @@ static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
     *fd = -1;
     if (own == NULL || !hf_own_present(engine, own))
         return HF_ELOST;
-    *fd = hf_sys_duplicate(own->fifo);
+    *fd = hf_sys_duplicate(own->fifo, STDERR_FILENO + 1);
     if (*fd < 0)
         return hf_trouble(&unused, "hold", engine->site.root);
     own->held = true;

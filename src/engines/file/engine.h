@@ -119,6 +119,9 @@ bool hf_own_present(const struct hf_engine *engine,
  * removed first must not be admitted on the strength of it. */
 void hf_own_drain(struct hf_engine *engine);
 void hf_own_look(struct hf_engine *engine, const char *entry);
+/* Have the kernel close the ticket's descriptor before inotify's, which takes
+ * it ten milliseconds, when this process is killed. */
+void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket);
 /* A watch of another's ticket in ${entry} has ended: those of one's own that
  * waited behind it no longer rest. */
 void hf_own_wake(struct hf_engine *engine, const char *entry);

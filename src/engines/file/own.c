@@ -171,6 +171,30 @@ void hf_own_place_opened(struct hf_engine *engine)
         hf_sys_inotify_add(own->inotify_fd, locks, IN_MOVE_SELF | IN_ONLYDIR);
 }
 
+/* Descriptors of a process that dies are let go from the highest number down
+ * (measured on Linux 6.18: 12 ms to the hang-up below inotify's, 0.1 ms above
+ * it).  Where there is no number left it stays as it is: later, not wrong. */
+void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket)
+{
+    int least = engine->own.inotify_fd + 1;
+    int fd;
+
+    if (ticket->fifo >= least)
+        return;
+    fd = hf_sys_duplicate(ticket->fifo, least);
+    if (fd < 0 || !hf_descriptors_add(&engine->descriptors, fd))
+        return;
+    hf_descriptors_close(&engine->descriptors, &ticket->fifo);
+    ticket->fifo = fd;
+}
+
+static void put_all_above(struct hf_engine *engine)
+{
+    for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
+        for (struct hf_own_ticket *t = engine->tickets[i]; t; t = t->next)
+            hf_own_put_above(engine, t);
+}
+
 static bool start_inotify(struct hf_engine *engine)
 {
     struct hf_own_watching *own = &engine->own;
@@ -180,6 +204,7 @@ static bool start_inotify(struct hf_engine *engine)
     own->inotify_fd = hf_sys_inotify();
     if (!listen_to(engine, &own->inotify_fd, &own->inotify, on_inotify))
         return false;
+    put_all_above(engine);
     hf_own_place_opened(engine);
     return true;
 }

@@ -154,6 +154,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         own->next = *bucket;
         *bucket = own;
         result->fifo = -1;
+        hf_own_put_above(engine, own);
         tell(engine, request, HF_EVENT_ENQUEUED, listing);
     }
     hf_listing_unref(listing);

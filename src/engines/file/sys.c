@@ -136,9 +136,9 @@ void *hf_sys_map(int fd, size_t bytes)
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
-int hf_sys_duplicate(int fd)
+int hf_sys_duplicate(int fd, int least)
 {
-    return refused("fcntl") ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return refused("fcntl") ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, least);
 }
 
 int hf_sys_inotify(void)
