@@ -148,7 +148,9 @@ hf_status hf_client_enter(struct hf_client *client)
         return HF_EFORKED;
     hf_client_shield();
     pthread_mutex_lock(&client->lock);
-    if (!client->wound_up)
+    /* Without a loop all that the clock can ask for is the watch of a grant's
+     * own ticket: in vain before a release, and dear. */
+    if (client->loop.made)
         tick_if_due(client);
     return HF_OK;
 }
