@@ -207,42 +207,6 @@ class Tree(harness.Case):
         out = front.communicate("go\n")[0]
         self.assertEqual((front.returncode, out), (5, "clean\n"))
 
-    def test_chain_that_keeps_forking(self):
-        """Each link forks the next and dies: a moving target."""
-        script = ("import os, signal\n"
-                  "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-                  "if os.fork(): os._exit(4)\n"
-                  "os.setsid()\n"
-                  "file = os.open(%r, os.O_WRONLY|os.O_CREAT|os.O_APPEND)\n"
-                  "while True:\n"
-                  "  if os.fork(): os._exit(0)\n"
-                  "  os.write(file, b'.')\n" % self.path("chain"))
-        status = self.run_tool("--grace", "20ms", "lock", "--",
-                               "/usr/bin/python3", "-c", script,
-                               stdout=harness.subprocess.DEVNULL)[0]
-        self.assertEqual(status, 4)
-        length = os.path.getsize(self.path("chain"))
-        self.assertEqual(self.run_tool("lock", "--", "true")[0], 0)
-        self.assertEqual(os.path.getsize(self.path("chain")), length)
-
-    def test_bomb(self):
-        """128 at once that do nothing but fork and go."""
-        script = ("import os, signal, time\n"
-                  "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-                  "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
-                  "for i in range(7):\n"
-                  "  os.fork()\n"
-                  "end = time.monotonic() + 60\n"
-                  "file = os.open(%r, os.O_WRONLY|os.O_CREAT|os.O_APPEND)\n"
-                  "os.write(file, b'.')\n"
-                  "while time.monotonic() < end:\n"
-                  "  if os.fork(): os._exit(0)\n" % self.path("bomb"))
-        front = self.start("--grace", "0s", "lock", "--", "/usr/bin/python3",
-                           "-c", script, stdout=harness.subprocess.DEVNULL)
-        status = self.finish(front)[0]
-        self.assertEqual(status, 0)
-        self.assertEqual(self.run_tool("--try", "lock", "--", "true")[0], 0)
-
     # ---- lost
 
     def lose(self, take_away):
