@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/jute.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+#define SIZE_LEAST 256
+
+/* ---------------------------------------------------------------- writer -- */
+
+static uint8_t *room(struct hf_jute_writer *writer, size_t count)
+{
+    size_t size = writer->size < SIZE_LEAST ? SIZE_LEAST : writer->size;
+    uint8_t *bytes;
+
+    if (writer->failed)
+        return NULL;
+    while (size - writer->used < count)
+        size *= 2;
+    if (size != writer->size) {
+        bytes = hf_realloc(writer->bytes, size);
+        if (bytes == NULL) {
+            writer->failed = true;
+            return NULL;
+        }
+        writer->bytes = bytes;
+        writer->size = size;
+    }
+    bytes = writer->bytes + writer->used;
+    writer->used += count;
+    return bytes;
+}
+
+static void store(uint8_t *bytes, uint64_t value, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(value >> 8 * (count - 1 - i));
+}
+
+static void put(struct hf_jute_writer *writer, uint64_t value, size_t count)
+{
+    uint8_t *bytes = room(writer, count);
+
+    if (bytes != NULL)
+        store(bytes, value, count);
+}
+
+void hf_jute_put_byte(struct hf_jute_writer *writer, uint8_t value)
+{
+    put(writer, value, 1);
+}
+
+void hf_jute_put_bool(struct hf_jute_writer *writer, bool value)
+{
+    put(writer, value, 1);
+}
+
+void hf_jute_put_int(struct hf_jute_writer *writer, int32_t value)
+{
+    put(writer, (uint32_t)value, 4);
+}
+
+void hf_jute_put_long(struct hf_jute_writer *writer, int64_t value)
+{
+    put(writer, (uint64_t)value, 8);
+}
+
+void hf_jute_put_buffer(struct hf_jute_writer *writer, const void *bytes,
+                        size_t count)
+{
+    uint8_t *there;
+
+    assert(count <= INT32_MAX);
+    hf_jute_put_int(writer, (int32_t)count);
+    there = count > 0 ? room(writer, count) : NULL;
+    if (there != NULL)
+        memcpy(there, bytes, count);
+}
+
+void hf_jute_put_string(struct hf_jute_writer *writer, const char *text)
+{
+    hf_jute_put_buffer(writer, text, strlen(text));
+}
+
+size_t hf_jute_begin_frame(struct hf_jute_writer *writer)
+{
+    size_t begin = writer->used;
+
+    hf_jute_put_int(writer, 0);
+    return begin;
+}
+
+void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin)
+{
+    if (writer->failed)
+        return;
+    assert(writer->used >= begin + 4);
+    store(writer->bytes + begin, writer->used - begin - 4, 4);
+}
+
+void hf_jute_drop(struct hf_jute_writer *writer, size_t count)
+{
+    assert(count <= writer->used);
+    writer->used -= count;
+    if (writer->used > 0)
+        memmove(writer->bytes, writer->bytes + count, writer->used);
+}
+
+void hf_jute_free(struct hf_jute_writer *writer)
+{
+    hf_free(writer->bytes);
+    *writer = (struct hf_jute_writer){0};
+}
+
+/* ---------------------------------------------------------------- reader -- */
+
+static const uint8_t *take(struct hf_jute_reader *reader, size_t count)
+{
+    const uint8_t *bytes = reader->bytes;
+
+    if (reader->failed || count > reader->left) {
+        reader->failed = true;
+        return NULL;
+    }
+    reader->bytes += count;
+    reader->left -= count;
+    return bytes;
+}
+
+static uint64_t get(struct hf_jute_reader *reader, size_t count)
+{
+    const uint8_t *bytes = take(reader, count);
+    uint64_t value = 0;
+
+    if (bytes == NULL)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+uint8_t hf_jute_get_byte(struct hf_jute_reader *reader)
+{
+    return (uint8_t)get(reader, 1);
+}
+
+bool hf_jute_get_bool(struct hf_jute_reader *reader)
+{
+    return get(reader, 1) != 0;
+}
+
+int32_t hf_jute_get_int(struct hf_jute_reader *reader)
+{
+    return (int32_t)(uint32_t)get(reader, 4);
+}
+
+int64_t hf_jute_get_long(struct hf_jute_reader *reader)
+{
+    return (int64_t)get(reader, 8);
+}
+
+struct hf_jute_piece hf_jute_get_buffer(struct hf_jute_reader *reader)
+{
+    struct hf_jute_piece piece = {NULL, 0};
+    int32_t count = hf_jute_get_int(reader);
+
+    if (count == -1)
+        return piece;
+    if (count < 0) {
+        reader->failed = true;
+        return piece;
+    }
+    piece.bytes = (const char *)take(reader, (size_t)count);
+    piece.count = piece.bytes != NULL ? (size_t)count : 0;
+    return piece;
+}
+
+size_t hf_jute_get_count(struct hf_jute_reader *reader, size_t least)
+{
+    int32_t count = hf_jute_get_int(reader);
+
+    assert(least > 0);
+    if (count == -1)
+        return 0;
+    if (count < 0 || (size_t)count > reader->left / least) {
+        reader->failed = true;
+        return 0;
+    }
+    return (size_t)count;
+}

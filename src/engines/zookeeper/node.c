@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/node.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/sha256.h"
+
+#define UUID_BYTES 36
+#define HEX_BYTES 32
+#define DIGITS_LEAST 10 /* "%010d", a sign counts */
+#define DIGITS_MOST 11
+
+struct marker {
+    const char *text;
+    enum hf_ticket_kind kind;
+};
+
+static const struct marker curator_markers[] = {
+    {"lock-", HF_TICKET_MUTEX},
+    {"__READ__", HF_TICKET_READ},
+    {"__WRIT__", HF_TICKET_WRITE},
+};
+
+static const struct marker kazoo_markers[] = {
+    {"__lock__", HF_TICKET_MUTEX},
+    {"__rlock__", HF_TICKET_READ},
+};
+
+/* The rest of a name that is being taken apart. */
+struct rest {
+    const char *text;
+    size_t bytes;
+};
+
+static bool skip(struct rest *rest, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (rest->bytes < bytes || memcmp(rest->text, text, bytes) != 0)
+        return false;
+    rest->text += bytes;
+    rest->bytes -= bytes;
+    return true;
+}
+
+static bool skip_marker(struct rest *rest, const struct marker *markers,
+                        size_t count, enum hf_ticket_kind *kind)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (skip(rest, markers[i].text)) {
+            *kind = markers[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return -1;
+}
+
+static bool skip_hex(struct rest *rest, struct hf_ticket_id *id)
+{
+    if (rest->bytes < HEX_BYTES)
+        return false;
+    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i++) {
+        int high = hex_digit(rest->text[2 * i]);
+        int low = hex_digit(rest->text[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        id->bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    rest->text += HEX_BYTES;
+    rest->bytes -= HEX_BYTES;
+    return true;
+}
+
+static bool skip_uuid(struct rest *rest, struct hf_ticket_id *id)
+{
+    if (rest->bytes < UUID_BYTES ||
+        !hf_ticket_id_parse(id, rest->text, UUID_BYTES))
+        return false;
+    rest->text += UUID_BYTES;
+    rest->bytes -= UUID_BYTES;
+    return true;
+}
+
+/* All of the rest is the sequence. */
+static bool is_sequence(const struct rest *rest, int32_t *sequence)
+{
+    bool negative = rest->bytes > 0 && rest->text[0] == '-';
+    int64_t value = 0;
+
+    if (rest->bytes < DIGITS_LEAST || rest->bytes > DIGITS_MOST)
+        return false;
+    for (size_t i = negative; i < rest->bytes; i++) {
+        if (rest->text[i] < '0' || rest->text[i] > '9')
+            return false;
+        value = 10 * value + (rest->text[i] - '0');
+    }
+    value = negative ? -value : value;
+    if (value < INT32_MIN || value > INT32_MAX ||
+        (!negative && rest->bytes != DIGITS_LEAST))
+        return false;
+    *sequence = (int32_t)value;
+    return true;
+}
+
+/* An id for a name that has none: a digest of it, marked as no UUID that
+ * anybody makes (version 8, "vendor specific", RFC 9562). */
+static struct hf_ticket_id digest_id(const char *name, size_t bytes)
+{
+    struct hf_ticket_id id;
+    uint8_t digest[HF_SHA256_BYTES];
+
+    hf_sha256(name, bytes, digest);
+    memcpy(id.bytes, digest, sizeof id.bytes);
+    id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x80);
+    id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80);
+    return id;
+}
+
+static bool is_curator(struct rest rest, struct hf_zk_node *node)
+{
+    size_t count = sizeof curator_markers / sizeof curator_markers[0];
+    const char *name = rest.text;
+    size_t bytes = rest.bytes;
+
+    node->dialect = HF_ZK_CURATOR;
+    if (!skip(&rest, "_c_")) {
+        node->id = digest_id(name, bytes);
+    } else if (!skip_uuid(&rest, &node->id)) {
+        node->dialect = HF_ZK_GO;
+        if (!skip_hex(&rest, &node->id) || !skip(&rest, "-lock-"))
+            return false;
+        node->kind = HF_TICKET_MUTEX;
+        return is_sequence(&rest, &node->sequence);
+    } else if (!skip(&rest, "-")) {
+        return false;
+    }
+    return skip_marker(&rest, curator_markers, count, &node->kind) &&
+           is_sequence(&rest, &node->sequence);
+}
+
+static bool is_kazoo(struct rest rest, struct hf_zk_node *node)
+{
+    size_t count = sizeof kazoo_markers / sizeof kazoo_markers[0];
+
+    node->dialect = HF_ZK_KAZOO;
+    return skip_hex(&rest, &node->id) &&
+           skip_marker(&rest, kazoo_markers, count, &node->kind) &&
+           is_sequence(&rest, &node->sequence);
+}
+
+/* x-, a session id in decimal (Java, and it may be negative) or in hex (C), -,
+ * the sequence. */
+static bool is_writelock(struct rest rest, struct hf_zk_node *node)
+{
+    const char *name = rest.text;
+    size_t bytes = rest.bytes;
+    size_t digits = 0;
+
+    if (!skip(&rest, "x-"))
+        return false;
+    (void)skip(&rest, "-");
+    while (digits < rest.bytes && hex_digit(rest.text[digits]) >= 0)
+        digits++;
+    rest.text += digits;
+    rest.bytes -= digits;
+    node->dialect = HF_ZK_WRITELOCK;
+    node->kind = HF_TICKET_MUTEX;
+    node->id = digest_id(name, bytes);
+    return digits > 0 && skip(&rest, "-") &&
+           is_sequence(&rest, &node->sequence);
+}
+
+bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
+{
+    struct rest rest = {name, bytes};
+
+    return is_curator(rest, node) || is_kazoo(rest, node) ||
+           is_writelock(rest, node);
+}
+
+void hf_zk_node_prefix(const struct hf_ticket_id *id, enum hf_ticket_kind kind,
+                       char prefix[HF_ZK_PREFIX_BYTES])
+{
+    size_t count = sizeof curator_markers / sizeof curator_markers[0];
+    char text[HF_TICKET_ID_TEXT_BYTES];
+    size_t i = 0;
+
+    while (i < count && curator_markers[i].kind != kind)
+        i++;
+    assert(i < count);
+    hf_ticket_id_format(id, text);
+    snprintf(prefix, HF_ZK_PREFIX_BYTES, "_c_%s-%s", text,
+             curator_markers[i].text);
+}
+
+uint64_t hf_zk_node_order(int32_t sequence)
+{
+    return (uint32_t)sequence;
+}

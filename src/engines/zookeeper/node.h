@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of children below a lock's node: how each dialect writes a ticket.
+ *
+ *   Curator     _c_UUID-lock-SEQ   _c_UUID-__READ__SEQ   _c_UUID-__WRIT__SEQ
+ *               (and the same without _c_UUID-, where protection is off)
+ *   go-zk       _c_HEX-lock-SEQ
+ *   kazoo       HEX__lock__SEQ     HEX__rlock__SEQ
+ *   WriteLock   x-SESSION-SEQ
+ *
+ * UUID has 36 characters, HEX 32.  SEQ is the parent's child counter as the
+ * server appends it, "%010d": see docs/engine-zookeeper.md.
+ */
+#ifndef HF_ENGINES_ZOOKEEPER_NODE_H
+#define HF_ENGINES_ZOOKEEPER_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/ticket.h"
+
+/* The longest prefix we write, with its NUL; and the longest name the server
+ * makes of it. */
+#define HF_ZK_PREFIX_BYTES 64
+#define HF_ZK_NODE_BYTES (HF_ZK_PREFIX_BYTES + 11)
+
+/* Sequences that order tickets are in [0, HF_ZK_SEQUENCE_END): at the far end
+ * the server's counter sticks and then turns negative.  The margin is what may
+ * be under way at once. */
+#define HF_ZK_SEQUENCE_END ((INT64_C(1) << 31) - (INT64_C(1) << 20))
+
+enum hf_zk_dialect {
+    HF_ZK_CURATOR,
+    HF_ZK_GO,
+    HF_ZK_KAZOO,
+    HF_ZK_WRITELOCK,
+};
+
+struct hf_zk_node {
+    enum hf_zk_dialect dialect;
+    enum hf_ticket_kind kind;
+    /* What the name says; where it says nothing that we can take for an id, a
+     * digest of the name. */
+    struct hf_ticket_id id;
+    int32_t sequence;
+};
+
+/* Take ${bytes} of ${name} apart; false if it is no ticket of any dialect. */
+bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
+
+/* Write what comes before the sequence, in Curator's dialect. */
+void hf_zk_node_prefix(const struct hf_ticket_id *id, enum hf_ticket_kind kind,
+                       char prefix[HF_ZK_PREFIX_BYTES]);
+
+/* ${sequence} as hf_ticket.sequence: what turned negative came last. */
+uint64_t hf_zk_node_order(int32_t sequence);
+
+#endif
