@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several real ZooKeeper servers, with a proxy of ours on each of the links
+over which a follower hears from its leader."""
+
+import os
+
+import place
+from proxy import Proxy
+from zookeeper import Server
+
+
+class Member(Server):
+    """One of an ensemble; .links are its proxies to the others' quorum
+    ports, by id."""
+
+    def __init__(self, number, **options):
+        super().__init__(**options)
+        self.id = number
+        self.claims += [place.Port(), place.Port()]
+        self.quorum_port, self.election_port = \
+            [claim.number for claim in self.claims[-2:]]
+        self.links = {}
+        with open(os.path.join(self.data, "myid"), "w") as file:
+            file.write("%d\n" % number)
+
+    def meet(self, members):
+        """Write the others into the configuration, behind proxies.
+
+        A follower connects to the leader at the address in its own zoo.cfg,
+        so a link is the proxy that this member has for the other one.
+        Elections do not go through proxies: a member with a higher id calls
+        back at the address that the other one says it has.
+        """
+        for other in members:
+            port = other.quorum_port
+            if other is not self:
+                self.links[other.id] = Proxy(port)
+                port = self.links[other.id].port
+            self.config["server.%d" % other.id] = "127.0.0.1:%d:%d" % (
+                port, other.election_port)
+
+    def close(self):
+        super().close()
+        for link in self.links.values():
+            link.close()
+        self.links = {}
+
+
+class Ensemble:
+    """Serves, with a leader, once the constructor is back."""
+
+    def __init__(self, size=3, init_limit=8, sync_limit=4, config=None,
+                 **options):
+        """sync_limit is in ticks: how long a leader and a follower bear not
+        to hear of each other."""
+        config = {"initLimit": init_limit, "syncLimit": sync_limit,
+                  **(config or {})}
+        self.members = []
+        try:
+            for number in range(1, size + 1):
+                self.members.append(Member(number, config=config, **options))
+            for member in self.members:
+                member.meet(self.members)
+            for member in self.members:
+                member.launch()
+            self.wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        for member in self.members:
+            member.close()
+
+    def wait(self):
+        """Until every member that runs serves."""
+        for member in self.members:
+            if member.process.is_alive():
+                member.wait()
+
+    def addresses(self, members=None):
+        """As in a URL."""
+        return ",".join(member.address()
+                        for member in members or self.members)
+
+    def running(self):
+        """Neither dead nor frozen."""
+        return [member for member in self.members
+                if member.process.is_alive() and
+                member.process.state() not in "TZ"]
+
+    def leader(self):
+        """The member that leads, once there is one.  A leader that was cut
+        off may think for a while that it still is; the one with the later
+        epoch counts."""
+        def find():
+            leading = [m for m in self.running() if m.mode() == "leader"]
+            return max(leading, key=Member.epoch, default=None)
+        return place.eventually("a leader", find)
+
+    def followers(self):
+        return [m for m in self.running() if m.mode() == "follower"]
+
+    def link(self, follower, leader=None):
+        """The proxy between them: UP is from the follower to the leader."""
+        return follower.links[(leader or self.leader()).id]
+
+    def client(self, **options):
+        return self.leader().client(**options)
+
+    def expirations(self):
+        """Those of all members: whoever leads expires sessions."""
+        return sorted(e for m in self.members for e in m.expirations())

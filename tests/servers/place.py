@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every server of a test needs of this machine: a directory, ports that
+stay its own, processes that cannot outlive the test, and bounded waits."""
+
+import concurrent.futures
+import glob
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+# Generous: it bounds a failure and is never waited out in a passing test.
+PATIENCE_S = float(os.environ.get("HF_PATIENCE_S", "60"))
+
+# Below what the kernel gives to outgoing connections (32768 and up): while a
+# server is down nobody gets its port by chance.
+PORTS = range(20000, 32000)
+
+PREFIX = "holdfast-server-"
+
+
+def now_ms():
+    """The clock of the library: CLOCK_BOOTTIME."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) / 1e6
+
+
+def eventually(what, condition, seconds=None):
+    """Poll until condition() is true and return its value."""
+    deadline = time.monotonic() + (seconds or PATIENCE_S)
+    pause = 0.002
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain for " + what)
+        select.select([], [], [], pause)
+        pause = min(2 * pause, 0.05)
+    return value
+
+
+# ---- directories
+
+def shared_memory():
+    """Where files cost no disk."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def directory():
+    """A new directory, which sweep() finds when its maker was killed."""
+    sweep()
+    return tempfile.mkdtemp(prefix="%s%d-" % (PREFIX, os.getpid()),
+                            dir=shared_memory())
+
+
+def sweep():
+    """Remove the directories of processes that are no more."""
+    where = shared_memory() or tempfile.gettempdir()
+    for path in glob.glob(os.path.join(where, PREFIX + "*")):
+        pid = os.path.basename(path)[len(PREFIX):].split("-")[0]
+        if pid.isdigit() and not os.path.exists("/proc/" + pid):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+# ---- ports
+
+class Port:
+    """A port of 127.0.0.1 that no other test takes until close(), whether
+    anybody listens on it or not.  The claim is an abstract socket, which the
+    kernel removes with its process."""
+
+    def __init__(self):
+        for number in random.sample(PORTS, 200):
+            claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                claim.bind("\0holdfast-port-%d" % number)
+                with socket.socket() as probe:
+                    probe.setsockopt(socket.SOL_SOCKET,
+                                     socket.SO_REUSEADDR, 1)
+                    probe.bind(("127.0.0.1", number))
+            except OSError:
+                claim.close()
+                continue
+            self.claim = claim
+            self.number = number
+            return
+        raise AssertionError("no free port in %s" % PORTS)
+
+    def close(self):
+        self.claim.close()
+
+
+# ---- processes
+
+# The kernel kills a server when the thread that started it ends.  This one
+# lives as long as the test's process, whichever thread asks.
+launcher = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+
+
+class Process:
+    """A server in a group of its own, killed with this process at the
+    latest."""
+
+    def __init__(self, arguments, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("process_group", 0)
+        self.popen = launcher.submit(
+            subprocess.Popen,
+            ["setpriv", "--pdeathsig", "KILL", "--"] + arguments,
+            **options).result()
+        self.pid = self.popen.pid
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def is_alive(self):
+        return self.popen.poll() is None
+
+    def kill(self):
+        """SIGKILL, which a stopped one obeys too, and reap."""
+        if self.is_alive():
+            self.signal(signal.SIGKILL)
+        return self.popen.wait(PATIENCE_S)
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
+        eventually("process %d to stop" % self.pid,
+                   lambda: self.state() == "T")
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def state(self):
+        """The letter of /proc."""
+        with open("/proc/%d/stat" % self.pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0]

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run a command beside a server that lives no longer than it.
+
+    serve.py zookeeper|tls|ensemble|exhausted [--tick-ms N]
+             [--container-check-ms N] [--client-auth none|want|need]
+             [--path PATH --counter N] -- COMMAND [ARG...]
+
+exhausted is a server on which the child counter of PATH is 2147483645.  The
+command finds in its environment
+
+    HF_ZK             host:port[,host:port...]
+    HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
+    HF_ZK_PATH        PATH (exhausted)
+    HF_ZK_TLS         host:port (tls), and of the certificates
+    HF_ZK_CERTS       their directory; certificates.py says what is in it
+
+and its exit status, 128 + N for signal N, becomes that of serve.py.
+"""
+
+import argparse
+import os
+import signal
+import sys
+
+import place
+from ensemble import Ensemble
+from zookeeper import Standalone
+
+STICKY_PATH = "/locks/exhausted"
+
+
+def ended(number, _):
+    sys.exit(128 + number)  # by way of the servers' ends
+
+
+def options(arguments):
+    parser = argparse.ArgumentParser(prog="serve.py")
+    parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
+                                         "exhausted"])
+    parser.add_argument("--tick-ms", type=int, default=500)
+    parser.add_argument("--container-check-ms", type=int)
+    parser.add_argument("--client-auth", default="none")
+    parser.add_argument("--path", default=STICKY_PATH)
+    parser.add_argument("--counter", type=int, default=2147483645)
+    if "--" not in arguments:
+        parser.error("expected -- and a command")
+    at = arguments.index("--")
+    found = parser.parse_args(arguments[:at])
+    found.command = arguments[at + 1:]
+    if not found.command:
+        parser.error("expected a command after --")
+    return found
+
+
+def start(o):
+    common = {"tick_ms": o.tick_ms,
+              "container_check_ms": o.container_check_ms}
+    if o.kind == "ensemble":
+        return Ensemble(**common)
+    if o.kind == "tls":
+        return Standalone(tls=True, client_auth=o.client_auth, **common)
+    if o.kind == "exhausted":
+        return Standalone(prepared=(o.path, o.counter), **common)
+    return Standalone(**common)
+
+
+def environment(o, server):
+    members = server.members if o.kind == "ensemble" else [server]
+    found = {"HF_ZK": ",".join(member.address() for member in members),
+             "HF_ZK_LOGS": ":".join(member.directory for member in members)}
+    if o.kind == "tls":
+        found["HF_ZK_TLS"] = server.tls_address()
+        found["HF_ZK_CERTS"] = server.certificates.directory
+    if o.kind == "exhausted":
+        found["HF_ZK_PATH"] = o.path
+    return found
+
+
+def main():
+    o = options(sys.argv[1:])
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
+    with start(o) as server:
+        # In our group, as if nobody stood between it and who started us.
+        command = place.Process(
+            o.command, stdin=None, process_group=None,
+            env=dict(os.environ, **environment(o, server)))
+        try:
+            status = command.popen.wait()
+        finally:
+            command.kill()
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+if __name__ == "__main__":
+    main()
