@@ -95,9 +95,9 @@ static bool looks_like_ticket(struct part part)
 
 /* ------------------------------------------------------------ characters -- */
 
-/* What ZooKeeper's PathUtils refuses.  It counts in UTF-16, so that its
- * surrogates exclude everything above U+FFFF as well. */
-static const char *why_refused(uint32_t code)
+/* It counts in UTF-16, so that its surrogates exclude everything above U+FFFF
+ * as well. */
+const char *hf_name_why_refused(uint32_t code)
 {
     if (hf_utf8_control(code))
         return "a control character";
@@ -125,7 +125,7 @@ static hf_status check_characters(struct part name, struct hf_error *error)
                                 "expected UTF-8 text",
                                 hf_quote(name.text, name.bytes).text,
                                 (unsigned char)name.text[at], at);
-        why = why_refused(code);
+        why = hf_name_why_refused(code);
         if (why != NULL)
             return hf_error_set(
                 error, HF_ENAME,

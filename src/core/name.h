@@ -10,4 +10,8 @@
 hf_status hf_name_check(const char *name, const char **canonical,
                         struct hf_error *error);
 
+/* Why ZooKeeper's PathUtils refuses the character, as a text that goes on
+ * "a control character"; NULL if it does not. */
+const char *hf_name_why_refused(uint32_t code);
+
 #endif

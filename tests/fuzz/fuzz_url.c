@@ -4,6 +4,7 @@
 
 #include "core/url.h"
 #include "core/utf8.h"
+#include "engines/zookeeper/config.h"
 #include "fuzz.h"
 
 /* No text of the library or of this file has it. */
@@ -56,6 +57,32 @@ static void check_again(const char *text, const struct hf_url *url)
     hf_url_free(&again);
 }
 
+/* What the engine of ZooKeeper makes of it. */
+static void check_config(const struct hf_url *url)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_zk_config config;
+    hf_status st;
+
+    if (strcmp(url->scheme, "zk") != 0 && strcmp(url->scheme, "zks") != 0)
+        return;
+    st = hf_zk_config_parse(&config, url, &error);
+    MUST(st == HF_OK || (st == HF_EURL && error.status == HF_EURL));
+    MUST(hf_utf8_valid(error.text, strlen(error.text)));
+    if (st != HF_OK) {
+        MUST(strstr(error.text, "expected") != NULL);
+        return;
+    }
+    MUST(config.server_count > 0 && config.server_count <= HF_ZK_SERVERS_MAX);
+    for (size_t i = 0; i < config.server_count; i++) {
+        MUST(config.servers[i].host[0] != '\0');
+        MUST(config.servers[i].port != 0);
+    }
+    MUST(config.chroot[0] == '\0' || config.chroot[0] == '/');
+    MUST(config.timeout_ms >= 1000 && config.timeout_ms <= 600000);
+    MUST((config.auth[0] != '\0') == (url->user != NULL));
+}
+
 static void try_text(const char *text)
 {
     struct hf_error error = {HF_OK, ""};
@@ -65,6 +92,7 @@ static void try_text(const char *text)
     if (st == HF_OK) {
         check_parsed(text, &url);
         check_again(text, &url);
+        check_config(&url);
         hf_url_free(&url);
     } else {
         MUST(st == HF_EURL && error.status == HF_EURL);
@@ -79,6 +107,7 @@ static void try_text(const char *text)
 static void try_as_password(const char *text)
 {
     static const char *const none[] = {NULL};
+    struct hf_zk_config config;
     size_t bytes = strlen(text) + 100;
     char *whole = malloc(bytes);
     struct hf_error error = {HF_OK, ""};
@@ -91,6 +120,8 @@ static void try_as_password(const char *text)
         MUST(strstr(url.authority, CANARY) == NULL);
         MUST(strstr(url.path, CANARY) == NULL);
         (void)hf_url_only(&url, none, &error);
+        MUST(strstr(error.text, CANARY) == NULL);
+        (void)hf_zk_config_parse(&config, &url, &error);
         hf_url_free(&url);
     }
     MUST(strstr(error.text, CANARY) == NULL);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a zk:// URL says, and what is said of one that is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/utf8.h"
+#include "engines/zookeeper/config.h"
+
+static hf_status parse(const char *text, struct hf_zk_config *config,
+                       struct hf_error *error)
+{
+    struct hf_url url;
+    hf_status status;
+
+    *error = (struct hf_error){HF_OK, ""};
+    status = hf_url_parse(text, &url, error);
+    if (status != HF_OK)
+        fail_msg("%s is no URL: %s", text, error->text);
+    status = hf_zk_config_parse(config, &url, error);
+    hf_url_free(&url);
+    return status;
+}
+
+static void assert_good(const char *text, struct hf_zk_config *config)
+{
+    struct hf_error error;
+
+    if (parse(text, config, &error) != HF_OK)
+        fail_msg("%s: %s", text, error.text);
+}
+
+static void assert_refused(const char *text, const char *part)
+{
+    struct hf_zk_config config;
+    struct hf_error error;
+
+    if (parse(text, &config, &error) != HF_EURL)
+        fail_msg("%s was taken", text);
+    assert_int_equal(error.status, HF_EURL);
+    if (strstr(error.text, part) == NULL)
+        fail_msg("%s: \"%s\" does not say \"%s\"", text, error.text, part);
+    assert_non_null(strstr(error.text, "expected"));
+    assert_true(hf_utf8_valid(error.text, strlen(error.text)));
+}
+
+static void usual_values(void **state)
+{
+    struct hf_zk_config config;
+
+    (void)state;
+    assert_good("zk://h", &config);
+    assert_int_equal(config.server_count, 1);
+    assert_string_equal(config.servers[0].host, "h");
+    assert_int_equal(config.servers[0].port, 2181);
+    assert_string_equal(config.chroot, "");
+    assert_string_equal(config.auth, "");
+    assert_int_equal(config.timeout_ms, 10000);
+    assert_int_equal(config.tick_ms, 0);
+    assert_int_equal(config.token_floor, 0);
+    assert_false(config.private_nodes);
+    assert_false(config.strict_proof);
+    assert_false(config.tls);
+    assert_good("zks://h", &config);
+    assert_true(config.tls);
+    assert_int_equal(config.servers[0].port, 2281);
+    assert_string_equal(config.ca, "");
+}
+
+static void servers_are_taken_apart(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *host;
+        uint16_t port;
+    } rows[] = {
+        {"zk://h:1", "h", 1},
+        {"zk://h:65535", "h", 65535},
+        {"zk://h:02181", "h", 2181},
+        {"zk://zk-1.example.com.:2182", "zk-1.example.com.", 2182},
+        {"zk://_zk.example:2182", "_zk.example", 2182},
+        {"zk://127.0.0.1", "127.0.0.1", 2181},
+        {"zk://[::1]", "::1", 2181},
+        {"zk://[2001:db8::7]:2182", "2001:db8::7", 2182},
+        {"zk://[fe80::1%25eth0]:2182", "fe80::1%eth0", 2182},
+        {"zk://[::ffff:127.0.0.1]:2182", "::ffff:127.0.0.1", 2182},
+    };
+    struct hf_zk_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_good(rows[i].text, &config);
+        assert_int_equal(config.server_count, 1);
+        assert_string_equal(config.servers[0].host, rows[i].host);
+        assert_int_equal(config.servers[0].port, rows[i].port);
+    }
+    assert_good("zk://a,b:7,[::1]:8,c/x", &config);
+    assert_int_equal(config.server_count, 4);
+    assert_string_equal(config.servers[1].host, "b");
+    assert_int_equal(config.servers[1].port, 7);
+    assert_string_equal(config.servers[2].host, "::1");
+    assert_int_equal(config.servers[2].port, 8);
+    assert_string_equal(config.servers[3].host, "c");
+    assert_int_equal(config.servers[3].port, 2181);
+}
+
+static void wrong_servers_are_called_by_their_number(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *part;
+    } rows[] = {
+        {"zk:", "names no server"},
+        {"zk:/locks", "names no server"},
+        {"zk://", "names no server"},
+        {"zk:///locks", "names no server"},
+        {"zk://user:password@", "names no server"},
+        {"zk://,", "server 1 of the URL is empty"},
+        {"zk://:2181", "server 1 of the URL is empty"},
+        {"zk://a,", "server 2 of the URL is empty"},
+        {"zk://a,,b", "server 2 of the URL is empty"},
+        {"zk://[]:2181", "server 1 of the URL is empty"},
+        {"zk://a:0", "server 1 of the URL has no valid port"},
+        {"zk://a,b:70000", "server 2 of the URL has no valid port"},
+        {"zk://a:65536", "no valid port"},
+        {"zk://a:655350", "no valid port"},
+        {"zk://a:", "no valid port"},
+        {"zk://a:+1", "no valid port"},
+        {"zk://a:-1", "no valid port"},
+        {"zk://a: 1", "no valid port"},
+        {"zk://a:1x", "no valid port"},
+        {"zk://a:http", "no valid port"},
+        {"zk://::1:2181", "more than one ':'"},
+        {"zk://::1", "more than one ':'"},
+        {"zk://2001:db8::1", "more than one ':'"},
+        {"zk://[::1", "'[' without its ']'"},
+        {"zk://[::1]2181", "goes on behind"},
+        {"zk://[h]:2181", "no IPv6 address"},
+        {"zk://[127.0.0.1]:2181", "no IPv6 address"},
+        {"zk://[::1%25]", "no IPv6 address"},
+        {"zk://[::1%25e/0]", "'[' without its ']'"},
+        {"zk://[::1%25e%20]", "no IPv6 address"},
+        {"zk://[0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0]",
+         "no IPv6 address"},
+        {"zk://a b", "no host name"},
+        {"zk://a%2Fb", "no host name"},
+        {"zk://-a", "no host name"},
+        {"zk://.", "no host name"},
+        {"zk://h\u00f6st", "no host name"},
+    };
+    char text[HF_URL_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_refused(rows[i].text, rows[i].part);
+    memset(text, 'a', sizeof(text));
+    memcpy(text, "zk://", 5);
+    text[5 + HF_ZK_HOST_BYTES] = '\0';
+    assert_refused(text, "too long");
+}
+
+static void many_servers(void **state)
+{
+    char text[HF_URL_BYTES] = "zk://h";
+    struct hf_zk_config config;
+
+    (void)state;
+    for (int i = 1; i < HF_ZK_SERVERS_MAX; i++)
+        strcat(text, ",h");
+    assert_good(text, &config);
+    assert_int_equal(config.server_count, HF_ZK_SERVERS_MAX);
+    strcat(text, ",h");
+    assert_refused(text, "more than 32 servers");
+}
+
+static void chroots(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *chroot;
+    } good[] = {
+        {"zk://h", ""},       {"zk://h/", ""},
+        {"zk://h/a", "/a"},   {"zk://h/a/b.c/..d", "/a/b.c/..d"},
+        {"zk://h/%20", "/ "}, {"zk://h/gr\u00fc\u00df", "/gr\u00fc\u00df"},
+    };
+    static const struct {
+        const char *text;
+        const char *part;
+    } bad[] = {
+        {"zk://h/a/", "at its end"},
+        {"zk://h//", "empty component"},
+        {"zk://h//a", "empty component"},
+        {"zk://h/a//b", "empty component"},
+        {"zk://h/.", "\".\" or \"..\""},
+        {"zk://h/a/../b", "\".\" or \"..\""},
+        {"zk://h/a/%2E%2E", "\".\" or \"..\""},
+        {"zk://h/a%0Ab", "a control character"},
+        {"zk://h/a%C2%85", "a control character"},
+        {"zk://h/\uE000", "private use"},
+        {"zk://h/%F0%9F%98%80", "above U+FFFF"},
+    };
+    char text[HF_URL_BYTES];
+    struct hf_zk_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_good(good[i].text, &config);
+        assert_string_equal(config.chroot, good[i].chroot);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_refused(bad[i].text, bad[i].part);
+    memset(text, 'a', sizeof(text));
+    memcpy(text, "zk://h/", 7);
+    text[6 + HF_ZK_CHROOT_BYTES - 1] = '\0';
+    assert_good(text, &config);
+    assert_int_equal(strlen(config.chroot), HF_ZK_CHROOT_BYTES - 1);
+    text[6 + HF_ZK_CHROOT_BYTES - 1] = 'a';
+    text[6 + HF_ZK_CHROOT_BYTES] = '\0';
+    assert_refused(text, "1024 bytes");
+}
+
+static void options_are_taken(void **state)
+{
+    struct hf_zk_config config;
+
+    (void)state;
+    assert_good("zk://h?timeout=1s&tick=2s&proof=strict&token_floor=42"
+                "&layout=curator&acl=creator&auth_file=/etc/holdfast.auth",
+                &config);
+    assert_int_equal(config.timeout_ms, 1000);
+    assert_int_equal(config.tick_ms, 2000);
+    assert_true(config.strict_proof);
+    assert_int_equal(config.token_floor, 42);
+    assert_true(config.private_nodes);
+    assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
+    assert_int_equal(config.timeout_ms, 600000);
+    assert_true(config.token_floor == INT64_MAX);
+    assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
+    assert_string_equal(config.ca, "/ca.pem");
+    assert_string_equal(config.cert, "/cert.pem");
+    assert_string_equal(config.key, "/key.pem");
+}
+
+static void wrong_options_are_named(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *part;
+    } rows[] = {
+        {"zk://h?timeot=10s", "\"timeot\""},
+        {"zk://h?ca=/ca.pem", "\"ca\""},
+        {"zk://h?timeout=", "timeout=\"\""},
+        {"zk://h?timeout=10", "timeout=\"10\""},
+        {"zk://h?timeout=999ms", "timeout=\"999ms\""},
+        {"zk://h?timeout=0s", "from 1000ms to 600s"},
+        {"zk://h?timeout=601s", "timeout=\"601s\""},
+        {"zk://h?timeout=99999999999999999999s", "timeout="},
+        {"zk://h?tick=0s", "tick=\"0s\""},
+        {"zk://h?tick=61s", "tick=\"61s\""},
+        {"zk://h?proof=lax", "proof=\"lax\" is not known; expected "
+                             "proof=strict"},
+        {"zk://h?layout=kazoo", "cannot be written yet; expected "
+                                "layout=curator"},
+        {"zk://h?layout=writelock", "cannot be written yet"},
+        {"zk://h?layout=nonsense", "not known"},
+        {"zk://h?acl=all", "expected acl=open or creator"},
+        {"zk://h?token_floor=", "token_floor=\"\""},
+        {"zk://h?token_floor=-1", "token_floor=\"-1\""},
+        {"zk://h?token_floor=0x10", "token_floor=\"0x10\""},
+        {"zk://h?token_floor=9223372036854775808", "token_floor="},
+        {"zk://h?token_floor=99999999999999999999", "token_floor="},
+        {"zk://h?token_floor=18446744073709551616000000", "token_floor="},
+        {"zks://h?ca=ca.pem", "ca=\"ca.pem\""},
+        {"zks://h?ca=", "ca=\"\""},
+        {"zks://h?cert=/c.pem", "only one of cert= and key="},
+        {"zks://h?key=/k.pem", "only one of cert= and key="},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_refused(rows[i].text, rows[i].part);
+}
+
+#define PASSWORD "QJXZW"
+
+static void credentials(void **state)
+{
+    struct hf_zk_config config;
+
+    (void)state;
+    assert_good("zk://u:" PASSWORD "@h", &config);
+    assert_string_equal(config.auth, "u:" PASSWORD);
+    assert_true(config.private_nodes);
+    assert_good("zk://u:a%3A%40b@h?acl=open", &config);
+    assert_string_equal(config.auth, "u:a:@b");
+    assert_false(config.private_nodes);
+    assert_good("zk://h?auth_file=/f", &config);
+    assert_string_equal(config.auth, "");
+    assert_true(config.private_nodes);
+    assert_good("zk://h?auth_file=/f&acl=open", &config);
+    assert_false(config.private_nodes);
+}
+
+/* Whatever else is wrong with the URL, and wherever the password is put. */
+static void a_password_is_never_told(void **state)
+{
+    static const char *const texts[] = {
+        "zk://:" PASSWORD "@h",
+        "zk://" PASSWORD "@h",
+        "zk://u:" PASSWORD "@",
+        "zk://u:" PASSWORD "@h:0",
+        "zk://u:" PASSWORD "@h,",
+        "zk://u:" PASSWORD "@h//",
+        "zk://u:" PASSWORD "@h?timeout=1",
+        "zk://u:" PASSWORD "@h?auth_file=/f",
+        "zk://u%3A:" PASSWORD "@h",
+        "zk://u%3Au:" PASSWORD "@h",
+        "zk://u:" PASSWORD "@h?nonsense=1",
+        "zk://u:" PASSWORD "%40h",
+        "zk://u%3A" PASSWORD "%40h",
+        "zk://u:" PASSWORD,
+        "zk://u:x," PASSWORD "!",
+        "zk://u:x,[" PASSWORD,
+    };
+    char text[HF_URL_BYTES];
+    struct hf_zk_config config;
+    struct hf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        assert_int_equal(parse(texts[i], &config, &error), HF_EURL);
+        if (strstr(error.text, PASSWORD) != NULL)
+            fail_msg("%s: %s", texts[i], error.text);
+    }
+    strcpy(text, "zk://u:");
+    while (strlen(text) < HF_ZK_AUTH_BYTES + 10)
+        strcat(text, PASSWORD);
+    strcat(text, "@h");
+    assert_int_equal(parse(text, &config, &error), HF_EURL);
+    assert_null(strstr(error.text, PASSWORD));
+    assert_non_null(strstr(error.text, "510 bytes"));
+}
+
+static void each_client_draws_its_own_order(void **state)
+{
+    static const char url[] = "zk://h0:100,h1:101,h2:102,h3:103";
+    struct hf_zk_config config;
+    bool first[4] = {false, false, false, false};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 64; seed++) {
+        bool seen[4] = {false, false, false, false};
+
+        assert_good(url, &config);
+        hf_random_seed(&config.random, seed);
+        hf_zk_config_shuffle(&config);
+        for (size_t i = 0; i < 4; i++) {
+            size_t which = (size_t)config.servers[i].port - 100;
+
+            assert_int_equal(config.servers[i].host[1], '0' + (int)which);
+            assert_false(seen[which]);
+            seen[which] = true;
+        }
+        first[config.servers[0].port - 100] = true;
+    }
+    for (size_t i = 0; i < 4; i++)
+        assert_true(first[i]);
+    assert_good("zk://h", &config);
+    hf_random_seed(&config.random, 1);
+    hf_zk_config_shuffle(&config);
+    assert_string_equal(config.servers[0].host, "h");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_values),
+        cmocka_unit_test(servers_are_taken_apart),
+        cmocka_unit_test(wrong_servers_are_called_by_their_number),
+        cmocka_unit_test(many_servers),
+        cmocka_unit_test(chroots),
+        cmocka_unit_test(options_are_taken),
+        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(credentials),
+        cmocka_unit_test(a_password_is_never_told),
+        cmocka_unit_test(each_client_draws_its_own_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
