@@ -3,15 +3,11 @@
 
 import collections
 import errno
-import heapq
-import itertools
-import os
 import selectors
 import socket
-import struct
-import threading
 
 import place
+from loop import Loop, listen, reset
 
 # What a direction does with the bytes that come in.
 PASS = "pass"  # hands them on
@@ -23,13 +19,6 @@ BOTH = (UP, DOWN)
 
 # More than this is left in the sender's socket.
 BUFFER_BYTES = 16 << 20
-
-
-def reset(link):
-    """Close with an RST instead of a FIN."""
-    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                    struct.pack("ii", 1, 0))
-    link.close()
 
 
 class Way:
@@ -78,17 +67,10 @@ class Proxy:
         self.bytes = {UP: 0, DOWN: 0}
         self.accepted = 0
         self.connections = set()
-        self.selector = selectors.DefaultSelector()
         self.listener = None
-        self.jobs = collections.deque()
-        self.timers = []
-        self.numbers = itertools.count()
-        self.bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self.selector.register(self.bell, selectors.EVENT_READ, None)
-        self.listen()
-        self.running = True
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
+        self.loop = Loop()
+        self.do = self.loop.do
+        self.do(self.listen)
 
     def __enter__(self):
         return self
@@ -128,14 +110,13 @@ class Proxy:
         self.do(self.deafen if refusing else self.listen)
 
     def close(self):
-        if self.running:
+        if self.loop.running:
             self.cut()
             self.do(self.deafen)
-            self.do(self.stop)
-            self.thread.join(place.PATIENCE_S)
-            self.selector.close()
-            os.close(self.bell)
+            self.loop.stop()
             self.claim.close()
+            if self.loop.failures:
+                raise self.loop.failures[0]
 
     def waiting(self, direction):
         """How many bytes came and were not handed on, on all connections."""
@@ -146,71 +127,17 @@ class Proxy:
     def links(self):
         return self.do(lambda: len(self.connections))
 
-    # ---- the thread
-
-    def do(self, job):
-        """Run a function on the proxy's thread; its value."""
-        done = threading.Event()
-        answer = []
-
-        def run():
-            try:
-                answer.append((job(), None))
-            except Exception as error:  # handed to who asked
-                answer.append((None, error))
-            done.set()
-        self.jobs.append(run)
-        os.eventfd_write(self.bell, 1)
-        if not done.wait(place.PATIENCE_S):
-            raise AssertionError("the proxy's thread does not answer")
-        value, error = answer[0]
-        if error:
-            raise error
-        return value
-
-    def run(self):
-        while self.running:
-            timeout = None
-            if self.timers:
-                timeout = max(0, self.timers[0][0] - place.now_ms()) / 1000
-            for key, events in self.selector.select(timeout):
-                self.handle(key.fileobj, key.data, events)
-            self.tick()
-
-    def handle(self, fileobj, connection, events):
-        if fileobj == self.bell:
-            os.eventfd_read(self.bell)
-            while self.jobs:
-                self.jobs.popleft()()
-        elif fileobj is self.listener:
-            self.accept()
-        elif connection in self.connections:
-            self.serve(connection, fileobj, events)
-
-    def stop(self):
-        self.running = False
-
-    def tick(self):
-        while self.timers and self.timers[0][0] <= place.now_ms():
-            connection = heapq.heappop(self.timers)[2]
-            if connection in self.connections:
-                self.flush(connection)
-
-    # ---- connections
+    # ---- connections, on the loop's thread
 
     def listen(self):
-        if self.listener:
-            return
-        self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", self.port))
-        self.listener.listen(128)
-        self.listener.setblocking(False)
-        self.selector.register(self.listener, selectors.EVENT_READ, None)
+        if not self.listener:
+            self.listener = listen(self.port)
+            self.loop.watch(self.listener, selectors.EVENT_READ,
+                            lambda _: self.accept())
 
     def deafen(self):
         if self.listener:
-            self.selector.unregister(self.listener)
+            self.loop.watch(self.listener, 0, None)
             self.listener.close()
             self.listener = None
 
@@ -236,8 +163,7 @@ class Proxy:
         """The server cannot be reached."""
         connection.connected = True
         self.sink_gone(connection, connection.ways[connection.client])
-        if connection in self.connections:
-            self.flush(connection)
+        self.flush(connection)
 
     def sink_gone(self, connection, way):
         """The RST that the sink would send goes its way like all bytes."""
@@ -251,8 +177,7 @@ class Proxy:
     def end(self, connection, close=reset):
         self.connections.discard(connection)
         for link in connection.ways:
-            if link in self.selector.get_map():
-                self.selector.unregister(link)
+            self.loop.watch(link, 0, None)
             close(link)
 
     def watch(self, connection):
@@ -267,13 +192,9 @@ class Proxy:
         if not connection.connected:
             wanted[connection.server] = selectors.EVENT_WRITE
         for link, events in wanted.items():
-            known = link in self.selector.get_map()
-            if events and known:
-                self.selector.modify(link, events, connection)
-            elif events:
-                self.selector.register(link, events, connection)
-            elif known:
-                self.selector.unregister(link)
+            self.loop.watch(link, events,
+                            lambda events, link=link:
+                            self.serve(connection, link, events))
 
     def is_due(self, way):
         return (way.queue and self.mode[way.name] == PASS and
@@ -313,6 +234,8 @@ class Proxy:
         return True
 
     def flush(self, connection):
+        if connection not in self.connections:
+            return
         if not connection.connected:
             self.watch(connection)
             return
@@ -349,8 +272,7 @@ class Proxy:
 
     def set_timer(self, connection, way):
         if way.queue and way.queue[0][0] > place.now_ms():
-            heapq.heappush(self.timers, (way.queue[0][0], next(self.numbers),
-                                         connection))
+            self.loop.at(way.queue[0][0], lambda: self.flush(connection))
 
     def change(self, mode, directions):
         for direction in directions:
