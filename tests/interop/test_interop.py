@@ -1,0 +1,332 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of others contend with ours for one path of a real ZooKeeper.
+
+    test_interop.py Peers|Curator|Kazoo|All
+
+What can share a path, and what cannot:
+
+  - Curator and holdfast, as they are: both name their nodes _c_UUID-lock-SEQ.
+  - kazoo and holdfast, if kazoo is told extra_lock_patterns=["-lock-"]; it
+    may keep its own names, HEX__lock__SEQ, which holdfast reads.
+  - Curator and kazoo only if kazoo also names its nodes as Curator does:
+    Curator sorts a name without "lock-" by the whole of it, so that
+    HEX__lock__SEQ comes after any ticket, and two hold the lock.  Peers shows
+    it.  All three together therefore need a kazoo.recipe.lock.Lock with
+    another .prefix; kazoo_contender.py has it.
+
+HF_LONG=1 makes minutes of the seconds.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
+
+import jute  # noqa: E402
+import place  # noqa: E402
+from zookeeper import Standalone  # noqa: E402
+
+LONG = bool(os.environ.get("HF_LONG"))
+EACH = 2000 if LONG else 30
+FINISH_S = 3000 if LONG else 120
+
+NAME = "interop/one path"
+PATH = "/" + NAME
+
+CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
+    zookeeper-jute guava slf4j-api slf4j-nop""".split()
+
+
+class Contender:
+    """One process that says "ready" when it has a session, and begins when it
+    gets a line."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.process = place.Process(
+            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.popen = self.process.popen
+
+    def expect(self, word):
+        line = self.popen.stdout.readline().strip()
+        if line != word:
+            raise AssertionError("%s said '%s' instead of '%s': %s" % (
+                self.name, line, word, self.popen.communicate()[1]))
+
+    def tell(self):
+        self.popen.stdin.write("\n")
+        self.popen.stdin.flush()
+
+    def begin(self):
+        self.expect("ready")
+        self.tell()
+
+    def finish(self):
+        try:
+            _, errors = self.popen.communicate(timeout=FINISH_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.name + " does not finish") from None
+        if self.popen.returncode != 0:
+            raise AssertionError("%s ended with %d: %s" % (
+                self.name, self.popen.returncode, errors))
+
+    def kill(self):
+        self.process.kill()
+        for stream in (self.popen.stdin, self.popen.stdout,
+                       self.popen.stderr):
+            stream.close()
+
+
+class Library(Contender):
+    """contender.c has no cue to wait for."""
+
+    def begin(self):
+        pass
+
+
+class Tool:
+    """A shell loop: holdfast run again and again, each with a session of its
+    own."""
+
+    def __init__(self, name, arguments, count):
+        self.name = name
+        self.arguments = arguments
+        self.left = count
+        self.process = None
+        self.trouble = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def begin(self):
+        self.thread.start()
+
+    def run(self):
+        while self.left > 0 and not self.trouble:
+            self.process = place.Process(self.arguments, text=True,
+                                         stderr=subprocess.PIPE)
+            errors = self.process.popen.communicate()[1]
+            self.left -= 1
+            if self.process.popen.returncode != 0:
+                self.trouble = "%s ended with %d: %s" % (
+                    self.name, self.process.popen.returncode, errors)
+
+    def finish(self):
+        self.thread.join(FINISH_S)
+        if self.thread.is_alive():
+            raise AssertionError(self.name + " does not finish")
+        if self.trouble:
+            raise AssertionError(self.trouble)
+
+    def kill(self):
+        self.left = 0
+        if self.process:
+            self.process.kill()
+        if self.thread.is_alive():
+            self.thread.join(place.PATIENCE_S)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="holdfast-interop-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        # Empty containers go at once, under the feet of who is about to use
+        # them.
+        self.server = Standalone(container_check_ms=100)
+        self.addCleanup(self.server.close)
+        self.client = self.server.client(timeout_ms=40000)
+        self.addCleanup(self.client.close)
+        self.contenders = []
+        self.addCleanup(self.kill)
+
+    def kill(self):
+        for contender in self.contenders:
+            contender.kill()
+
+    # ---- contenders
+
+    def add(self, contender):
+        self.contenders.append(contender)
+        return contender
+
+    def curator(self, name, command="add", *rest):
+        jars = ["/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS]
+        classes = os.environ["CURATOR_CONTENDER"]
+        return self.add(Contender(name, [
+            "java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+            "-cp", ":".join([classes, *jars]), "CuratorContender", command,
+            self.server.address(), PATH,
+            *(rest or (self.directory, name, str(EACH)))]))
+
+    def kazoo(self, name, dialect, command="add"):
+        rest = (self.directory, name, str(EACH)) if command == "add" else ()
+        return self.add(Contender(name, [
+            "/usr/bin/python3", os.path.join(HERE, "kazoo_contender.py"),
+            command, dialect, self.server.address(), PATH, *rest]))
+
+    def url(self):
+        return "zk://%s?timeout=10s" % self.server.address()
+
+    def library(self, name):
+        return self.add(Library(name, [
+            os.environ["CONTENDER"], "add", self.url(), NAME, self.directory,
+            name, str(EACH)]))
+
+    def tool(self, name):
+        return self.add(Tool(name, [
+            os.environ["HOLDFAST"], "run", "-q", "-c", self.url(), NAME, "--",
+            os.environ["CONTENDER"], "once", self.directory, name], EACH))
+
+    def holdfast(self):
+        for i in range(3):
+            self.library("library-%d" % i)
+        for i in range(2):
+            self.tool("tool-%d" % i)
+
+    # ---- the contest
+
+    def contest(self, container):
+        """Everybody queues behind a ticket of ours before anybody is
+        granted, so that all take part from the first to the last."""
+        self.client.create("/interop")
+        self.client.create(PATH, flags=jute.CONTAINER if container
+                           else jute.PERSISTENT)
+        first, _ = self.client.create(
+            "%s/_c_%s-lock-" % (PATH, uuid.uuid4()), b"the test",
+            jute.EPHEMERAL_SEQUENTIAL)
+        for contender in self.contenders:
+            contender.begin()
+        expected = len(self.contenders) + 1
+        place.eventually("everybody to queue", lambda: self.all_well() and
+                         len(self.client.children(PATH)) == expected)
+        self.assertFalse(os.path.exists(self.path("log")))
+        self.client.delete(first)
+        for contender in self.contenders:
+            contender.finish()
+        self.check()
+        if container:
+            place.eventually("the container to go",
+                             lambda: not self.client.exists(PATH))
+        self.assertFalse(self.client.children(PATH))
+
+    def all_well(self):
+        """Fails as soon as a contender has."""
+        for contender in self.contenders:
+            if isinstance(contender, Tool):
+                self.assertIsNone(contender.trouble)
+            elif contender.popen.poll() is not None:
+                contender.finish()
+        return True
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def check(self):
+        # Logged inside the lock: the lines are in the order of grants.
+        with open(self.path("log")) as file:
+            lines = [line.split() for line in file]
+        total = EACH * len(self.contenders)
+        names = [line[0] for line in lines]
+        tokens = [int(line[1]) for line in lines]
+        self.assertEqual([int(line[2]) for line in lines],
+                         list(range(1, total + 1)), "a lost update")
+        with open(self.path("counter")) as file:
+            self.assertEqual(int(file.read()), total)
+        # In queue order, whoever asked: so nobody starves either.
+        for before, after in zip(lines, lines[1:]):
+            self.assertLess(int(before[1]), int(after[1]), "out of order")
+        for contender in self.contenders:
+            self.assertEqual(names.count(contender.name), EACH)
+        switches = sum(a != b for a, b in zip(names, names[1:]))
+        print("%d grants, %d to another than before, tokens 0x%x to 0x%x" % (
+            total, switches, tokens[0], tokens[-1]), file=sys.stderr)
+
+
+class Peers(Case):
+    """What holds among the others, without us."""
+
+    def test_curator_with_curator(self):
+        self.curator("curator-0")
+        self.curator("curator-1")
+        self.contest(container=True)
+
+    def test_kazoo_with_kazoo(self):
+        for i in range(3):
+            self.kazoo("kazoo-%d" % i, "kazoo")
+        self.contest(container=False)
+
+    def test_kazoo_named_as_curator_does_with_curator(self):
+        self.curator("curator-0")
+        self.curator("curator-1")
+        for i in range(2):
+            self.kazoo("kazoo-%d" % i, "curator")
+        self.contest(container=False)
+
+    def test_curator_does_not_respect_kazoos_own_names(self):
+        # Its hexadecimal digits would have to begin with more zeros than a
+        # sequence has; nobody has seen that.
+        self.client.create("/interop")
+        self.client.create(PATH)
+        kazoo = self.kazoo("kazoo", "kazoo", "hold")
+        curator = self.curator("curator", "try")
+        kazoo.expect("held")
+        node, = self.client.children(PATH)
+        self.assertRegex(node, r"^[0-9a-f]{32}__lock__\d{10}$")
+        curator.expect("ready")
+        curator.tell()
+        curator.expect("taken")  # two hold it
+        kazoo.tell()
+        kazoo.expect("released")
+
+    def test_curator_respects_kazoo_that_names_as_it_does(self):
+        self.client.create("/interop")
+        self.client.create(PATH)
+        kazoo = self.kazoo("kazoo", "curator", "hold")
+        curator = self.curator("curator", "try")
+        kazoo.expect("held")
+        curator.expect("ready")
+        curator.tell()
+        curator.expect("refused")
+        kazoo.tell()
+        kazoo.expect("released")
+        curator.tell()
+        curator.expect("taken")
+
+
+class Curator(Case):
+    def test_curator_with_holdfast(self):
+        self.curator("curator-0")
+        self.curator("curator-1")
+        self.holdfast()
+        self.contest(container=True)
+
+
+class Kazoo(Case):
+    def test_kazoo_with_holdfast(self):
+        for i in range(3):
+            self.kazoo("kazoo-%d" % i, "kazoo")
+        self.holdfast()
+        # kazoo believes that what it has seen once stays, so the parent is
+        # what kazoo makes it.
+        self.contest(container=False)
+
+
+class All(Case):
+    def test_all_three(self):
+        self.curator("curator-0")
+        self.curator("curator-1")
+        for i in range(2):
+            self.kazoo("kazoo-%d" % i, "curator")
+        self.holdfast()
+        self.contest(container=False)
+
+
+if __name__ == "__main__":
+    unittest.main()
