@@ -26,22 +26,26 @@ static uint64_t limit_ms(const struct hf_core *core,
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 {
     uint64_t waited_ms = core->now_ms - a->started_at_ms;
+    const char *state = hf_state_name(core->session.state);
+    const char *trouble = core->session.trouble;
+    const char *colon = trouble[0] != '\0' ? ": " : "";
     struct hf_error why;
 
     if (!core->session.ever_connected)
         hf_error_set(&why, HF_EUNREACHABLE,
                      "no connection to the engine within %" PRIu64
-                     " ms; see that it runs and that the URL is right",
-                     waited_ms);
+                     " ms; see that it runs and that the URL is right%s%s",
+                     waited_ms, colon, trouble);
     else if (a->only_try)
         hf_error_set(&why, HF_EUNREACHABLE,
                      "the engine gave no answer within %" PRIu64
-                     " ms; the session is %s",
-                     waited_ms, hf_state_name(core->session.state));
+                     " ms; the session is %s%s%s",
+                     waited_ms, state, colon, trouble);
     else if (a->state != STATE(QUEUED))
         hf_error_set(&why, HF_ETIMEDOUT,
-                     "not in the queue after %" PRIu64 " ms; the session is %s",
-                     waited_ms, hf_state_name(core->session.state));
+                     "not in the queue after %" PRIu64
+                     " ms; the session is %s%s%s",
+                     waited_ms, state, colon, trouble);
     else if (a->blocking == 0)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "first in the queue, but after %" PRIu64

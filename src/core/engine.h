@@ -24,6 +24,9 @@
  *    not later than one session timeout after that answer, nor after the
  *    session; without a lease, not after the next answer.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
+ *  - A snapshot need not know the payload of one's own ticket, nor of another
+ *    that is not the first, nor the token of any but one's own: "" and 0.
+ *  - TROUBLE may come whenever there is no connection.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
  *  - Tickets belong to the session that enqueued them and go when it ends.
@@ -77,6 +80,7 @@ enum hf_event_kind {
     HF_EVENT_CONNECTED,
     HF_EVENT_SUSPENDED,
     HF_EVENT_RESUMING,
+    HF_EVENT_TROUBLE,
     HF_EVENT_SESSION_LOST,
     HF_EVENT_CLOSED,
     /* From the engine: answers. */
@@ -121,6 +125,10 @@ struct hf_event {
             uint64_t least_timeout_ms;
         } resuming;
         struct {
+            const char *text; /* why there is no connection, never NULL: for
+                                 the errors of those who wait in vain */
+        } trouble;
+        struct {
             struct hf_request *request;  /* answered by this event */
             struct hf_snapshot snapshot; /* ENQUEUED: as it stood just after
                                             the ticket went in, LISTED */
@@ -137,6 +145,8 @@ struct hf_event {
 
 /* --------------------------------------------------------------- vtable -- */
 
+struct hf_tls_ops;
+
 /* What an engine may ask of whoever runs it.  All calls are made, and all
  * functions of the vtable called, with the client's lock held. */
 struct hf_engine_host {
@@ -147,6 +157,11 @@ struct hf_engine_host {
     /* The loop to put handles on, made on the first request; NULL if it can't
      * be made.  Its uv timers stop in suspend: use timerfd. */
     struct uv_loop_s *(*loop)(void *host);
+    /* The filter of transport/tls.h, whose module is loaded on the first
+     * request: HF_EUNSUPPORTED, naming what is missing.  NULL where there is
+     * no TLS to be had. */
+    hf_status (*tls)(void *host, const struct hf_tls_ops **tls,
+                     struct hf_error *error);
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     void *host;
@@ -189,7 +204,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 1
+#define HF_ENGINE_ABI 2
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -2,9 +2,11 @@
 #include "core/session.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/instant.h"
 #include "core/plant.h"
+#include "core/utf8.h"
 
 #define TO(state) (1u << HF_STATE_##state)
 
@@ -111,6 +113,16 @@ static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
                         hf_session_margin_ms(timeout_ms));
 }
 
+void hf_session_trouble(struct hf_session *session, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes >= sizeof session->trouble)
+        bytes = hf_utf8_cut(text, sizeof session->trouble - 1);
+    memcpy(session->trouble, text, bytes);
+    session->trouble[bytes] = '\0';
+}
+
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
     uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
@@ -131,6 +143,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
     session->resume_cap_ms = HF_FOREVER;
+    session->trouble[0] = '\0';
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
     else

@@ -16,12 +16,15 @@
 #include "core/engine.h"
 #include "core/machine.h"
 
+#define HF_TROUBLE_BYTES 192
+
 struct hf_session {
     unsigned state;  /* enum hf_state, moved by the table in session.c */
     uint64_t number; /* counts sessions; a ticket remembers its own */
     bool ever_connected;
     bool closing;
     uint64_t connect_by_ms; /* first connection, HF_FOREVER once made */
+    char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
     /* The lease. */
     uint64_t timeout_ms;    /* negotiated; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
@@ -69,6 +72,9 @@ void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms);
 void hf_session_lost(struct hf_session *session);
 void hf_session_closed(struct hf_session *session);
+
+/* There is no connection, for the reason ${text}. */
+void hf_session_trouble(struct hf_session *session, const char *text);
 
 /* The session was alive at ${anchor_ms}. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);

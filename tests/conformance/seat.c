@@ -92,6 +92,8 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_SESSION_LOST:
         seat->connected = false;
         break;
+    case HF_EVENT_TROUBLE:
+        break;
     case HF_EVENT_CLOSED:
         take_answer(seat, event);
         seat->closed = true;

@@ -92,12 +92,17 @@ size_t hf_jute_begin_frame(struct hf_jute_writer *writer)
     return begin;
 }
 
-void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin)
+void hf_jute_set_int(struct hf_jute_writer *writer, size_t at, int32_t value)
 {
     if (writer->failed)
         return;
-    assert(writer->used >= begin + 4);
-    store(writer->bytes + begin, writer->used - begin - 4, 4);
+    assert(writer->used >= at + 4);
+    store(writer->bytes + at, (uint32_t)value, 4);
+}
+
+void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin)
+{
+    hf_jute_set_int(writer, begin, (int32_t)(writer->used - begin - 4));
 }
 
 void hf_jute_drop(struct hf_jute_writer *writer, size_t count)

@@ -31,6 +31,9 @@ void hf_jute_put_string(struct hf_jute_writer *writer, const char *text);
 size_t hf_jute_begin_frame(struct hf_jute_writer *writer);
 void hf_jute_end_frame(struct hf_jute_writer *writer, size_t begin);
 
+/* Overwrite the integer at ${at} with ${value}. */
+void hf_jute_set_int(struct hf_jute_writer *writer, size_t at, int32_t value);
+
 /* Take the first ${count} bytes away, or everything. */
 void hf_jute_drop(struct hf_jute_writer *writer, size_t count);
 void hf_jute_free(struct hf_jute_writer *writer);

@@ -11,6 +11,7 @@
 #define HEX_BYTES 32
 #define DIGITS_LEAST 10 /* "%010d", a sign counts */
 #define DIGITS_MOST 11
+#define SESSION_DIGITS_MOST 20 /* 64 bits in decimal */
 
 struct marker {
     const char *text;
@@ -171,7 +172,8 @@ static bool is_writelock(struct rest rest, struct hf_zk_node *node)
     if (!skip(&rest, "x-"))
         return false;
     (void)skip(&rest, "-");
-    while (digits < rest.bytes && hex_digit(rest.text[digits]) >= 0)
+    while (digits < rest.bytes && digits < SESSION_DIGITS_MOST &&
+           hex_digit(rest.text[digits]) >= 0)
         digits++;
     rest.text += digits;
     rest.bytes -= digits;

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ENQUEUE: a create and a list in one write.  A session's requests are carried
+ * out in order, so the list is the queue as of the create, and an uncontended
+ * acquire is one round trip.
+ *
+ * The list counts only if the create succeeded and our own name is in it: a
+ * create that succeeded and a list without our name mean that somebody has
+ * removed the ticket already.
+ */
+#include "engines/zookeeper/op.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/plant.h"
+
+/* How often the queue's node may vanish between our making it and our putting
+ * a ticket below it.  A container goes when it is empty, by a timer of a
+ * minute: once is bad luck. */
+#define ROUNDS_MAX 8
+
+static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* --------------------------------------------------------------- parents -- */
+
+static void parent_made(struct hf_zk *zk, struct hf_zk_op *op);
+
+static void parent_answered(struct hf_zk *zk, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+/* Make the node at the first .level bytes of the queue's path. */
+static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_call *call;
+
+    hf_zk_op_step(op, parent_made);
+    call = hf_zk_op_call(op, parent_answered);
+    snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
+             op->queue->path);
+    if (zk->containers_unknown)
+        hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, "",
+                          HF_ZK_PERSISTENT);
+    else
+        hf_zk_send_create(zk, call, HF_ZK_CREATE_CONTAINER, zk->path, "",
+                          HF_ZK_CONTAINER);
+}
+
+/* One component less; false if that is the chroot, which is not ours to
+ * make. */
+static bool one_up(const struct hf_zk *zk, struct hf_zk_op *op)
+{
+    do
+        op->level--;
+    while (op->queue->path[op->level] != '/');
+    return op->level > strlen(zk->config.chroot);
+}
+
+static void one_down(struct hf_zk_op *op)
+{
+    do
+        op->level++;
+    while (op->queue->path[op->level] != '/' &&
+           op->queue->path[op->level] != '\0');
+}
+
+static void no_chroot(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EDIR,
+               "the node %s, which the URL has for a root, does not exist; "
+               "create it, or correct the URL",
+               zk->config.chroot);
+}
+
+static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    bool usable = hf_zk_session_usable(&zk->session);
+    size_t whole = strlen(op->queue->path);
+
+    if (usable && op->error == HF_ZK_UNIMPLEMENTED && !zk->containers_unknown) {
+        zk->containers_unknown = true; /* a server before 3.5.3 */
+        make_parent(zk, op);
+    } else if (usable && op->error == HF_ZK_NO_NODE) {
+        if (one_up(zk, op))
+            make_parent(zk, op);
+        else
+            no_chroot(zk, op);
+    } else if (usable && (op->error == HF_ZK_OK ||
+                          op->error == HF_ZK_NODE_EXISTS)) {
+        if (op->level == whole) {
+            create_ticket(zk, op);
+            return;
+        }
+        one_down(op);
+        make_parent(zk, op);
+    } else if (!usable || op->error == HF_ZK_CUT) {
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                   "the connection ended before there was a ticket");
+    } else {
+        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error, "create", zk->path);
+    }
+}
+
+/* ---------------------------------------------------------------- ticket -- */
+
+/* The ticket is there and must not be: its number is beyond what orders a
+ * queue. */
+static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (op->error == HF_ZK_CUT) {
+        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error, "withdraw from",
+                      op->queue->path);
+        return;
+    }
+    if (own != NULL)
+        hf_zk_own_drop(zk, own);
+    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
+               "the server has numbered the tickets of this queue up to "
+               "%" PRId64 "; let the queue drain and remove its node, so that "
+               "it begins anew",
+               HF_ZK_SEQUENCE_END);
+}
+
+static void take_back(struct hf_zk *zk, struct hf_zk_op *op,
+                      const struct hf_zk_own *own)
+{
+    hf_zk_op_step(op, taken_back);
+    if (!hf_zk_session_usable(&zk->session)) {
+        op->error = HF_ZK_CUT;
+        taken_back(zk, op);
+        return;
+    }
+    hf_zk_send_delete(zk, hf_zk_op_call(op, parent_answered),
+                      hf_zk_child_path(zk, op->queue, own->name));
+}
+
+/* The create succeeded. */
+static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
+{
+    size_t place = hf_zk_queue_place(op->queue, &own->id);
+    bool there = op->list_error == HF_ZK_OK && place < op->queue->count;
+
+    if (own->sequence < 0 || own->sequence >= HF_ZK_SEQUENCE_END) {
+        take_back(zk, op, own);
+    } else if (there || (op->list_error == HF_ZK_OK &&
+                         HF_PLANTED(ZK_LIST_WITHOUT_US))) {
+        hf_zk_list_answer(zk, op);
+    } else if (op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE) {
+        hf_zk_own_drop(zk, own);
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
+                   "the ticket was gone as soon as it was in the queue; see "
+                   "who removes tickets there");
+    } else {
+        /* It is in the queue, and what the queue is has to be asked again. */
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_UNSURE,
+                   HF_EUNREACHABLE,
+                   "the connection ended before the place in the queue was "
+                   "known");
+    }
+}
+
+static void created(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (op->error == HF_ZK_OK && own != NULL) {
+        placed(zk, op, own);
+    } else if (op->error == HF_ZK_NO_NODE && op->rounds < ROUNDS_MAX &&
+               hf_zk_session_usable(&zk->session)) {
+        op->level = strlen(op->queue->path);
+        make_parent(zk, op);
+    } else {
+        snprintf(zk->path, sizeof zk->path, "%s", op->queue->path);
+        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error,
+                      "put a ticket below", zk->path);
+    }
+}
+
+/* Remember our ticket as the server named it; false if it makes no sense. */
+static bool take_name(struct hf_zk *zk, struct hf_zk_op *op,
+                      struct hf_jute_reader *body)
+{
+    struct hf_jute_piece path = hf_jute_get_buffer(body);
+    struct hf_zk_stat stat = hf_zk_get_stat(body);
+    size_t before = strlen(op->queue->path) + 1;
+    struct hf_zk_own *own;
+
+    if (body->failed || path.count <= before ||
+        memcmp(path.bytes, op->queue->path, before - 1) != 0)
+        return false;
+    own = hf_zk_own_add(zk, op->queue, path.bytes + before,
+                        path.count - before, stat.czxid);
+    if (own == NULL)
+        return false;
+    return hf_ticket_id_equal(&own->id, &op->request->ticket);
+}
+
+static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    op->error = reply->error;
+    if (reply->error == HF_ZK_OK && !take_name(zk, op, &body))
+        op->error = HF_ZK_CUT; /* it is there, and has to be looked for */
+    hf_zk_op_answered(zk, op);
+}
+
+static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const struct hf_request *request = op->request;
+    char prefix[HF_ZK_PREFIX_BYTES];
+
+    hf_zk_op_step(op, created);
+    op->rounds++;
+    hf_zk_node_prefix(&request->ticket, request->ticket_kind, prefix);
+    hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
+                      hf_zk_child_path(zk, op->queue, prefix),
+                      request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+    hf_zk_list_children(zk, op);
+}
+
+void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op;
+
+    /* Asked again for one that is there. */
+    if (hf_zk_own_find(zk, &request->ticket) != NULL) {
+        hf_zk_list(zk, request);
+        return;
+    }
+    if ((op = hf_zk_op_new(zk, request)) != NULL)
+        create_ticket(zk, op);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LIST: the queue as it is now.
+ *
+ * Names tell the order and whose ticket is whose, but not everything: the token
+ * of a ticket that we find again after its create got no answer, and whether it
+ * is of this session at all; who came first where two have one number; and what
+ * the ticket at the head says of itself, for those who wait.  These are asked
+ * for, in one write, when they are needed.
+ */
+#include "engines/zookeeper/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/plant.h"
+
+/* ------------------------------------------------------------- children -- */
+
+static void children(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    op->list_error = reply->error;
+    if (reply->error == HF_ZK_NO_NODE)
+        hf_zk_queue_empty(op->queue);
+    else if (reply->error == HF_ZK_OK &&
+             !hf_zk_queue_update(zk, op->queue, &body))
+        op->list_error = HF_ZK_NONSENSE;
+    hf_zk_op_answered(zk, op);
+}
+
+void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path);
+}
+
+/* Nobody looks at it: the list behind it is what counts. */
+static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+                   const struct hf_zk_reply *reply)
+{
+    (void)reply;
+    hf_zk_op_answered(zk, call->owner);
+}
+
+void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_list_children(zk, op);
+}
+
+/* -------------------------------------------------------------- answering -- */
+
+static void answer(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+
+    if (op->request->kind == HF_REQUEST_ENQUEUE)
+        event.kind = HF_EVENT_ENQUEUED;
+    if (!hf_zk_queue_snapshot(zk, op->queue, &event.as.answer.snapshot)) {
+        hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
+        return;
+    }
+    event.as.answer.request = op->request;
+    /* The snapshot is not the queue's, so that this may go. */
+    hf_zk_op_free(zk, op);
+    hf_zk_tell(zk, &event);
+}
+
+/* ------------------------------------------------ what a list doesn't tell -- */
+
+/* The step's calls are answered. */
+static void known(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_request *request;
+
+    if (op->error == HF_ZK_OK) {
+        hf_zk_queue_sort(op->queue);
+        answer(zk, op);
+        return;
+    }
+    request = hf_zk_op_end(zk, op);
+    hf_zk_fail_as(zk, request, op->error, "look at a ticket in", zk->path);
+}
+
+/* The ticket with our id: is it of this session, and since when? */
+static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+    const struct hf_ticket_id *id = &op->request->ticket;
+    size_t place = hf_zk_queue_place(op->queue, id);
+    struct hf_zk_stat stat;
+    const char *name;
+
+    if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE) {
+        op->error = reply->error;
+    } else if (place < op->queue->count && hf_zk_own_find(zk, id) == NULL) {
+        stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
+        name = op->queue->children[place].name;
+        if (stat.owner != zk->session.id && !HF_PLANTED(ZK_OWNER_IGNORED))
+            hf_zk_queue_disown(op->queue, place);
+        else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
+                               stat.czxid) == NULL)
+            op->error = HF_ZK_NONSENSE;
+    }
+    hf_zk_op_answered(zk, op);
+}
+
+/* A ticket with the same number as ours: who came first? */
+static void tie_node(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+    size_t place;
+
+    place = hf_zk_queue_place(op->queue, &op->ids[call - op->calls]);
+    if (reply->error == HF_ZK_OK && place < op->queue->count)
+        op->queue->children[place].czxid = hf_zk_get_stat(&body).czxid;
+    else if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE)
+        op->error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+/* The ticket at the head: whose is it?  Nothing depends on it. */
+static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    const struct hf_ticket_id *id = &op->ids[call - op->calls];
+    struct hf_jute_reader body = reply->body;
+    size_t place = hf_zk_queue_place(op->queue, id);
+    struct hf_jute_piece payload;
+
+    if (reply->error == HF_ZK_OK) {
+        payload = hf_jute_get_buffer(&body);
+        hf_zk_queue_learn_head(op->queue, id, payload);
+        if (op->head_watched && place < op->queue->count)
+            hf_zk_watches_note(
+                zk, hf_zk_child_path(zk, op->queue,
+                                     op->queue->children[place].name));
+    }
+    hf_zk_op_answered(zk, op);
+}
+
+static const char *path_at(struct hf_zk *zk, const struct hf_zk_op *op,
+                           size_t place)
+{
+    return hf_zk_child_path(zk, op->queue, op->queue->children[place].name);
+}
+
+/* A call about the child at ${place}. */
+static struct hf_zk_call *call_about(struct hf_zk_op *op, size_t place,
+                                     hf_zk_answered *answered)
+{
+    op->ids[op->made] = op->queue->children[place].node.id;
+    return hf_zk_op_call(op, answered);
+}
+
+static void ask_about_ties(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
+{
+    const struct hf_zk_child *children_ = op->queue->children;
+    size_t asked = 0;
+
+    for (size_t i = 0; i < op->queue->count && asked < HF_ZK_TIES_MAX; i++) {
+        if (i == own ||
+            children_[i].node.sequence != children_[own].node.sequence)
+            continue;
+        hf_zk_send_exists(zk, call_about(op, i, tie_node), path_at(zk, op, i));
+        asked++;
+    }
+}
+
+static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
+{
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (own == NULL)
+        hf_zk_send_exists(zk, call_about(op, place, own_node),
+                          path_at(zk, op, place));
+    else
+        op->queue->children[place].czxid = own->czxid;
+    ask_about_ties(zk, op, place);
+}
+
+/* A watch on it comes for nothing, and is what will be asked for next by
+ * whoever is right behind it. */
+static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
+{
+    const struct hf_zk_queue *queue = op->queue;
+
+    if (queue->count == 0 || own == 0 ||
+        (queue->head_known &&
+         hf_ticket_id_equal(&queue->head, &queue->children[0].node.id)))
+        return;
+    op->head_watched = own == 1;
+    hf_zk_send_get_data(zk, call_about(op, 0, head_node), path_at(zk, op, 0),
+                        op->head_watched);
+}
+
+void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_queue *queue = op->queue;
+    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+
+    hf_zk_op_step(op, known);
+    op->error = HF_ZK_OK;
+    if (hf_zk_session_usable(&zk->session)) {
+        if (place < queue->count)
+            ask_about_own(zk, op, place);
+        ask_about_head(zk, op, place);
+    }
+    if (op->pending == 0)
+        answer(zk, op);
+}
+
+/* -------------------------------------------------------------------- LIST -- */
+
+static void listed(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    if (op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE) {
+        hf_zk_list_answer(zk, op);
+        return;
+    }
+    snprintf(zk->path, sizeof zk->path, "%s", op->queue->path);
+    hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->list_error, "list", zk->path);
+}
+
+void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op == NULL)
+        return;
+    hf_zk_op_step(op, listed);
+    /* A ticket that we know of is in whatever this server shows, since it does
+     * not show us less than before. */
+    if (hf_zk_own_find(zk, &request->ticket) != NULL)
+        hf_zk_list_children(zk, op);
+    else
+        hf_zk_look(zk, op);
+}

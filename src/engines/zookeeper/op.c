@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/op.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+
+struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_alloc(sizeof *op);
+
+    if (op == NULL) {
+        hf_zk_fail_memory(zk, request);
+        return NULL;
+    }
+    op->request = request;
+    if (request->kind == HF_REQUEST_PROVE)
+        return op;
+    if ((op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
+        hf_free(op);
+        hf_zk_fail_memory(zk, request);
+        return NULL;
+    }
+    return op;
+}
+
+void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    assert(op->pending == 0);
+    if (op->queue != NULL)
+        hf_zk_queue_leave(zk, op->queue);
+    hf_free(op);
+}
+
+struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_request *request = op->request;
+
+    hf_zk_op_free(zk, op);
+    return request;
+}
+
+void hf_zk_op_step(struct hf_zk_op *op,
+                   void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+{
+    assert(op->pending == 0);
+    op->made = 0;
+    op->then = then;
+}
+
+struct hf_zk_call *hf_zk_op_call(struct hf_zk_op *op, hf_zk_answered *answered)
+{
+    struct hf_zk_call *call = &op->calls[op->made];
+
+    assert(op->made < HF_ZK_OP_CALLS);
+    op->made++;
+    op->pending++;
+    call->answered = answered;
+    call->owner = op;
+    return call;
+}
+
+void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    assert(op->pending > 0);
+    if (--op->pending == 0)
+        op->then(zk, op);
+}

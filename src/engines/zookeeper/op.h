@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request of the core under way: what it takes in calls, until every one of
+ * them is answered. */
+#ifndef HF_ENGINES_ZOOKEEPER_OP_H
+#define HF_ENGINES_ZOOKEEPER_OP_H
+
+#include "engines/zookeeper/private.h"
+
+/* The most calls that one step makes: a list, and then its own node, the head,
+ * and so many that have the same number. */
+#define HF_ZK_TIES_MAX 4
+#define HF_ZK_OP_CALLS (2 + HF_ZK_TIES_MAX)
+
+struct hf_zk_op {
+    struct hf_request *request; /* NULL once it is answered */
+    struct hf_zk_queue *queue;  /* NULL for PROVE */
+    struct hf_zk_call calls[HF_ZK_OP_CALLS];
+    size_t made;    /* calls of this step */
+    size_t pending; /* of them not answered */
+    /* What to do when the last of them is. */
+    void (*then)(struct hf_zk *zk, struct hf_zk_op *op);
+    enum hf_zk_error error; /* of the call that decides; HF_ZK_OK */
+    enum hf_zk_error list_error;
+    size_t level;     /* ENQUEUE: how much of the path is being created */
+    unsigned rounds;  /* ENQUEUE: how often the create was tried */
+    /* LIST: which child each call is about. */
+    struct hf_ticket_id ids[HF_ZK_OP_CALLS];
+    bool head_watched;
+};
+
+/* For ${request}; NULL, having answered FAILED, for lack of memory. */
+struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request);
+
+/* A call for the current step, whose answer goes to ${answered} and then to
+ * hf_zk_op_answered(). */
+struct hf_zk_call *hf_zk_op_call(struct hf_zk_op *op, hf_zk_answered *answered);
+
+/* Begin a step: when its calls are answered, ${then} goes on. */
+void hf_zk_op_step(struct hf_zk_op *op,
+                   void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
+
+/* One call of the step less to wait for. */
+void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* Give it back; the request has been answered. */
+void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* Take the request to answer it, and free the rest. */
+struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* -------------------------------------------------------- shared by steps -- */
+
+/* Ask for the children of the queue; .list_error says how it went. */
+void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* The same, when a ticket is looked for that may have been made through
+ * another server than the one we are connected to. */
+void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* The queue has been listed: find out what the list does not tell, and answer
+ * as the request has it. */
+void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How an engine begins: what the URL, the environment and files say, and what
+ * is made of it. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/zookeeper/auth_file.h"
+#include "engines/zookeeper/engine.h"
+
+static hf_status get_credentials(struct hf_zk_config *config,
+                                 const struct hf_url *url,
+                                 struct hf_error *error)
+{
+    const char *path = hf_url_option(url, "auth_file");
+    hf_status status = HF_OK;
+
+    /* The environment of a set-id program is its caller's. */
+    if (path == NULL && config->auth[0] == '\0')
+        path = secure_getenv("HOLDFAST_AUTH_FILE");
+    if (path != NULL && path[0] != '\0')
+        status = hf_zk_auth_file_read(path, config->auth, error);
+    if (status != HF_OK)
+        return status;
+    if (hf_url_option(url, "acl") == NULL)
+        config->private_nodes = config->auth[0] != '\0';
+    if (config->private_nodes && config->auth[0] == '\0')
+        return hf_error_set(error, HF_EURL,
+                            "acl=creator makes nodes for whoever has the "
+                            "credentials, and there are none; expected "
+                            "USER:PASSWORD@ in the URL, auth_file= or "
+                            "HOLDFAST_AUTH_FILE");
+    return HF_OK;
+}
+
+static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
+{
+    uint64_t *s = config->random.s;
+
+    if (getrandom(s, sizeof(config->random.s), 0) !=
+        (ssize_t)sizeof(config->random.s))
+        return hf_error_set(error, HF_ELIMIT,
+                            "getrandom gave no random bytes: %s",
+                            strerrordesc_np(errno));
+    s[0] |= 1; /* xoshiro must not start from nothing but zeros */
+    return HF_OK;
+}
+
+static hf_status describe_servers(struct hf_engine *engine,
+                                  const struct hf_zk_config *config,
+                                  struct hf_error *error)
+{
+    size_t room = sizeof("zks://") + strlen(config->chroot) +
+                  config->server_count * (HF_ZK_HOST_BYTES + 10);
+    const struct hf_zk_server *server = config->servers;
+    bool colons;
+    size_t at;
+
+    engine->description = hf_alloc(room);
+    if (engine->description == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    at = (size_t)snprintf(engine->description, room, "%s://",
+                          config->tls ? "zks" : "zk");
+    for (size_t i = 0; i < config->server_count; i++, server++) {
+        colons = strchr(server->host, ':') != NULL;
+        at +=
+            (size_t)snprintf(engine->description + at, room - at, "%s%s%s%s:%u",
+                             i > 0 ? "," : "", colons ? "[" : "", server->host,
+                             colons ? "]" : "", (unsigned)server->port);
+    }
+    at += (size_t)snprintf(engine->description + at, room - at, "%s",
+                           config->chroot);
+    assert(at < room);
+    return HF_OK;
+}
+
+static hf_status get_tls(struct hf_engine *engine,
+                         const struct hf_zk_config *config,
+                         struct hf_error *error)
+{
+    static const struct hf_tls_memory memory = {hf_alloc, hf_free};
+    struct hf_tls_files files = {config->ca, config->cert, config->key};
+    hf_status status;
+
+    if (!config->tls)
+        return HF_OK;
+    if (engine->host.tls == NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "there is no TLS where this engine is used; "
+                            "expected zk:");
+    status = engine->host.tls(engine->host.host, &engine->tls, error);
+    if (status == HF_OK)
+        status =
+            engine->tls->context_new(&memory, &files, &engine->context, error);
+    return status;
+}
+
+static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
+{
+    const struct hf_resolver_log log = {engine->host.log, engine->host.host};
+    hf_status status;
+
+    if ((engine->loop = engine->host.loop(engine->host.host)) == NULL)
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptors for a loop; raise the limit on "
+                            "open files");
+    if ((status = hf_engine_start_timer(engine, error)) != HF_OK)
+        return status;
+    if ((engine->resolver = hf_resolver_new(engine->loop, &log)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for looking up names");
+    return HF_OK;
+}
+
+static hf_status start_machine(struct hf_engine *engine,
+                               struct hf_zk_config *config,
+                               struct hf_error *error)
+{
+    hf_zk_config_shuffle(config);
+    engine->zk = hf_zk_new(config, &engine->host,
+                           engine->host.now_ms(engine->host.host));
+    if (engine->zk == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    return HF_OK;
+}
+
+static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
+                         struct hf_zk_config *config, struct hf_error *error)
+{
+    hf_status status = hf_zk_config_parse(config, url, error);
+
+    if (status == HF_OK)
+        status = get_credentials(config, url, error);
+    if (status == HF_OK)
+        status = get_random(config, error);
+    if (status == HF_OK)
+        status = describe_servers(engine, config, error);
+    if (status == HF_OK)
+        status = get_tls(engine, config, error);
+    if (status == HF_OK)
+        status = start_io(engine, error);
+    if (status == HF_OK)
+        status = start_machine(engine, config, error);
+    return status;
+}
+
+hf_status hf_engine_open(const struct hf_url *url,
+                         const struct hf_engine_host *host,
+                         struct hf_engine **engine, struct hf_error *error)
+{
+    struct hf_zk_config *config = hf_alloc(sizeof(*config));
+    struct hf_engine *mine = hf_alloc(sizeof(*mine));
+    hf_status status;
+
+    *engine = NULL;
+    if (config == NULL || mine == NULL) {
+        status = hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+        goto free_memory;
+    }
+    mine->host = *host;
+    mine->timer_fd = -1;
+    status = prepare(mine, url, config, error);
+    explicit_bzero(config, sizeof(*config));
+    hf_free(config);
+    if (status != HF_OK) {
+        hf_engine_free(mine);
+        return status;
+    }
+    *engine = mine;
+    hf_engine_drive(mine);
+    return HF_OK;
+free_memory:
+    hf_free(config);
+    hf_free(mine);
+    assert(status != HF_OK);
+    return status;
+}

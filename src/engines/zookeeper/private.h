@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of a client share: wire.c has the connection, session.c the
+ * session, proof.c what is proven of it, queue.c the tickets, watches.c the
+ * watches, and one file for each request. */
+#ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
+#define HF_ENGINES_ZOOKEEPER_PRIVATE_H
+
+#include "engines/zookeeper/proof.h"
+#include "engines/zookeeper/queue.h"
+#include "engines/zookeeper/session.h"
+#include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/wire.h"
+#include "engines/zookeeper/zk.h"
+
+#define HF_ZK_PATH_BYTES 4096
+
+struct hf_zk {
+    struct hf_zk_config config;
+    struct hf_engine_host host;
+    uint64_t now_ms; /* of the call that is being carried out */
+    struct hf_zk_session session;
+    struct hf_zk_wire wire;
+    struct hf_zk_proof proof;
+    struct hf_zk_queues queues;
+    struct hf_zk_watches watches;
+    uint64_t told_anchor_ms; /* the latest that PROVEN was told of unasked */
+    bool containers_unknown; /* to the server: parents are persistent */
+    char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
+};
+
+/* --------------------------------------------------------------- answers -- */
+
+void hf_zk_tell(struct hf_zk *zk, struct hf_event *event);
+
+/* FAILED, ${text} being the whole story. */
+void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
+                enum hf_failure failure, hf_status status, const char *format,
+                ...) __attribute__((format(printf, 5, 6)));
+
+/* FAILED, as the server's ${error} to what we wanted to do (${what}: "create a
+ * ticket in") at ${path} has it. */
+void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
+                   enum hf_zk_error error, const char *what, const char *path);
+
+/* For lack of memory. */
+void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
+
+/* What the transaction ${call}, which was just answered, proves; 0: nothing.
+ * Once for each. */
+uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call);
+
+/* -------------------------------------------------------------- requests -- */
+
+void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/proof.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/plant.h"
+
+#define SPACING_LEAST_MS 1500
+#define SLOTS_PER_SPACING 16
+
+uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
+{
+    /* More would leave too little of a short lease to be of use. */
+    uint64_t fits_ms = timeout_ms / 8 * 3;
+    uint64_t least_ms = SPACING_LEAST_MS;
+
+    /* The leader pings every half tick; half as much again for its loop. */
+    if (tick_ms > 0)
+        least_ms = tick_ms / 4 * 3;
+    return hf_later_ms(timeout_ms / 4, hf_earlier_ms(least_ms, fits_ms));
+}
+
+void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
+                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms)
+{
+    *proof = (struct hf_zk_proof){0};
+    proof->spacing_ms = hf_zk_proof_spacing_ms(timeout_ms, tick_ms);
+    proof->timeout_ms = timeout_ms;
+    proof->strict = strict;
+    hf_zk_proof_answered(proof, greeted_at_ms);
+}
+
+void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms)
+{
+    uint64_t apart_ms = proof->spacing_ms / SLOTS_PER_SPACING;
+
+    if (proof->count > 0 &&
+        sent_at_ms <=
+            hf_after_ms(proof->sent_ms[proof->count - 1], apart_ms))
+        return;
+    if (proof->count == HF_ZK_PROOF_KEPT) {
+        memmove(proof->sent_ms, proof->sent_ms + 1,
+                (HF_ZK_PROOF_KEPT - 1) * sizeof proof->sent_ms[0]);
+        proof->count--;
+    }
+    proof->sent_ms[proof->count++] = sent_at_ms;
+}
+
+uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
+{
+    uint64_t spacing_ms =
+        HF_PLANTED(ZK_PROOF_AT_ONCE) ? 0 : proof->spacing_ms;
+
+    for (size_t i = proof->count; i > 0; i--) {
+        if (hf_after_ms(proof->sent_ms[i - 1], spacing_ms) <= now_ms)
+            return proof->sent_ms[i - 1];
+    }
+    return 0;
+}
+
+uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
+                               uint64_t anchor_ms, uint64_t now_ms)
+{
+    uint64_t before_ms = proof->before_ms;
+
+    assert(sent_at_ms <= now_ms && anchor_ms <= sent_at_ms);
+    if (!proof->strict)
+        return anchor_ms;
+    if (now_ms - sent_at_ms > proof->timeout_ms / 4)
+        return 0;
+    proof->before_ms = hf_later_ms(before_ms, anchor_ms);
+    return hf_earlier_ms(before_ms, anchor_ms);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The second clock: what is proven of a session, as opposed to its link being
+ * alive.
+ *
+ * A follower that is cut off from its leader goes on answering pings and reads,
+ * while the leader, which alone ends sessions, hears nothing.  So those answers
+ * prove nothing.  What does: a follower tells its leader which sessions it has
+ * heard of in its answer to each of the leader's pings, on the same ordered
+ * stream on which it forwards writes.  When a write W is committed, everything
+ * that the follower put into that stream before W has reached the leader.  If a
+ * request R was answered at least D before W was sent, and the leader's ping
+ * came by within D, then R had been reported by then:
+ *
+ *     the session lives at least until send(R) + timeout.
+ *
+ * D is a quarter of the timeout, and at least 1.5 s where that fits: leaders
+ * ping every half tickTime, 1 s by default.  That the leader's ping loop ran
+ * once within D is assumed; ?proof=strict assumes less, see below.
+ */
+#ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
+#define HF_ENGINES_ZOOKEEPER_PROOF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HF_ZK_PROOF_KEPT 40
+
+struct hf_zk_proof {
+    uint64_t spacing_ms; /* D */
+    uint64_t timeout_ms;
+    bool strict;
+    /* When answered requests of this connection were sent, rising, no two
+     * within D/16: enough to look back over 2 D. */
+    uint64_t sent_ms[HF_ZK_PROOF_KEPT];
+    size_t count;
+    uint64_t before_ms; /* strict: what the previous write would have proven */
+};
+
+/* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
+uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms);
+
+/* A new connection, on which nothing was answered but its greeting. */
+void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
+                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms);
+
+/* A request sent at ${sent_at_ms} has been answered. */
+void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms);
+
+/* What a write sent at ${now_ms} will prove once it is answered; 0: nothing. */
+uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof,
+                               uint64_t now_ms);
+
+/* The write sent at ${sent_at_ms}, with ${anchor_ms} from above, was committed,
+ * as we hear at ${now_ms}: what that proves; 0: nothing.  With .strict a write
+ * counts only if answered within a quarter of the timeout, and for no more
+ * than the write before it would have proven. */
+uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
+                               uint64_t anchor_ms, uint64_t now_ms);
+
+#endif

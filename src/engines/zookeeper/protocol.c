@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/protocol.h"
+
+struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
+{
+    struct hf_zk_stat stat;
+
+    stat.czxid = hf_jute_get_long(reader);
+    (void)hf_jute_get_long(reader); /* mzxid */
+    (void)hf_jute_get_long(reader); /* ctime */
+    (void)hf_jute_get_long(reader); /* mtime */
+    (void)hf_jute_get_int(reader);  /* version */
+    (void)hf_jute_get_int(reader);  /* cversion */
+    (void)hf_jute_get_int(reader);  /* aversion */
+    stat.owner = hf_jute_get_long(reader);
+    (void)hf_jute_get_int(reader);  /* dataLength */
+    (void)hf_jute_get_int(reader);  /* numChildren */
+    (void)hf_jute_get_long(reader); /* pzxid */
+    return stat;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both sides of a connection agree on: see zookeeper.jute and ZooDefs.java
+ * in ZooKeeper's sources. */
+#ifndef HF_ENGINES_ZOOKEEPER_PROTOCOL_H
+#define HF_ENGINES_ZOOKEEPER_PROTOCOL_H
+
+#include "engines/zookeeper/jute.h"
+
+enum hf_zk_opcode {
+    HF_ZK_CREATE = 1,
+    HF_ZK_DELETE = 2,
+    HF_ZK_EXISTS = 3,
+    HF_ZK_GET_DATA = 4,
+    HF_ZK_GET_CHILDREN = 8,
+    HF_ZK_SYNC = 9,
+    HF_ZK_PING = 11,
+    HF_ZK_CHECK = 13,
+    HF_ZK_MULTI = 14,
+    HF_ZK_CREATE2 = 15,
+    HF_ZK_CREATE_CONTAINER = 19,
+    HF_ZK_AUTH = 100,
+    HF_ZK_SET_WATCHES = 101,
+    HF_ZK_CLOSE_SESSION = -11,
+    HF_ZK_ERROR_RESULT = -1, /* in the answer to a multi */
+};
+
+/* Ids of what is not an answer to a request in its turn. */
+enum hf_zk_xid {
+    HF_ZK_XID_EVENT = -1,
+    HF_ZK_XID_PING = -2,
+    HF_ZK_XID_AUTH = -4,
+    HF_ZK_XID_SET_WATCHES = -8,
+};
+
+enum hf_zk_create_flags {
+    HF_ZK_PERSISTENT = 0,
+    HF_ZK_EPHEMERAL_SEQUENTIAL = 3,
+    HF_ZK_CONTAINER = 4,
+};
+
+enum hf_zk_event_type {
+    HF_ZK_NODE_CREATED = 1,
+    HF_ZK_NODE_DELETED = 2,
+    HF_ZK_NODE_DATA_CHANGED = 3,
+};
+
+/* X(name, number, text) */
+#define HF_ZK_ERROR_TABLE(X)                                                   \
+    X(SYSTEM_ERROR, -1, "a fault of the server")                               \
+    X(INCONSISTENCY, -2, "an inconsistency in the server")                     \
+    X(CONNECTION_LOSS, -4, "the server lost its own connection")               \
+    X(MARSHALLING, -5, "the server could not read the request")                \
+    X(UNIMPLEMENTED, -6, "unknown to the server")                              \
+    X(OPERATION_TIMEOUT, -7, "the server ran out of time")                     \
+    X(BAD_ARGUMENTS, -8, "bad arguments")                                      \
+    X(NO_NODE, -101, "no such node")                                           \
+    X(NO_AUTH, -102, "no permission")                                          \
+    X(BAD_VERSION, -103, "another version")                                    \
+    X(NO_CHILDREN_FOR_EPHEMERALS, -108, "the parent is an ephemeral node")     \
+    X(NODE_EXISTS, -110, "the node is there already")                          \
+    X(NOT_EMPTY, -111, "the node has children")                                \
+    X(SESSION_EXPIRED, -112, "the session has expired")                        \
+    X(INVALID_ACL, -114, "the server does not accept the access list")         \
+    X(AUTH_FAILED, -115, "the server did not accept the credentials")          \
+    X(SESSION_MOVED, -118, "the session has moved to another server")          \
+    X(NOT_READ_ONLY, -119, "the server is read-only")                          \
+    X(QUOTA_EXCEEDED, -125, "the quota is used up")                            \
+    X(THROTTLED, -127, "the server has too much to do")
+
+/* clang-format off */
+enum hf_zk_error {
+    HF_ZK_OK = 0,
+#define HF_ZK_ERROR_ENUM_(name, number, text) HF_ZK_##name = number,
+    HF_ZK_ERROR_TABLE(HF_ZK_ERROR_ENUM_)
+#undef HF_ZK_ERROR_ENUM_
+    /* Ours: the connection ended first; it may have happened, or may yet. */
+    HF_ZK_CUT = 1,
+    /* Ours: the answer is no answer to that request. */
+    HF_ZK_NONSENSE = 2,
+};
+/* clang-format on */
+
+#define HF_ZK_PASSWORD_BYTES 16
+#define HF_ZK_PERMISSIONS_ALL 31
+
+/* What we need of a node's Stat. */
+struct hf_zk_stat {
+    int64_t czxid;
+    int64_t owner; /* the session of an ephemeral node, else 0 */
+};
+#define HF_ZK_STAT_BYTES 68
+
+struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/queue.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/plant.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "engines/zookeeper/private.h"
+
+/* A string of no byte is as short as an element of a list gets. */
+#define CHILD_LEAST_BYTES 4
+
+/* ---------------------------------------------------------------- queues -- */
+
+struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name)
+{
+    struct hf_zk_queue *queue = zk->queues.first;
+
+    while (queue != NULL && strcmp(queue->path + queue->name_at, name) != 0)
+        queue = queue->next;
+    return queue;
+}
+
+static struct hf_zk_queue *make(struct hf_zk *zk, const char *name)
+{
+    size_t chroot_bytes = strlen(zk->config.chroot);
+    size_t bytes = chroot_bytes + 1 + strlen(name) + 1;
+    struct hf_zk_queue *queue = hf_alloc(sizeof *queue + bytes);
+
+    if (queue == NULL)
+        return NULL;
+    snprintf(queue->path, bytes, "%s/%s", zk->config.chroot, name);
+    queue->name_at = chroot_bytes + 1;
+    queue->next = zk->queues.first;
+    zk->queues.first = queue;
+    return queue;
+}
+
+struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name)
+{
+    struct hf_zk_queue *queue = hf_zk_queue_find(zk, name);
+
+    if (queue == NULL)
+        queue = make(zk, name);
+    if (queue != NULL)
+        queue->users++;
+    return queue;
+}
+
+static void free_queue(struct hf_zk_queue *queue)
+{
+    hf_free(queue->children);
+    hf_free(queue->names);
+    hf_free(queue);
+}
+
+static void unlink_queue(struct hf_zk_queues *queues, struct hf_zk_queue *queue)
+{
+    struct hf_zk_queue **link = &queues->first;
+
+    while (*link != queue)
+        link = &(*link)->next;
+    *link = queue->next;
+}
+
+static void leave(struct hf_zk_queues *queues, struct hf_zk_queue *queue)
+{
+    assert(queue->users > 0);
+    if (--queue->users > 0)
+        return;
+    unlink_queue(queues, queue);
+    free_queue(queue);
+}
+
+void hf_zk_queue_leave(struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    leave(&zk->queues, queue);
+}
+
+const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                             const char *name)
+{
+    int bytes =
+        snprintf(zk->path, sizeof zk->path, "%s/%s", queue->path, name);
+
+    /* Chroot and name are bounded, and what is longer is no ticket. */
+    assert(bytes > 0 && (size_t)bytes < sizeof zk->path);
+    return zk->path;
+}
+
+/* ----------------------------------------------------------------- lists -- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct hf_zk_child *x = a, *y = b;
+    uint64_t left = hf_zk_node_order(x->node.sequence);
+    uint64_t right = hf_zk_node_order(y->node.sequence);
+
+    if (HF_PLANTED(ZK_ORDER_BY_NAME))
+        return strcmp(x->name, y->name);
+    if (left != right)
+        return left < right ? -1 : 1;
+    if (x->czxid != y->czxid)
+        return x->czxid < y->czxid ? -1 : 1;
+    return 0;
+}
+
+static void report(struct hf_zk *zk, struct hf_zk_queue *queue,
+                   struct hf_jute_piece name)
+{
+    if (queue->reported)
+        return;
+    queue->reported = true;
+    zk->host.log(zk->host.host, HF_LOG_WARNING,
+                 "%s has a child that is no ticket and is ignored: %s",
+                 queue->path, hf_quote(name.bytes, name.count).text);
+}
+
+/* Children that are tickets, their names put to ${names}. */
+static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
+                            struct hf_jute_reader *body, size_t count,
+                            struct hf_zk_child *children, char *names)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(body);
+
+        if (name.bytes == NULL ||
+            !hf_zk_node_parse(name.bytes, name.count, &children[kept].node)) {
+            report(zk, queue, name);
+            continue;
+        }
+        memcpy(names, name.bytes, name.count);
+        names[name.count] = '\0';
+        children[kept].name = names;
+        children[kept].czxid = 0;
+        names += name.count + 1;
+        kept++;
+    }
+    return kept;
+}
+
+static void replace(struct hf_zk_queue *queue, struct hf_zk_child *children,
+                    size_t count, char *names)
+{
+    hf_free(queue->children);
+    hf_free(queue->names);
+    queue->children = children;
+    queue->count = count;
+    queue->names = names;
+}
+
+bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                        struct hf_jute_reader *body)
+{
+    size_t bytes = body->left;
+    size_t count = hf_jute_get_count(body, CHILD_LEAST_BYTES);
+    struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
+    char *names = hf_alloc(bytes + 1);
+
+    if (children == NULL || names == NULL)
+        goto keep;
+    count = take_children(zk, queue, body, count, children, names);
+    if (body->failed)
+        goto keep;
+    replace(queue, children, count, names);
+    hf_zk_queue_sort(queue);
+    return true;
+keep:
+    hf_free(children);
+    hf_free(names);
+    return false;
+}
+
+void hf_zk_queue_empty(struct hf_zk_queue *queue)
+{
+    replace(queue, NULL, 0, NULL);
+}
+
+void hf_zk_queue_sort(struct hf_zk_queue *queue)
+{
+    if (queue->count > 0)
+        qsort(queue->children, queue->count, sizeof *queue->children, compare);
+}
+
+size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id)
+{
+    size_t i = 0;
+
+    while (i < queue->count &&
+           !hf_ticket_id_equal(&queue->children[i].node.id, id))
+        i++;
+    return i;
+}
+
+void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place)
+{
+    struct hf_ticket_id *id = &queue->children[place].node.id;
+
+    /* No id that anybody makes: see node.c. */
+    id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | 0x80);
+}
+
+/* What others wrote is anything; a payload is valid UTF-8 without NUL. */
+static void copy_payload(char payload[HF_PAYLOAD_BYTES],
+                         struct hf_jute_piece piece)
+{
+    size_t bytes = piece.count;
+
+    if (bytes >= HF_PAYLOAD_BYTES)
+        bytes = HF_PAYLOAD_BYTES - 1;
+    if (bytes > 0)
+        memcpy(payload, piece.bytes, bytes);
+    payload[bytes] = '\0';
+    if (strlen(payload) != bytes || !hf_utf8_valid(payload, bytes)) {
+        struct hf_quoted quoted = hf_quote(piece.bytes, piece.count);
+
+        memcpy(payload, quoted.text, strlen(quoted.text) + 1);
+    }
+}
+
+void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id,
+                            struct hf_jute_piece payload)
+{
+    queue->head = *id;
+    queue->head_known = true;
+    copy_payload(queue->head_payload, payload);
+}
+
+static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                        const struct hf_zk_child *child,
+                        struct hf_ticket *ticket)
+{
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &child->node.id);
+    int64_t czxid = own != NULL ? own->czxid : child->czxid;
+
+    ticket->id = child->node.id;
+    ticket->sequence = hf_zk_node_order(child->node.sequence);
+    ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
+    ticket->kind = child->node.kind;
+    ticket->payload = "";
+    if (queue->head_known && hf_ticket_id_equal(&queue->head, &ticket->id))
+        ticket->payload = queue->head_payload;
+}
+
+bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_snapshot *snapshot)
+{
+    struct hf_zk_queues *queues = &zk->queues;
+    size_t size = queues->snapshot_size;
+    struct hf_ticket *tickets = queues->snapshot;
+
+    if (queue->count > size) {
+        size = 2 * queue->count;
+        tickets = hf_realloc(tickets, size * sizeof *tickets);
+        if (tickets == NULL)
+            return false;
+        queues->snapshot = tickets;
+        queues->snapshot_size = size;
+    }
+    for (size_t i = 0; i < queue->count; i++)
+        fill_ticket(zk, queue, &queue->children[i], &tickets[i]);
+    snapshot->tickets = tickets;
+    snapshot->count = queue->count;
+    return true;
+}
+
+/* ----------------------------------------------------------- own tickets -- */
+
+/* Ids are drawn evenly, but for a few fixed bits. */
+static struct hf_zk_own **bucket_of(const struct hf_zk_queues *queues,
+                                    const struct hf_ticket_id *id)
+{
+    return (struct hf_zk_own **)&queues->buckets[id->bytes[0]];
+}
+
+struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
+                                 const struct hf_ticket_id *id)
+{
+    struct hf_zk_own *own = *bucket_of(&zk->queues, id);
+
+    while (own != NULL && !hf_ticket_id_equal(&own->id, id))
+        own = own->same;
+    return own;
+}
+
+static void link_last(struct hf_zk_queues *queues, struct hf_zk_own *own)
+{
+    if (queues->own_end == NULL)
+        queues->own_end = &queues->own;
+    own->next = NULL;
+    own->link = queues->own_end;
+    *own->link = own;
+    queues->own_end = &own->next;
+}
+
+static void unlink_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
+{
+    *own->link = own->next;
+    if (own->next != NULL)
+        own->next->link = own->link;
+    else
+        queues->own_end = own->link;
+}
+
+struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
+                                const char *name, size_t bytes, int64_t czxid)
+{
+    struct hf_zk_own **bucket;
+    struct hf_zk_node node;
+    struct hf_zk_own *own;
+
+    if (bytes >= sizeof own->name || !hf_zk_node_parse(name, bytes, &node))
+        return NULL;
+    assert(hf_zk_own_find(zk, &node.id) == NULL);
+    if ((own = hf_alloc(sizeof *own)) == NULL)
+        return NULL;
+    own->queue = queue;
+    queue->users++;
+    own->id = node.id;
+    own->sequence = node.sequence;
+    own->czxid = czxid;
+    memcpy(own->name, name, bytes);
+    bucket = bucket_of(&zk->queues, &own->id);
+    own->same = *bucket;
+    *bucket = own;
+    link_last(&zk->queues, own);
+    return own;
+}
+
+static void drop_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
+{
+    struct hf_zk_own **same = bucket_of(queues, &own->id);
+
+    while (*same != own)
+        same = &(*same)->same;
+    *same = own->same;
+    unlink_own(queues, own);
+    leave(queues, own->queue);
+    hf_free(own);
+}
+
+void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own)
+{
+    drop_own(&zk->queues, own);
+}
+
+void hf_zk_own_gone(struct hf_zk *zk, const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct hf_zk_node node;
+    struct hf_zk_own *own;
+
+    if (!hf_zk_node_parse(name, strlen(name), &node))
+        return;
+    own = hf_zk_own_find(zk, &node.id);
+    if (own != NULL && strcmp(own->name, name) == 0)
+        hf_zk_own_drop(zk, own);
+}
+
+void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own)
+{
+    unlink_own(&zk->queues, own);
+    link_last(&zk->queues, own);
+}
+
+void hf_zk_queues_clear(struct hf_zk_queues *queues)
+{
+    while (queues->own != NULL)
+        drop_own(queues, queues->own);
+}
+
+void hf_zk_queues_free(struct hf_zk_queues *queues)
+{
+    struct hf_zk_queue *queue;
+
+    hf_zk_queues_clear(queues);
+    while ((queue = queues->first) != NULL) {
+        queues->first = queue->next;
+        free_queue(queue);
+    }
+    hf_free(queues->snapshot);
+    *queues = (struct hf_zk_queues){0};
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues as they were last listed, and our own tickets in them. */
+#ifndef HF_ENGINES_ZOOKEEPER_QUEUE_H
+#define HF_ENGINES_ZOOKEEPER_QUEUE_H
+
+#include "core/engine.h"
+#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/wire.h"
+
+/* A child that is a ticket. */
+struct hf_zk_child {
+    struct hf_zk_node node;
+    const char *name; /* in .names of the queue */
+    int64_t czxid;    /* 0 where nobody asked for it */
+};
+
+struct hf_zk_queue {
+    struct hf_zk_queue *next;
+    unsigned users;               /* requests under way and own tickets */
+    struct hf_zk_child *children; /* of the last list, in order */
+    size_t count;
+    char *names;
+    bool reported; /* that there are children which are no tickets */
+    /* What the first ticket says of itself, if anybody asked. */
+    struct hf_ticket_id head;
+    bool head_known;
+    char head_payload[HF_PAYLOAD_BYTES];
+    size_t name_at; /* .path + .name_at is the lock's name */
+    char path[];    /* chroot, "/", name */
+};
+
+/* A ticket of this session. */
+struct hf_zk_own {
+    struct hf_zk_own *next; /* in the order of proofs */
+    struct hf_zk_own **link;
+    struct hf_zk_own *same; /* the next one in its bucket */
+    struct hf_zk_queue *queue;
+    struct hf_ticket_id id;
+    int64_t czxid;
+    int32_t sequence;
+    bool leaving; /* its delete is under way, or got no answer */
+    char name[HF_ZK_NODE_BYTES];
+};
+
+#define HF_ZK_OWN_BUCKETS 256
+
+struct hf_zk_queues {
+    struct hf_zk_queue *first;
+    struct hf_zk_own *own;      /* those that go to the proof first, first */
+    struct hf_zk_own **own_end; /* where the next one is linked; NULL: .own */
+    struct hf_zk_own *buckets[HF_ZK_OWN_BUCKETS]; /* the same, by id */
+    struct hf_ticket *snapshot; /* of the last one that was handed out */
+    size_t snapshot_size;
+};
+
+/* The queue called ${name}, to be given back by _leave(); NULL for lack of
+ * memory. */
+struct hf_zk_queue *hf_zk_queue_use(struct hf_zk *zk, const char *name);
+struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name);
+void hf_zk_queue_leave(struct hf_zk *zk, struct hf_zk_queue *queue);
+
+/* The path of a child, in ${zk}->path until the next one is put together. */
+const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                             const char *name);
+
+/* Take in the answer to a getChildren; an empty one for NoNode.  False if it
+ * makes no sense or there is no memory, then nothing has changed. */
+bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                        struct hf_jute_reader *body);
+void hf_zk_queue_empty(struct hf_zk_queue *queue);
+
+/* Put the children in order again, now that more is known of them. */
+void hf_zk_queue_sort(struct hf_zk_queue *queue);
+
+/* The place of the ticket in the last list, or .count. */
+size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id);
+
+/* It is not what its name says: somebody else's. */
+void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place);
+
+/* What the ticket at the head says of itself. */
+void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id,
+                            struct hf_jute_piece payload);
+
+/* The last list, valid until the next call of this.  False for lack of
+ * memory. */
+bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_snapshot *snapshot);
+
+/* Our ticket called ${id}, or NULL. */
+struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
+                                 const struct hf_ticket_id *id);
+
+/* The child called ${name} is ours.  NULL for lack of memory or if it is not
+ * what we call our tickets. */
+struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
+                                const char *name, size_t bytes, int64_t czxid);
+void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
+
+/* The node at ${path} is gone; perhaps it was a ticket of ours. */
+void hf_zk_own_gone(struct hf_zk *zk, const char *path);
+
+/* Put ${own} behind all others in the order of proofs. */
+void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own);
+
+/* Forget lists and tickets.  Queues that requests under way use stay. */
+void hf_zk_queues_clear(struct hf_zk_queues *queues);
+void hf_zk_queues_free(struct hf_zk_queues *queues);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/session.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/machine.h"
+#include "core/plant.h"
+#include "engines/zookeeper/private.h"
+
+#define TO(state) (1u << HF_ZK_##state)
+
+static const struct hf_machine_state states[] = {
+    [HF_ZK_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
+    [HF_ZK_OPENING] = {"OPENING", TO(OPENING) | TO(GREETING) | TO(WAITING) |
+                                      TO(ENDED)},
+    [HF_ZK_GREETING] = {"GREETING", TO(UP) | TO(OPENING) | TO(WAITING) |
+                                        TO(ENDED)},
+    [HF_ZK_UP] = {"UP", TO(OPENING) | TO(WAITING) | TO(ENDING) | TO(ENDED)},
+    [HF_ZK_ENDING] = {"ENDING", TO(ENDED)},
+    [HF_ZK_ENDED] = {"ENDED", 0},
+};
+
+static const struct hf_machine_table table = {"connection", states,
+                                              sizeof states / sizeof states[0]};
+
+/* Between rounds through all servers.  A second at most: whoever waits out a
+ * restart should not wait much longer than it takes. */
+static const struct hf_retry_policy between_rounds = {
+    .base_ms = 50,
+    .cap_ms = 1000,
+    .tries = HF_RETRY_UNLIMITED,
+    .elapsed_ms = HF_FOREVER,
+};
+
+/* How long one attempt may take: so that every server can be tried twice while
+ * the session lasts, but no less than a busy one may need. */
+#define ATTEMPT_LEAST_MS 500
+
+/* A connection that lasted so long was one: the next attempt is a first. */
+#define STEADY_MS 1000
+
+/* How long a goodbye may take. */
+#define GOODBYE_MS 1000
+
+static void move(struct hf_zk *zk, enum hf_zk_session_state state)
+{
+    hf_machine_move(&table, NULL, zk, &zk->session.state, state);
+}
+
+bool hf_zk_session_usable(const struct hf_zk_session *session)
+{
+    return session->state == HF_ZK_UP;
+}
+
+bool hf_zk_session_linked(const struct hf_zk_session *session)
+{
+    return session->state != HF_ZK_WAITING && session->state != HF_ZK_ENDED;
+}
+
+/* ------------------------------------------------------------- attempts -- */
+
+static uint64_t attempt_ms(const struct hf_zk *zk)
+{
+    uint64_t share_ms =
+        zk->config.timeout_ms / (2 * (uint64_t)zk->config.server_count);
+
+    return hf_later_ms(share_ms, ATTEMPT_LEAST_MS);
+}
+
+static void open_next(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    session->server = (session->server + 1) % zk->config.server_count;
+    session->number++;
+    session->until_ms = hf_after_ms(zk->now_ms, attempt_ms(zk));
+    move(zk, HF_ZK_OPENING);
+}
+
+/* The next server at once; having been through all of them, after a pause. */
+static void try_next(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    if (session->failures % zk->config.server_count != 0) {
+        open_next(zk);
+        return;
+    }
+    session->until_ms = hf_retry_next(&between_rounds, &session->backoff,
+                                      zk->now_ms, &zk->config.random);
+    move(zk, HF_ZK_WAITING);
+}
+
+void hf_zk_session_begin(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    session->least_timeout_ms = HF_FOREVER;
+    session->server = zk->config.server_count - 1;
+    session->state = HF_ZK_WAITING;
+    open_next(zk);
+}
+
+/* Tell whoever waits for a connection why there is none, and log what is
+ * new. */
+static void tell_trouble(struct hf_zk *zk, const char *why)
+{
+    struct hf_zk_session *session = &zk->session;
+    const struct hf_zk_server *server = &zk->config.servers[session->server];
+    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+    char text[sizeof session->trouble];
+    const char *form = strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
+
+    snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
+             why);
+    if (strcmp(text, session->trouble) != 0)
+        zk->host.log(zk->host.host, HF_LOG_WARNING, "%s", text);
+    memcpy(session->trouble, text, sizeof text);
+    event.as.trouble.text = session->trouble;
+    hf_zk_tell(zk, &event);
+}
+
+/* -------------------------------------------------------------- greeting -- */
+
+void hf_zk_session_greet(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+    struct hf_jute_writer *out = &zk->wire.out;
+    struct hf_event event = {.kind = HF_EVENT_RESUMING};
+    size_t begin;
+
+    assert(session->state == HF_ZK_OPENING);
+    hf_zk_wire_begin(&zk->wire, zk->now_ms);
+    begin = hf_jute_begin_frame(out);
+    hf_jute_put_int(out, 0); /* version of the protocol */
+    hf_jute_put_long(out, session->zxid);
+    /* The same for ever: another number would change what a resume does to
+     * the session's end. */
+    hf_jute_put_int(out, (int32_t)zk->config.timeout_ms);
+    hf_jute_put_long(out, session->id);
+    hf_jute_put_buffer(out, session->password, sizeof session->password);
+    hf_jute_put_bool(out, false); /* a read-only server is of no use */
+    hf_jute_end_frame(out, begin);
+    session->greeted_at_ms = zk->now_ms;
+    move(zk, HF_ZK_GREETING);
+    if (session->id == 0)
+        return;
+    event.as.resuming.sent_at_ms = zk->now_ms;
+    event.as.resuming.least_timeout_ms = session->least_timeout_ms;
+    hf_zk_tell(zk, &event);
+}
+
+static void accept(struct hf_zk *zk, bool resumed)
+{
+    struct hf_zk_session *session = &zk->session;
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+
+    session->least_timeout_ms =
+        hf_earlier_ms(session->least_timeout_ms, session->timeout_ms);
+    session->up_at_ms = zk->now_ms;
+    session->trouble[0] = '\0';
+    hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
+                      zk->config.strict_proof, session->greeted_at_ms);
+    zk->told_anchor_ms = session->greeted_at_ms;
+    move(zk, HF_ZK_UP);
+    hf_zk_session_answered(zk, session->greeted_at_ms);
+    if (zk->config.auth[0] != '\0')
+        hf_zk_send_auth(zk);
+    if (resumed) /* before any other request could see what they would tell */
+        hf_zk_watches_resume(zk);
+    event.as.connected.timeout_ms = session->timeout_ms;
+    event.as.connected.anchor_ms = session->greeted_at_ms;
+    event.as.connected.resumed = resumed;
+    hf_zk_tell(zk, &event);
+}
+
+void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
+{
+    struct hf_zk_session *session = &zk->session;
+    struct hf_jute_piece password;
+    int32_t timeout_ms;
+    bool resumed;
+    int64_t id;
+
+    assert(session->state == HF_ZK_GREETING);
+    (void)hf_jute_get_int(frame); /* version of the protocol */
+    timeout_ms = hf_jute_get_int(frame);
+    id = hf_jute_get_long(frame);
+    password = hf_jute_get_buffer(frame);
+    if (frame->failed) {
+        hf_zk_session_drop(zk, "an answer that is not ZooKeeper's; see "
+                               "whether the port is right");
+        return;
+    }
+    if (timeout_ms <= 0 || id == 0) {
+        if (session->id == 0)
+            hf_zk_session_drop(zk, "no session was granted");
+        else
+            hf_zk_session_lose(zk, "the server has ended the session");
+        return;
+    }
+    if (password.count != sizeof session->password ||
+        (session->id != 0 && id != session->id)) {
+        hf_zk_session_drop(zk, "an answer to a greeting that was not ours");
+        return;
+    }
+    resumed = session->id != 0;
+    session->id = id;
+    memcpy(session->password, password.bytes, sizeof session->password);
+    session->timeout_ms = (uint64_t)timeout_ms;
+    accept(zk, resumed);
+}
+
+/* ------------------------------------------------------------ link alive -- */
+
+void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    session->alive_until_ms =
+        hf_later_ms(session->alive_until_ms,
+                    hf_after_ms(sent_at_ms, session->timeout_ms));
+    hf_zk_proof_answered(&zk->proof, sent_at_ms);
+}
+
+/* No session any more, and no connection that carries it. */
+static void forget_session(struct hf_zk_session *session)
+{
+    session->id = 0;
+    session->zxid = 0;
+    session->timeout_ms = 0;
+    session->alive_until_ms = HF_FOREVER;
+    memset(session->password, 0, sizeof session->password);
+}
+
+static void closed(struct hf_zk *zk)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSED};
+
+    move(zk, HF_ZK_ENDED);
+    hf_zk_wire_cut(zk);
+    hf_zk_watches_clear(&zk->watches);
+    hf_zk_queues_clear(&zk->queues);
+    event.as.answer.request = zk->session.end;
+    hf_zk_tell(zk, &event);
+}
+
+void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
+{
+    struct hf_zk_session *session = &zk->session;
+    struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
+    bool was_up = session->state == HF_ZK_UP;
+    char why[sizeof session->trouble];
+    va_list args;
+
+    assert(hf_zk_session_linked(session));
+    if (session->state == HF_ZK_ENDING) {
+        closed(zk);
+        return;
+    }
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    tell_trouble(zk, why);
+    if (was_up && zk->now_ms - session->up_at_ms >= STEADY_MS) {
+        session->failures = 0;
+        session->backoff = (struct hf_retry_state){0};
+    }
+    session->failures++;
+    try_next(zk);
+    if (!was_up)
+        return;
+    hf_zk_tell(zk, &event);
+    hf_zk_wire_cut(zk);
+}
+
+void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
+{
+    struct hf_zk_session *session = &zk->session;
+    struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    assert(session->id != 0 && session->state != HF_ZK_ENDED);
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (session->state == HF_ZK_ENDING) {
+        closed(zk);
+        return;
+    }
+    forget_session(session);
+    if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
+        open_next(zk);
+    hf_zk_wire_cut(zk);
+    hf_zk_watches_clear(&zk->watches);
+    hf_zk_queues_clear(&zk->queues);
+    event.as.answer.status = HF_ELOST;
+    event.as.answer.text = why;
+    hf_zk_tell(zk, &event);
+}
+
+/* ---------------------------------------------------------------- ending -- */
+
+static void answered_goodbye(struct hf_zk *zk, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply)
+{
+    (void)call;
+    /* Cut: whoever cuts tells. */
+    if (reply->error != HF_ZK_CUT && zk->session.state == HF_ZK_ENDING)
+        closed(zk);
+}
+
+void hf_zk_session_end(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    assert(session->end == NULL);
+    session->end = request;
+    if (session->state != HF_ZK_UP) {
+        if (session->id != 0)
+            zk->host.log(zk->host.host, HF_LOG_WARNING,
+                         "closed without a connection: what tickets there "
+                         "are go when the session ends, %" PRIu64
+                         " ms after the server last heard of it",
+                         session->timeout_ms);
+        closed(zk);
+        return;
+    }
+    session->end_call.answered = answered_goodbye;
+    hf_zk_call_end(zk, hf_zk_call_begin(zk, &session->end_call,
+                                        HF_ZK_CLOSE_SESSION));
+    session->until_ms = hf_after_ms(zk->now_ms, GOODBYE_MS);
+    move(zk, HF_ZK_ENDING);
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+/* A connection on which nothing comes for so long is dead: a third of the
+ * timeout is left to find another. */
+static uint64_t silence_ms(const struct hf_zk_session *session)
+{
+    return session->timeout_ms / 3 * 2;
+}
+
+static uint64_t ping_at_ms(const struct hf_zk *zk)
+{
+    return hf_after_ms(zk->wire.written_at_ms,
+                       hf_later_ms(zk->session.timeout_ms / 3, 1));
+}
+
+static void keep_up(struct hf_zk *zk)
+{
+    uint64_t silent_ms = zk->now_ms - zk->wire.heard_at_ms;
+
+    if (silent_ms >= silence_ms(&zk->session))
+        hf_zk_session_drop(zk, "no answer for %" PRIu64 " ms", silent_ms);
+    else if (zk->now_ms >= ping_at_ms(zk) && zk->wire.pings < HF_ZK_PINGS_MAX)
+        hf_zk_send_ping(zk);
+}
+
+void hf_zk_session_tick(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    if (session->id != 0 && zk->now_ms >= session->alive_until_ms)
+        hf_zk_session_lose(zk, "the server has not answered for %" PRIu64
+                               " ms, the timeout of the session",
+                           session->timeout_ms);
+    if (session->state == HF_ZK_UP)
+        keep_up(zk);
+    else if (session->state == HF_ZK_ENDED || zk->now_ms < session->until_ms)
+        return;
+    else if (session->state == HF_ZK_WAITING)
+        open_next(zk);
+    else
+        hf_zk_session_drop(zk, "no %s within %" PRIu64 " ms",
+                           session->state == HF_ZK_OPENING ? "connection"
+                                                           : "answer",
+                           attempt_ms(zk));
+}
+
+uint64_t hf_zk_session_wake_at_ms(const struct hf_zk *zk)
+{
+    const struct hf_zk_session *session = &zk->session;
+    uint64_t at_ms = session->until_ms;
+
+    if (session->state == HF_ZK_ENDED)
+        return HF_FOREVER;
+    if (session->state == HF_ZK_UP) {
+        at_ms = hf_after_ms(zk->wire.heard_at_ms, silence_ms(session));
+        if (zk->wire.pings < HF_ZK_PINGS_MAX)
+            at_ms = hf_earlier_ms(at_ms, ping_at_ms(zk));
+    }
+    if (session->id != 0)
+        at_ms = hf_earlier_ms(at_ms, session->alive_until_ms);
+    return at_ms;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session and the connections that carry it: which server, the greeting,
+ * the first of the two clocks (is the link alive, may the session be), and the
+ * goodbye. */
+#ifndef HF_ENGINES_ZOOKEEPER_SESSION_H
+#define HF_ENGINES_ZOOKEEPER_SESSION_H
+
+#include <holdfast/holdfast.h>
+
+#include "core/engine.h"
+#include "core/retry.h"
+#include "engines/zookeeper/wire.h"
+
+enum hf_zk_session_state {
+    HF_ZK_WAITING,  /* for the next attempt to connect */
+    HF_ZK_OPENING,  /* a connection is being made */
+    HF_ZK_GREETING, /* it is there, and so is our ConnectRequest */
+    HF_ZK_UP,       /* accepted */
+    HF_ZK_ENDING,   /* we have said goodbye */
+    HF_ZK_ENDED,
+};
+
+struct hf_zk_session {
+    unsigned state;
+    /* The session: .id is 0 while there is none. */
+    int64_t id;
+    uint8_t password[HF_ZK_PASSWORD_BYTES];
+    uint64_t timeout_ms;       /* as negotiated */
+    uint64_t least_timeout_ms; /* of all that were negotiated */
+    int64_t zxid;              /* the last one heard of */
+    /* Link alive: when the last answered request was sent, and a timeout.
+     * Later than this the session is no more for us. */
+    uint64_t alive_until_ms;
+    /* The connection. */
+    uint64_t number;
+    size_t server;     /* its index */
+    size_t failures;   /* attempts in a row that came to nothing */
+    uint64_t up_at_ms; /* since when it is UP */
+    uint64_t greeted_at_ms;
+    uint64_t until_ms; /* WAITING: the next attempt; OPENING, GREETING, ENDING:
+                          the end of our patience */
+    struct hf_retry_state backoff;
+    /* The goodbye. */
+    struct hf_request *end;
+    struct hf_zk_call end_call;
+    char trouble[HF_ERROR_TEXT_BYTES]; /* why there is no connection, or "" */
+};
+
+struct hf_zk;
+
+/* Want the first connection. */
+void hf_zk_session_begin(struct hf_zk *zk);
+
+/* May calls be made? */
+bool hf_zk_session_usable(const struct hf_zk_session *session);
+
+/* Is a connection there, or wanted? */
+bool hf_zk_session_linked(const struct hf_zk_session *session);
+
+/* The connection is there. */
+void hf_zk_session_greet(struct hf_zk *zk);
+
+/* The answer to our greeting. */
+void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame);
+
+/* A request sent at ${sent_at_ms} has been answered. */
+void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms);
+
+/* The connection has ended, or is of no use any more, for the reason given. */
+void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The session is over: every ticket has gone or will go. */
+void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* HF_REQUEST_END */
+void hf_zk_session_end(struct hf_zk *zk, struct hf_request *request);
+
+void hf_zk_session_tick(struct hf_zk *zk);
+uint64_t hf_zk_session_wake_at_ms(const struct hf_zk *zk);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/zk.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/memory.h"
+#include "core/plant.h"
+#include "engines/zookeeper/private.h"
+
+/* ------------------------------------------------------- beginning and end -- */
+
+struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
+                        const struct hf_engine_host *host, uint64_t now_ms)
+{
+    struct hf_zk *zk = hf_alloc(sizeof *zk);
+
+    assert(config->server_count > 0);
+    if (zk == NULL)
+        return NULL;
+    zk->config = *config;
+    zk->host = *host;
+    zk->now_ms = now_ms;
+    hf_zk_session_begin(zk);
+    return zk;
+}
+
+static void tell_nobody(void *host, struct hf_event *event)
+{
+    (void)host;
+    (void)event;
+}
+
+void hf_zk_free(struct hf_zk *zk)
+{
+    zk->host.event = tell_nobody;
+    zk->session.state = HF_ZK_ENDED;
+    hf_zk_wire_cut(zk); /* frees what was under way */
+    hf_zk_watches_clear(&zk->watches);
+    hf_zk_queues_free(&zk->queues);
+    hf_zk_wire_free(&zk->wire);
+    hf_free(zk);
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+void hf_zk_tell(struct hf_zk *zk, struct hf_event *event)
+{
+    zk->host.event(zk->host.host, event);
+}
+
+void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
+                enum hf_failure failure, hf_status status, const char *format,
+                ...)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+    char text[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    event.as.answer.request = request;
+    event.as.answer.failure = failure;
+    event.as.answer.status = status;
+    event.as.answer.text = text;
+    hf_zk_tell(zk, &event);
+}
+
+void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_ENOMEM, "out of memory");
+}
+
+static const char *error_text(enum hf_zk_error error)
+{
+    switch (error) {
+#define TEXT_(name, number, text)                                              \
+    case HF_ZK_##name:                                                         \
+        return text;
+        HF_ZK_ERROR_TABLE(TEXT_)
+#undef TEXT_
+    case HF_ZK_OK:
+    case HF_ZK_CUT:
+    case HF_ZK_NONSENSE:
+        break;
+    }
+    return "an error that this version of holdfast does not know";
+}
+
+/* What of the server's errors no retry will help against. */
+static hf_status fatal_status(enum hf_zk_error error)
+{
+    switch ((int)error) {
+    case HF_ZK_NO_AUTH:
+    case HF_ZK_INVALID_ACL:
+    case HF_ZK_AUTH_FAILED:
+        return HF_EDENIED;
+    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
+        return HF_EKIND;
+    case HF_ZK_QUOTA_EXCEEDED:
+        return HF_EFULL;
+    case HF_ZK_UNIMPLEMENTED:
+        return HF_EUNSUPPORTED;
+    default:
+        return HF_OK;
+    }
+}
+
+static const char *advice(hf_status fatal)
+{
+    if (fatal == HF_EDENIED)
+        return "; see the node's access list, and whose credentials the URL "
+               "has";
+    if (fatal == HF_EUNSUPPORTED)
+        return "; ZooKeeper 3.5 or later is needed";
+    return "";
+}
+
+/* Of a write that was cut off nobody knows whether it happened. */
+static void fail_cut(struct hf_zk *zk, struct hf_request *request)
+{
+    bool writes = request->kind == HF_REQUEST_ENQUEUE ||
+                  request->kind == HF_REQUEST_WITHDRAW;
+
+    hf_zk_fail(zk, request, writes ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY,
+               HF_EUNREACHABLE, "the connection ended before the answer%s%s",
+               zk->session.trouble[0] != '\0' ? ": " : "",
+               zk->session.trouble);
+}
+
+void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
+                   enum hf_zk_error error, const char *what, const char *path)
+{
+    hf_status fatal = fatal_status(error);
+
+    if (error == HF_ZK_CUT)
+        fail_cut(zk, request);
+    else if (error == HF_ZK_NONSENSE)
+        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EPROTOCOL,
+                   "cannot %s %s: the answer makes no sense", what, path);
+    else
+        hf_zk_fail(zk, request,
+                   fatal != HF_OK ? HF_FAILURE_FATAL : HF_FAILURE_RETRY,
+                   fatal != HF_OK ? fatal : HF_EPROTOCOL,
+                   "cannot %s %s: %s (%d)%s", what, path, error_text(error),
+                   (int)error, advice(fatal));
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+static void watch(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
+    struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
+    struct hf_event event = {.kind = HF_EVENT_GONE};
+    size_t place;
+
+    if (own != NULL) {
+        hf_zk_watches_add(zk, request,
+                          hf_zk_child_path(zk, own->queue, own->name));
+        return;
+    }
+    place = queue != NULL ? hf_zk_queue_place(queue, &request->ticket) : 0;
+    if (queue != NULL && place < queue->count) {
+        hf_zk_watches_add(
+            zk, request,
+            hf_zk_child_path(zk, queue, queue->children[place].name));
+        return;
+    }
+    /* It was in a list, and in the last one it is not. */
+    event.as.answer.request = request;
+    hf_zk_tell(zk, &event);
+}
+
+void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
+                   uint64_t now_ms)
+{
+    zk->now_ms = now_ms;
+    if (request->kind == HF_REQUEST_END) {
+        hf_zk_session_end(zk, request);
+        return;
+    }
+    if (!hf_zk_session_usable(&zk->session)) {
+        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                   "there is no connection%s%s",
+                   zk->session.trouble[0] != '\0' ? ": " : "",
+                   zk->session.trouble);
+        return;
+    }
+    switch (request->kind) {
+    case HF_REQUEST_ENQUEUE:
+        hf_zk_enqueue(zk, request);
+        break;
+    case HF_REQUEST_LIST:
+        hf_zk_list(zk, request);
+        break;
+    case HF_REQUEST_WATCH:
+        watch(zk, request);
+        break;
+    case HF_REQUEST_WITHDRAW:
+        hf_zk_withdraw(zk, request);
+        break;
+    case HF_REQUEST_PROVE:
+        hf_zk_prove(zk, request);
+        break;
+    case HF_REQUEST_END:
+        break;
+    }
+}
+
+void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_watches_forget(zk, request);
+}
+
+/* ------------------------------------------------------------------ bytes -- */
+
+uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call)
+{
+    uint64_t sent_at_ms = call->sent_at_ms;
+
+    if (HF_PLANTED(ZK_SAFE_FROM_ANSWER))
+        return zk->now_ms;
+    return hf_zk_proof_committed(&zk->proof, sent_at_ms, call->anchor_ms,
+                                 zk->now_ms);
+}
+
+/* Tell what a write proves besides, unless that has been told. */
+static void tell_proven(struct hf_zk *zk, uint64_t anchor_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+
+    if (anchor_ms <= zk->told_anchor_ms)
+        return;
+    zk->told_anchor_ms = anchor_ms;
+    event.as.answer.anchor_ms = anchor_ms;
+    hf_zk_tell(zk, &event);
+}
+
+static void event_came(struct hf_zk *zk, struct hf_jute_reader *body)
+{
+    int32_t type = hf_jute_get_int(body);
+    struct hf_jute_piece path;
+
+    (void)hf_jute_get_int(body); /* the state of the connection */
+    path = hf_jute_get_buffer(body);
+    if (body->failed)
+        hf_zk_session_drop(zk, "an event that makes no sense");
+    else if (type > 0 && path.bytes != NULL)
+        hf_zk_watches_fired(zk, (enum hf_zk_event_type)type, path.bytes,
+                            path.count);
+}
+
+static void ping_answered(struct hf_zk *zk)
+{
+    struct hf_zk_wire *wire = &zk->wire;
+    uint64_t sent_at_ms = wire->pings_ms[0];
+
+    if (wire->pings == 0) {
+        hf_zk_session_drop(zk, "an answer to a ping that was not sent");
+        return;
+    }
+    wire->pings--;
+    memmove(wire->pings_ms, wire->pings_ms + 1,
+            wire->pings * sizeof wire->pings_ms[0]);
+    hf_zk_session_answered(zk, sent_at_ms);
+    if (HF_PLANTED(ZK_PING_PROVES))
+        tell_proven(zk, sent_at_ms);
+}
+
+static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
+{
+    if (error != HF_ZK_OK)
+        hf_zk_session_drop(zk, "the server did not accept the credentials of "
+                               "the URL (%d)",
+                           (int)error);
+}
+
+/* The server says of the session or of itself what ends the connection. */
+static bool ends_connection(enum hf_zk_error error)
+{
+    return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
+           error == HF_ZK_NOT_READ_ONLY;
+}
+
+static void call_answered(struct hf_zk *zk, int32_t xid,
+                          struct hf_zk_reply *reply)
+{
+    struct hf_zk_call *call = hf_zk_wire_answered_call(&zk->wire, xid);
+    uint64_t number = zk->session.number;
+
+    if (call == NULL) {
+        hf_zk_session_drop(zk, "an answer to request %d, which is not the "
+                               "next one",
+                           xid);
+        return;
+    }
+    if (reply->error == HF_ZK_SESSION_EXPIRED) {
+        reply->error = HF_ZK_CUT;
+        call->answered(zk, call, reply);
+        if (number == zk->session.number && zk->session.id != 0)
+            hf_zk_session_lose(zk, "the server has ended the session");
+        return;
+    }
+    hf_zk_session_answered(zk, call->sent_at_ms);
+    if (reply->error == HF_ZK_OK && call->commits)
+        tell_proven(zk, hf_zk_call_proves_ms(zk, call));
+    call->answered(zk, call, reply);
+    if (ends_connection(reply->error) && number == zk->session.number)
+        hf_zk_session_drop(zk, "the server refused a request (%d)",
+                           (int)reply->error);
+}
+
+static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int64_t zxid = hf_jute_get_long(frame);
+    int32_t error = hf_jute_get_int(frame);
+    struct hf_zk_reply reply = {(enum hf_zk_error)error, *frame};
+
+    if (frame->failed || error > 0) {
+        hf_zk_session_drop(zk, "an answer that makes no sense");
+        return;
+    }
+    if (zxid > zk->session.zxid)
+        zk->session.zxid = zxid;
+    switch (xid) {
+    case HF_ZK_XID_EVENT:
+        event_came(zk, frame);
+        break;
+    case HF_ZK_XID_PING:
+        ping_answered(zk);
+        break;
+    case HF_ZK_XID_AUTH:
+        auth_answered(zk, reply.error);
+        break;
+    case HF_ZK_XID_SET_WATCHES:
+        break;
+    default:
+        call_answered(zk, xid, &reply);
+    }
+}
+
+/* Is the connection still the one that was worked on? */
+static bool is_current(const struct hf_zk *zk, uint64_t number)
+{
+    return number == zk->session.number &&
+           hf_zk_session_linked(&zk->session);
+}
+
+void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
+                   const void *bytes, size_t count)
+{
+    struct hf_jute_reader frame;
+    size_t offset = 0;
+    int32_t length;
+
+    if (!is_current(zk, number) || zk->session.state == HF_ZK_OPENING)
+        return;
+    zk->now_ms = zk->wire.heard_at_ms = now_ms;
+    if (!hf_zk_wire_take_in(&zk->wire, bytes, count, &length)) {
+        hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
+                           length, HF_ZK_FRAME_MAX);
+        return;
+    }
+    while (is_current(zk, number) &&
+           hf_zk_wire_next_frame(&zk->wire, &offset, &frame)) {
+        if (zk->session.state == HF_ZK_GREETING)
+            hf_zk_session_greeted(zk, &frame);
+        else
+            answer_came(zk, &frame);
+    }
+    if (is_current(zk, number))
+        hf_zk_wire_worked_off(&zk->wire, offset);
+}
+
+/* ------------------------------------------------------------- connection -- */
+
+const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number)
+{
+    *number = zk->session.number;
+    if (!hf_zk_session_linked(&zk->session))
+        return NULL;
+    return &zk->config.servers[zk->session.server];
+}
+
+void hf_zk_link_up(struct hf_zk *zk, uint64_t number, uint64_t now_ms)
+{
+    zk->now_ms = now_ms;
+    if (is_current(zk, number) && zk->session.state == HF_ZK_OPENING)
+        hf_zk_session_greet(zk);
+}
+
+void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
+                     const char *why)
+{
+    zk->now_ms = now_ms;
+    if (is_current(zk, number))
+        hf_zk_session_drop(zk, "%s", why);
+}
+
+const void *hf_zk_output(const struct hf_zk *zk, size_t *count)
+{
+    bool open = zk->session.state == HF_ZK_GREETING ||
+                zk->session.state == HF_ZK_UP ||
+                zk->session.state == HF_ZK_ENDING;
+
+    *count = open && !zk->wire.out.failed ? zk->wire.out.used : 0;
+    return zk->wire.out.bytes;
+}
+
+void hf_zk_written(struct hf_zk *zk, size_t count)
+{
+    hf_jute_drop(&zk->wire.out, count);
+}
+
+/* ------------------------------------------------------------------- time -- */
+
+void hf_zk_tick(struct hf_zk *zk, uint64_t now_ms)
+{
+    zk->now_ms = now_ms;
+    if (zk->session.state == HF_ZK_ENDED)
+        return;
+    if (zk->wire.out.failed && zk->session.state >= HF_ZK_GREETING)
+        hf_zk_session_drop(zk, "out of memory");
+    hf_zk_session_tick(zk);
+}
+
+uint64_t hf_zk_wake_at_ms(const struct hf_zk *zk)
+{
+    if (zk->wire.out.failed && hf_zk_session_linked(&zk->session) &&
+        zk->session.state != HF_ZK_OPENING)
+        return zk->now_ms;
+    return hf_zk_session_wake_at_ms(zk);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine of ZooKeeper ensembles, zk://HOST:PORT,HOST:PORT/CHROOT, and the
+ * same over TLS. */
+#ifndef HF_ENGINES_ZOOKEEPER_ZOOKEEPER_H
+#define HF_ENGINES_ZOOKEEPER_ZOOKEEPER_H
+
+#include "core/engine.h"
+
+extern const struct hf_engine_ops hf_engine_zookeeper;     /* zk: */
+extern const struct hf_engine_ops hf_engine_zookeeper_tls; /* zks: */
+
+#endif
