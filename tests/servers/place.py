@@ -92,6 +92,12 @@ class Port:
         self.claim.close()
 
 
+def is_open(number):
+    """Whether somebody listens."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", number)) == 0
+
+
 # ---- processes
 
 # The kernel kills a server when the thread that started it ends.  This one

@@ -234,6 +234,28 @@ class EnsembleTest(unittest.TestCase):
         place.eventually("it to follow", lambda: leader.mode() == "follower")
 
 
+class TwoClocksTest(unittest.TestCase):
+    def test_a_follower_answers_for_a_session_that_has_expired(self):
+        """Why answers to pings and reads prove nothing: with sync_limit
+        above the session's timeout this lasts for seconds."""
+        with Ensemble(sync_limit=20) as ensemble:
+            leader = ensemble.leader()
+            follower = ensemble.followers()[0]
+            with leader.client() as judge:
+                client = follower.client(timeout_ms=3000)
+                client.create("/ticket", flags=jute.EPHEMERAL)
+                ensemble.link(follower, leader).hold(DOWN)
+
+                def gone():
+                    client.ping()
+                    return not judge.exists("/ticket")
+                place.eventually("the ticket to go", gone)
+                client.ping()
+                self.assertIsNotNone(client.exists("/ticket"))
+                self.assertEqual(len(ensemble.expirations()), 1)
+                client.cut()
+
+
 class ReadOnlyTest(unittest.TestCase):
     def test_one_of_three_serves_only_readers(self):
         with Ensemble(read_only=True) as ensemble:

@@ -143,7 +143,9 @@ class Server:
         def serves():
             if not self.process.is_alive():
                 raise AssertionError("the server died:\n" + self.tail())
-            return self.mode()
+            # The port for TLS is opened last.
+            return self.mode() and (not self.tls_port or
+                                    place.is_open(self.tls_port))
         try:
             place.eventually("ZooKeeper to serve", serves)
         except AssertionError as error:
