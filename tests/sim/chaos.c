@@ -174,7 +174,7 @@ static void end_stall(void *arg)
     struct client *client = arg;
 
     if (client->alive)
-        hf_sim_set_stalled(client->engine, false);
+        hf_sim_set_stalled(client->engine, true, true);
 }
 
 static void thaw(void *arg)
@@ -261,7 +261,7 @@ static void one_fault(enum fault fault, struct client *client)
     case FAULT_STALL:
         world_line(world, client->name, "follower cut off");
         client->disturbed_us = now_us();
-        hf_sim_set_stalled(client->engine, true);
+        hf_sim_set_stalled(client->engine, false, false);
         later(fault_us(), end_stall, client);
         break;
     case FAULT_FREEZE:
@@ -328,7 +328,6 @@ void chaos_end(void)
         thaw(client);
         unpause(client);
         hf_sim_set_link(client->engine, true, true);
-        hf_sim_set_stalled(client->engine, false);
     }
     if (plan.foreign_there) {
         hf_sim_evict(world->sim, world->places[0].name, &plan.foreign);

@@ -183,14 +183,14 @@ static void stall(struct story *story, struct client *client, char **words)
 {
     (void)words;
     world_line(story->world, client->name, "follower cut off");
-    hf_sim_set_stalled(client->engine, true);
+    hf_sim_set_stalled(client->engine, false, false);
 }
 
 static void unstall(struct story *story, struct client *client, char **words)
 {
     (void)words;
     world_line(story->world, client->name, "follower back");
-    hf_sim_set_stalled(client->engine, false);
+    hf_sim_set_stalled(client->engine, true, true);
 }
 
 static const struct {

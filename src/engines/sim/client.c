@@ -269,6 +269,21 @@ void sim_client_reset(struct hf_engine *engine)
     arm(engine);
 }
 
+/* It reads what has come in meanwhile, and looks at the clock. */
+void sim_client_thaw(struct hf_engine *engine)
+{
+    if (engine->reset_unread) {
+        engine->reset_unread = false;
+        sim_client_reset(engine);
+    } else if (engine->connection != NULL) {
+        sim_pump(engine->connection, SIM_IN);
+        sim_pump(engine->connection, SIM_ASIDE);
+    }
+    engine->armed_us = engine->sim->now_us;
+    hf_sim_call_at(engine->sim, engine->sim->now_us, false, sim_client_tick,
+                   engine);
+}
+
 static void beat(struct hf_engine *engine)
 {
     struct sim_message *ping = sim_message_new(engine->sim, SIM_PING);

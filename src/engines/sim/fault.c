@@ -2,75 +2,43 @@
 /* What can go wrong, as the world asks for it. */
 #include "engines/sim/model.h"
 
-#include <assert.h>
-
 void hf_sim_kill_session(struct hf_engine *engine)
 {
-    if (engine->session != NULL && engine->session->alive)
-        sim_session_end(engine->sim, engine->session);
+    engine->sim->model->kill(engine);
 }
 
 void hf_sim_set_link(struct hf_engine *engine, bool out, bool in)
 {
     engine->out_up = out;
     engine->in_up = in;
-    if (engine->connection == NULL)
-        return;
-    if (out)
-        sim_pump(engine->connection, SIM_OUT);
-    if (!in)
-        return;
-    sim_pump(engine->connection, SIM_IN);
-    sim_pump(engine->connection, SIM_ASIDE);
+    engine->sim->model->pump(engine);
 }
 
 void hf_sim_break(struct hf_engine *engine)
 {
-    if (engine->connection != NULL)
-        sim_connection_end(engine->connection);
+    engine->sim->model->reset(engine);
 }
 
 void hf_sim_restart(struct hf_sim *sim)
 {
-    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next)
-        hf_sim_break(e);
+    sim->model->restart(sim);
 }
 
-void hf_sim_set_stalled(struct hf_engine *engine, bool stalled)
+void hf_sim_set_stalled(struct hf_engine *engine, bool out, bool in)
 {
-    struct sim_connection *connection = engine->connection;
-
-    if (connection == NULL || connection->stalled == stalled)
-        return;
-    if (stalled) {
-        connection->view = sim_view(engine->sim);
-        connection->stalled = true;
-    } else {
-        sim_connection_unstall(connection);
-    }
+    engine->sim->model->stall(engine, out, in);
 }
 
-/* It reads what has come in meanwhile, and looks at the clock. */
 static void thaw(struct hf_engine *engine)
 {
     engine->frozen = false;
-    if (engine->gone)
-        return;
-    if (engine->reset_unread) {
-        engine->reset_unread = false;
-        sim_client_reset(engine);
-    } else if (engine->connection != NULL) {
-        sim_pump(engine->connection, SIM_IN);
-        sim_pump(engine->connection, SIM_ASIDE);
-    }
-    engine->armed_us = engine->sim->now_us;
-    hf_sim_call_at(engine->sim, engine->sim->now_us, false, sim_client_tick,
-                   engine);
+    if (!engine->gone)
+        engine->sim->model->thaw(engine);
 }
 
 void hf_sim_set_frozen(struct hf_engine *engine, bool frozen)
 {
-    if (engine->paused || engine->frozen == frozen)
+    if (engine->clock.stands || engine->frozen == frozen)
         return;
     if (frozen)
         engine->frozen = true;
@@ -80,32 +48,19 @@ void hf_sim_set_frozen(struct hf_engine *engine, bool frozen)
 
 void hf_sim_set_paused(struct hf_engine *engine, bool paused)
 {
-    if (engine->paused == paused || (paused && engine->frozen))
+    if (engine->clock.stands == paused || (paused && engine->frozen))
         return;
-    if (paused) {
-        uint64_t now_us = engine->sim->now_us;
-
-        /* To the microsecond, lest a pause move the clock back. */
-        engine->clock_base_us +=
-            (uint64_t)((int64_t)(now_us - engine->clock_since_us) +
-                       (int64_t)(now_us - engine->clock_since_us) *
-                           engine->clock_ppm / 1000000);
-        engine->paused = true;
+    sim_clock_stand(&engine->clock, engine->sim->now_us, paused);
+    if (paused)
         engine->frozen = true;
-    } else {
-        engine->clock_since_us = engine->sim->now_us;
-        engine->paused = false;
+    else
         thaw(engine);
-    }
 }
 
 void hf_sim_crash(struct hf_engine *engine)
 {
     engine->gone = true;
-    if (engine->connection != NULL)
-        sim_connection_end(engine->connection);
-    if (sim_leaseless(engine->sim))
-        hf_sim_kill_session(engine);
+    engine->sim->model->crash(engine);
 }
 
 void hf_sim_calm(struct hf_sim *sim)
@@ -116,20 +71,5 @@ void hf_sim_calm(struct hf_sim *sim)
     sim->config.late_chance = 0;
     sim->config.deny_chance = 0;
     sim->config.garble_chance = 0;
-}
-
-bool hf_sim_session_alive(const struct hf_engine *engine)
-{
-    return engine->session != NULL && engine->session->alive;
-}
-
-bool hf_sim_connected(const struct hf_engine *engine)
-{
-    return engine->phase == SIM_UP && engine->out_up && engine->in_up &&
-           !engine->connection->stalled && engine->connection->open;
-}
-
-bool hf_sim_frozen(const struct hf_engine *engine)
-{
-    return engine->frozen;
+    sim->model->calm(sim);
 }

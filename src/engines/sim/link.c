@@ -15,11 +15,8 @@ struct sim_message *sim_message_new(struct hf_sim *sim,
     return message;
 }
 
-static void pipe_init(struct sim_pipe *pipe, struct sim_connection *connection)
-{
-    pipe->connection = connection;
-    pipe->end = &pipe->first;
-}
+static const struct sim_pipe_ops out_ops;
+static const struct sim_pipe_ops in_ops;
 
 struct sim_connection *sim_connection_new(struct hf_engine *engine)
 {
@@ -30,22 +27,12 @@ struct sim_connection *sim_connection_new(struct hf_engine *engine)
     connection->number = ++sim->connection_count;
     connection->open = true;
     connection->parked_end = &connection->parked;
-    pipe_init(&connection->pipes[SIM_OUT], connection);
-    pipe_init(&connection->pipes[SIM_IN], connection);
-    pipe_init(&connection->pipes[SIM_ASIDE], connection);
+    sim_pipe_init(&connection->pipes[SIM_OUT], sim, connection, &out_ops);
+    sim_pipe_init(&connection->pipes[SIM_IN], sim, connection, &in_ops);
+    sim_pipe_init(&connection->pipes[SIM_ASIDE], sim, connection, &in_ops);
     connection->next = sim->connections;
     sim->connections = connection;
     return connection;
-}
-
-static bool blocked(const struct sim_connection *connection,
-                    enum sim_direction direction)
-{
-    const struct hf_engine *engine = connection->engine;
-
-    if (direction == SIM_OUT)
-        return !engine->out_up && connection->open;
-    return !engine->in_up || engine->frozen;
 }
 
 static uint64_t delay_us(struct hf_sim *sim)
@@ -58,42 +45,21 @@ static uint64_t delay_us(struct hf_sim *sim)
     return delay;
 }
 
-static void arrive_out(void *pipe);
-static void arrive_in(void *pipe);
-static void arrive_aside(void *pipe);
-
 void sim_pump(struct sim_connection *connection, enum sim_direction direction)
 {
-    struct sim_pipe *pipe = &connection->pipes[direction];
-
-    if (pipe->first == NULL || pipe->due || blocked(connection, direction))
-        return;
-    pipe->due = true;
-    hf_sim_call_at(connection->engine->sim, pipe->first->arrives_us,
-                   pipe->first->kind == SIM_PING ||
-                       pipe->first->kind == SIM_PONG,
-                   direction == SIM_OUT  ? arrive_out
-                   : direction == SIM_IN ? arrive_in
-                                         : arrive_aside,
-                   pipe);
+    sim_pipe_pump(&connection->pipes[direction]);
 }
 
 void sim_send(struct sim_connection *connection, enum sim_direction direction,
               struct sim_message *message)
 {
     struct hf_sim *sim = connection->engine->sim;
-    struct sim_pipe *pipe = &connection->pipes[direction];
 
     if (!connection->open)
         return;
-    message->arrives_us = sim->now_us + delay_us(sim);
-    if (message->arrives_us < pipe->last_us)
-        message->arrives_us = pipe->last_us;
-    pipe->last_us = message->arrives_us;
-    message->next = NULL;
-    *pipe->end = message;
-    pipe->end = &message->next;
-    sim_pump(connection, direction);
+    message->item.background =
+        message->kind == SIM_PING || message->kind == SIM_PONG;
+    sim_pipe_put(&connection->pipes[direction], &message->item, delay_us(sim));
 }
 
 void sim_send_notice(struct sim_pending *watch)
@@ -104,16 +70,6 @@ void sim_send_notice(struct sim_pending *watch)
     notice->pending = watch;
     sim_send(watch->connection, sim->config.notices_apart ? SIM_ASIDE : SIM_IN,
              notice);
-}
-
-static struct sim_message *take_first(struct sim_pipe *pipe)
-{
-    struct sim_message *message = pipe->first;
-
-    pipe->first = message->next;
-    if (pipe->first == NULL)
-        pipe->end = &pipe->first;
-    return message;
 }
 
 /* ------------------------------------------------------------- requests -- */
@@ -172,6 +128,7 @@ static void enqueue(struct hf_sim *sim, struct sim_session *session,
     if (ticket == NULL) {
         struct hf_ticket like = {.id = message->pending->ticket,
                                  .sequence = ++queue->sequence,
+                                 .token = ++sim->transaction,
                                  .kind = message->ticket_kind,
                                  .payload = message->payload};
 
@@ -214,6 +171,14 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     pending->placed = true;
 }
 
+/* Whose it is; NULL: a foreign one. */
+static const struct hf_engine *ticket_engine(const struct sim_ticket *ticket)
+{
+    const struct sim_session *session = ticket->owner;
+
+    return session == NULL ? NULL : session->engine;
+}
+
 static void withdraw(struct hf_sim *sim, struct sim_message *message)
 {
     struct sim_ticket *ticket =
@@ -224,8 +189,7 @@ static void withdraw(struct hf_sim *sim, struct sim_message *message)
     message->answer.as.answer.found = ticket != NULL;
     if (ticket == NULL)
         return;
-    sim_line(sim, ticket->session == NULL ? NULL : ticket->session->engine,
-             "server removes ticket %llu from %s",
+    sim_line(sim, ticket_engine(ticket), "server removes ticket %llu from %s",
              (unsigned long long)ticket->ticket.sequence, ticket->queue->name);
     sim_ticket_remove(sim, ticket);
 }
@@ -377,9 +341,9 @@ static void serve(struct sim_connection *connection,
 
 static void park(struct sim_connection *connection, struct sim_message *message)
 {
-    message->next = NULL;
-    *connection->parked_end = message;
-    connection->parked_end = &message->next;
+    message->item.next = NULL;
+    *connection->parked_end = &message->item;
+    connection->parked_end = &message->item.next;
 }
 
 /* Heartbeats are answered by a follower on its own; all else keeps its order
@@ -395,53 +359,49 @@ static void reach_follower(struct sim_connection *connection,
         serve(connection, message);
 }
 
-static void arrive_out(void *arg)
+static bool blocked_out(const struct sim_pipe *pipe)
 {
-    struct sim_pipe *pipe = arg;
-    struct sim_connection *connection = pipe->connection;
-    struct hf_sim *sim = connection->engine->sim;
-    struct sim_message *message;
+    const struct sim_connection *connection = pipe->owner;
 
-    pipe->due = false;
-    if (pipe->first == NULL || blocked(connection, SIM_OUT))
-        return;
-    message = take_first(pipe);
+    return !connection->engine->out_up && connection->open;
+}
+
+static bool blocked_in(const struct sim_pipe *pipe)
+{
+    const struct sim_connection *connection = pipe->owner;
+    const struct hf_engine *engine = connection->engine;
+
+    return !engine->in_up || engine->frozen || !connection->open;
+}
+
+static void deliver_out(struct sim_pipe *pipe, struct sim_item *item)
+{
+    struct sim_connection *connection = pipe->owner;
+    struct hf_sim *sim = pipe->sim;
+
     if (connection->open && sim_happens(sim, sim->config.lose_chance)) {
         sim_line(sim, connection->engine, "link loses a message and breaks");
         sim_connection_end(connection);
         return;
     }
     if (connection->open || connection->lingers)
-        reach_follower(connection, message);
-    sim_pump(connection, SIM_OUT);
+        reach_follower(connection, (struct sim_message *)item);
 }
 
-static void arrive(struct sim_pipe *pipe, enum sim_direction direction)
+static void deliver_in(struct sim_pipe *pipe, struct sim_item *item)
 {
-    struct sim_connection *connection = pipe->connection;
+    struct sim_connection *connection = pipe->owner;
 
-    pipe->due = false;
-    if (pipe->first == NULL || !connection->open ||
-        blocked(connection, direction))
-        return;
-    sim_client_receive(connection->engine, take_first(pipe));
-    sim_pump(connection, direction);
+    sim_client_receive(connection->engine, (struct sim_message *)item);
 }
 
-static void arrive_in(void *pipe)
-{
-    arrive(pipe, SIM_IN);
-}
-
-static void arrive_aside(void *pipe)
-{
-    arrive(pipe, SIM_ASIDE);
-}
+static const struct sim_pipe_ops out_ops = {blocked_out, deliver_out};
+static const struct sim_pipe_ops in_ops = {blocked_in, deliver_in};
 
 void sim_connection_unstall(struct sim_connection *connection)
 {
     struct hf_sim *sim = connection->engine->sim;
-    struct sim_message *message = connection->parked;
+    struct sim_message *message = (struct sim_message *)connection->parked;
 
     connection->stalled = false;
     connection->parked = NULL;
@@ -450,7 +410,7 @@ void sim_connection_unstall(struct sim_connection *connection)
         !connection->session->alive)
         sim_tell_expired(connection);
     while (message != NULL && (connection->open || connection->lingers)) {
-        struct sim_message *next = message->next;
+        struct sim_message *next = (struct sim_message *)message->item.next;
 
         serve(connection, message);
         message = next;
@@ -473,10 +433,11 @@ void sim_connection_unstall(struct sim_connection *connection)
 static void stop_lingering(void *arg)
 {
     struct sim_connection *connection = arg;
+    struct sim_item *item;
 
     sim_connection_unstall(connection);
-    while (connection->pipes[SIM_OUT].first != NULL)
-        serve(connection, take_first(&connection->pipes[SIM_OUT]));
+    while ((item = sim_pipe_take(&connection->pipes[SIM_OUT])) != NULL)
+        serve(connection, (struct sim_message *)item);
     connection->lingers = false;
 }
 

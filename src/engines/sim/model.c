@@ -178,67 +178,35 @@ uint64_t hf_sim_now_us(const struct hf_sim *sim)
     return sim->now_us;
 }
 
-static uint64_t scaled(uint64_t us, int32_t ppm)
-{
-    return (uint64_t)((int64_t)us + (int64_t)us * ppm / MILLION);
-}
-
-/* The least duration that scaled() takes to at least ${us}. */
-static uint64_t unscaled(uint64_t us, int32_t ppm)
-{
-    uint64_t guess = (uint64_t)((int64_t)us * MILLION / (MILLION + ppm));
-
-    while (guess > 0 && scaled(guess - 1, ppm) >= us)
-        guess--;
-    while (scaled(guess, ppm) < us)
-        guess++;
-    return guess;
-}
-
 uint64_t sim_server_us(const struct hf_sim *sim)
 {
-    return scaled(sim->now_us, sim->config.server_ppm);
+    return sim_clock_read_us(&sim->clock, sim->now_us);
 }
 
 uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us)
 {
-    return unscaled(server_us, sim->config.server_ppm);
-}
-
-static uint64_t client_now_us(const struct hf_engine *engine)
-{
-    if (engine->paused)
-        return engine->clock_base_us;
-    return engine->clock_base_us +
-           scaled(engine->sim->now_us - engine->clock_since_us,
-                  engine->clock_ppm);
+    return sim_clock_when_us(&sim->clock, sim->now_us, server_us);
 }
 
 uint64_t hf_sim_client_now_ms(const struct hf_engine *engine)
 {
-    return client_now_us(engine) / 1000;
+    return sim_clock_read_us(&engine->clock, engine->sim->now_us) / 1000;
 }
 
 uint64_t hf_sim_client_at_us(const struct hf_engine *engine, uint64_t at_ms)
 {
-    uint64_t now_us = client_now_us(engine);
-
     if (at_ms >= UINT64_MAX / MILLION)
         return UINT64_MAX;
-    if (1000 * at_ms <= now_us)
-        return engine->sim->now_us;
-    return engine->clock_since_us +
-           unscaled(1000 * at_ms - engine->clock_base_us, engine->clock_ppm);
+    return sim_clock_when_us(&engine->clock, engine->sim->now_us, 1000 * at_ms);
 }
 
 void hf_sim_client_set_clock(struct hf_engine *engine, uint64_t now_ms,
                              int32_t ppm)
 {
     assert(ppm > -MILLION / 2 && ppm < MILLION / 2);
-    engine->clock_base_us = 1000 * now_ms;
-    engine->clock_since_us = engine->sim->now_us;
-    engine->clock_ppm = ppm;
-    sim_client_init(engine);
+    engine->clock = (struct sim_clock){
+        .base_us = 1000 * now_ms, .since_us = engine->sim->now_us, .ppm = ppm};
+    engine->sim->model->begin(engine);
 }
 
 /* ----------------------------------------------------------- transcript -- */
@@ -316,17 +284,19 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
     assert(config->least_timeout_ms <= config->timeout_ms);
     assert(config->delay_least_us <= config->delay_most_us);
     sim->config = *config;
+    sim->model = &sim_plain;
+    sim->clock.ppm = config->server_ppm;
     sim->ops = (struct hf_engine_ops){
         .abi = HF_ENGINE_ABI,
         .scheme = "sim",
         .traits = config->traits,
         .open = refuse_open,
-        .request = sim_client_request,
-        .forget = sim_client_forget,
+        .request = sim->model->request,
+        .forget = sim->model->forget,
         .hold = refuse_hold,
         .describe = describe,
         .after_fork = after_fork,
-        .free = sim_client_free,
+        .free = sim->model->free,
     };
     hf_random_seed(&sim->random, config->seed);
     return sim;
@@ -334,6 +304,7 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
 
 void hf_sim_free(struct hf_sim *sim)
 {
+    sim->model->end(sim);
     while (sim->chunk != NULL) {
         struct sim_chunk *chunk = sim->chunk;
 

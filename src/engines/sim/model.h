@@ -2,11 +2,21 @@
 /*
  * The inside of the model.
  *
- *   model.c   memory, the calendar of what is due, clocks
- *   leader.c  queues, tickets, sessions and watches: the truth
+ *   model.c   memory, the calendar of what is due
+ *   clock.c   clocks; pipe.c one direction of a connection
+ *   queue.c   queues and tickets: the truth
+ *   fault.c   what the world may do to all of them
+ *
+ * Under them there are two models, of which a run has one (struct sim_model).
+ * The plain one knows nothing but the engine contract:
+ *
+ *   leader.c  sessions and watches
  *   link.c    connections and the messages on them, and the follower's part
  *   client.c  the engine: requests out, answers in, the session machine
- *   fault.c   what the world may do to all of them
+ *   plain.c   all of them as a model
+ *
+ * The other is an ensemble that speaks ZooKeeper's bytes to the real client:
+ * see zk_model.h.
  *
  * Nothing is freed before hf_sim_free(), so pointers to the dead stay valid;
  * a run is short and bounded by whoever drives it.
@@ -14,6 +24,8 @@
 #ifndef HF_ENGINES_SIM_MODEL_H
 #define HF_ENGINES_SIM_MODEL_H
 
+#include "engines/sim/clock.h"
+#include "engines/sim/pipe.h"
 #include "engines/sim/sim.h"
 
 struct sim_connection;
@@ -24,8 +36,9 @@ struct sim_session;
 struct sim_ticket {
     struct hf_ticket ticket;
     struct sim_queue *queue;
-    struct sim_session *session; /* NULL: foreign and immortal */
-    struct sim_ticket *next;     /* in queue order */
+    const void *owner;       /* the session; NULL: foreign and immortal */
+    void *data;              /* the model's own */
+    struct sim_ticket *next; /* in queue order */
 };
 
 struct sim_queue {
@@ -77,9 +90,8 @@ enum sim_message_kind {
 };
 
 struct sim_message {
+    struct sim_item item;
     enum sim_message_kind kind;
-    struct sim_message *next;
-    uint64_t arrives_us;
     uint64_t sent_ms; /* on the client's clock; of the request, in an answer */
     struct sim_pending *pending;
     /* SIM_CONNECT and SIM_ACCEPT */
@@ -98,15 +110,6 @@ struct sim_message {
 /* Notices may have a way in of their own. */
 enum sim_direction { SIM_OUT, SIM_IN, SIM_ASIDE };
 
-/* One direction of a connection: first in, first out, like TCP. */
-struct sim_pipe {
-    struct sim_connection *connection;
-    struct sim_message *first;
-    struct sim_message **end;
-    uint64_t last_us; /* arrival of the last message */
-    bool due;         /* in the calendar */
-};
-
 struct sim_connection {
     struct hf_engine *engine;
     unsigned number;             /* later ones have higher ones */
@@ -116,8 +119,8 @@ struct sim_connection {
     struct sim_pipe pipes[3];
     /* A follower that is cut off from the leader. */
     bool stalled;
-    struct sim_message *parked; /* waits for the leader, in order */
-    struct sim_message **parked_end;
+    struct sim_item *parked; /* wait for the leader, in order */
+    struct sim_item **parked_end;
     struct sim_queue *view; /* while stalled: the queues as it knew them */
     struct sim_connection *next;
 };
@@ -137,15 +140,15 @@ struct hf_engine {
     unsigned number;
     struct hf_engine *next;
     /* The machine. */
-    uint64_t clock_base_us; /* what it showed at .clock_since_us */
-    uint64_t clock_since_us;
-    int32_t clock_ppm;
-    bool frozen;
-    bool paused; /* .frozen too */
+    struct sim_clock clock; /* stands while it is paused */
+    bool frozen;            /* also while it is paused */
     bool out_up;
     bool in_up;
     /* The process. */
     bool gone;         /* crashed or freed */
+    uint64_t armed_us; /* the calendar wakes it then */
+    struct zk_client *zk;
+    /* The plain model's own. */
     bool reset_unread; /* the connection ended while frozen */
     enum sim_phase phase;
     struct sim_connection *connection;
@@ -156,11 +159,49 @@ struct hf_engine {
     uint64_t ping_at_ms;
     uint64_t connect_at_ms;
     uint64_t asked_ms; /* SIM_ASKING: since */
-    uint64_t armed_us; /* the calendar wakes it then */
     bool must_sync;    /* the next list has to go through the leader */
     struct sim_pending *first;
     struct sim_pending *last;
 };
+
+/* What a model of the other side does. */
+struct sim_model {
+    /* The process of ${engine} starts. */
+    void (*begin)(struct hf_engine *engine);
+    /* As in hf_engine_ops. */
+    void (*request)(struct hf_engine *engine, struct hf_request *request);
+    void (*forget)(struct hf_engine *engine, struct hf_request *watch);
+    void (*free)(struct hf_engine *engine);
+    /* It was stopped and goes on. */
+    void (*thaw)(struct hf_engine *engine);
+    /* Its link carries more than it did. */
+    void (*pump)(struct hf_engine *engine);
+    /* Its connection is reset, for both sides. */
+    void (*reset)(struct hf_engine *engine);
+    /* Its process is gone, and the kernel closes its descriptors. */
+    void (*crash)(struct hf_engine *engine);
+    /* The other side ends its session. */
+    void (*kill)(struct hf_engine *engine);
+    void (*stall)(struct hf_engine *engine, bool out, bool in);
+    void (*restart)(struct hf_sim *sim);
+    /* What goes wrong with the servers is over. */
+    void (*calm)(struct hf_sim *sim);
+    void (*evict)(struct hf_sim *sim, struct sim_ticket *ticket);
+    /* A foreign ticket, in the place of ${beside} if that is not NULL. */
+    void (*foreign)(struct hf_sim *sim, struct sim_queue *queue,
+                    enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
+                    const struct sim_ticket *beside);
+    /* The session that the client believes in, as owner of tickets. */
+    const void *(*owner)(const struct hf_engine *engine);
+    bool (*alive)(const struct hf_engine *engine);
+    bool (*connected)(const struct hf_engine *engine);
+    uint64_t (*lease_end_us)(const struct hf_engine *engine);
+    /* The memory that sim_alloc() did not give. */
+    void (*end)(struct hf_sim *sim);
+};
+
+extern const struct sim_model sim_plain;
+extern const struct sim_model sim_zookeeper;
 
 struct sim_due {
     uint64_t at_us;
@@ -174,6 +215,7 @@ struct sim_chunk;
 
 struct hf_sim {
     struct hf_sim_config config;
+    const struct sim_model *model;
     struct hf_engine_ops ops;
     struct hf_random random;
     struct hf_sim_observer observer;
@@ -185,7 +227,7 @@ struct hf_sim {
     size_t foreground; /* of these, those that hf_sim_settle() waits for */
     uint64_t order;
     struct sim_chunk *chunk;
-    struct sim_message *spare;
+    struct sim_clock clock; /* the leader's */
     /* Truth. */
     uint64_t transaction; /* number of the last write */
     struct sim_queue *queues;
@@ -194,6 +236,7 @@ struct hf_sim {
     struct sim_connection *connections;
     unsigned engine_count;
     unsigned connection_count;
+    struct zk_ensemble *zk;
 };
 
 /* -------------------------------------------------------------- model.c -- */
@@ -213,7 +256,7 @@ uint64_t sim_server_at_us(const struct hf_sim *sim, uint64_t server_us);
 void sim_line(struct hf_sim *sim, const struct hf_engine *engine,
               const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ------------------------------------------------------------- leader.c -- */
+/* ------------------------------------------------------------- queue.c -- */
 
 struct sim_queue *sim_queue_find(struct hf_sim *sim, const char *name);
 struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
@@ -222,7 +265,14 @@ struct hf_snapshot sim_snapshot(struct hf_sim *sim,
                                 const struct sim_queue *queue);
 struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
                                   const struct hf_ticket *like,
-                                  struct sim_session *session);
+                                  const void *owner);
+/* Take the ticket out; tell the observer so, and which watches fire. */
+void sim_ticket_take(struct sim_ticket *ticket);
+void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
+                     struct hf_request *const *told, size_t count);
+
+/* ------------------------------------------------------------- leader.c -- */
+
 /* Take the ticket out and tell those who watch it. */
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
 
@@ -274,5 +324,6 @@ void sim_client_tick(void *engine);
 void sim_client_request(struct hf_engine *engine, struct hf_request *request);
 void sim_client_forget(struct hf_engine *engine, struct hf_request *watch);
 void sim_client_free(struct hf_engine *engine);
+void sim_client_thaw(struct hf_engine *engine);
 
 #endif

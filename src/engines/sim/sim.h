@@ -123,9 +123,10 @@ void hf_sim_break(struct hf_engine *engine);
 /* Every connection is reset. */
 void hf_sim_restart(struct hf_sim *sim);
 
-/* The client's follower is cut off from the leader: it answers heartbeats and
- * reads from what it last knew, and writes hang. */
-void hf_sim_set_stalled(struct hf_engine *engine, bool stalled);
+/* What the client's server sends to the other servers (${out}), or they to it
+ * (${in}), arrives or is held up.  It goes on answering heartbeats and reads
+ * from what it last knew, and writes hang. */
+void hf_sim_set_stalled(struct hf_engine *engine, bool out, bool in);
 
 /* The process is stopped, or goes on: nothing reaches it meanwhile. */
 void hf_sim_set_frozen(struct hf_engine *engine, bool frozen);

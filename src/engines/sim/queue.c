@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues and tickets as they are, whatever anybody believes. */
+#include "engines/sim/model.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct sim_queue *sim_view_find(struct sim_queue *view, const char *name)
+{
+    while (view != NULL && strcmp(view->name, name) != 0)
+        view = view->next;
+    return view;
+}
+
+struct sim_queue *sim_queue_find(struct hf_sim *sim, const char *name)
+{
+    struct sim_queue *queue = sim_view_find(sim->queues, name);
+
+    if (queue == NULL) {
+        queue = sim_alloc(sim, sizeof *queue);
+        queue->name = sim_text(sim, name);
+        queue->next = sim->queues;
+        sim->queues = queue;
+    }
+    return queue;
+}
+
+struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
+                                   const struct hf_ticket_id *id)
+{
+    struct sim_ticket *ticket = queue->first;
+
+    while (ticket != NULL && !hf_ticket_id_equal(&ticket->ticket.id, id))
+        ticket = ticket->next;
+    return ticket;
+}
+
+struct hf_snapshot sim_snapshot(struct hf_sim *sim,
+                                const struct sim_queue *queue)
+{
+    struct hf_ticket *tickets;
+    size_t count = 0;
+
+    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
+        count++;
+    /* One place more, so that garbling can add a ticket. */
+    tickets = sim_alloc(sim, (count + 1) * sizeof *tickets);
+    count = 0;
+    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
+        tickets[count++] = t->ticket;
+    return (struct hf_snapshot){tickets, count};
+}
+
+struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
+                                  const struct hf_ticket *like,
+                                  const void *owner)
+{
+    struct sim_ticket *ticket = sim_alloc(sim, sizeof *ticket);
+    struct sim_ticket **place = &queue->first;
+
+    ticket->ticket = *like;
+    ticket->queue = queue;
+    ticket->owner = owner;
+    while (*place != NULL &&
+           hf_ticket_compare(&(*place)->ticket, &ticket->ticket) <= 0)
+        place = &(*place)->next;
+    ticket->next = *place;
+    *place = ticket;
+    if (sim->observer.added != NULL)
+        sim->observer.added(sim->observer.arg, queue->name, &ticket->ticket);
+    return ticket;
+}
+
+void sim_ticket_take(struct sim_ticket *ticket)
+{
+    struct sim_ticket **place = &ticket->queue->first;
+
+    while (*place != ticket) {
+        assert(*place != NULL);
+        place = &(*place)->next;
+    }
+    *place = ticket->next;
+}
+
+void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
+                     struct hf_request *const *told, size_t count)
+{
+    if (sim->observer.gone != NULL)
+        sim->observer.gone(sim->observer.arg, ticket->queue->name,
+                           &ticket->ticket, told, count);
+}
+
+/* ---------------------------------------------------------------- truth -- */
+
+struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue)
+{
+    return sim_snapshot(sim, sim_queue_find(sim, queue));
+}
+
+bool hf_sim_ticket_exists(const struct hf_sim *sim,
+                          const struct hf_ticket_id *ticket)
+{
+    for (struct sim_queue *q = sim->queues; q != NULL; q = q->next) {
+        if (sim_ticket_find(q, ticket) != NULL)
+            return true;
+    }
+    return false;
+}
+
+bool hf_sim_ticket_current(const struct hf_engine *engine,
+                           const struct hf_ticket_id *ticket)
+{
+    for (struct sim_queue *q = engine->sim->queues; q != NULL; q = q->next) {
+        const struct sim_ticket *found = sim_ticket_find(q, ticket);
+
+        if (found != NULL)
+            return found->owner != NULL &&
+                   found->owner == engine->sim->model->owner(engine);
+    }
+    return false;
+}
+
+uint64_t hf_sim_lease_end_us(const struct hf_engine *engine)
+{
+    if (!hf_sim_session_alive(engine))
+        return 0;
+    return engine->sim->model->lease_end_us(engine);
+}
+
+bool hf_sim_session_alive(const struct hf_engine *engine)
+{
+    return engine->sim->model->alive(engine);
+}
+
+bool hf_sim_connected(const struct hf_engine *engine)
+{
+    return engine->out_up && engine->in_up &&
+           engine->sim->model->connected(engine);
+}
+
+bool hf_sim_frozen(const struct hf_engine *engine)
+{
+    return engine->frozen;
+}
+
+bool hf_sim_evict(struct hf_sim *sim, const char *queue,
+                  const struct hf_ticket_id *ticket)
+{
+    struct sim_ticket *found =
+        sim_ticket_find(sim_queue_find(sim, queue), ticket);
+
+    if (found == NULL)
+        return false;
+    sim->model->evict(sim, found);
+    return true;
+}
+
+bool hf_sim_foreign_enqueue(struct hf_sim *sim, const char *queue,
+                            enum hf_ticket_kind kind,
+                            const struct hf_ticket_id *ticket,
+                            const struct hf_ticket_id *beside)
+{
+    struct sim_queue *found = sim_queue_find(sim, queue);
+    const struct sim_ticket *held = NULL;
+
+    if (beside != NULL) {
+        held = sim_ticket_find(found, beside);
+        if (held == NULL)
+            return false;
+    }
+    sim->model->foreign(sim, found, kind, ticket, held);
+    return true;
+}
