@@ -45,8 +45,8 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 /* For lack of memory. */
 void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
 
-/* What the transaction ${call}, which was just answered, proves; 0: nothing.
- * Once for each. */
+/* What the transaction ${call}, which was just answered, proves.  Once for
+ * each. */
 uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call);
 
 /* -------------------------------------------------------------- requests -- */

@@ -29,6 +29,7 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
     proof->spacing_ms = hf_zk_proof_spacing_ms(timeout_ms, tick_ms);
     proof->timeout_ms = timeout_ms;
     proof->strict = strict;
+    proof->greeted_at_ms = proof->before_ms = greeted_at_ms;
     hf_zk_proof_answered(proof, greeted_at_ms);
 }
 
@@ -57,7 +58,7 @@ uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
         if (hf_after_ms(proof->sent_ms[i - 1], spacing_ms) <= now_ms)
             return proof->sent_ms[i - 1];
     }
-    return 0;
+    return proof->greeted_at_ms;
 }
 
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
@@ -69,7 +70,7 @@ uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     if (!proof->strict)
         return anchor_ms;
     if (now_ms - sent_at_ms > proof->timeout_ms / 4)
-        return 0;
+        return proof->greeted_at_ms;
     proof->before_ms = hf_later_ms(before_ms, anchor_ms);
     return hf_earlier_ms(before_ms, anchor_ms);
 }

@@ -28,7 +28,8 @@
 #define HF_ZK_PROOF_KEPT 40
 
 struct hf_zk_proof {
-    uint64_t spacing_ms; /* D */
+    uint64_t greeted_at_ms; /* the accepted greeting proves itself */
+    uint64_t spacing_ms;    /* D */
     uint64_t timeout_ms;
     bool strict;
     /* When answered requests of this connection were sent, rising, no two
@@ -48,14 +49,15 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
 /* A request sent at ${sent_at_ms} has been answered. */
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms);
 
-/* What a write sent at ${now_ms} will prove once it is answered; 0: nothing. */
+/* What a write sent at ${now_ms} will prove once it is answered: at least what
+ * the greeting did. */
 uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof,
                                uint64_t now_ms);
 
 /* The write sent at ${sent_at_ms}, with ${anchor_ms} from above, was committed,
- * as we hear at ${now_ms}: what that proves; 0: nothing.  With .strict a write
- * counts only if answered within a quarter of the timeout, and for no more
- * than the write before it would have proven. */
+ * as we hear at ${now_ms}: what that proves.  With .strict a write counts only
+ * if answered within a quarter of the timeout, and for no more than the write
+ * before it would have proven. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                                uint64_t anchor_ms, uint64_t now_ms);
 

@@ -74,19 +74,18 @@ static void checked(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     enum hf_zk_error error = reply->error;
-    uint64_t anchor_ms = 0;
+    bool passed = error == HF_ZK_OK && all_passed(&body);
 
-    if (error == HF_ZK_OK && all_passed(&body))
-        anchor_ms = hf_zk_call_proves_ms(zk, call);
+    if (passed)
+        event.as.answer.anchor_ms = hf_zk_call_proves_ms(zk, call);
     op->pending--;
     event.as.answer.request = hf_zk_op_end(zk, op);
-    event.as.answer.anchor_ms = anchor_ms;
     if (error != HF_ZK_OK)
         hf_zk_fail_as(zk, event.as.answer.request, error, "check tickets below",
                       zk->config.chroot);
-    else if (anchor_ms == 0)
+    else if (!passed)
         hf_zk_fail(zk, event.as.answer.request, HF_FAILURE_RETRY, HF_EPROTOCOL,
-                   "the transaction proves nothing");
+                   "a ticket that was to be checked is gone");
     else
         hf_zk_tell(zk, &event);
 }
