@@ -8,7 +8,7 @@ install(TARGETS holdfast_shared EXPORT holdfast-shared
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS holdfast_static EXPORT holdfast-static
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS holdfast-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         FILES_MATCHING PATTERN "*.1")
 

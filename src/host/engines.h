@@ -7,6 +7,7 @@
 #define HF_HOST_ENGINES_H
 
 #include "core/engine.h"
+#include "transport/tls.h"
 
 /* Set ${ops} to the engine for ${scheme}, loading its module if need be.
  * HF_EUNSUPPORTED if there is none, with ${error} naming the file and the
@@ -18,5 +19,8 @@ hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
 hf_status hf_engines_load(const char *directory, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error);
+
+/* As hf_engine_host.tls. */
+hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error);
 
 #endif

@@ -108,7 +108,12 @@ void hf_loop_arm(struct hf_client *client, uint64_t at_ms)
     struct itimerspec when = {{0, 0}, {0, 0}};
     int rest;
 
-    if (!loop->made || loop->armed_at_ms == at_ms)
+    if (!loop->made)
+        return;
+    /* What hf_loop_turn() has left has to wake those who sleep already. */
+    if (uv_backend_timeout(&loop->uv) == 0)
+        at_ms = 0;
+    if (loop->armed_at_ms == at_ms)
         return;
     loop->armed_at_ms = at_ms;
     if (at_ms != HF_FOREVER) {

@@ -33,7 +33,8 @@ uv_loop_t *hf_loop_get(struct hf_client *client);
 /* Run everything that is ready, without sleeping, until nothing is. */
 void hf_loop_turn(struct hf_client *client);
 
-/* Have the descriptor become readable at ${at_ms}. */
+/* Have the descriptor become readable at ${at_ms}; at once if the loop has
+ * something left to do. */
 void hf_loop_arm(struct hf_client *client, uint64_t at_ms);
 
 /* Give the lock up, sleep until the loop or ${fd} has something, take the lock

@@ -30,6 +30,13 @@ static struct uv_loop_s *host_loop(void *host)
     return hf_loop_get(host);
 }
 
+static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
+                          struct hf_error *error)
+{
+    (void)host;
+    return hf_engines_tls(tls, error);
+}
+
 static void host_log(void *host, enum hf_log_level level, const char *format,
                      ...)
 {
@@ -134,6 +141,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .event = host_event,
         .now_ms = host_now_ms,
         .loop = host_loop,
+        .tls = host_tls,
         .log = host_log,
         .host = client,
     };

@@ -46,10 +46,20 @@ static void a_module_that_is_not_there(void **state)
     assert_open_refused("missing://host", wanted);
 }
 
+/* The engine is there, and TLS is not. */
+static void tls_that_is_not_there(void **state)
+{
+    static const char *const wanted[] = {
+        HF_TESTED_MODULE_DIR "/transport-tls.so", "libholdfast-tls", NULL};
+
+    (void)state;
+    assert_open_refused("zks://127.0.0.1:1", wanted);
+}
+
 static void a_library_that_is_no_module(void **state)
 {
     static const char *const wanted[] = {
-        "engine-empty.so", "not an engine module", "hf_engine_module", NULL};
+        "engine-empty.so", "no module of holdfast", "hf_engine_module", NULL};
 
     (void)state;
     assert_open_refused("empty:", wanted);
@@ -161,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_that_is_not_there),
+        cmocka_unit_test(tls_that_is_not_there),
         cmocka_unit_test(a_library_that_is_no_module),
         cmocka_unit_test(a_module_of_another_interface),
         cmocka_unit_test(a_module_of_another_scheme),

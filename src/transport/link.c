@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "transport/secure.h"
+#include "transport/socket.h"
+
+#define READ_BYTES 65536
+
+/* How often one turn of the loop reads before others get theirs. */
+#define READS_MAX 8
+
+enum hf_link_phase {
+    HF_LINK_RESOLVING,
+    HF_LINK_CONNECTING,
+    HF_LINK_HANDSHAKING, /* with TLS only */
+    HF_LINK_UP,
+    HF_LINK_ENDED, /* nothing is told any more */
+};
+
+struct hf_link {
+    struct hf_link_way way; /* .host is ours */
+    char host[HF_RESOLVER_HOST_BYTES];
+    struct hf_link_user user;
+    enum hf_link_phase phase;
+    struct hf_resolver_ask ask;
+    int fd; /* -1: none */
+    uv_poll_t poll;
+    bool has_poll;            /* then memory is freed by its close callback */
+    int events;               /* what is polled for */
+    bool blocked;             /* waits for room */
+    struct hf_secure *secure; /* NULL: no TLS */
+    char why[HF_LINK_TEXT_BYTES];
+    char bytes[READ_BYTES];
+};
+
+/* ------------------------------------------------------------------- end -- */
+
+static void set_why(struct hf_link *link, const char *what, const char *text)
+{
+    (void)snprintf(link->why, sizeof(link->why), "%s%s", what, text);
+}
+
+static void end(struct hf_link *link)
+{
+    if (link->phase == HF_LINK_CONNECTING || link->phase == HF_LINK_HANDSHAKING)
+        hf_resolver_skip(link->way.resolver, link->host);
+    link->phase = HF_LINK_ENDED;
+    if (link->has_poll)
+        (void)uv_poll_stop(&link->poll);
+}
+
+/* As .why tells.  The user may close the link, which then may be gone. */
+static void fail(struct hf_link *link)
+{
+    char why[HF_LINK_TEXT_BYTES];
+
+    assert(link->phase != HF_LINK_ENDED);
+    memcpy(why, link->why, sizeof(why));
+    end(link);
+    link->user.down(link->user.arg, why);
+}
+
+static void fail_with(struct hf_link *link, const char *what, const char *text)
+{
+    set_why(link, what, text);
+    fail(link);
+}
+
+/* ------------------------------------------------------------------ poll -- */
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void poll_for(struct hf_link *link)
+{
+    int events = link->phase == HF_LINK_CONNECTING ? UV_WRITABLE : UV_READABLE;
+    int rest;
+
+    if (link->phase == HF_LINK_ENDED)
+        return;
+    if (link->blocked)
+        events |= UV_WRITABLE;
+    if (events == link->events)
+        return;
+    rest = uv_poll_start(&link->poll, events, on_poll);
+    assert(rest == 0);
+    link->events = events;
+}
+
+/* ------------------------------------------------------------------ send -- */
+
+static bool drain(struct hf_link *link)
+{
+    bool unbroken = hf_secure_drain(link->secure, link->fd);
+
+    if (!unbroken)
+        set_why(link, "", uv_strerror(-errno));
+    link->blocked = unbroken && hf_secure_blocked(link->secure);
+    return unbroken;
+}
+
+static bool send_secure(struct hf_link *link, const void *bytes, size_t count,
+                        size_t *taken)
+{
+    enum hf_tls_answer answer =
+        hf_secure_send(link->secure, link->fd, bytes, count, taken);
+
+    if (answer == HF_TLS_MORE)
+        set_why(link, "", uv_strerror(-errno));
+    else if (answer == HF_TLS_FAILED)
+        set_why(link, "TLS: ", link->way.tls->why(link->secure->tls));
+    return answer == HF_TLS_DONE;
+}
+
+bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
+                  size_t *taken)
+{
+    bool unbroken;
+
+    *taken = 0;
+    if (link->phase != HF_LINK_UP || link->blocked || count == 0)
+        return true;
+    if (link->secure != NULL) {
+        unbroken = send_secure(link, bytes, count, taken);
+    } else {
+        unbroken = hf_socket_send(link->fd, bytes, count, taken);
+        if (!unbroken)
+            set_why(link, "", uv_strerror(-errno));
+    }
+    if (!unbroken) {
+        end(link);
+        return false;
+    }
+    link->blocked = *taken < count ||
+                    (link->secure != NULL && hf_secure_blocked(link->secure));
+    poll_for(link);
+    return true;
+}
+
+const char *hf_link_why(const struct hf_link *link)
+{
+    return link->why;
+}
+
+static void on_room(struct hf_link *link)
+{
+    link->blocked = false;
+    if (link->secure != NULL && !drain(link)) {
+        fail(link);
+        return;
+    }
+    if (!link->blocked && link->phase == HF_LINK_UP)
+        link->user.writable(link->user.arg);
+}
+
+/* --------------------------------------------------------------- receive -- */
+
+static void go_up(struct hf_link *link)
+{
+    link->phase = HF_LINK_UP;
+    link->user.up(link->user.arg);
+}
+
+/* What TLS makes of what it was pushed. */
+static void read_secure(struct hf_link *link)
+{
+    struct hf_secure *secure = link->secure;
+    enum hf_tls_answer answer = HF_TLS_DONE;
+    size_t count = 0;
+
+    while (link->phase == HF_LINK_UP && answer == HF_TLS_DONE) {
+        answer = link->way.tls->read(secure->tls, secure->in,
+                                     sizeof(secure->in), &count);
+        if (answer == HF_TLS_DONE)
+            link->user.received(link->user.arg, secure->in, count);
+    }
+    if (link->phase != HF_LINK_UP)
+        return;
+    if (answer == HF_TLS_CLOSED)
+        fail_with(link, "closed by the server", "");
+    else if (answer == HF_TLS_FAILED)
+        fail_with(link, "TLS: ", link->way.tls->why(secure->tls));
+    else if (!drain(link))
+        fail(link);
+}
+
+static void shake_hands(struct hf_link *link)
+{
+    enum hf_tls_answer answer = link->way.tls->handshake(link->secure->tls);
+    bool unbroken = drain(link); /* also what tells the peer why not */
+
+    if (answer == HF_TLS_FAILED)
+        fail_with(link, "TLS: ", link->way.tls->why(link->secure->tls));
+    else if (!unbroken)
+        fail(link);
+    else if (answer == HF_TLS_DONE)
+        go_up(link);
+}
+
+static void take_secure(struct hf_link *link, size_t count)
+{
+    if (link->way.tls->push(link->secure->tls, link->bytes, count) !=
+        HF_TLS_DONE) {
+        fail_with(link, "TLS: ", link->way.tls->why(link->secure->tls));
+        return;
+    }
+    if (link->phase == HF_LINK_HANDSHAKING)
+        shake_hands(link);
+    if (link->phase == HF_LINK_UP)
+        read_secure(link);
+}
+
+static void reach_end(struct hf_link *link)
+{
+    fail_with(link, "closed by the server",
+              link->phase == HF_LINK_HANDSHAKING
+                  ? " during the TLS handshake; is this its port for TLS?"
+                  : "");
+}
+
+static void receive(struct hf_link *link)
+{
+    ssize_t count = READ_BYTES;
+
+    for (int i = 0;
+         i < READS_MAX && count == READ_BYTES && link->phase != HF_LINK_ENDED;
+         i++) {
+        count = recv(link->fd, link->bytes, READ_BYTES, 0);
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            fail_with(link, "", uv_strerror(-errno));
+        else if (count == 0)
+            reach_end(link);
+        else if (count > 0 && link->secure != NULL)
+            take_secure(link, (size_t)count);
+        else if (count > 0)
+            link->user.received(link->user.arg, link->bytes, (size_t)count);
+    }
+}
+
+/* --------------------------------------------------------------- connect -- */
+
+static void on_connected(struct hf_link *link)
+{
+    int failure = hf_socket_connected(link->fd);
+
+    if (failure != 0) {
+        fail_with(link, "", uv_strerror(-failure));
+    } else if (link->secure != NULL) {
+        link->phase = HF_LINK_HANDSHAKING;
+        shake_hands(link);
+    } else {
+        go_up(link);
+    }
+}
+
+/* The socket has an error that no read has shown: it was before the data, or
+ * libuv would have said so by what is readable. */
+static void on_error(struct hf_link *link)
+{
+    int failure = hf_socket_connected(link->fd);
+
+    fail_with(link, "",
+              failure != 0 ? uv_strerror(-failure) : "the connection broke");
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct hf_link *link = poll->data;
+
+    if (link->phase == HF_LINK_CONNECTING) {
+        on_connected(link);
+    } else {
+        if ((events & UV_WRITABLE) != 0)
+            on_room(link);
+        if (link->phase != HF_LINK_ENDED)
+            receive(link);
+        /* libuv has stopped polling. */
+        if (status != 0 && link->phase != HF_LINK_ENDED)
+            on_error(link);
+    }
+    poll_for(link);
+}
+
+/* Why not, with the link as it was; or NULL. */
+static const char *connect_to(struct hf_link *link,
+                              const union hf_address *address)
+{
+    int failure;
+
+    link->phase = HF_LINK_CONNECTING;
+    link->fd = hf_socket_connect(address, link->way.port);
+    if (link->fd < 0)
+        return uv_strerror(-errno);
+    failure = uv_poll_init(link->way.loop, &link->poll, link->fd);
+    if (failure != 0)
+        return uv_strerror(failure);
+    link->has_poll = true;
+    link->poll.data = link;
+    poll_for(link);
+    return NULL;
+}
+
+static void on_resolved(void *arg, const union hf_address *address,
+                        const char *why)
+{
+    struct hf_link *link = arg;
+
+    if (address != NULL)
+        why = connect_to(link, address);
+    if (why != NULL)
+        fail_with(link, "", why);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+struct hf_link *hf_link_open(const struct hf_link_way *way,
+                             const struct hf_link_user *user,
+                             char why[HF_LINK_TEXT_BYTES])
+{
+    struct hf_link *link = hf_alloc(sizeof(*link));
+    char no_address[HF_RESOLVER_TEXT_BYTES];
+    enum hf_resolver_answer answer;
+    union hf_address address;
+    const char *fault = "out of memory";
+
+    if (link == NULL)
+        goto fail;
+    link->way = *way;
+    link->user = *user;
+    link->fd = -1;
+    (void)snprintf(link->host, sizeof(link->host), "%s", way->host);
+    link->way.host = link->host;
+    link->ask = (struct hf_resolver_ask){.fn = on_resolved, .arg = link};
+    if (way->tls != NULL && (link->secure = hf_secure_new(
+                                 way->tls, way->context, way->host)) == NULL)
+        goto close_link;
+    answer = hf_resolver_find(way->resolver, link->host, &link->ask, &address,
+                              no_address);
+    fault = no_address;
+    if (answer == HF_RESOLVER_KNOWN)
+        fault = connect_to(link, &address);
+    if (answer == HF_RESOLVER_LATER || fault == NULL)
+        return link;
+close_link:
+    hf_link_close(link, HF_LINK_ABORT);
+fail:
+    (void)snprintf(why, HF_LINK_TEXT_BYTES, "%s", fault);
+    return NULL;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_free(handle->data);
+}
+
+void hf_link_close(struct hf_link *link, enum hf_link_end how)
+{
+    end(link);
+    hf_resolver_forget(&link->ask);
+    hf_secure_free(link->secure);
+    link->secure = NULL;
+    if (link->has_poll)
+        uv_close((uv_handle_t *)&link->poll, on_closed);
+    if (link->fd >= 0 && how == HF_LINK_ABORT)
+        hf_socket_abort(link->fd);
+    else if (link->fd >= 0)
+        (void)close(link->fd);
+    link->fd = -1;
+    if (!link->has_poll)
+        hf_free(link);
+}
+
+void hf_link_after_fork(struct hf_link *link)
+{
+    if (link->fd >= 0)
+        (void)close(link->fd);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection to one server, from its name to its end.  What it is for does
+ * not matter here: bytes go in and out, through TLS if wanted.
+ *
+ * A socket of our own in a uv_poll_t rather than a uv_tcp_t: libuv writes
+ * without MSG_NOSIGNAL, and a library must neither raise SIGPIPE nor change how
+ * a program takes it.
+ *
+ * Everything here is used with the client's lock held.
+ */
+#ifndef HF_TRANSPORT_LINK_H
+#define HF_TRANSPORT_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "transport/resolver.h"
+#include "transport/tls.h"
+
+#define HF_LINK_TEXT_BYTES 256
+
+struct hf_link;
+
+/* Who is told, from the loop and never from inside a call of his own.  Each of
+ * these may send and close. */
+struct hf_link_user {
+    /* The connection is there, TLS and all. */
+    void (*up)(void *arg);
+    void (*received)(void *arg, const void *bytes, size_t count);
+    /* There is room again after hf_link_send() could not take everything. */
+    void (*writable)(void *arg);
+    /* It could not be made, or has ended, for the reason ${why}: a text for
+     * people without the server's name.  Nothing is told after that but
+     * nothing else happens either: close it. */
+    void (*down)(void *arg, const char *why);
+    void *arg;
+};
+
+/* Where a link goes.  Everything is borrowed for as long as the link is open,
+ * but for .host, which is copied. */
+struct hf_link_way {
+    uv_loop_t *loop;
+    struct hf_resolver *resolver;
+    const char *host; /* a name or an address */
+    uint16_t port;
+    const struct hf_tls_ops *tls; /* NULL: none */
+    struct hf_tls_context *context;
+};
+
+enum hf_link_end {
+    /* What has not been sent yet is not sent, and the peer is told by a reset:
+     * a request that was given up must not arrive later. */
+    HF_LINK_ABORT,
+    /* What was taken goes out, then the end. */
+    HF_LINK_FINISH,
+};
+
+/* Begin to connect.  NULL with ${why} if that fails at once. */
+struct hf_link *hf_link_open(const struct hf_link_way *way,
+                             const struct hf_link_user *user,
+                             char why[HF_LINK_TEXT_BYTES]);
+
+/* Send as much of ${bytes} as there is room for and set ${taken} to how much
+ * that was; nothing unless the link is up.  If it was not everything,
+ * .writable will be told.  False if the link has failed, of which .down is not
+ * told: see hf_link_why() and close it. */
+bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
+                  size_t *taken);
+const char *hf_link_why(const struct hf_link *link);
+
+/* Close it: nothing is told any more, the descriptor is gone at once, and the
+ * memory when the loop has closed the handle. */
+void hf_link_close(struct hf_link *link, enum hf_link_end end);
+
+/* In the child of a fork: close the descriptor, touch nothing else. */
+void hf_link_after_fork(struct hf_link *link);
+
+#endif

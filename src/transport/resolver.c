@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/resolver.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "transport/lookup.h"
+
+struct hf_name {
+    char host[HF_RESOLVER_HOST_BYTES];
+    bool under_way;
+    bool fell_back; /* what is known is used although it may be out of date */
+    union hf_address addresses[HF_RESOLVER_ADDRESSES_MAX];
+    size_t address_count;          /* 0: nothing known */
+    size_t turn;                   /* whose it is; counts on past the end */
+    struct hf_resolver_ask *asks;  /* wait for the lookup */
+    struct hf_resolver_ask *ready; /* are being answered */
+};
+
+struct hf_resolver {
+    uv_async_t async;
+    struct hf_lookup_desk *desk;
+    struct hf_resolver_log log;
+    unsigned under_way;
+    struct hf_name *names[HF_RESOLVER_NAMES_MAX];
+    size_t name_count;
+};
+
+/* ----------------------------------------------------------------- names -- */
+
+static struct hf_name *find_name(struct hf_resolver *resolver, const char *host)
+{
+    for (size_t i = 0; i < resolver->name_count; i++)
+        if (strcmp(resolver->names[i]->host, host) == 0)
+            return resolver->names[i];
+    return NULL;
+}
+
+static struct hf_name *get_name(struct hf_resolver *resolver, const char *host)
+{
+    struct hf_name *name = find_name(resolver, host);
+
+    if (name != NULL)
+        return name;
+    if (resolver->name_count == HF_RESOLVER_NAMES_MAX ||
+        strlen(host) >= sizeof(name->host) ||
+        (name = hf_alloc(sizeof(*name))) == NULL)
+        return NULL;
+    memcpy(name->host, host, strlen(host) + 1);
+    resolver->names[resolver->name_count++] = name;
+    return name;
+}
+
+static const union hf_address *chosen(const struct hf_name *name)
+{
+    assert(name->address_count > 0);
+    return &name->addresses[name->turn % name->address_count];
+}
+
+static bool is_numeric(const char *host, union hf_address *address)
+{
+    memset(address, 0, sizeof(*address));
+    return uv_ip4_addr(host, 0, &address->in) == 0 ||
+           uv_ip6_addr(host, 0, &address->in6) == 0;
+}
+
+/* Said once for each time that it begins. */
+static void note_fall_back(struct hf_resolver *resolver, struct hf_name *name,
+                           const char *why)
+{
+    if (!name->fell_back)
+        resolver->log.write(resolver->log.arg, HF_LOG_WARNING,
+                            "the name %s does not resolve (%s); its last known "
+                            "addresses are used",
+                            name->host, why);
+    name->fell_back = true;
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+static void take_in(struct hf_resolver *resolver, struct hf_name *name,
+                    const struct hf_lookup *found)
+{
+    name->under_way = false;
+    resolver->under_way--;
+    if (found->address_count > 0) {
+        memcpy(name->addresses, found->addresses, sizeof(name->addresses));
+        name->address_count = found->address_count;
+        name->fell_back = false;
+    } else if (name->address_count > 0) {
+        note_fall_back(resolver, name, found->why);
+    }
+}
+
+/* Those who wait by now: whoever asks anew from in here waits for the next
+ * answer. */
+static void answer_all(struct hf_name *name, const char *reason)
+{
+    char why[HF_RESOLVER_TEXT_BYTES + sizeof("no address: ")];
+    union hf_address address;
+    struct hf_resolver_ask *ask;
+
+    (void)snprintf(why, sizeof(why), "no address: %s", reason);
+    name->ready = name->asks;
+    name->asks = NULL;
+    while ((ask = name->ready) != NULL) {
+        hf_resolver_forget(ask);
+        if (name->address_count > 0) {
+            address = *chosen(name);
+            ask->fn(ask->arg, &address, NULL);
+        } else {
+            ask->fn(ask->arg, NULL, why);
+        }
+    }
+}
+
+static void on_done(uv_async_t *async)
+{
+    struct hf_resolver *resolver = async->data;
+    struct hf_lookup *next;
+
+    for (struct hf_lookup *found = hf_lookup_collect(resolver->desk);
+         found != NULL; found = next) {
+        struct hf_name *name = find_name(resolver, found->host);
+
+        assert(name != NULL && name->under_way);
+        next = found->next;
+        take_in(resolver, name, found);
+        answer_all(name, found->why);
+        hf_free(found);
+    }
+}
+
+/* -------------------------------------------------------------- interface --
+ */
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_free(handle->data);
+}
+
+struct hf_resolver *hf_resolver_new(uv_loop_t *loop,
+                                    const struct hf_resolver_log *log)
+{
+    struct hf_resolver *resolver = hf_alloc(sizeof(*resolver));
+
+    if (resolver == NULL)
+        return NULL;
+    resolver->log = *log;
+    if (uv_async_init(loop, &resolver->async, on_done) != 0)
+        goto free_resolver;
+    resolver->async.data = resolver;
+    if ((resolver->desk = hf_lookup_desk_new(&resolver->async)) == NULL)
+        goto close_async;
+    return resolver;
+close_async:
+    uv_close((uv_handle_t *)&resolver->async, on_closed);
+    return NULL;
+free_resolver:
+    hf_free(resolver);
+    return NULL;
+}
+
+void hf_resolver_free(struct hf_resolver *resolver)
+{
+    hf_lookup_desk_close(resolver->desk);
+    for (size_t i = 0; i < resolver->name_count; i++) {
+        assert(resolver->names[i]->asks == NULL);
+        hf_free(resolver->names[i]);
+    }
+    uv_close((uv_handle_t *)&resolver->async, on_closed);
+}
+
+/* See that the name is being looked up.  NULL, or why it cannot be. */
+static const char *start(struct hf_resolver *resolver, struct hf_name *name)
+{
+    if (name->under_way)
+        return NULL;
+    if (resolver->under_way == HF_RESOLVER_THREADS_MAX)
+        return "as many other lookups as there may be are under way";
+    if (!hf_lookup_start(resolver->desk, name->host))
+        return strerrordesc_np(errno);
+    name->under_way = true;
+    resolver->under_way++;
+    return NULL;
+}
+
+enum hf_resolver_answer hf_resolver_find(struct hf_resolver *resolver,
+                                         const char *host,
+                                         struct hf_resolver_ask *ask,
+                                         union hf_address *address,
+                                         char why[HF_RESOLVER_TEXT_BYTES])
+{
+    /* Asked again while a lookup is under way, of whichever name: somebody did
+     * not get his answer in time. */
+    bool hangs = resolver->under_way > 0;
+    const char *fault = "too many names, or no memory for another";
+    struct hf_name *name;
+
+    assert(ask->name == NULL);
+    if (is_numeric(host, address))
+        return HF_RESOLVER_KNOWN;
+    if ((name = get_name(resolver, host)) != NULL)
+        fault = start(resolver, name);
+    if (name != NULL && name->address_count > 0 && (hangs || fault != NULL)) {
+        note_fall_back(resolver, name,
+                       fault != NULL ? fault : "a lookup takes too long");
+        *address = *chosen(name);
+        return HF_RESOLVER_KNOWN;
+    }
+    if (fault != NULL) {
+        (void)snprintf(why, HF_RESOLVER_TEXT_BYTES, "no address: %s", fault);
+        return HF_RESOLVER_FAILED;
+    }
+    ask->name = name;
+    ask->next = name->asks;
+    name->asks = ask;
+    return HF_RESOLVER_LATER;
+}
+
+static bool take_out(struct hf_resolver_ask **link,
+                     const struct hf_resolver_ask *ask)
+{
+    while (*link != NULL && *link != ask)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return false;
+    *link = ask->next;
+    return true;
+}
+
+void hf_resolver_forget(struct hf_resolver_ask *ask)
+{
+    bool found;
+
+    if (ask->name == NULL)
+        return;
+    found = take_out(&ask->name->asks, ask) || take_out(&ask->name->ready, ask);
+    assert(found);
+    ask->name = NULL;
+}
+
+void hf_resolver_skip(struct hf_resolver *resolver, const char *host)
+{
+    struct hf_name *name = find_name(resolver, host);
+
+    if (name != NULL)
+        name->turn++;
+}

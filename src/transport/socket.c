@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+static socklen_t bytes_of(const union hf_address *address)
+{
+    return address->any.sa_family == AF_INET ? sizeof(address->in)
+                                             : sizeof(address->in6);
+}
+
+int hf_socket_connect(const union hf_address *address, uint16_t port)
+{
+    const int on = 1;
+    union hf_address to = *address;
+    int failure;
+    int fd;
+
+    assert(to.any.sa_family == AF_INET || to.any.sa_family == AF_INET6);
+    if (to.any.sa_family == AF_INET)
+        to.in.sin_port = htons(port);
+    else
+        to.in6.sin6_port = htons(port);
+    fd =
+        socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    /* Slower without it, and no worse. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (connect(fd, &to.any, bytes_of(&to)) == 0 || errno == EINPROGRESS)
+        return fd;
+    failure = errno;
+    (void)close(fd);
+    errno = failure;
+    return -1;
+}
+
+/* With a port from the range that the kernel also draws clients' ports from, a
+ * socket that connects to it while nobody listens may meet itself. */
+static bool is_connected_to_itself(int fd)
+{
+    union hf_address here, there;
+    socklen_t here_bytes = sizeof(here);
+    socklen_t there_bytes = sizeof(there);
+
+    memset(&here, 0, sizeof(here));
+    memset(&there, 0, sizeof(there));
+    return getsockname(fd, &here.any, &here_bytes) == 0 &&
+           getpeername(fd, &there.any, &there_bytes) == 0 &&
+           here_bytes == there_bytes && memcmp(&here, &there, here_bytes) == 0;
+}
+
+int hf_socket_connected(int fd)
+{
+    int failure = 0;
+    socklen_t bytes = sizeof(failure);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &bytes) != 0)
+        return errno;
+    if (failure == 0 && is_connected_to_itself(fd))
+        return ECONNREFUSED;
+    return failure;
+}
+
+bool hf_socket_send(int fd, const void *bytes, size_t count, size_t *sent)
+{
+    ssize_t done;
+
+    for (*sent = 0; *sent < count; *sent += (size_t)done) {
+        done =
+            send(fd, (const char *)bytes + *sent, count - *sent, MSG_NOSIGNAL);
+        if (done < 0)
+            return errno == EAGAIN || errno == EINTR;
+    }
+    return true;
+}
+
+void hf_socket_abort(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    (void)close(fd);
+}
