@@ -9,6 +9,10 @@ install(TARGETS holdfast_shared EXPORT holdfast-shared
 install(TARGETS holdfast_static EXPORT holdfast-static
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET transport-tls)
+  install(TARGETS transport-tls
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+endif()
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         FILES_MATCHING PATTERN "*.1")
 

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The filter of tls.h by OpenSSL 3: a module, so that nothing but a program
+ * that asks for TLS loads OpenSSL.
+ *
+ * OpenSSL tears itself down in an exit handler while our threads still run.  A
+ * handler of ours, registered after its own and so run before, waits until no
+ * thread is in here and keeps all out from then on.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "core/error.h"
+#include "transport/tls.h"
+#include "transport/tls_names.h"
+
+#define WHY_BYTES 224
+
+struct hf_tls_context {
+    struct hf_tls_memory memory;
+    SSL_CTX *ssl;
+    bool trusts_system; /* no ca= was given */
+};
+
+struct hf_tls {
+    struct hf_tls_context *context;
+    SSL *ssl;
+    BIO *in;  /* ciphertext that was received; .ssl's */
+    BIO *out; /* and that is to be sent */
+    char host[256];
+    char why[WHY_BYTES];
+};
+
+/* ------------------------------------------------------------------ gate -- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
+static bool shut; /* under the gate; never opened again */
+static int index_of_tls = -1;
+
+static void shut_gate(void)
+{
+    pthread_rwlock_wrlock(&gate);
+    shut = true;
+    pthread_rwlock_unlock(&gate);
+}
+
+static void start(void)
+{
+    if (OPENSSL_init_ssl(0, NULL) != 1 || atexit(shut_gate) != 0)
+        return;
+    index_of_tls = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+}
+
+/* Each call from outside goes in here and, if that is true, out again. */
+static bool go_in(void)
+{
+    (void)pthread_once(&once, start);
+    pthread_rwlock_rdlock(&gate);
+    if (!shut && index_of_tls >= 0) {
+        /* What others left behind in this thread is not ours to explain. */
+        ERR_clear_error();
+        return true;
+    }
+    pthread_rwlock_unlock(&gate);
+    return false;
+}
+
+static void go_out(void)
+{
+    ERR_clear_error();
+    pthread_rwlock_unlock(&gate);
+}
+
+/* ----------------------------------------------------------------- texts -- */
+
+static void set_why(struct hf_tls *tls, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void set_why(struct hf_tls *tls, const char *format, ...)
+{
+    va_list args;
+
+    if (tls->why[0] != '\0') /* the first reason is the reason */
+        return;
+    va_start(args, format);
+    (void)vsnprintf(tls->why, sizeof(tls->why), format, args);
+    va_end(args);
+}
+
+/* The reason of the newest error. */
+static const char *reason(void)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *text = ERR_reason_error_string(code);
+
+    if (ERR_SYSTEM_ERROR(code))
+        text = strerrordesc_np(ERR_GET_REASON(code));
+    return text != NULL ? text : "unknown error";
+}
+
+/* What OpenSSL's own error means for people. */
+static void explain(struct hf_tls *tls, const char *what)
+{
+    unsigned long code = ERR_peek_error();
+    int number = ERR_GET_REASON(code);
+
+    if (ERR_GET_LIB(code) != ERR_LIB_SSL)
+        set_why(tls, "%s failed: %s", what, reason());
+    else if (number > SSL_AD_REASON_OFFSET &&
+             number < SSL_AD_REASON_OFFSET + 256)
+        set_why(tls, "the server refused us: %s", reason());
+    else if (number == SSL_R_WRONG_VERSION_NUMBER ||
+             number == SSL_R_PACKET_LENGTH_TOO_LONG)
+        set_why(tls, "the server does not speak TLS; is this its port for "
+                     "TLS?");
+    else
+        set_why(tls, "%s failed: %s", what, reason());
+}
+
+/* ---------------------------------------------------------- certificates -- */
+
+static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
+{
+    char names[WHY_BYTES / 2];
+
+    hf_tls_names(shown, names, sizeof(names));
+    switch (problem) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        set_why(tls, "the certificate is for %s, expected %s", names,
+                tls->host);
+        break;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        set_why(tls, "the certificate for %s was issued by nobody %s (%s)",
+                names,
+                tls->context->trusts_system
+                    ? "that this system trusts; name its CA with ca="
+                    : "in ca=",
+                X509_verify_cert_error_string(problem));
+        break;
+    default:
+        set_why(tls, "the certificate for %s, shown by %s, is not valid: %s",
+                names, tls->host, X509_verify_cert_error_string(problem));
+    }
+}
+
+/* Only looks: what is not right stays so. */
+static int on_verify(int good, X509_STORE_CTX *store)
+{
+    SSL *ssl =
+        X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct hf_tls *tls = SSL_get_ex_data(ssl, index_of_tls);
+
+    if (!good)
+        explain_certificate(tls, X509_STORE_CTX_get_error(store),
+                            X509_STORE_CTX_get0_cert(store));
+    return good;
+}
+
+/* --------------------------------------------------------------- context -- */
+
+/* Instead of OpenSSL's own, which asks on the terminal. */
+static int no_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    (void)buffer;
+    (void)size;
+    (void)writing;
+    (void)arg;
+    return -1;
+}
+
+static bool given(const char *path)
+{
+    return path != NULL && path[0] != '\0';
+}
+
+static hf_status refuse_file(const char *key, const char *path,
+                             const char *expected, struct hf_error *error)
+{
+    return hf_error_set(error, HF_EURL, "%s=%s cannot be used: %s; expected %s",
+                        key, path, reason(), expected);
+}
+
+static hf_status trust(SSL_CTX *ssl, const char *ca, struct hf_error *error)
+{
+    if (given(ca) && SSL_CTX_load_verify_file(ssl, ca) != 1)
+        return refuse_file("ca", ca, "a PEM file of certificates to trust",
+                           error);
+    if (!given(ca) && SSL_CTX_set_default_verify_paths(ssl) != 1)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "the system's certificates cannot be used: %s; "
+                            "name those to trust with ca=",
+                            reason());
+    return HF_OK;
+}
+
+static hf_status show(SSL_CTX *ssl, const struct hf_tls_files *files,
+                      struct hf_error *error)
+{
+    if (!given(files->cert))
+        return HF_OK;
+    if (SSL_CTX_use_certificate_chain_file(ssl, files->cert) != 1)
+        return refuse_file("cert", files->cert,
+                           "a PEM file of our certificate and its chain",
+                           error);
+    if (SSL_CTX_use_PrivateKey_file(ssl, files->key, SSL_FILETYPE_PEM) != 1)
+        return refuse_file("key", files->key,
+                           "the PEM file of the key to cert=, without a "
+                           "passphrase",
+                           error);
+    return HF_OK;
+}
+
+static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
+                      struct hf_error *error)
+{
+    hf_status status;
+
+    if (SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) != 1)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "this OpenSSL has no TLS 1.2: %s; install 3.0 or "
+                            "later",
+                            reason());
+    SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
+    SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
+    /* Each link is a new connection; nothing would take a session up again. */
+    (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    status = trust(ssl, files->ca, error);
+    if (status == HF_OK)
+        status = show(ssl, files, error);
+    return status;
+}
+
+static hf_status make_context(struct hf_tls_context *context,
+                              const struct hf_tls_files *files,
+                              struct hf_error *error)
+{
+    hf_status status;
+
+    context->trusts_system = !given(files->ca);
+    context->ssl = SSL_CTX_new(TLS_client_method());
+    if (context->ssl == NULL)
+        return hf_error_set(error, HF_ENOMEM, "OpenSSL makes no context: %s",
+                            reason());
+    status = fill(context->ssl, files, error);
+    if (status != HF_OK)
+        SSL_CTX_free(context->ssl);
+    return status;
+}
+
+static hf_status context_new(const struct hf_tls_memory *memory,
+                             const struct hf_tls_files *files,
+                             struct hf_tls_context **context,
+                             struct hf_error *error)
+{
+    struct hf_tls_context *made = memory->alloc(sizeof(*made));
+    hf_status status;
+
+    *context = NULL;
+    if (made == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for TLS");
+    made->memory = *memory;
+    if (!go_in()) {
+        memory->free(made);
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "OpenSSL does not start, or the process is ending");
+    }
+    status = make_context(made, files, error);
+    go_out();
+    if (status != HF_OK)
+        memory->free(made);
+    else
+        *context = made;
+    return status;
+}
+
+static void context_free(struct hf_tls_context *context)
+{
+    if (go_in()) {
+        SSL_CTX_free(context->ssl);
+        go_out();
+    }
+    context->memory.free(context);
+}
+
+/* ---------------------------------------------------------------- filter -- */
+
+/* Whom to expect: an address by its bytes, a name by its spelling, without the
+ * dot that only a resolver wants. */
+static bool expect(struct hf_tls *tls, const char *host)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
+    size_t bytes = strlen(host);
+
+    if (bytes > 0 && host[bytes - 1] == '.')
+        bytes--;
+    if (bytes == 0 || bytes >= sizeof(tls->host))
+        return false;
+    memcpy(tls->host, host, bytes);
+    tls->host[bytes] = '\0';
+    if (X509_VERIFY_PARAM_set1_ip_asc(param, tls->host) == 1)
+        return true;
+    X509_VERIFY_PARAM_set_hostflags(param,
+                                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return X509_VERIFY_PARAM_set1_host(param, tls->host, bytes) == 1 &&
+           SSL_set_tlsext_host_name(tls->ssl, tls->host) == 1;
+}
+
+static bool make_filter(struct hf_tls *tls, const char *host)
+{
+    if ((tls->ssl = SSL_new(tls->context->ssl)) == NULL)
+        return false;
+    tls->in = BIO_new(BIO_s_mem());
+    tls->out = BIO_new(BIO_s_mem());
+    if (tls->in == NULL || tls->out == NULL)
+        goto free_bios;
+    SSL_set_bio(tls->ssl, tls->in, tls->out);
+    SSL_set_connect_state(tls->ssl);
+    if (SSL_set_ex_data(tls->ssl, index_of_tls, tls) == 1 && expect(tls, host))
+        return true;
+    goto free_ssl; /* with its BIOs */
+free_bios:
+    (void)BIO_free(tls->in);
+    (void)BIO_free(tls->out);
+free_ssl:
+    SSL_free(tls->ssl);
+    return false;
+}
+
+static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
+{
+    struct hf_tls *tls = context->memory.alloc(sizeof(*tls));
+    bool made = false;
+
+    if (tls == NULL)
+        return NULL;
+    tls->context = context;
+    if (go_in()) {
+        made = make_filter(tls, host);
+        go_out();
+    }
+    if (made)
+        return tls;
+    context->memory.free(tls);
+    return NULL;
+}
+
+static void close_(struct hf_tls *tls)
+{
+    if (go_in()) {
+        SSL_free(tls->ssl);
+        go_out();
+    }
+    tls->context->memory.free(tls);
+}
+
+/* What ${result} of a call on tls->ssl says. */
+static enum hf_tls_answer judge(struct hf_tls *tls, int result,
+                                const char *what)
+{
+    switch (SSL_get_error(tls->ssl, result)) {
+    case SSL_ERROR_NONE:
+        return HF_TLS_DONE;
+    case SSL_ERROR_WANT_READ:
+        return HF_TLS_MORE;
+    case SSL_ERROR_ZERO_RETURN:
+        return HF_TLS_CLOSED;
+    default:
+        explain(tls, what);
+        return HF_TLS_FAILED;
+    }
+}
+
+static enum hf_tls_answer shut_out(struct hf_tls *tls)
+{
+    set_why(tls, "the process is ending");
+    return HF_TLS_FAILED;
+}
+
+static enum hf_tls_answer handshake(struct hf_tls *tls)
+{
+    enum hf_tls_answer answer;
+
+    if (!go_in())
+        return shut_out(tls);
+    answer = judge(tls, SSL_do_handshake(tls->ssl), "the handshake");
+    if (answer == HF_TLS_CLOSED) {
+        set_why(tls, "the server said goodbye in the handshake");
+        answer = HF_TLS_FAILED;
+    }
+    go_out();
+    return answer;
+}
+
+static enum hf_tls_answer push(struct hf_tls *tls, const void *bytes,
+                               size_t count)
+{
+    size_t written = 0;
+
+    if (!go_in())
+        return shut_out(tls);
+    if (BIO_write_ex(tls->in, bytes, count, &written) != 1)
+        written = 0;
+    go_out();
+    if (written == count)
+        return HF_TLS_DONE;
+    set_why(tls, "no memory for what was received");
+    return HF_TLS_FAILED;
+}
+
+static size_t pull(struct hf_tls *tls, void *bytes, size_t room)
+{
+    size_t count = 0;
+
+    if (!go_in())
+        return 0;
+    if (BIO_read_ex(tls->out, bytes, room, &count) != 1)
+        count = 0;
+    go_out();
+    return count;
+}
+
+static enum hf_tls_answer read_(struct hf_tls *tls, void *bytes, size_t room,
+                                size_t *count)
+{
+    enum hf_tls_answer answer;
+
+    *count = 0;
+    if (!go_in())
+        return shut_out(tls);
+    answer = judge(tls, SSL_read_ex(tls->ssl, bytes, room, count), "reading");
+    go_out();
+    assert(answer != HF_TLS_DONE || *count > 0);
+    return answer;
+}
+
+static enum hf_tls_answer write_(struct hf_tls *tls, const void *bytes,
+                                 size_t count)
+{
+    enum hf_tls_answer answer;
+    size_t written = 0;
+
+    if (!go_in())
+        return shut_out(tls);
+    answer =
+        judge(tls, SSL_write_ex(tls->ssl, bytes, count, &written), "writing");
+    go_out();
+    if (answer == HF_TLS_DONE && written == count)
+        return HF_TLS_DONE;
+    /* It never waits for the peer: there is no renegotiation. */
+    set_why(tls, "writing failed: the server wants something else first");
+    return HF_TLS_FAILED;
+}
+
+static const char *why(const struct hf_tls *tls)
+{
+    return tls->why;
+}
+
+extern const struct hf_tls_ops hf_tls_module;
+__attribute__((visibility("default"))) const struct hf_tls_ops hf_tls_module = {
+    .abi = HF_TLS_ABI,
+    .context_new = context_new,
+    .context_free = context_free,
+    .open = open_,
+    .close = close_,
+    .handshake = handshake,
+    .push = push,
+    .pull = pull,
+    .read = read_,
+    .write = write_,
+    .why = why,
+};
