@@ -51,6 +51,9 @@ class Contender:
 
     def __init__(self, name, arguments):
         self.name = name
+        self.start(arguments)
+
+    def start(self, arguments):
         self.process = place.Process(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
@@ -87,10 +90,19 @@ class Contender:
 
 
 class Library(Contender):
-    """contender.c has no cue to wait for."""
+    """contender.c, which begins at once."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.arguments = arguments
+        self.popen = None
 
     def begin(self):
-        pass
+        self.start(self.arguments)
+
+    def kill(self):
+        if self.popen:
+            super().kill()
 
 
 class Tool:
