@@ -106,6 +106,8 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
         else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
                                stat.czxid) == NULL)
             op->error = HF_ZK_NONSENSE;
+        else
+            op->queue->children[place].czxid = stat.czxid;
     }
     hf_zk_op_answered(zk, op);
 }

@@ -236,7 +236,7 @@ static void forget_session(struct hf_zk_session *session)
     session->id = 0;
     session->zxid = 0;
     session->timeout_ms = 0;
-    session->alive_until_ms = HF_FOREVER;
+    session->alive_until_ms = 0;
     memset(session->password, 0, sizeof session->password);
 }
 
