@@ -27,6 +27,7 @@ struct hf_tls_context {
     struct hf_tls_memory memory;
     SSL_CTX *ssl;
     bool trusts_system; /* no ca= was given */
+    bool shows;         /* cert= was */
 };
 
 struct hf_tls {
@@ -95,10 +96,10 @@ static void set_why(struct hf_tls *tls, const char *format, ...)
     va_end(args);
 }
 
-/* The reason of the newest error. */
+/* The reason of the first error, of which later ones are consequences. */
 static const char *reason(void)
 {
-    unsigned long code = ERR_peek_last_error();
+    unsigned long code = ERR_peek_error();
     const char *text = ERR_reason_error_string(code);
 
     if (ERR_SYSTEM_ERROR(code))
@@ -116,7 +117,10 @@ static void explain(struct hf_tls *tls, const char *what)
         set_why(tls, "%s failed: %s", what, reason());
     else if (number > SSL_AD_REASON_OFFSET &&
              number < SSL_AD_REASON_OFFSET + 256)
-        set_why(tls, "the server refused us: %s", reason());
+        set_why(tls, "the server refused us: %s%s", reason(),
+                tls->context->shows
+                    ? ""
+                    : "; perhaps it wants a certificate: cert= and key=");
     else if (number == SSL_R_WRONG_VERSION_NUMBER ||
              number == SSL_R_PACKET_LENGTH_TOO_LONG)
         set_why(tls, "the server does not speak TLS; is this its port for "
@@ -250,6 +254,7 @@ static hf_status make_context(struct hf_tls_context *context,
     hf_status status;
 
     context->trusts_system = !given(files->ca);
+    context->shows = given(files->cert);
     context->ssl = SSL_CTX_new(TLS_client_method());
     if (context->ssl == NULL)
         return hf_error_set(error, HF_ENOMEM, "OpenSSL makes no context: %s",

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection, and every way in which it ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+#include "transport/socket.h"
+
+#define HERE "127.0.0.1"
+
+static void connect_both(struct client *client, struct server *server)
+{
+    client_start(client);
+    server_listen(server, 8);
+    assert_true(client_open(client, HERE, server->port));
+    server_accept(server);
+    client_await_up(client);
+}
+
+static void stop_both(struct client *client, struct server *server)
+{
+    client_stop(client);
+    server_stop(server);
+}
+
+static void bytes_go_both_ways(void **state)
+{
+    struct client client;
+    struct server server;
+    char bytes[8];
+
+    (void)state;
+    connect_both(&client, &server);
+    client_send(&client, "hello", 5);
+    server_receive(&server, bytes, 5);
+    assert_memory_equal(bytes, "hello", 5);
+    server_send(&server, "world", 5);
+    client_await_bytes(&client, 5);
+    assert_memory_equal(client.bytes, "world", 5);
+    client_close(&client, HF_LINK_FINISH);
+    assert_int_equal(server_await_end(&server), 0);
+    stop_both(&client, &server);
+}
+
+static void nothing_is_taken_before_it_is_up(void **state)
+{
+    struct client client;
+    struct server server;
+    size_t taken = 7;
+
+    (void)state;
+    client_start(&client);
+    server_listen(&server, 8);
+    assert_true(client_open(&client, HERE, server.port));
+    assert_true(hf_link_send(client.link, "early", 5, &taken));
+    assert_int_equal(taken, 0);
+    client_await_up(&client);
+    assert_true(hf_link_send(client.link, "", 0, &taken));
+    assert_int_equal(taken, 0);
+    stop_both(&client, &server);
+}
+
+static void a_refused_connection_says_so(void **state)
+{
+    struct client client;
+    struct server server;
+
+    (void)state;
+    client_start(&client);
+    server_listen(&server, 1);
+    server_stop(&server); /* nobody listens on its port now */
+    assert_true(client_open(&client, HERE, server.port));
+    client_await_down(&client);
+    assert_false(client.up);
+    assert_string_equal(client.why, "connection refused");
+    client_stop(&client);
+}
+
+static void an_address_that_cannot_be_reached_says_so(void **state)
+{
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    /* Connecting to a multicast or broadcast address fails at once. */
+    assert_false(client_open(&client, "255.255.255.255", 2181));
+    assert_true(strlen(client.why) > 0);
+    assert_null(client.link);
+    client_stop(&client);
+}
+
+static void what_came_before_the_end_is_delivered(void **state)
+{
+    struct client client;
+    struct server server;
+
+    (void)state;
+    connect_both(&client, &server);
+    server_send(&server, "last words", 10);
+    server_hang_up(&server);
+    client_await_down(&client);
+    assert_int_equal(client.received, 10);
+    assert_memory_equal(client.bytes, "last words", 10);
+    assert_string_equal(client.why, "closed by the server");
+    stop_both(&client, &server);
+}
+
+static void a_reset_says_so(void **state)
+{
+    struct client client;
+    struct server server;
+
+    (void)state;
+    connect_both(&client, &server);
+    server_reset(&server);
+    client_await_down(&client);
+    assert_string_equal(client.why, "connection reset by peer");
+    stop_both(&client, &server);
+}
+
+/* With SIGPIPE as it is by default, which would end this process. */
+static void writing_to_a_broken_connection_raises_nothing(void **state)
+{
+    struct client client;
+    struct server server;
+    char bytes[4096] = {0};
+    bool alive = true;
+    size_t taken;
+
+    (void)state;
+    assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    connect_both(&client, &server);
+    server_reset(&server);
+    /* The first may find the reset, the second surely does. */
+    for (int i = 0; i < 100 && alive; i++)
+        alive = hf_link_send(client.link, bytes, sizeof(bytes), &taken);
+    assert_false(alive);
+    assert_true(strlen(hf_link_why(client.link)) > 0);
+    kit_turn(&client.loop);
+    assert_false(client.down); /* told once, by the call */
+    stop_both(&client, &server);
+}
+
+static void abort_drops_what_is_under_way(void **state)
+{
+    struct client client;
+    struct server server;
+
+    (void)state;
+    connect_both(&client, &server);
+    client_send(&client, "late", 4);
+    client_close(&client, HF_LINK_ABORT);
+    assert_int_equal(server_await_end(&server), ECONNRESET);
+    stop_both(&client, &server);
+}
+
+/* ------------------------------------------------------- partial writes -- */
+
+#define MUCH (4 << 20)
+
+static char pattern(size_t at)
+{
+    return (char)(at * 31 + at / 251);
+}
+
+static void more_than_there_is_room_for_waits(void **state)
+{
+    char *bytes = malloc(MUCH);
+    char part[65536];
+    struct client client;
+    struct server server;
+    size_t sent = 0, got = 0, taken;
+
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < MUCH; i++)
+        bytes[i] = pattern(i);
+    connect_both(&client, &server);
+    while (got < MUCH) {
+        assert_true(
+            hf_link_send(client.link, bytes + sent, MUCH - sent, &taken));
+        sent += taken;
+        if (sent - got > 0) {
+            size_t count =
+                sent - got < sizeof(part) ? sent - got : sizeof(part);
+
+            server_receive(&server, part, count);
+            assert_memory_equal(part, bytes + got, count);
+            got += count;
+        }
+        kit_turn(&client.loop);
+    }
+    assert_true(client.writable); /* it was too much for once */
+    assert_int_equal(sent, MUCH);
+    stop_both(&client, &server);
+    free(bytes);
+}
+
+static void while_there_is_no_room_nothing_spins(void **state)
+{
+    char *bytes = calloc(1, MUCH);
+    struct client client;
+    struct server server;
+    size_t taken = MUCH;
+
+    (void)state;
+    assert_non_null(bytes);
+    connect_both(&client, &server);
+    while (taken > 0)
+        assert_true(hf_link_send(client.link, bytes, MUCH, &taken));
+    for (int i = 0; i < 100; i++)
+        kit_turn(&client.loop);
+    assert_false(client.writable);
+    /* And bytes still come in. */
+    server_send(&server, "in", 2);
+    client_await_bytes(&client, 2);
+    stop_both(&client, &server);
+    free(bytes);
+}
+
+/* ------------------------------------------------------------ black hole -- */
+
+/* Its queue is full, so that no more connections come about. */
+struct hole {
+    struct server server;
+    int fillers[8];
+};
+
+static void dig(struct hole *hole)
+{
+    union hf_address here = {.in = {.sin_family = AF_INET}};
+
+    here.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    server_listen(&hole->server, 0);
+    for (size_t i = 0; i < 8; i++)
+        hole->fillers[i] = hf_socket_connect(&here, hole->server.port);
+}
+
+static void fill(struct hole *hole)
+{
+    for (size_t i = 0; i < 8; i++)
+        close(hole->fillers[i]);
+    server_stop(&hole->server);
+}
+
+static void a_black_hole_can_be_left(void **state)
+{
+    struct client client;
+    struct hole hole;
+
+    (void)state;
+    dig(&hole);
+    client_start(&client);
+    assert_true(client_open(&client, HERE, hole.server.port));
+    for (int i = 0; i < 100; i++)
+        kit_turn(&client.loop);
+    assert_int_equal(client.told, 0);
+    client_stop(&client);
+    fill(&hole);
+}
+
+/* ----------------------------------------------------- from the callback -- */
+
+static bool is_closed(void *arg)
+{
+    return ((const struct client *)arg)->link == NULL;
+}
+
+static void closing_from_inside_is_the_end(void **state)
+{
+    struct client client;
+    struct server server;
+
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        client_start(&client);
+        client.close_when_up = which == 0;
+        client.close_when_received = which == 1;
+        client.close_when_down = which == 2;
+        server_listen(&server, 8);
+        assert_true(client_open(&client, HERE, server.port));
+        server_accept(&server);
+        server_send(&server, "bytes", 5);
+        if (which == 2)
+            server_hang_up(&server);
+        kit_run_until(&client.loop, is_closed, &client);
+        stop_both(&client, &server);
+        assert_int_equal(client.down, which == 2);
+    }
+}
+
+/* --------------------------------------------------------- at each stage -- */
+
+/* Close after so many turns, until there is nothing left to interrupt. */
+static bool close_after(int turns)
+{
+    struct client client;
+    struct server server;
+    bool complete;
+    int i;
+
+    client_start(&client);
+    server_listen(&server, 8);
+    assert_true(client_open(&client, HERE, server.port));
+    server_accept(&server); /* the kernel's half is done without us */
+    server_send(&server, "bytes", 5);
+    server_hang_up(&server);
+    for (i = 0; i < turns && !client.down; i++)
+        (void)uv_run(&client.loop, UV_RUN_NOWAIT);
+    complete = client.down;
+    stop_both(&client, &server);
+    return complete;
+}
+
+static void it_can_be_closed_at_each_stage(void **state)
+{
+    int fds = kit_fds();
+    int turns = 0;
+
+    (void)state;
+    while (!close_after(turns)) {
+        assert_true(turns < 100);
+        turns++;
+    }
+    assert_true(turns > 1);
+    assert_int_equal(kit_fds(), fds);
+}
+
+/* ----------------------------------------------------------- descriptors -- */
+
+static void its_socket_is_without_delay_and_closed_on_exec(void **state)
+{
+    struct client client;
+    struct server server;
+    struct sockaddr_in peer;
+    socklen_t bytes = sizeof(peer);
+    int found = 0;
+
+    (void)state;
+    connect_both(&client, &server);
+    for (int fd = 0; fd < 256; fd++) {
+        int delay = 0;
+        socklen_t delay_bytes = sizeof(delay);
+
+        bytes = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0 ||
+            peer.sin_family != AF_INET || ntohs(peer.sin_port) != server.port)
+            continue;
+        found++;
+        assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        assert_int_equal(
+            getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &delay, &delay_bytes), 0);
+        assert_int_equal(delay, 1);
+        assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    }
+    assert_int_equal(found, 1);
+    stop_both(&client, &server);
+}
+
+static void without_descriptors_it_fails_at_once(void **state)
+{
+    struct client client;
+    struct server server;
+    struct rlimit limit, none;
+
+    (void)state;
+    client_start(&client);
+    server_listen(&server, 8);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){0, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_false(client_open(&client, HERE, server.port));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_non_null(strstr(client.why, "too many open files"));
+    /* Later there are some. */
+    assert_true(client_open(&client, HERE, server.port));
+    client_await_up(&client);
+    stop_both(&client, &server);
+}
+
+static void a_socket_that_met_itself_was_refused(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t bytes = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(hf_socket_connected(fd), ECONNREFUSED);
+    close(fd);
+}
+
+static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
+{
+    struct client client;
+    struct server server;
+    char bytes[2];
+    int status;
+    pid_t child;
+
+    (void)state;
+    connect_both(&client, &server);
+    child = fork();
+    if (child == 0) {
+        hf_link_after_fork(client.link);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    client_send(&client, "on", 2);
+    server_receive(&server, bytes, 2);
+    assert_false(client.down);
+    stop_both(&client, &server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_go_both_ways),
+        cmocka_unit_test(nothing_is_taken_before_it_is_up),
+        cmocka_unit_test(a_refused_connection_says_so),
+        cmocka_unit_test(an_address_that_cannot_be_reached_says_so),
+        cmocka_unit_test(what_came_before_the_end_is_delivered),
+        cmocka_unit_test(a_reset_says_so),
+        cmocka_unit_test(writing_to_a_broken_connection_raises_nothing),
+        cmocka_unit_test(abort_drops_what_is_under_way),
+        cmocka_unit_test(more_than_there_is_room_for_waits),
+        cmocka_unit_test(while_there_is_no_room_nothing_spins),
+        cmocka_unit_test(a_black_hole_can_be_left),
+        cmocka_unit_test(closing_from_inside_is_the_end),
+        cmocka_unit_test(it_can_be_closed_at_each_stage),
+        cmocka_unit_test(its_socket_is_without_delay_and_closed_on_exec),
+        cmocka_unit_test(without_descriptors_it_fails_at_once),
+        cmocka_unit_test(a_socket_that_met_itself_was_refused),
+        cmocka_unit_test(a_child_that_closes_its_copy_disturbs_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names that resolve, do not, hang, and change: getaddrinfo() is the one of
+ * this file. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+
+/* --------------------------------------------------------- the name service --
+ */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool hangs;       /* every lookup waits */
+static int failure;      /* of every lookup; 0: none */
+static unsigned calls;   /* begun */
+static unsigned inside;  /* begun and not ended */
+static unsigned signals; /* lookups on threads that take signals */
+
+int __real_getaddrinfo(const char *node, const char *service,
+                       const struct addrinfo *hints, struct addrinfo **found);
+int __wrap_getaddrinfo(const char *node, const char *service,
+                       const struct addrinfo *hints, struct addrinfo **found);
+
+static void note_call(void)
+{
+    sigset_t blocked;
+
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    calls++;
+    inside++;
+    if (!sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGALRM))
+        signals++;
+    (void)pthread_cond_broadcast(&changed);
+}
+
+/* "two.test" has two addresses, all others one, with port 0. */
+int __wrap_getaddrinfo(const char *node, const char *service,
+                       const struct addrinfo *hints, struct addrinfo **found)
+{
+    struct addrinfo numeric = *hints;
+    struct addrinfo *second = NULL;
+    int answer;
+
+    pthread_mutex_lock(&lock);
+    note_call();
+    while (hangs)
+        (void)pthread_cond_wait(&changed, &lock);
+    answer = failure;
+    inside--;
+    pthread_mutex_unlock(&lock);
+    if (answer == EAI_SYSTEM)
+        errno = EMFILE;
+    if (answer != 0)
+        return answer;
+    numeric.ai_flags = AI_NUMERICHOST;
+    answer = __real_getaddrinfo("127.0.0.1", service, &numeric, found);
+    if (answer == 0 && strcmp(node, "two.test") == 0)
+        answer = __real_getaddrinfo("127.0.0.2", service, &numeric, &second);
+    if (second != NULL)
+        (*found)->ai_next = second;
+    return answer;
+}
+
+static void set_service(bool hang, int fail)
+{
+    pthread_mutex_lock(&lock);
+    hangs = hang;
+    failure = fail;
+    calls = 0;
+    (void)pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static unsigned count_calls(void)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&lock);
+    count = calls;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static void await_inside(unsigned count)
+{
+    pthread_mutex_lock(&lock);
+    while (inside != count)
+        (void)pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ------------------------------------------------------------------- asking --
+ */
+
+struct asker {
+    struct hf_resolver_ask ask;
+    bool answered;
+    char address[64]; /* "" for none */
+    char why[HF_RESOLVER_TEXT_BYTES];
+    /* What to do from inside the answer. */
+    struct hf_resolver *again;
+    struct asker *forget;
+};
+
+static void set_address(struct asker *asker, const union hf_address *address)
+{
+    assert_int_equal(address->any.sa_family, AF_INET);
+    assert_non_null(inet_ntop(AF_INET, &address->in.sin_addr, asker->address,
+                              sizeof(asker->address)));
+}
+
+static enum hf_resolver_answer find(struct hf_resolver *resolver,
+                                    const char *host, struct asker *asker);
+
+static void on_answer(void *arg, const union hf_address *address,
+                      const char *why)
+{
+    struct asker *asker = arg;
+    struct hf_resolver *again = asker->again;
+
+    assert_false(asker->answered);
+    asker->answered = true;
+    if (address != NULL)
+        set_address(asker, address);
+    else
+        (void)snprintf(asker->why, sizeof(asker->why), "%s", why);
+    if (asker->forget != NULL)
+        hf_resolver_forget(&asker->forget->ask);
+    asker->again = NULL;
+    if (again != NULL)
+        assert_int_equal(find(again, "one.test", asker), HF_RESOLVER_LATER);
+}
+
+static enum hf_resolver_answer find(struct hf_resolver *resolver,
+                                    const char *host, struct asker *asker)
+{
+    union hf_address address;
+    enum hf_resolver_answer answer;
+
+    asker->answered = false;
+    asker->address[0] = asker->why[0] = '\0';
+    asker->ask = (struct hf_resolver_ask){.fn = on_answer, .arg = asker};
+    answer =
+        hf_resolver_find(resolver, host, &asker->ask, &address, asker->why);
+    if (answer == HF_RESOLVER_KNOWN)
+        set_address(asker, &address);
+    return answer;
+}
+
+static bool is_answered(void *arg)
+{
+    return ((const struct asker *)arg)->answered;
+}
+
+static bool is_either_answered(void *arg)
+{
+    struct asker *const *both = arg;
+
+    return both[0]->answered || both[1]->answered;
+}
+
+static bool has_asked_again(void *arg)
+{
+    return ((const struct asker *)arg)->again == NULL;
+}
+
+/* Ask and wait. */
+static void resolve(struct client *client, const char *host,
+                    struct asker *asker)
+{
+    assert_int_equal(find(client->resolver, host, asker), HF_RESOLVER_LATER);
+    assert_false(asker->answered);
+    kit_run_until(&client->loop, is_answered, asker);
+}
+
+/* -------------------------------------------------------------------- tests --
+ */
+
+static void an_address_is_not_looked_up(void **state)
+{
+    struct asker asker = {.answered = false};
+    union hf_address address;
+    struct client client;
+
+    (void)state;
+    set_service(false, 0);
+    client_start(&client);
+    assert_int_equal(find(client.resolver, "127.0.0.9", &asker),
+                     HF_RESOLVER_KNOWN);
+    assert_string_equal(asker.address, "127.0.0.9");
+    assert_int_equal(hf_resolver_find(client.resolver, "::1", &asker.ask,
+                                      &address, asker.why),
+                     HF_RESOLVER_KNOWN);
+    assert_int_equal(address.any.sa_family, AF_INET6);
+    assert_true(IN6_IS_ADDR_LOOPBACK(&address.in6.sin6_addr));
+    assert_int_equal(hf_resolver_find(client.resolver, "fe80::1%lo", &asker.ask,
+                                      &address, asker.why),
+                     HF_RESOLVER_KNOWN);
+    assert_true(address.in6.sin6_scope_id != 0);
+    assert_int_equal(count_calls(), 0);
+    client_stop(&client);
+}
+
+static void a_name_is_looked_up_on_a_thread_without_signals(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct client client;
+
+    (void)state;
+    set_service(false, 0);
+    client_start(&client);
+    resolve(&client, "one.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    assert_int_equal(count_calls(), 1);
+    assert_int_equal(signals, 0);
+    /* Each time anew: names move. */
+    resolve(&client, "one.test", &asker);
+    assert_int_equal(count_calls(), 2);
+    client_stop(&client);
+}
+
+static void a_name_that_does_not_resolve_says_why(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    set_service(false, EAI_NONAME);
+    resolve(&client, "none.test", &asker);
+    assert_string_equal(asker.address, "");
+    assert_string_equal(asker.why, "no address: Name or service not known");
+    set_service(false, EAI_SYSTEM);
+    resolve(&client, "none.test", &asker);
+    assert_string_equal(asker.why, "no address: Too many open files");
+    assert_int_equal(client.logged, 0);
+    client_stop(&client);
+}
+
+static void addresses_take_turns_when_they_fail(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct client client;
+
+    (void)state;
+    set_service(false, 0);
+    client_start(&client);
+    resolve(&client, "two.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    resolve(&client, "two.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    hf_resolver_skip(client.resolver, "two.test");
+    resolve(&client, "two.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.2");
+    hf_resolver_skip(client.resolver, "two.test");
+    resolve(&client, "two.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    hf_resolver_skip(client.resolver, "unheard.of.test");
+    client_stop(&client);
+}
+
+static void what_was_known_is_used_when_a_name_stops_resolving(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    set_service(false, 0);
+    resolve(&client, "one.test", &asker);
+    set_service(false, EAI_AGAIN);
+    resolve(&client, "one.test", &asker);
+    assert_string_equal(asker.address, "127.0.0.1");
+    assert_int_equal(client.logged, 1);
+    assert_non_null(strstr(client.log, "one.test"));
+    assert_non_null(strstr(client.log, "Temporary failure"));
+    resolve(&client, "one.test", &asker);
+    assert_int_equal(client.logged, 1); /* said once */
+    set_service(false, 0);
+    resolve(&client, "one.test", &asker);
+    set_service(false, EAI_AGAIN);
+    resolve(&client, "one.test", &asker);
+    assert_int_equal(client.logged, 2); /* and again the next time */
+    client_stop(&client);
+}
+
+static void what_was_known_is_used_when_lookups_hang(void **state)
+{
+    struct asker asker = {.answered = false};
+    struct asker other = {.answered = false};
+    int threads = kit_threads();
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    set_service(false, 0);
+    resolve(&client, "one.test", &asker);
+    resolve(&client, "two.test", &other);
+    kit_await_threads(threads);
+    set_service(true, 0);
+    /* The first waits, and is given up. */
+    assert_int_equal(find(client.resolver, "one.test", &asker),
+                     HF_RESOLVER_LATER);
+    hf_resolver_forget(&asker.ask);
+    /* From then on nobody does. */
+    assert_int_equal(find(client.resolver, "two.test", &other),
+                     HF_RESOLVER_KNOWN);
+    assert_int_equal(find(client.resolver, "one.test", &asker),
+                     HF_RESOLVER_KNOWN);
+    assert_string_equal(asker.address, "127.0.0.1");
+    assert_int_equal(client.logged, 2);
+    await_inside(2); /* one.test was not looked up twice */
+    set_service(false, 0);
+    kit_await_threads(threads);
+    kit_turn(&client.loop);
+    assert_false(asker.answered || other.answered);
+    client_stop(&client);
+}
+
+static void all_who_ask_are_answered_by_one_lookup(void **state)
+{
+    struct asker askers[3] = {{.answered = false}};
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    set_service(true, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(find(client.resolver, "one.test", &askers[i]),
+                         HF_RESOLVER_LATER);
+    await_inside(1);
+    hf_resolver_forget(&askers[1].ask);
+    hf_resolver_forget(&askers[1].ask); /* harmless */
+    set_service(false, 0);
+    kit_run_until(&client.loop, is_answered, &askers[0]);
+    assert_true(askers[2].answered);
+    assert_false(askers[1].answered);
+    client_stop(&client);
+}
+
+static void an_answer_may_ask_and_forget(void **state)
+{
+    struct asker first = {.answered = false};
+    struct asker second = {.answered = false};
+    struct asker *both[] = {&first, &second};
+    struct client client;
+
+    (void)state;
+    client_start(&client);
+    set_service(true, 0);
+    assert_int_equal(find(client.resolver, "one.test", &first),
+                     HF_RESOLVER_LATER);
+    assert_int_equal(find(client.resolver, "one.test", &second),
+                     HF_RESOLVER_LATER);
+    await_inside(1);
+    /* Whichever is first takes the other one back. */
+    first.forget = &second;
+    second.forget = &first;
+    set_service(false, EAI_NONAME);
+    kit_run_until(&client.loop, is_either_answered, both);
+    assert_true(first.answered != second.answered);
+    /* To ask from inside is to ask for another lookup. */
+    first.forget = NULL;
+    set_service(true, 0);
+    assert_int_equal(find(client.resolver, "one.test", &first),
+                     HF_RESOLVER_LATER);
+    first.again = client.resolver;
+    await_inside(1);
+    set_service(false, 0);
+    kit_run_until(&client.loop, has_asked_again, &first);
+    kit_run_until(&client.loop, is_answered, &first);
+    assert_string_equal(first.address, "127.0.0.1");
+    client_stop(&client);
+}
+
+static void lookups_are_bounded(void **state)
+{
+    struct asker askers[HF_RESOLVER_THREADS_MAX + 1] = {{.answered = false}};
+    int threads = kit_threads();
+    struct client client;
+    char host[32];
+
+    (void)state;
+    client_start(&client);
+    set_service(true, 0);
+    for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++) {
+        snprintf(host, sizeof(host), "n%d.test", i);
+        assert_int_equal(find(client.resolver, host, &askers[i]),
+                         HF_RESOLVER_LATER);
+    }
+    await_inside(HF_RESOLVER_THREADS_MAX);
+    assert_int_equal(
+        find(client.resolver, "more.test", &askers[HF_RESOLVER_THREADS_MAX]),
+        HF_RESOLVER_FAILED);
+    assert_non_null(strstr(askers[HF_RESOLVER_THREADS_MAX].why, "under way"));
+    for (int i = 0; i < HF_RESOLVER_THREADS_MAX; i++)
+        hf_resolver_forget(&askers[i].ask);
+    client_stop(&client); /* which waits for nobody */
+    assert_int_equal(kit_threads(), threads + HF_RESOLVER_THREADS_MAX);
+    set_service(false, 0);
+    kit_await_threads(threads);
+}
+
+static void a_link_waits_for_its_name_and_can_be_closed_meanwhile(void **state)
+{
+    int threads = kit_threads();
+    struct client client;
+    struct server server;
+
+    (void)state;
+    server_listen(&server, 8);
+    set_service(true, 0);
+    client_start(&client);
+    assert_true(client_open(&client, "one.test", server.port));
+    await_inside(1);
+    kit_turn(&client.loop);
+    client_stop(&client);
+    set_service(false, 0);
+    kit_await_threads(threads);
+    /* The same, and now it is answered. */
+    client_start(&client);
+    assert_true(client_open(&client, "one.test", server.port));
+    client_await_up(&client);
+    client_stop(&client);
+    /* And now it is not. */
+    set_service(false, EAI_NONAME);
+    client_start(&client);
+    client.close_when_down = true;
+    assert_true(client_open(&client, "one.test", server.port));
+    client_await_down(&client);
+    assert_string_equal(client.why, "no address: Name or service not known");
+    client_stop(&client);
+    server_stop(&server);
+    kit_await_threads(threads);
+}
+
+/* 127.0.0.1 refuses, 127.0.0.2 listens. */
+static void a_link_takes_the_next_address_at_the_next_attempt(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t bytes = sizeof(address);
+    struct server server = {.fd = -1};
+    struct client client;
+
+    (void)state;
+    set_service(false, 0);
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.2", &address.sin_addr), 1);
+    server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server.listener, (struct sockaddr *)&address, bytes),
+                     0);
+    assert_int_equal(listen(server.listener, 8), 0);
+    assert_int_equal(
+        getsockname(server.listener, (struct sockaddr *)&address, &bytes), 0);
+    client_start(&client);
+    assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
+    client_await_down(&client);
+    assert_string_equal(client.why, "connection refused");
+    client_close(&client, HF_LINK_ABORT);
+    /* And it stays with the one that works. */
+    for (int i = 0; i < 2; i++) {
+        assert_true(client_open(&client, "two.test", ntohs(address.sin_port)));
+        client_await_up(&client);
+        client_close(&client, HF_LINK_ABORT);
+    }
+    client_stop(&client);
+    server_stop(&server);
+}
+
+static void a_process_may_end_while_a_lookup_is_under_way(void **state)
+{
+    (void)state;
+    assert_int_equal(kit_run_self("exit"), 0);
+    assert_int_equal(kit_run_self("leave"), 0);
+}
+
+/* As a process of its own: end it in the middle of a lookup. */
+static int end_in_the_middle(const char *how)
+{
+    static struct asker asker; /* static: so that they are no leak */
+    static struct client client;
+
+    set_service(true, 0);
+    client_start(&client);
+    (void)find(client.resolver, "one.test", &asker);
+    await_inside(1);
+    if (strcmp(how, "leave") == 0) {
+        hf_resolver_forget(&asker.ask);
+        client_stop(&client);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_is_not_looked_up),
+        cmocka_unit_test(a_name_is_looked_up_on_a_thread_without_signals),
+        cmocka_unit_test(a_name_that_does_not_resolve_says_why),
+        cmocka_unit_test(addresses_take_turns_when_they_fail),
+        cmocka_unit_test(what_was_known_is_used_when_a_name_stops_resolving),
+        cmocka_unit_test(what_was_known_is_used_when_lookups_hang),
+        cmocka_unit_test(all_who_ask_are_answered_by_one_lookup),
+        cmocka_unit_test(an_answer_may_ask_and_forget),
+        cmocka_unit_test(lookups_are_bounded),
+        cmocka_unit_test(a_link_waits_for_its_name_and_can_be_closed_meanwhile),
+        cmocka_unit_test(a_link_takes_the_next_address_at_the_next_attempt),
+        cmocka_unit_test(a_process_may_end_while_a_lookup_is_under_way),
+    };
+
+    if (argc > 1)
+        return end_in_the_middle(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
