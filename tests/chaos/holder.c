@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A holder of one lock that tells what the library tells it and when.
+ *
+ *     holder URL NAME STORE
+ *
+ * takes the lock and obeys standard input, a word on each line:
+ *
+ *     check     hf_grant_check()
+ *     write     bring the token to STORE, a file with the highest token seen,
+ *               without asking the library: as one does who was about to
+ *     another   take a second lock, NAME/another, and release it
+ *     release   hf_grant_release(), then leave
+ *     close     hf_client_close(), then leave
+ *
+ * The end of standard input is a release.  Each line that it prints begins
+ * with an instant in microseconds on CLOCK_BOOTTIME, taken before the call
+ * whose end it tells (a "lost" and a "state": when it was told):
+ *
+ *     AT granted TOKEN            AT state NAME          AT lost
+ *     AT promise SAFE_UNTIL_MS    each time another is seen, 0 included
+ *     AT readable                 the descriptor of the loss
+ *     AT done STATUS SAFE_UNTIL_MS READABLE
+ *     AT stored                   AT refused HIGHEST
+ *
+ * "done" answers check, another, release and close: what the call returned,
+ * and what the grant said right after it (0 0 once it is no more).
+ *
+ * A build with the deliberate faults takes one of them from HF_PLANT.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast/holdfast.h>
+
+#if defined(HF_PLANTS)
+#include "core/plant.h"
+#endif
+
+/* How often the promise is looked at. */
+#define LOOK_MS 2
+
+struct holder {
+    const char *store;
+    char name[HF_NAME_BYTES + 1];
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    uint64_t token;
+    uint64_t promise_ms; /* the last one printed */
+    int loss_fd;
+    bool readable; /* printed */
+};
+
+/* ----------------------------------------------------------------- lines -- */
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* One write, also between threads. */
+static void print(uint64_t at_us, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void print(uint64_t at_us, const char *format, ...)
+{
+    char line[256];
+    va_list args;
+    int begin = snprintf(line, sizeof line, "%" PRIu64 " ", at_us);
+    int length;
+
+    va_start(args, format);
+    length =
+        vsnprintf(line + begin, sizeof line - (size_t)begin - 1, format, args);
+    va_end(args);
+    line[begin + length] = '\n';
+    if (write(STDOUT_FILENO, line, (size_t)(begin + length + 1)) < 0)
+        _exit(1);
+}
+
+static void need(bool ok, const char *what, const char *text)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "holder: %s: %s\n", what, text);
+    exit(1);
+}
+
+static void on_state(void *arg, enum hf_state state)
+{
+    (void)arg;
+    print(now_us(), "state %s", hf_state_name(state));
+}
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    (void)arg;
+    (void)grant;
+    print(now_us(), "lost");
+}
+
+/* ----------------------------------------------------------------- store -- */
+
+/* A store that compares tokens is what covers a holder that was paused. */
+static void bring_to_store(const struct holder *holder)
+{
+    uint64_t at_us = now_us(), highest;
+    char text[32] = "";
+    int fd = open(holder->store, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int length;
+
+    need(fd >= 0 && flock(fd, LOCK_EX) == 0 &&
+             pread(fd, text, sizeof text - 1, 0) >= 0,
+         "cannot read", holder->store);
+    highest = strtoull(text, NULL, 10);
+    if (holder->token < highest) {
+        print(at_us, "refused %" PRIu64, highest);
+    } else {
+        length = snprintf(text, sizeof text, "%020" PRIu64, holder->token);
+        need(pwrite(fd, text, (size_t)length, 0) == length, "cannot write",
+             holder->store);
+        print(at_us, "stored");
+    }
+    close(fd);
+}
+
+/* ----------------------------------------------------------------- grant -- */
+
+static bool is_readable(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+
+    return poll(&polled, 1, 0) == 1;
+}
+
+static void take(struct holder *holder, const char *url)
+{
+    struct hf_client_opts client_opts = HF_CLIENT_OPTS_INIT;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_error error;
+
+    client_opts.on_state.fn = on_state;
+    opts.on_loss.fn = on_loss;
+    need(hf_client_open(url, &client_opts, &holder->client, &error) == HF_OK,
+         "open", error.text);
+    need(hf_lock_open(holder->client, holder->name, NULL, &holder->lock) ==
+             HF_OK,
+         "lock", holder->name);
+    if (hf_acquire(holder->lock, &opts, &holder->grant) != HF_OK) {
+        hf_lock_error(holder->lock, &error);
+        need(false, "acquire", error.text);
+    }
+    holder->token = hf_grant_token(holder->grant);
+    print(now_us(), "granted %" PRIu64, holder->token);
+    need(hf_grant_loss_fd(holder->grant, &holder->loss_fd) == HF_OK, "loss_fd",
+         "no descriptor");
+}
+
+/* Print what has changed of the promise. */
+static void look(struct holder *holder)
+{
+    uint64_t at_us = now_us();
+    uint64_t promise_ms = hf_grant_safe_until_ms(holder->grant);
+
+    if (promise_ms != holder->promise_ms)
+        print(at_us, "promise %" PRIu64, promise_ms);
+    holder->promise_ms = promise_ms;
+    if (!holder->readable && is_readable(holder->loss_fd)) {
+        print(at_us, "readable");
+        holder->readable = true;
+    }
+}
+
+/* -------------------------------------------------------------- commands -- */
+
+static hf_status take_another(struct holder *holder)
+{
+    char name[HF_NAME_BYTES + 16];
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+    hf_status status;
+
+    (void)snprintf(name, sizeof name, "%s/another", holder->name);
+    status = hf_lock_open(holder->client, name, NULL, &lock);
+    if (status != HF_OK)
+        return status;
+    status = hf_acquire(lock, NULL, &grant);
+    hf_lock_free(lock);
+    return status == HF_OK ? hf_grant_release(grant) : status;
+}
+
+static void done(const struct holder *holder, uint64_t at_us, hf_status status)
+{
+    print(at_us, "done %s %" PRIu64 " %d", hf_status_name(status),
+          holder->grant ? hf_grant_safe_until_ms(holder->grant) : 0,
+          holder->grant ? is_readable(holder->loss_fd) : 0);
+}
+
+static void release(struct holder *holder)
+{
+    uint64_t at_us = now_us();
+    hf_status status = hf_grant_release(holder->grant);
+
+    holder->grant = NULL;
+    done(holder, at_us, status);
+}
+
+static void obey(struct holder *holder, const char *word)
+{
+    uint64_t at_us = now_us();
+
+    if (strcmp(word, "check") == 0) {
+        done(holder, at_us, hf_grant_check(holder->grant));
+    } else if (strcmp(word, "write") == 0) {
+        bring_to_store(holder);
+    } else if (strcmp(word, "another") == 0) {
+        done(holder, at_us, take_another(holder));
+    } else if (strcmp(word, "release") == 0) {
+        release(holder);
+    } else if (strcmp(word, "close") == 0) {
+        done(holder, at_us, hf_client_close(holder->client));
+        holder->client = NULL;
+        (void)hf_grant_release(holder->grant);
+        holder->grant = NULL;
+    } else {
+        need(false, "no such word", word);
+    }
+}
+
+/* The words that are there; false at the end of them. */
+static bool obey_all(struct holder *holder)
+{
+    char text[256];
+    char *word, *rest = text;
+    ssize_t got = read(STDIN_FILENO, text, sizeof text - 1);
+
+    if (got <= 0)
+        return false;
+    text[got] = '\0';
+    while (holder->grant && (word = strtok_r(rest, "\n", &rest)) != NULL)
+        obey(holder, word);
+    return true;
+}
+
+/* The look comes after the words: the first call that a holder makes after it
+ * was frozen is one that it was told to make. */
+static void hold(struct holder *holder)
+{
+    struct pollfd polled = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    look(holder);
+    while (holder->grant) {
+        if (poll(&polled, 1, LOOK_MS) == 1 && !obey_all(holder))
+            release(holder);
+        if (holder->grant)
+            look(holder);
+    }
+}
+
+/* ------------------------------------------------------------------ main -- */
+
+#if defined(HF_PLANTS)
+static enum hf_plant plant_called(const char *name)
+{
+    static const char *const names[] = {[HF_PLANT_NONE] = "",
+#define NAME_(name, invariant, what) [HF_PLANT_##name] = #name,
+                                        HF_PLANT_TABLE(NAME_)
+#undef NAME_
+    };
+
+    for (int i = 0; i < HF_PLANT_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return (enum hf_plant)i;
+    }
+    need(false, "no such fault", name);
+    return HF_PLANT_NONE;
+}
+#endif
+
+int main(int count, char **arguments)
+{
+    struct holder holder = {.promise_ms = HF_FOREVER, .loss_fd = -1};
+
+    if (count != 4) {
+        fputs("usage: see the top of holder.c\n", stderr);
+        return 64;
+    }
+#if defined(HF_PLANTS)
+    need(getenv("HF_PLANT") != NULL, "not set", "HF_PLANT");
+    hf_plant = plant_called(getenv("HF_PLANT"));
+#endif
+    (void)snprintf(holder.name, sizeof holder.name, "%s", arguments[2]);
+    holder.store = arguments[3];
+    take(&holder, arguments[1]);
+    hold(&holder);
+    hf_lock_free(holder.lock);
+    hf_client_close(holder.client);
+    return 0;
+}

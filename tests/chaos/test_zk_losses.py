@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A holder that is frozen, cut off, killed or closed: it hears of its loss
+before anybody else can be admitted, and the next one is admitted in time.
+
+    test_zk_losses.py HOLDER
+"""
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+import unittest
+
+import zk_holder
+import place
+from proxy import DOWN, DROP, UP, Proxy
+from zk_holder import Holder, Witness
+from zookeeper import Standalone
+
+TICK_MS = 500
+ROUNDS = 5 if zk_holder.LONG else 1
+TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
+
+
+class Losses(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        print("HF_SEED=%d replays the choices" % zk_holder.SEED)
+        cls.chance = random.Random(zk_holder.SEED)
+        cls.server = Standalone(tick_ms=TICK_MS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="holdfast-losses-")
+        self.things = []
+
+    def tearDown(self):
+        for thing in reversed(self.things):
+            thing.close()
+        shutil.rmtree(self.directory)
+
+    def keep(self, thing):
+        self.things.append(thing)
+        return thing
+
+    def holder(self, name, timeout_ms, address=None):
+        return self.keep(Holder(
+            HOLDER, "zk://%s?timeout=%dms" % (
+                address or self.server.address(), timeout_ms),
+            name, os.path.join(self.directory, "store." + name)))
+
+    def pair(self, name, timeout_ms):
+        """A holder and the next one in line."""
+        first = self.holder(name, timeout_ms)
+        first.granted()
+        second = self.holder(name, timeout_ms)
+        with self.server.client() as client:
+            place.eventually("the second to queue",
+                             lambda: len(client.children("/" + name)) == 2)
+        return first, second
+
+    def each_round(self, what):
+        for timeout_ms in TIMEOUTS_MS:
+            for number in range(ROUNDS):
+                with self.subTest(timeout_ms=timeout_ms, round=number):
+                    what("%d.%d" % (timeout_ms, number), timeout_ms)
+
+    # ---- frozen
+
+    def test_a_frozen_holder_learns_it_before_anything_else(self):
+        self.each_round(self.freeze)
+
+    def freeze(self, mark, timeout_ms):
+        words = ("check", "release", "another")
+        pairs = {word: self.pair("%s.%s" % (word, mark), timeout_ms)
+                 for word in words}
+        for first, _ in pairs.values():
+            first.freeze()
+        for word, (first, second) in pairs.items():
+            token = second.granted()[1]
+            self.assertGreater(token, first.granted()[1])
+            second.say("write")
+            second.wait("stored")
+            # What it was about to do when it was frozen, and then its first
+            # call of the library, whichever that is.
+            first.say("write", word)
+            first.thaw()
+            self.assertEqual(first.wait("refused")[2], [str(token)])
+            done = first.wait("done")[2]
+            self.assertEqual(
+                done, {"check": ["HF_ELOST", "0", "1"],
+                       "release": ["HF_ELOST", "0", "0"],
+                       "another": ["HF_OK", "0", "1"]}[word], first.lines)
+            if word != "release":  # after which nothing more is told
+                first.told_at()
+
+    # ---- cut off
+
+    def test_a_holder_that_is_cut_off_hears_it_before_the_session_ends(self):
+        self.margins = []
+        self.each_round(self.cut_off)
+        zk_holder.summary("LOST told before the session expired, ms",
+                          self.margins)
+
+    def cut_off(self, mark, timeout_ms):
+        """Several at once, each somewhere else between two proofs."""
+        cut = []
+        for number, ways in enumerate(((UP,), (DOWN,), (UP, DOWN)) * 3):
+            proxy = self.keep(Proxy(self.server.port))
+            name = "cut.%s.%d" % (mark, number)
+            holder = self.holder(name, timeout_ms,
+                                 "127.0.0.1:%d" % proxy.port)
+            holder.granted()
+            cut.append((holder, self.keep(Witness([self.server], "/" + name))))
+            at = place.now_ms() + self.chance.uniform(0, timeout_ms / 2)
+            proxy.do(lambda p=proxy, w=ways, at=at:
+                     p.loop.at(at, lambda: p.change(DROP, w)))
+        for holder, witness in cut:
+            gone_at = witness.gone()
+            # The log is a file: what it says may come after what it does.
+            expired_at = place.eventually(
+                "the session's end in the log", lambda:
+                zk_holder.expired_at(self.server, witness.session))
+            told_at = holder.told_at()
+            self.assertLess(told_at, expired_at, holder.lines)
+            self.assertLess(holder.safe_until(),
+                            expired_at + zk_holder.ROUNDING_MS, holder.lines)
+            self.assertLess(told_at, gone_at, holder.lines)
+            self.margins.append(expired_at - told_at)
+
+    # ---- ended
+
+    def test_the_next_one_after_a_kill_and_after_a_close(self):
+        self.kills, self.closes = [], []
+        self.each_round(self.end)
+        zk_holder.summary("kill -9 to the next grant, ms", self.kills)
+        zk_holder.summary("hf_client_close to the next grant, ms", self.closes)
+
+    def end(self, mark, timeout_ms):
+        killed = [self.pair("killed.%s.%d" % (mark, i), timeout_ms)
+                  for i in range(5)]
+        closed = [self.pair("closed.%s.%d" % (mark, i), timeout_ms)
+                  for i in range(5)]
+        at = {}
+        for first, second in killed:
+            at[second] = place.now_ms()
+            first.process.kill()
+        for first, second in closed:
+            first.say("close")
+            ended_at, _, (status, *_) = first.wait("done")
+            self.assertEqual(status, "HF_OK")
+            self.closes.append(second.granted()[0] - ended_at)
+            self.assertLess(self.closes[-1], timeout_ms / 4)
+            self.assertEqual(first.process.wait(place.PATIENCE_S), 0)
+        for _, second in killed:
+            self.kills.append(second.granted()[0] - at[second])
+            # The server rounds up to its ticks, and this machine is busy.
+            self.assertLess(self.kills[-1], timeout_ms + 4 * TICK_MS)
+
+
+if __name__ == "__main__":
+    HOLDER = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

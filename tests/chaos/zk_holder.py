@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of losses share: holders (holder.c) whose words are kept with
+their instants, and witnesses who see from outside when a ticket goes.  All
+instants are in milliseconds on CLOCK_BOOTTIME."""
+
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import jute  # noqa: E402
+import place  # noqa: E402
+import raw  # noqa: E402
+
+LONG = os.environ.get("HF_LONG") == "1"
+SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
+
+# Two clocks that are read in milliseconds, and a log that cuts them off.
+ROUNDING_MS = 2
+
+
+class Holder:
+    """A process of holder.c."""
+
+    def __init__(self, program, url, name, store, plant=None):
+        self.name = name
+        self.lines = []  # (instant, word, [argument...])
+        self.news = threading.Condition()
+        environment = dict(os.environ)
+        # A leak checker would stop at a holder that is killed or frozen.
+        environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        if plant is not None:
+            environment["HF_PLANT"] = plant
+        self.process = subprocess.Popen(
+            [program, url, name, store], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, process_group=0,
+            env=environment)
+        self.pid = self.process.pid
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            at, word, *arguments = line.split()
+            with self.news:
+                self.lines.append((int(at) / 1000, word, arguments))
+                self.news.notify_all()
+
+    def say(self, *words):
+        self.process.stdin.write("".join(word + "\n" for word in words))
+        self.process.stdin.flush()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
+        place.eventually("a holder to stop", lambda: self.state() == "T")
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def state(self):
+        with open("/proc/%d/stat" % self.pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join(place.PATIENCE_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    # ---- what it said
+
+    def all(self, word):
+        with self.news:
+            return [line for line in self.lines if line[1] == word]
+
+    def wait(self, word, count=1):
+        """The count-th line with this word, once it is there."""
+        def found():
+            return len([l for l in self.lines if l[1] == word]) >= count
+        with self.news:
+            if not self.news.wait_for(found, place.PATIENCE_S):
+                raise AssertionError("waited in vain for %s of %s: %s" % (
+                    word, self.name, self.lines))
+        return self.all(word)[count - 1]
+
+    def granted(self):
+        """The instant and the token."""
+        at, _, (token,) = self.wait("granted")
+        return at, int(token)
+
+    def safe_until(self):
+        """The latest instant that it was ever promised."""
+        return max(int(until) for _, _, (until,) in self.all("promise"))
+
+    def told_at(self):
+        """When it first could know that it lost, once it knows in each way:
+        by the callback, by the descriptor and by the promise."""
+        ways = [self.wait("lost"), self.wait("readable")]
+        with self.news:
+            over = [line for line in self.lines
+                    if line[1] == "promise" and line[2] == ["0"]]
+        return min(line[0] for line in ways + over)
+
+
+class Witness(threading.Thread):
+    """Watches a ticket until it is gone, on whichever of the servers it can:
+    .session is its owner's, .gone_at when the news came."""
+
+    def __init__(self, servers, queue):
+        super().__init__(daemon=True)
+        self.servers = servers
+        self.gone_at = None
+        self.stopped = False
+        with servers[0].client() as client:
+            names = client.children(queue)
+            if len(names) != 1:
+                raise AssertionError("expected one ticket in %s: %s" % (
+                    queue, names))
+            self.path = queue + "/" + names[0]
+            self.session = client.exists(self.path).ephemeral_owner
+        self.start()
+
+    def run(self):
+        while self.gone_at is None and not self.stopped:
+            for server in self.servers:
+                try:
+                    self.watch(server)
+                except (OSError, raw.Refused, raw.Error, AssertionError):
+                    pass  # another one, or the same when it is back
+                if self.gone_at is not None or self.stopped:
+                    return
+            select.select([], [], [], 0.02)
+
+    def watch(self, server):
+        client = raw.Client(server.port, timeout_ms=40000, seconds=3)
+        try:
+            client.sync()
+            there = client.exists(self.path, watch=True)
+            while there and not self.stopped:
+                if not select.select([client.link], [], [], 1)[0]:
+                    client.ping()
+                    continue
+                at = place.now_ms()
+                client.ping()  # what has come stands before its answer
+                there = (jute.DELETED, self.path) not in client.events
+                self.gone_at = None if there else at
+            if self.gone_at is None and not there:
+                self.gone_at = place.now_ms()
+        finally:
+            client.cut()
+
+    def gone(self):
+        place.eventually("%s to go" % self.path,
+                         lambda: self.gone_at is not None)
+        return self.gone_at
+
+    def close(self):
+        self.stopped = True
+        self.join(place.PATIENCE_S)
+
+
+def expired_at(server, session):
+    """When a server, or one of an ensemble, first said that it lets the
+    session expire; None if none has."""
+    found = [at for at, number, _ in server.expirations()
+             if number & (1 << 64) - 1 == session & (1 << 64) - 1]
+    return min(found, default=None)
+
+
+def summary(what, numbers):
+    """Least and median, for people."""
+    numbers = sorted(numbers)
+    print("%s: min %.0f, median %.0f, max %.0f of %d" % (
+        what, numbers[0], numbers[len(numbers) // 2], numbers[-1],
+        len(numbers)), flush=True)
