@@ -105,7 +105,7 @@ static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EUNREACHABLE,
                    "the connection ended before there was a ticket");
     } else {
-        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error, "create", zk->path);
+        hf_zk_op_fail(zk, op, op->error, "create", zk->path);
     }
 }
 
@@ -118,8 +118,7 @@ static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (op->error == HF_ZK_CUT) {
-        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error, "withdraw from",
-                      op->queue->path);
+        hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
         return;
     }
     if (own != NULL)
@@ -180,9 +179,8 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
         op->level = strlen(op->queue->path);
         make_parent(zk, op);
     } else {
-        snprintf(zk->path, sizeof zk->path, "%s", op->queue->path);
-        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error,
-                      "put a ticket below", zk->path);
+        hf_zk_op_fail(zk, op, op->error, "put a ticket below",
+                      op->queue->path);
     }
 }
 

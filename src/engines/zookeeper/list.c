@@ -10,7 +10,6 @@
  */
 #include "engines/zookeeper/op.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/plant.h"
@@ -74,15 +73,12 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    struct hf_request *request;
-
     if (op->error == HF_ZK_OK) {
         hf_zk_queue_sort(op->queue);
         answer(zk, op);
         return;
     }
-    request = hf_zk_op_end(zk, op);
-    hf_zk_fail_as(zk, request, op->error, "look at a ticket in", zk->path);
+    hf_zk_op_fail(zk, op, op->error, "look at a ticket in", op->queue->path);
 }
 
 /* The ticket with our id: is it of this session, and since when? */
@@ -228,8 +224,7 @@ static void listed(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_list_answer(zk, op);
         return;
     }
-    snprintf(zk->path, sizeof zk->path, "%s", op->queue->path);
-    hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->list_error, "list", zk->path);
+    hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
 }
 
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request)

@@ -32,6 +32,14 @@ void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op)
     hf_free(op);
 }
 
+/* Freed last: ${error} and ${path} may be of the operation. */
+void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
+                   enum hf_zk_error error, const char *what, const char *path)
+{
+    hf_zk_fail_as(zk, op->request, error, what, path);
+    hf_zk_op_free(zk, op);
+}
+
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_request *request = op->request;

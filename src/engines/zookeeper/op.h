@@ -45,6 +45,10 @@ void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
 /* Give it back; the request has been answered. */
 void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op);
 
+/* FAILED as hf_zk_fail_as() has it, and free the rest. */
+void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
+                   enum hf_zk_error error, const char *what, const char *path);
+
 /* Take the request to answer it, and free the rest. */
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 

@@ -2,8 +2,6 @@
 /* WITHDRAW: delete the ticket, wherever it is found by its id. */
 #include "engines/zookeeper/op.h"
 
-#include <stdio.h>
-
 /* From this number on an empty queue's node is removed with its last ticket, so
  * that the count begins anew long before it ends.  Containers go by
  * themselves, but only after a minute without any ticket. */
@@ -15,8 +13,8 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
-        hf_zk_fail_as(zk, hf_zk_op_end(zk, op), op->error, "delete a ticket of",
-                      zk->path);
+        hf_zk_op_fail(zk, op, op->error, "delete a ticket of",
+                      op->queue->path);
         return;
     }
     if (own != NULL)
