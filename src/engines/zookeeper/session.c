@@ -252,6 +252,28 @@ static void closed(struct hf_zk *zk)
     hf_zk_tell(zk, &event);
 }
 
+/* The end, where no goodbye can be said. */
+static void close_silently(struct hf_zk *zk)
+{
+    if (zk->session.id != 0)
+        zk->host.log(zk->host.host, HF_LOG_WARNING,
+                     "closed without a connection: what tickets there are go "
+                     "when the session ends, %" PRIu64
+                     " ms after the server last heard of it",
+                     zk->session.timeout_ms);
+    closed(zk);
+}
+
+/* Done with telling of a connection or a session that ended.  Whoever was told
+ * may have asked for the end of everything, but what was being told had to be
+ * told first, and from tables that were whole. */
+static void end_if_asked(struct hf_zk *zk)
+{
+    zk->session.cutting = false;
+    if (zk->session.end != NULL)
+        close_silently(zk);
+}
+
 void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
 {
     struct hf_zk_session *session = &zk->session;
@@ -268,6 +290,7 @@ void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
+    session->cutting = true;
     tell_trouble(zk, why);
     if (was_up && zk->now_ms - session->up_at_ms >= STEADY_MS) {
         session->failures = 0;
@@ -275,10 +298,11 @@ void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
     }
     session->failures++;
     try_next(zk);
-    if (!was_up)
-        return;
-    hf_zk_tell(zk, &event);
-    hf_zk_wire_cut(zk);
+    if (was_up) {
+        hf_zk_tell(zk, &event);
+        hf_zk_wire_cut(zk);
+    }
+    end_if_asked(zk);
 }
 
 void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
@@ -296,6 +320,7 @@ void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
         closed(zk);
         return;
     }
+    session->cutting = true;
     forget_session(session);
     if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
         open_next(zk);
@@ -305,6 +330,7 @@ void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
     event.as.answer.status = HF_ELOST;
     event.as.answer.text = why;
     hf_zk_tell(zk, &event);
+    end_if_asked(zk);
 }
 
 /* ---------------------------------------------------------------- ending -- */
@@ -324,14 +350,10 @@ void hf_zk_session_end(struct hf_zk *zk, struct hf_request *request)
 
     assert(session->end == NULL);
     session->end = request;
+    if (session->cutting)
+        return;
     if (session->state != HF_ZK_UP) {
-        if (session->id != 0)
-            zk->host.log(zk->host.host, HF_LOG_WARNING,
-                         "closed without a connection: what tickets there "
-                         "are go when the session ends, %" PRIu64
-                         " ms after the server last heard of it",
-                         session->timeout_ms);
-        closed(zk);
+        close_silently(zk);
         return;
     }
     session->end_call.answered = answered_goodbye;

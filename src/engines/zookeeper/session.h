@@ -42,6 +42,7 @@ struct hf_zk_session {
     struct hf_retry_state backoff;
     /* The goodbye. */
     struct hf_request *end;
+    bool cutting; /* drop or lose is telling: an END waits for them */
     struct hf_zk_call end_call;
     char trouble[HF_ERROR_TEXT_BYTES]; /* why there is no connection, or "" */
 };
