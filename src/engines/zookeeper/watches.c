@@ -256,8 +256,9 @@ void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
     watch->armed = false;
     if (watch->watchers == NULL)
         settle(&zk->watches, watch);
-    else if (!watch->asking && !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
-        ask(zk, watch);
+    else if (!watch->asking && hf_zk_session_usable(&zk->session) &&
+             !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
+        ask(zk, watch); /* not behind a goodbye */
 }
 
 /* ---------------------------------------------------------------- resume -- */
