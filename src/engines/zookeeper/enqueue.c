@@ -191,16 +191,19 @@ static bool take_name(struct hf_zk *zk, struct hf_zk_op *op,
     struct hf_jute_piece path = hf_jute_get_buffer(body);
     struct hf_zk_stat stat = hf_zk_get_stat(body);
     size_t before = strlen(op->queue->path) + 1;
-    struct hf_zk_own *own;
+    struct hf_zk_node node;
+    const char *name;
 
     if (body->failed || path.count <= before ||
-        memcmp(path.bytes, op->queue->path, before - 1) != 0)
+        memcmp(path.bytes, op->queue->path, before - 1) != 0 ||
+        path.bytes[before - 1] != '/')
         return false;
-    own = hf_zk_own_add(zk, op->queue, path.bytes + before,
-                        path.count - before, stat.czxid);
-    if (own == NULL)
-        return false;
-    return hf_ticket_id_equal(&own->id, &op->request->ticket);
+    name = path.bytes + before;
+    return hf_zk_node_parse(name, path.count - before, &node) &&
+           hf_ticket_id_equal(&node.id, &op->request->ticket) &&
+           hf_zk_own_find(zk, &node.id) == NULL &&
+           hf_zk_own_add(zk, op->queue, name, path.count - before,
+                         stat.czxid) != NULL;
 }
 
 static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
