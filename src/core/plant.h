@@ -36,7 +36,17 @@
     X(GRANTED_TWICE, 8, "a list that comes back late grants once more")        \
     X(SUSPENDED_ENDS, 9, "a waiter gives up when the link drops")              \
     X(LOST_SESSION_ENDS, 9, "a waiter gives up when its session is lost")      \
-    X(TEXT_MISSING, 10, "a failure has no story")
+    X(TEXT_MISSING, 10, "a failure has no story")                              \
+    /* Of the client of ZooKeeper. */                                          \
+    X(ZK_PING_PROVES, 1, "an answer to a ping moves safe-until")               \
+    X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
+    X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
+    X(ZK_OWNER_IGNORED, 1, "another session's ticket is taken for ours")       \
+    X(ZK_LIST_WITHOUT_US, 1, "a list counts that our ticket is not in")        \
+    X(ZK_ANY_EVENT_GONE, 1, "any event of a watch is a deletion")              \
+    X(ZK_ORDER_BY_NAME, 3, "tickets are ordered by their whole names")         \
+    X(ZK_NOT_ARMED_AGAIN, 4, "a watch that data changed fired is not renewed") \
+    X(ZK_RESUME_AT_NOW, 4, "watches resumed miss what has happened since")
 
 /* clang-format off */
 enum hf_plant {

@@ -154,8 +154,7 @@ static void foreign(void *arg)
 
 static uint64_t fault_us(void)
 {
-    uint64_t lease_us =
-        1000 * hf_earlier_ms(plan.world->config.timeout_ms, 1000);
+    uint64_t lease_us = 1000 * plan.scale_ms;
 
     /* Some are over before anybody notices, some outlast a session. */
     return one_in(3) ? below(2 * lease_us) : below(lease_us / 2);
@@ -238,6 +237,96 @@ static void link_fault(struct client *client, bool out, bool in)
     later(fault_us(), mend_link, client);
 }
 
+/* ------------------------------------------------------------- ensembles -- */
+
+static void thaw_server(void *arg)
+{
+    hf_sim_server_thaw(plan.world->sim, (int)(uintptr_t)arg);
+}
+
+static void mend_server(void *arg)
+{
+    hf_sim_server_link(plan.world->sim, (int)(uintptr_t)arg, true, true);
+}
+
+static void start_server(void *arg)
+{
+    hf_sim_server_start(plan.world->sim, (int)(uintptr_t)arg);
+}
+
+static void freeze_server(int server, uint64_t us)
+{
+    bool machine = one_in(2);
+
+    if (server < 0 || us == 0)
+        return;
+    world_line(plan.world, "-", "s%d %s", server + 1,
+               machine ? "pauses" : "freezes");
+    hf_sim_server_freeze(plan.world->sim, server, machine);
+    later(us, thaw_server, (void *)(uintptr_t)server);
+}
+
+static void depose(int leader)
+{
+    bool out = one_in(3), in = !out && one_in(2);
+
+    if (leader < 0)
+        return;
+    world_line(plan.world, "-", "s%d is cut off%s", leader + 1,
+               out  ? " from what others send"
+               : in ? " from telling others"
+                    : "");
+    hf_sim_server_link(plan.world->sim, leader, out, in);
+    later(below(one_in(2) ? 20 : 5) * 1000 *
+              plan.world->config.ensemble.tick_ms,
+          mend_server, (void *)(uintptr_t)leader);
+}
+
+static void restart_server(int server)
+{
+    world_line(plan.world, "-", "s%d is killed", server + 1);
+    hf_sim_server_stop(plan.world->sim, server);
+    later(fault_us(), start_server, (void *)(uintptr_t)server);
+}
+
+static void server_fault(enum fault fault)
+{
+    struct hf_sim *sim = plan.world->sim;
+    int any = (int)below(hf_sim_servers(sim));
+
+    switch (fault) {
+    case FAULT_LEADER_FREEZE:
+        freeze_server(hf_sim_leader(sim), below(plan.leader_freeze_most_us));
+        break;
+    case FAULT_SERVER_FREEZE:
+        if (any != hf_sim_leader(sim))
+            freeze_server(any, fault_us());
+        break;
+    case FAULT_DEPOSE:
+        depose(hf_sim_leader(sim));
+        break;
+    default:
+        restart_server(any);
+    }
+}
+
+/* The follower of ${client} hears nothing of its leader, or the leader nothing
+ * of it. */
+static void stall(struct client *client)
+{
+    bool out = one_in(3), in = !out && one_in(2);
+
+    if (hf_sim_servers(plan.world->sim) == 0)
+        out = in = false;
+    world_line(plan.world, client->name, "follower cut off%s",
+               out  ? " from what its leader sends"
+               : in ? " from telling its leader"
+                    : "");
+    client->disturbed_us = now_us();
+    hf_sim_set_stalled(client->engine, out, in);
+    later(fault_us(), end_stall, client);
+}
+
 static void one_fault(enum fault fault, struct client *client)
 {
     struct world *world = plan.world;
@@ -259,10 +348,7 @@ static void one_fault(enum fault fault, struct client *client)
         link_fault(client, false, true);
         break;
     case FAULT_STALL:
-        world_line(world, client->name, "follower cut off");
-        client->disturbed_us = now_us();
-        hf_sim_set_stalled(client->engine, false, false);
-        later(fault_us(), end_stall, client);
+        stall(client);
         break;
     case FAULT_FREEZE:
         world_freeze(client, true);
@@ -292,23 +378,28 @@ static void one_fault(enum fault fault, struct client *client)
         world_close(client);
         discard(client);
         break;
-    case FAULT_COUNT:
+    default:
         break;
     }
 }
 
 static void chaos(void *arg)
 {
-    enum fault fault = (enum fault)below(FAULT_COUNT);
+    enum fault fault = (enum fault)below(plan.fault_count);
     /* Processes come and go more rarely than links. */
     bool rare = fault == FAULT_CRASH || fault == FAULT_CLOSE ||
-                fault == FAULT_RESTART || fault == FAULT_KILL;
+                fault == FAULT_RESTART || fault == FAULT_KILL ||
+                fault == FAULT_SERVER_RESTART;
 
     (void)arg;
     if (plan.over)
         return;
-    if (plan.faults >> fault & 1 && (!rare || one_in(4)))
-        one_fault(fault, any_client());
+    if (plan.faults >> fault & 1 && (!rare || one_in(4))) {
+        if (fault >= FAULT_COUNT)
+            server_fault(fault);
+        else
+            one_fault(fault, any_client());
+    }
     later(1 + below(2 * plan.fault_every_us), chaos, NULL);
 }
 

@@ -3,6 +3,7 @@
 #ifndef HF_TESTS_SIM_CHAOS_H
 #define HF_TESTS_SIM_CHAOS_H
 
+#include "engines/sim/ensemble.h"
 #include "world.h"
 
 #define MS_US ((uint64_t)1000)
@@ -21,12 +22,21 @@ enum fault {
     FAULT_CRASH,
     FAULT_CLOSE,
     FAULT_COUNT,
+    /* Of an ensemble's servers. */
+    FAULT_LEADER_FREEZE = FAULT_COUNT,
+    FAULT_SERVER_FREEZE,
+    FAULT_DEPOSE,
+    FAULT_SERVER_RESTART,
+    FAULT_COUNT_ENSEMBLE,
 };
 
 /* What one seed decides, beside the world itself. */
 struct plan {
     struct world *world;
     unsigned faults; /* bits */
+    unsigned fault_count;
+    uint64_t scale_ms; /* of what goes wrong */
+    uint64_t leader_freeze_most_us;
     uint64_t fault_every_us;
     uint64_t want_every_us;
     uint64_t hold_most_us;

@@ -10,11 +10,14 @@
 #include "world.h"
 
 static const char usage[] =
-    "usage: holdfast-sim --seeds N [--first S] [--jobs N]\n"
-    "       holdfast-sim --seed S [--trace]\n"
+    "usage: holdfast-sim [--engine zk] --seeds N [--first S] [--jobs N]\n"
+    "       holdfast-sim [--engine zk] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N]\n"
     "\n"
+    "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
+    "the\n"
+    "              plain model\n"
     "  --seeds N   live through N worlds and check the invariants in each\n"
     "  --first S   the seed of the first (1)\n"
     "  --jobs N    in so many processes at once (1)\n"
@@ -35,6 +38,7 @@ struct options {
     bool story;
     bool update;
     bool plants;
+    bool zookeeper;
 };
 
 static int wrong(const char *what)
@@ -101,6 +105,12 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         uint64_t *value = value_of(&options, argv[i]);
 
+        if (strcmp(argv[i], "--engine") == 0) {
+            if (argv[++i] == NULL || strcmp(argv[i], "zk") != 0)
+                return wrong("expected --engine zk");
+            options.zookeeper = true;
+            continue;
+        }
         if (value != NULL && !number(argv[++i], value))
             return wrong("a number is missing");
         if (value == NULL && !flag(&options, argv[i]) &&
@@ -112,8 +122,9 @@ int main(int argc, char **argv)
     if (options.plants)
         return seeds_plants(options.seeds == 0 ? 400 : options.seeds);
     if (options.one)
-        return seeds_replay(options.seed, options.trace);
+        return seeds_replay(options.seed, options.zookeeper, options.trace);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)
         return wrong("nothing to do");
-    return seeds_run(options.first, options.seeds, (unsigned)options.jobs);
+    return seeds_run(options.zookeeper, options.first, options.seeds,
+                     (unsigned)options.jobs);
 }

@@ -8,6 +8,8 @@
 
 #include "chaos.h"
 #include "core/instant.h"
+#include "engines/zookeeper/proof.h"
+#include "engines/zookeeper/zk.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
 /* Steps of the calendar; a healthy run takes some thousands. */
@@ -76,28 +78,95 @@ static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
     return config;
 }
 
-static void begin(struct world *world, uint64_t seed)
+/* How long the leader may stop at most, so that it asks its followers for a
+ * sign of life within the spacing that clients keep: what they rely on. */
+static uint64_t leader_freeze_most_us(const struct hf_sim_config *config)
+{
+    uint64_t tick_ms = config->ensemble.tick_ms;
+    uint64_t spacing_ms = hf_zk_proof_spacing_ms(
+        config->least_timeout_ms, config->ensemble.tick_known ? tick_ms : 0);
+    uint64_t used_ms =
+        tick_ms / 2 + 4 * config->ensemble.lag_most_us / 1000 + 10;
+
+    return spacing_ms > used_ms ? 1000 * (spacing_ms - used_ms) : 1;
+}
+
+/* The scale of real ensembles, or down to a tenth of it. */
+static void choose_ensemble(struct hf_sim_config *config,
+                            struct hf_random *random)
+{
+    struct hf_sim_ensemble *ensemble = &config->ensemble;
+
+    ensemble->servers = 1 + 2 * (unsigned)hf_random_below(random, 3);
+    if (hf_random_below(random, 3) != 0)
+        ensemble->tick_ms = 200 + hf_random_below(random, 800);
+    config->timeout_ms =
+        ensemble->tick_ms * (200 + hf_random_below(random, 400)) / 100;
+    ensemble->lag_most_us =
+        (uint32_t)hf_random_below(random, hf_random_below(random, 4) == 0
+                                              ? 60 * ensemble->tick_ms
+                                              : 1000) +
+        1;
+    ensemble->container_ms =
+        ensemble->tick_ms * (2 + hf_random_below(random, 10));
+    ensemble->tick_known = hf_random_below(random, 2) == 0;
+    ensemble->strict_proof = hf_random_below(random, 4) == 0;
+    ensemble->old = hf_random_below(random, 8) == 0;
+    ensemble->split = hf_random_below(random, 2) == 0;
+    ensemble->tells_moved = hf_random_below(random, 2) == 0;
+    config->traits = HF_ZK_TRAITS;
+    config->notices_apart = false;
+}
+
+/* A tenth of the ensembles are calm. */
+static struct hf_sim_config choose_zookeeper(uint64_t seed,
+                                             struct hf_random *random)
+{
+    struct hf_sim_config config = hf_sim_config_ensemble(seed);
+
+    choose_ensemble(&config, random);
+    config.least_timeout_ms = config.timeout_ms;
+    config.delay_least_us = 100;
+    config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
+    plan.faults = 0;
+    if (hf_random_below(random, 10) != 0)
+        troubled(&config, random);
+    config.least_timeout_ms = config.timeout_ms;
+    plan.fault_count = FAULT_COUNT_ENSEMBLE;
+    plan.leader_freeze_most_us = leader_freeze_most_us(&config);
+    return config;
+}
+
+static void begin(struct world *world, uint64_t seed, bool zookeeper)
 {
     struct hf_random random;
     struct hf_sim_config config;
     bool read_write;
+    uint64_t scale;
 
     hf_random_seed(&random, seed);
     memset(&plan, 0, sizeof plan);
-    config = choose(seed, &random);
+    plan.fault_count = FAULT_COUNT;
+    config =
+        zookeeper ? choose_zookeeper(seed, &random) : choose(seed, &random);
+    plan.scale_ms =
+        zookeeper ? config.timeout_ms : hf_earlier_ms(config.timeout_ms, 1000);
+    scale = zookeeper ? 1 + config.timeout_ms / 1000 : 1;
     world_init(world, &config);
     plan.world = world;
-    plan.fault_every_us = (20 + below(300)) * MS_US;
-    plan.want_every_us = (20 + below(300)) * MS_US;
-    plan.hold_most_us = (10 + below(one_in(2) ? 1500 : 150)) * MS_US;
-    plan.until_us = (2000 + below(6000)) * MS_US;
+    plan.fault_every_us = scale * (20 + below(300)) * MS_US;
+    plan.want_every_us = scale * (20 + below(300)) * MS_US;
+    plan.hold_most_us = scale * (10 + below(one_in(2) ? 1500 : 150)) * MS_US;
+    plan.until_us = scale * (2000 + below(6000)) * MS_US;
     world->calm = plan.faults == 0;
     world->lied_to = config.garble_chance > 0;
     world->denied = config.deny_chance > 0;
-    world->patience_us =
-        world->calm
-            ? 20 * (uint64_t)config.delay_most_us + 5 * MS_US
-            : 3000 * hf_earlier_ms(config.timeout_ms, 1000) + 1000 * MS_US;
+    world->patience_us = world->calm
+                             ? 20 * (uint64_t)config.delay_most_us + 5 * MS_US
+                             : 3000 * plan.scale_ms + 1000 * MS_US;
+    if (zookeeper) /* an election, and what is rounded up to a tick */
+        world->patience_us +=
+            1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
     world->client_count = 2 + (unsigned)below(4);
     read_write = one_in(2);
     world_place(world, "one", read_write);
@@ -186,15 +255,15 @@ static bool all_closed(struct world *world)
     return true;
 }
 
-bool random_run(struct world *world, uint64_t seed,
+bool random_run(struct world *world, uint64_t seed, bool zookeeper,
                 void (*line)(void *arg, const char *text), void *arg)
 {
     uint64_t lease_us;
 
-    begin(world, seed);
+    begin(world, seed, zookeeper);
     world->line = line;
     world->line_arg = arg;
-    lease_us = 1000 * hf_earlier_ms(world->config.timeout_ms, 1000);
+    lease_us = 1000 * plan.scale_ms;
     chaos_begin();
     look(NULL);
     run_until(world, plan.until_us, NULL);

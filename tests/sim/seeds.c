@@ -17,6 +17,7 @@
 
 /* What a child tells its parent, in memory they share. */
 struct report {
+    bool zookeeper;
     uint64_t seed; /* the one it is in, or that broke */
     uint64_t done;
     uint64_t steps;
@@ -34,24 +35,25 @@ static void print(void *arg, const char *line)
     puts(line);
 }
 
-static void print_replay(uint64_t seed)
+static void print_replay(uint64_t seed, bool zookeeper)
 {
-    printf("replay: ./dev sim --seed %" PRIu64 " --trace\n", seed);
+    printf("replay: ./dev sim%s --seed %" PRIu64 " --trace\n",
+           zookeeper ? " --engine zk" : "", seed);
 }
 
-int seeds_replay(uint64_t seed, bool trace)
+int seeds_replay(uint64_t seed, bool zookeeper, bool trace)
 {
     bool fine;
 
     setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
-    fine = random_run(&world, seed, trace ? print : NULL, NULL);
+    fine = random_run(&world, seed, zookeeper, trace ? print : NULL, NULL);
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
         printf("fine, %" PRIu64 " steps\n", world.steps);
     else
         printf("invariant %d broken: %s\n", world.broken, world.story);
     if (!fine && !trace)
-        print_replay(seed);
+        print_replay(seed, zookeeper);
     world_free(&world);
     return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -77,7 +79,7 @@ static void live(struct report *report, uint64_t first, uint64_t count,
 {
     for (uint64_t i = 0; i < count && report->broken == 0; i += stride) {
         report->seed = first + i;
-        random_run(&world, first + i, NULL, NULL);
+        random_run(&world, first + i, report->zookeeper, NULL, NULL);
         report->broken = world.broken;
         memcpy(report->story, world.story, sizeof report->story);
         report->steps += world.steps;
@@ -88,12 +90,13 @@ static void live(struct report *report, uint64_t first, uint64_t count,
     }
 }
 
-static pid_t start(struct report *report, uint64_t first, uint64_t count,
-                   unsigned stride, int errors)
+static pid_t start(struct report *report, bool zookeeper, uint64_t first,
+                   uint64_t count, unsigned stride, int errors)
 {
     pid_t child;
 
     memset(report, 0, sizeof *report);
+    report->zookeeper = zookeeper;
     fflush(NULL);
     child = fork();
     if (child < 0) {
@@ -138,10 +141,10 @@ static void print_report(const struct report *report)
     else
         printf("seed %" PRIu64 ": invariant %d broken: %s\n", report->seed,
                report->broken, report->story);
-    print_replay(report->seed);
+    print_replay(report->seed, report->zookeeper);
 }
 
-int seeds_run(uint64_t first, uint64_t count, unsigned jobs)
+int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
 {
     struct report *reports = share_reports();
     pid_t children[JOBS_MAX];
@@ -149,7 +152,8 @@ int seeds_run(uint64_t first, uint64_t count, unsigned jobs)
     bool fine = true;
 
     for (unsigned i = 0; i < jobs; i++)
-        children[i] = start(&reports[i], first + i, count - i, jobs, -1);
+        children[i] =
+            start(&reports[i], zookeeper, first + i, count - i, jobs, -1);
     for (unsigned i = 0; i < jobs; i++) {
         finish(children[i], &reports[i]);
         print_report(&reports[i]);
@@ -195,8 +199,10 @@ static void quote_assertion(struct report *report, int errors)
                  (int)strcspn(from, "\n"), from);
 }
 
+/* Faults of the client of ZooKeeper are found in its own world. */
 static void find(struct report *report, enum hf_plant plant, uint64_t count)
 {
+    bool zookeeper = strncmp(plants[plant].name, "ZK_", 3) == 0;
     int errors = memfd_create("assertion", MFD_CLOEXEC);
 
     if (errors < 0) {
@@ -204,7 +210,7 @@ static void find(struct report *report, enum hf_plant plant, uint64_t count)
         exit(EXIT_FAILURE);
     }
     hf_plant = plant;
-    finish(start(report, 1, count, 1, errors), report);
+    finish(start(report, zookeeper, 1, count, 1, errors), report);
     if (report->broken < 0)
         quote_assertion(report, errors);
     close(errors);

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int seeds_replay(uint64_t seed, bool trace);
-int seeds_run(uint64_t first, uint64_t count, unsigned jobs);
+int seeds_replay(uint64_t seed, bool zookeeper, bool trace);
+int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs);
 
 /* Find each planted fault within ${count} worlds, and none without. */
 int seeds_plants(uint64_t count);

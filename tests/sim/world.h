@@ -196,9 +196,10 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 /* ------------------------------------------------------------- random.c -- */
 
-/* Live through the world of ${seed}.  True if no invariant broke; else .broken
+/* Live through the world of ${seed}, on the plain model or on an ensemble that
+ * the client of ZooKeeper speaks to.  True if no invariant broke; else .broken
  * and .story tell.  ${line} may be NULL. */
-bool random_run(struct world *world, uint64_t seed,
+bool random_run(struct world *world, uint64_t seed, bool zookeeper,
                 void (*line)(void *arg, const char *text), void *arg);
 
 /* -------------------------------------------------------------- story.c -- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/sim/model.h"
+#include "engines/sim/zk_model.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -244,6 +244,20 @@ struct hf_sim_config hf_sim_config_calm(uint64_t seed)
     };
 }
 
+struct hf_sim_config hf_sim_config_ensemble(uint64_t seed)
+{
+    struct hf_sim_config config = hf_sim_config_calm(seed);
+
+    config.ensemble = (struct hf_sim_ensemble){
+        .servers = 3,
+        .tick_ms = 2000,
+        .sync_limit = 5,
+        .lag_most_us = 500,
+        .container_ms = 60000,
+    };
+    return config;
+}
+
 static hf_status refuse_open(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
@@ -284,7 +298,7 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
     assert(config->least_timeout_ms <= config->timeout_ms);
     assert(config->delay_least_us <= config->delay_most_us);
     sim->config = *config;
-    sim->model = &sim_plain;
+    sim->model = config->ensemble.servers == 0 ? &sim_plain : &sim_zookeeper;
     sim->clock.ppm = config->server_ppm;
     sim->ops = (struct hf_engine_ops){
         .abi = HF_ENGINE_ABI,
@@ -299,6 +313,8 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
         .free = sim->model->free,
     };
     hf_random_seed(&sim->random, config->seed);
+    if (config->ensemble.servers > 0)
+        sim->zk = zk_ensemble_new(sim);
     return sim;
 }
 

@@ -186,7 +186,10 @@ struct sim_model {
     void (*restart)(struct hf_sim *sim);
     /* What goes wrong with the servers is over. */
     void (*calm)(struct hf_sim *sim);
-    void (*evict)(struct hf_sim *sim, struct sim_ticket *ticket);
+    /* Somebody deletes the ticket; ${found} is NULL if it is in no queue.
+     * False: nor is it on its way. */
+    bool (*evict)(struct hf_sim *sim, const struct hf_ticket_id *ticket,
+                  struct sim_ticket *found);
     /* A foreign ticket, in the place of ${beside} if that is not NULL. */
     void (*foreign)(struct hf_sim *sim, struct sim_queue *queue,
                     enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,

@@ -77,6 +77,16 @@ static void foreign(struct hf_sim *sim, struct sim_queue *queue,
     sim_ticket_add(sim, queue, &like, NULL);
 }
 
+static bool evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
+                  struct sim_ticket *found)
+{
+    (void)ticket;
+    if (found == NULL)
+        return false;
+    sim_ticket_remove(sim, found);
+    return true;
+}
+
 static const void *owner(const struct hf_engine *engine)
 {
     return engine->session;
@@ -118,7 +128,7 @@ const struct sim_model sim_plain = {
     .stall = stall,
     .restart = restart,
     .calm = calm,
-    .evict = sim_ticket_remove,
+    .evict = evict,
     .foreign = foreign,
     .owner = owner,
     .alive = alive,

@@ -149,10 +149,7 @@ bool hf_sim_evict(struct hf_sim *sim, const char *queue,
     struct sim_ticket *found =
         sim_ticket_find(sim_queue_find(sim, queue), ticket);
 
-    if (found == NULL)
-        return false;
-    sim->model->evict(sim, found);
-    return true;
+    return sim->model->evict(sim, ticket, found);
 }
 
 bool hf_sim_foreign_enqueue(struct hf_sim *sim, const char *queue,

@@ -33,6 +33,24 @@
 
 struct hf_sim;
 
+/* An ensemble of servers that speak ZooKeeper's protocol, and engines that are
+ * the real client of it, instead of the plain model. */
+struct hf_sim_ensemble {
+    unsigned servers;      /* 0: the plain model */
+    uint64_t tick_ms;      /* tickTime; the leader pings every half of it */
+    unsigned sync_limit;   /* ticks without a word that end a quorum link */
+    uint32_t lag_most_us;  /* of one message between servers */
+    uint64_t container_ms; /* empty containers are removed so often */
+    bool tick_known;       /* clients are told (?tick=) */
+    bool strict_proof;     /* ?proof=strict */
+    bool old;              /* servers that know no containers */
+    bool split;            /* bytes arrive in pieces of any size */
+    bool tells_moved;      /* a session that moved is answered so, instead of
+                              ending the connection */
+    bool ignores_moves;    /* what is late on an old connection takes effect,
+                              as with a server that does not see it moved */
+};
+
 /* A chance is so many in a million, drawn anew each time. */
 struct hf_sim_config {
     uint64_t seed;
@@ -52,11 +70,15 @@ struct hf_sim_config {
     uint32_t garble_chance; /* a snapshot is not what it should be */
     bool notices_apart;     /* GONE travels on a way of its own and may
                                overtake answers, as from a pub/sub */
+    struct hf_sim_ensemble ensemble;
 };
 
 /* No faults: messages take 1 ms each way, sessions last 10 s, traits are those
  * of a ZooKeeper. */
 struct hf_sim_config hf_sim_config_calm(uint64_t seed);
+
+/* The same with three servers of 2 s ticks. */
+struct hf_sim_config hf_sim_config_ensemble(uint64_t seed);
 
 /* ${config} is copied.  The model ends the program if there is no memory: it is
  * a tool of tests, without which there is nothing to test. */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may go wrong with the servers of a model ensemble, and what some other
+ * program may do there.  Servers are numbered from 0. */
+#ifndef HF_ENGINES_SIM_ENSEMBLE_H
+#define HF_ENGINES_SIM_ENSEMBLE_H
+
+#include "engines/sim/sim.h"
+
+/* How many there are; 0: it is the plain model. */
+unsigned hf_sim_servers(const struct hf_sim *sim);
+
+/* The one that leads, or that the client is connected to; -1: none. */
+int hf_sim_leader(const struct hf_sim *sim);
+int hf_sim_server_of(const struct hf_engine *engine);
+
+/* What it sends to the others (${out}) and they to it (${in}) arrives, or is
+ * held up. */
+void hf_sim_server_link(struct hf_sim *sim, int server, bool out, bool in);
+
+/* Its process is stopped, or goes on; ${machine}: its clock stands too. */
+void hf_sim_server_freeze(struct hf_sim *sim, int server, bool machine);
+void hf_sim_server_thaw(struct hf_sim *sim, int server);
+
+/* It is killed, or started with what it had on disk. */
+void hf_sim_server_stop(struct hf_sim *sim, int server);
+void hf_sim_server_start(struct hf_sim *sim, int server);
+
+/* Every server is killed and another with nothing on disk started in its
+ * place. */
+void hf_sim_wipe(struct hf_sim *sim);
+
+/* The next server that the client tries is this one; the others refuse it.
+ * -1: any. */
+void hf_sim_client_only(struct hf_engine *engine, int server);
+
+/* The counter of a node's children is set to ${counter}; the node is made. */
+void hf_sim_set_counter(struct hf_sim *sim, const char *queue, int32_t counter);
+
+/* Creates below the queue's node are refused from now on; NULL: no more. */
+void hf_sim_deny(struct hf_sim *sim, const char *queue);
+
+/* Some other program makes an ephemeral node ${name} in the queue, with a
+ * number behind it if ${sequential}; or deletes it. */
+void hf_sim_foreign_node(struct hf_sim *sim, const char *queue,
+                         const char *name, bool sequential);
+void hf_sim_foreign_delete(struct hf_sim *sim, const char *queue,
+                           const char *name);
+
+/* How many watches the servers keep, and how many nodes there are but for the
+ * root. */
+size_t hf_sim_watches(const struct hf_sim *sim);
+size_t hf_sim_nodes(const struct hf_sim *sim);
+
+/* Was everything wiped? */
+bool hf_sim_wiped(const struct hf_sim *sim);
+
+#endif

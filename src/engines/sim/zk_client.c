@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine: the real client of ZooKeeper, driven as a transport drives it,
+ * on connections of the model. */
+#include "engines/sim/zk_model.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/instant.h"
+
+static uint64_t now_ms(const struct zk_client *client)
+{
+    return hf_sim_client_now_ms(client->engine);
+}
+
+/* --------------------------------------------------------------- driving -- */
+
+static void leave(struct zk_client *client)
+{
+    struct zk_connection *connection = client->connection;
+
+    client->connection = NULL;
+    if (connection != NULL && connection->client_open)
+        zk_connection_leave(connection);
+}
+
+/* Servers are called s1, s2 and so on. */
+static struct zk_server *server_called(struct hf_sim *sim,
+                                       const struct hf_zk_server *server)
+{
+    unsigned index = (unsigned)strtoul(server->host + 1, NULL, 10) - 1;
+
+    assert(index < sim->zk->count);
+    return &sim->zk->servers[index];
+}
+
+static void follow_link(struct zk_client *client)
+{
+    uint64_t number;
+    const struct hf_zk_server *server = hf_zk_link(client->zk, &number);
+
+    if (server != NULL && number == client->number)
+        return;
+    leave(client);
+    if (server == NULL)
+        return;
+    client->number = number;
+    client->connection = zk_connection_new(
+        client->engine, server_called(client->engine->sim, server));
+}
+
+static void write_out(struct zk_client *client)
+{
+    const void *bytes;
+    size_t count;
+
+    if (client->connection == NULL || !client->connection->client_open)
+        return;
+    bytes = hf_zk_output(client->zk, &count);
+    if (count == 0)
+        return;
+    zk_connection_write(client->connection, bytes, count);
+    hf_zk_written(client->zk, count);
+}
+
+static void tick(void *arg);
+
+static void arm(struct zk_client *client)
+{
+    struct hf_engine *engine = client->engine;
+    uint64_t at_us = hf_sim_client_at_us(engine, hf_zk_wake_at_ms(client->zk));
+    bool connected = client->connection != NULL;
+
+    if (at_us == UINT64_MAX || engine->frozen || at_us >= engine->armed_us)
+        return;
+    engine->armed_us = at_us;
+    hf_sim_call_at(engine->sim, at_us,
+                   connected || at_us > engine->sim->now_us + 1000000, tick,
+                   client);
+}
+
+static void enter(struct zk_client *client)
+{
+    client->inside++;
+}
+
+/* Behind every call: do what the client wants now. */
+static void drive(struct zk_client *client)
+{
+    if (--client->inside > 0 || client->engine->gone)
+        return;
+    follow_link(client);
+    write_out(client);
+    arm(client);
+}
+
+static void tick(void *arg)
+{
+    struct zk_client *client = arg;
+    struct hf_engine *engine = client->engine;
+
+    if (engine->gone || engine->frozen ||
+        engine->armed_us > engine->sim->now_us)
+        return;
+    engine->armed_us = UINT64_MAX;
+    enter(client);
+    hf_zk_tick(client->zk, now_ms(client));
+    drive(client);
+}
+
+static bool refused(const struct zk_client *client,
+                    const struct zk_connection *connection)
+{
+    return client->only >= 0 &&
+           (unsigned)client->only != connection->server->index;
+}
+
+void zk_client_receive(struct zk_client *client,
+                       struct zk_connection *connection,
+                       const struct zk_chunk *chunk)
+{
+    uint64_t now = now_ms(client);
+
+    assert(client->connection == connection && client->inside == 0);
+    enter(client);
+    if (chunk->kind == ZK_BYTES) {
+        hf_zk_receive(client->zk, client->number, now, chunk->bytes,
+                      chunk->count);
+    } else if (chunk->kind == ZK_ACCEPTED && !refused(client, connection)) {
+        hf_zk_link_up(client->zk, client->number, now);
+    } else {
+        connection->client_open = false;
+        hf_zk_link_down(client->zk, client->number, now,
+                        chunk->kind == ZK_END ? "closed by the server"
+                                              : "connection refused");
+    }
+    drive(client);
+}
+
+/* ---------------------------------------------------------------- watches --
+ */
+
+static struct zk_watch_request **watch_of(struct zk_client *client,
+                                          const struct hf_request *request)
+{
+    struct zk_watch_request **place = &client->watches;
+
+    while (*place != NULL && (*place)->request != request)
+        place = &(*place)->next;
+    return place;
+}
+
+static void watch_end(struct zk_client *client,
+                      const struct hf_request *request)
+{
+    struct zk_watch_request **place = watch_of(client, request);
+
+    if (*place != NULL)
+        *place = (*place)->next;
+}
+
+static void note_watch(struct zk_client *client, const struct hf_event *event)
+{
+    const struct hf_request *request = event->as.answer.request;
+
+    if (request == NULL || request->kind != HF_REQUEST_WATCH)
+        return;
+    if (event->kind == HF_EVENT_WATCHING)
+        (*watch_of(client, request))->watching = true;
+    else
+        watch_end(client, request);
+}
+
+/* ----------------------------------------------------------------- events --
+ */
+
+static void note(struct zk_client *client, const struct hf_event *event)
+{
+    struct hf_sim *sim = client->engine->sim;
+
+    switch (event->kind) {
+    case HF_EVENT_CONNECTED:
+        client->believed = client->connection->session;
+        sim_line(sim, client->engine, "engine %s to s%u",
+                 event->as.connected.resumed ? "resumed" : "connected",
+                 client->connection->server->index + 1);
+        break;
+    case HF_EVENT_SUSPENDED:
+        sim_line(sim, client->engine, "engine suspended");
+        break;
+    case HF_EVENT_SESSION_LOST:
+        sim_line(sim, client->engine, "engine session lost");
+        client->believed = NULL;
+        client->watches = NULL;
+        break;
+    case HF_EVENT_CLOSED:
+        client->believed = NULL;
+        client->watches = NULL;
+        break;
+    case HF_EVENT_ENQUEUED:
+    case HF_EVENT_LISTED:
+    case HF_EVENT_WATCHING:
+    case HF_EVENT_GONE:
+    case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_FAILED:
+        note_watch(client, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_event(void *host, struct hf_event *event)
+{
+    struct zk_client *client = host;
+    struct hf_engine *engine = client->engine;
+
+    assert(!engine->frozen && !engine->gone);
+    event->now_ms = now_ms(client);
+    note(client, event);
+    engine->host.event(engine->host.host, event);
+}
+
+static void on_log(void *host, enum hf_log_level level, const char *format, ...)
+{
+    (void)host;
+    (void)level;
+    (void)format;
+}
+
+/* ------------------------------------------------------------------- model --
+ */
+
+static void configure(struct hf_sim *sim, struct hf_zk_config *config)
+{
+    const struct hf_sim_ensemble *ensemble = &sim->config.ensemble;
+
+    memset(config, 0, sizeof *config);
+    config->server_count = sim->zk->count;
+    for (unsigned i = 0; i < sim->zk->count; i++) {
+        snprintf(config->servers[i].host, sizeof config->servers[i].host, "s%u",
+                 i + 1);
+        config->servers[i].port = HF_ZK_PORT;
+    }
+    config->timeout_ms = sim->config.timeout_ms;
+    config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
+    config->strict_proof = ensemble->strict_proof;
+    hf_random_seed(&config->random, hf_random_next(&sim->random));
+    hf_zk_config_shuffle(config);
+}
+
+static void begin(struct hf_engine *engine)
+{
+    struct hf_sim *sim = engine->sim;
+    struct zk_client *client = engine->zk;
+    struct hf_engine_host host = {.event = on_event, .log = on_log};
+    struct hf_zk_config config;
+
+    if (client == NULL) {
+        client = sim_alloc(sim, sizeof *client);
+        client->engine = engine;
+        client->only = -1;
+        engine->zk = client;
+    } else { /* its clock was set once more */
+        leave(client);
+        hf_zk_free(client->zk);
+        client->number = 0;
+    }
+    host.host = client;
+    configure(sim, &config);
+    engine->armed_us = UINT64_MAX;
+    client->zk = hf_zk_new(&config, &host, now_ms(client));
+    if (client->zk == NULL)
+        abort(); /* the model is a tool of tests */
+    enter(client);
+    drive(client);
+}
+
+static void request(struct hf_engine *engine, struct hf_request *asked)
+{
+    struct zk_client *client = engine->zk;
+
+    assert(!engine->frozen && !engine->gone);
+    if (asked->kind == HF_REQUEST_WATCH) {
+        struct zk_watch_request *watch = sim_alloc(engine->sim, sizeof *watch);
+
+        watch->request = asked;
+        watch->next = client->watches;
+        client->watches = watch;
+    }
+    enter(client);
+    hf_zk_request(client->zk, asked, now_ms(client));
+    drive(client);
+}
+
+static void forget(struct hf_engine *engine, struct hf_request *watch)
+{
+    struct zk_client *client = engine->zk;
+
+    watch_end(client, watch);
+    enter(client);
+    hf_zk_forget(client->zk, watch);
+    drive(client);
+}
+
+static void crash(struct hf_engine *engine)
+{
+    struct zk_client *client = engine->zk;
+
+    engine->gone = true;
+    leave(client);
+    hf_zk_free(client->zk);
+    client->zk = NULL;
+    client->watches = NULL;
+}
+
+static void thaw(struct hf_engine *engine)
+{
+    struct zk_client *client = engine->zk;
+
+    if (client->connection != NULL)
+        sim_pipe_pump(&client->connection->in);
+    engine->armed_us = engine->sim->now_us;
+    hf_sim_call_at(engine->sim, engine->sim->now_us, false, tick, client);
+}
+
+static void pump(struct hf_engine *engine)
+{
+    struct zk_connection *connection = engine->zk->connection;
+
+    if (connection == NULL)
+        return;
+    sim_pipe_pump(&connection->out);
+    sim_pipe_pump(&connection->in);
+}
+
+static void reset(struct hf_engine *engine)
+{
+    if (engine->zk->connection != NULL)
+        zk_connection_reset(engine->zk->connection);
+}
+
+static void kill_session(struct hf_engine *engine)
+{
+    struct zk_command *command;
+
+    if (engine->zk->believed == NULL)
+        return;
+    command = zk_command_new(engine->sim, HF_ZK_CLOSE_SESSION);
+    command->session = engine->zk->believed;
+    zk_commands_push(engine->sim);
+}
+
+static const void *owner(const struct hf_engine *engine)
+{
+    return engine->zk->believed;
+}
+
+static bool alive(const struct hf_engine *engine)
+{
+    const struct zk_session *session = engine->zk->believed;
+
+    return session != NULL && session->known[ZK_TRUTH];
+}
+
+static bool connected(const struct hf_engine *engine)
+{
+    const struct zk_connection *connection = engine->zk->connection;
+
+    return connection != NULL && connection->client_open &&
+           connection->accepted && connection->server_open &&
+           engine->zk->believed == connection->session &&
+           zk_healthy(connection->server);
+}
+
+static void end(struct hf_sim *sim)
+{
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        if (!e->gone)
+            crash(e);
+    }
+    for (struct zk_connection *c = sim->zk->connections; c != NULL;
+         c = c->next_ever)
+        hf_jute_free(&c->received);
+}
+
+const struct sim_model sim_zookeeper = {
+    .begin = begin,
+    .request = request,
+    .forget = forget,
+    .free = crash, /* after CLOSED there is nothing left to say */
+    .thaw = thaw,
+    .pump = pump,
+    .reset = reset,
+    .crash = crash,
+    .kill = kill_session,
+    .stall = zk_stall,
+    .restart = zk_restart,
+    .calm = zk_calm,
+    .evict = zk_evict,
+    .foreign = zk_foreign,
+    .owner = owner,
+    .alive = alive,
+    .connected = connected,
+    .lease_end_us = zk_lease_end_us,
+    .end = end,
+};

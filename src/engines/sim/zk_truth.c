@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is so: the queues as committed, and when the leader will end a session.
+ * Also what somebody else does to them, with a client of his own. */
+#include "engines/sim/zk_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/zookeeper/node.h"
+
+#define WATCHES_MAX 256
+#define PATH_BYTES 2048
+
+/* --------------------------------------------------------------- queues -- */
+
+static struct hf_engine *engine_of(const struct zk_session *session)
+{
+    return session == NULL ? NULL : session->engine;
+}
+
+static const char *payload_of(struct hf_sim *sim, const struct zk_node *node)
+{
+    char *payload = sim_alloc(sim, node->bytes + 1);
+
+    if (node->bytes > 0)
+        memcpy(payload, node->data, node->bytes);
+    return payload;
+}
+
+void zk_truth_created(struct hf_sim *sim, struct zk_node *node)
+{
+    struct hf_engine *engine = engine_of(node->owner);
+    struct hf_zk_node parsed;
+    struct hf_ticket ticket = {.token = (uint64_t)node->czxid};
+    struct sim_queue *queue;
+
+    if (!hf_zk_node_parse(node->name, strlen(node->name), &parsed))
+        return;
+    queue = sim_queue_find(sim, node->parent->path + 1);
+    ticket.id = parsed.id;
+    ticket.kind = parsed.kind;
+    ticket.sequence = hf_zk_node_order(parsed.sequence);
+    ticket.payload = payload_of(sim, node);
+    node->ticket = sim_ticket_add(sim, queue, &ticket,
+                                  engine == NULL ? NULL : node->owner);
+    node->ticket->data = (void *)(uintptr_t)node->path;
+    sim_line(sim, engine, "server adds ticket %d to %s", parsed.sequence,
+             queue->name);
+}
+
+/* The requests that will hear of it. */
+static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
+                           struct hf_request *told[WATCHES_MAX])
+{
+    size_t count = 0;
+
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        if (e->gone)
+            continue;
+        for (struct zk_watch_request *w = e->zk->watches; w != NULL;
+             w = w->next) {
+            if (w->watching && count < WATCHES_MAX &&
+                strcmp(w->request->queue, ticket->queue->name) == 0 &&
+                hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id))
+                told[count++] = w->request;
+        }
+    }
+    return count;
+}
+
+void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
+{
+    struct hf_request *told[WATCHES_MAX];
+    struct sim_ticket *ticket = node->ticket;
+
+    if (ticket == NULL)
+        return;
+    sim_line(sim, engine_of(node->owner), "server removes ticket %s from %s",
+             node->name + strlen(node->name) - 10, ticket->queue->name);
+    sim_ticket_take(ticket);
+    sim_ticket_tell(sim, ticket, told, find_watches(sim, ticket, told));
+}
+
+/* ---------------------------------------------------------------- leases -- */
+
+uint64_t zk_lease_end_us(const struct hf_engine *engine)
+{
+    const struct zk_session *session = engine->zk->believed;
+    const struct hf_sim *sim = engine->sim;
+    const struct zk_server *leader = sim->zk->leader;
+
+    /* Whoever leads next gives every session its whole timeout. */
+    if (leader == NULL)
+        return sim->now_us + 990 * session->timeout_ms;
+    if (!zk_tracked(leader, session))
+        return sim->now_us;
+    return sim_clock_when_us(&leader->clock, sim->now_us,
+                             session->expires_us[leader->index]);
+}
+
+/* ---------------------------------------------------------------- others -- */
+
+static struct zk_command *create(struct hf_sim *sim, const char *path,
+                                 struct zk_session *session)
+{
+    struct zk_command *command = zk_command_new(
+        sim, session == NULL ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE);
+
+    command->path = sim_text(sim, path);
+    command->session = session;
+    return command;
+}
+
+void zk_make_parents(struct hf_sim *sim, const char *path)
+{
+    char parent[PATH_BYTES];
+
+    for (size_t i = 1; path[i] != '\0'; i++) {
+        if (path[i] != '/')
+            continue;
+        snprintf(parent, sizeof parent, "%.*s", (int)i, path);
+        if (zk_find(&sim->zk->truth, parent) == NULL)
+            create(sim, parent, NULL);
+    }
+}
+
+/* A node of any name, as some other program makes it. */
+void zk_foreign_node(struct hf_sim *sim, const char *path, bool sequential)
+{
+    zk_make_parents(sim, path);
+    create(sim, path, sim->zk->foreign)->sequential = sequential;
+    zk_commands_push(sim);
+}
+
+void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,
+                enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
+                const struct sim_ticket *beside)
+{
+    char prefix[HF_ZK_PREFIX_BYTES];
+    char path[PATH_BYTES];
+    struct zk_command *command;
+
+    hf_zk_node_prefix(ticket, kind, prefix);
+    if (beside == NULL)
+        snprintf(path, sizeof path, "/%s/%s", queue->name, prefix);
+    else
+        snprintf(path, sizeof path, "/%s/%s%010d", queue->name, prefix,
+                 (int)beside->ticket.sequence);
+    zk_make_parents(sim, path);
+    command = create(sim, path, sim->zk->foreign);
+    command->sequential = beside == NULL;
+    command->ticket = *ticket;
+    zk_commands_push(sim);
+}
+
+/* Is it on its way into a queue? */
+static bool coming(const struct hf_sim *sim, const struct hf_ticket_id *ticket)
+{
+    const struct zk_command *command = sim->zk->first_command;
+
+    while (command != NULL &&
+           (command->done || command->opcode != HF_ZK_CREATE ||
+            !hf_ticket_id_equal(&command->ticket, ticket)))
+        command = command->next;
+    return command != NULL;
+}
+
+bool zk_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
+              struct sim_ticket *found)
+{
+    struct zk_command *command;
+
+    if (found == NULL && !coming(sim, ticket))
+        return false;
+    command = zk_command_new(sim, HF_ZK_DELETE);
+    command->by_ticket = true;
+    command->ticket = *ticket;
+    zk_commands_push(sim);
+    return true;
+}
