@@ -12,7 +12,7 @@
 #define HF_ZK_OP_CALLS (2 + HF_ZK_TIES_MAX)
 
 struct hf_zk_op {
-    struct hf_request *request; /* NULL once it is answered */
+    struct hf_request *request; /* NULL if it was taken back */
     struct hf_zk_queue *queue;  /* NULL for PROVE */
     struct hf_zk_call calls[HF_ZK_OP_CALLS];
     size_t made;    /* calls of this step */
@@ -26,6 +26,7 @@ struct hf_zk_op {
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
+    struct hf_zk_op *next_look; /* WATCH: of those that look */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */

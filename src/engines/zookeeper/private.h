@@ -23,6 +23,7 @@ struct hf_zk {
     struct hf_zk_proof proof;
     struct hf_zk_queues queues;
     struct hf_zk_watches watches;
+    struct hf_zk_op *looks; /* for tickets that are to be watched */
     uint64_t told_anchor_ms; /* the latest that PROVEN was told of unasked */
     bool containers_unknown; /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
@@ -55,5 +56,6 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
 
 #endif

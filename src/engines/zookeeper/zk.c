@@ -152,30 +152,6 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 
 /* -------------------------------------------------------------- requests -- */
 
-static void watch(struct hf_zk *zk, struct hf_request *request)
-{
-    struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
-    struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
-    struct hf_event event = {.kind = HF_EVENT_GONE};
-    size_t place;
-
-    if (own != NULL) {
-        hf_zk_watches_add(zk, request,
-                          hf_zk_child_path(zk, own->queue, own->name));
-        return;
-    }
-    place = queue != NULL ? hf_zk_queue_place(queue, &request->ticket) : 0;
-    if (queue != NULL && place < queue->count) {
-        hf_zk_watches_add(
-            zk, request,
-            hf_zk_child_path(zk, queue, queue->children[place].name));
-        return;
-    }
-    /* It was in a list, and in the last one it is not. */
-    event.as.answer.request = request;
-    hf_zk_tell(zk, &event);
-}
-
 void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms)
 {
@@ -199,7 +175,7 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         hf_zk_list(zk, request);
         break;
     case HF_REQUEST_WATCH:
-        watch(zk, request);
+        hf_zk_watch(zk, request);
         break;
     case HF_REQUEST_WITHDRAW:
         hf_zk_withdraw(zk, request);
@@ -210,11 +186,6 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     case HF_REQUEST_END:
         break;
     }
-}
-
-void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
-{
-    hf_zk_watches_forget(zk, request);
 }
 
 /* ------------------------------------------------------------------ bytes -- */
