@@ -114,7 +114,8 @@ struct hf_event {
             /* The negotiated lease; HF_FOREVER where tickets live as long as
              * the process and safe-until has no meaning. */
             uint64_t timeout_ms;
-            uint64_t anchor_ms; /* when the accepted request was sent */
+            uint64_t anchor_ms; /* the session is confirmed as of this instant:
+                                   at best when the accepted request was sent */
             bool resumed;       /* the same session: its tickets still live */
         } connected;
         struct {

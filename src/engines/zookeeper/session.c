@@ -157,7 +157,24 @@ void hf_zk_session_greet(struct hf_zk *zk)
     hf_zk_tell(zk, &event);
 }
 
-static void accept(struct hf_zk *zk, bool resumed)
+/* A new session is a transaction, and as good a proof as any.  A resumed one is
+ * not: a leader that was deposed and has not noticed takes a session back on
+ * its own, and the next leader knows nothing of that.  So there is no more than
+ * what was proven before, under the timeout of before, until a transaction on
+ * this connection is committed; that one proves the greeting too. */
+static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed,
+                          uint64_t timeout_before_ms)
+{
+    uint64_t timeout_ms = zk->session.timeout_ms;
+
+    if (!resumed)
+        return zk->session.greeted_at_ms;
+    if (timeout_ms <= timeout_before_ms)
+        return zk->told_anchor_ms;
+    return hf_before_ms(zk->told_anchor_ms, timeout_ms - timeout_before_ms);
+}
+
+static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
 {
     struct hf_zk_session *session = &zk->session;
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
@@ -168,7 +185,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     session->trouble[0] = '\0';
     hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
                       zk->config.strict_proof, session->greeted_at_ms);
-    zk->told_anchor_ms = session->greeted_at_ms;
+    zk->told_anchor_ms = anchor_ms(zk, resumed, timeout_before_ms);
     move(zk, HF_ZK_UP);
     hf_zk_session_answered(zk, session->greeted_at_ms);
     if (zk->config.auth[0] != '\0')
@@ -176,7 +193,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     if (resumed) /* before any other request could see what they would tell */
         hf_zk_watches_resume(zk);
     event.as.connected.timeout_ms = session->timeout_ms;
-    event.as.connected.anchor_ms = session->greeted_at_ms;
+    event.as.connected.anchor_ms = zk->told_anchor_ms;
     event.as.connected.resumed = resumed;
     hf_zk_tell(zk, &event);
 }
@@ -184,6 +201,7 @@ static void accept(struct hf_zk *zk, bool resumed)
 void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
 {
     struct hf_zk_session *session = &zk->session;
+    uint64_t timeout_before_ms = session->timeout_ms;
     struct hf_jute_piece password;
     int32_t timeout_ms;
     bool resumed;
@@ -215,7 +233,7 @@ void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
     session->id = id;
     memcpy(session->password, password.bytes, sizeof session->password);
     session->timeout_ms = (uint64_t)timeout_ms;
-    accept(zk, resumed);
+    accept(zk, resumed, timeout_before_ms);
 }
 
 /* ------------------------------------------------------------ link alive -- */
