@@ -22,14 +22,18 @@
  * minute: once is bad luck. */
 #define ROUNDS_MAX 8
 
+/* And how often its parents: up and down again once for each round, so long as
+ * nobody removes them under our hands. */
+#define PARENTS_MAX (2 * ROUNDS_MAX * HF_NAME_BYTES / 2)
+
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* --------------------------------------------------------------- parents -- */
 
 static void parent_made(struct hf_zk *zk, struct hf_zk_op *op);
 
-static void parent_answered(struct hf_zk *zk, struct hf_zk_call *call,
-                            const struct hf_zk_reply *reply)
+static void noted(struct hf_zk *zk, struct hf_zk_call *call,
+                  const struct hf_zk_reply *reply)
 {
     struct hf_zk_op *op = call->owner;
 
@@ -42,8 +46,12 @@ static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_call *call;
 
+    if (op->parents++ >= PARENTS_MAX) {
+        hf_zk_op_fail(zk, op, HF_ZK_NO_NODE, "keep the node", op->queue->path);
+        return;
+    }
     hf_zk_op_step(op, parent_made);
-    call = hf_zk_op_call(op, parent_answered);
+    call = hf_zk_op_call(op, noted);
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
              op->queue->path);
     if (zk->containers_unknown)
@@ -93,8 +101,8 @@ static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
             make_parent(zk, op);
         else
             no_chroot(zk, op);
-    } else if (usable && (op->error == HF_ZK_OK ||
-                          op->error == HF_ZK_NODE_EXISTS)) {
+    } else if (usable &&
+               (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)) {
         if (op->level == whole) {
             create_ticket(zk, op);
             return;
@@ -117,7 +125,7 @@ static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
-    if (op->error == HF_ZK_CUT) {
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
         return;
     }
@@ -130,17 +138,21 @@ static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
                HF_ZK_SEQUENCE_END);
 }
 
-static void take_back(struct hf_zk *zk, struct hf_zk_op *op,
-                      const struct hf_zk_own *own)
+bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
 {
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (own == NULL ||
+        (own->sequence >= 0 && own->sequence < HF_ZK_SEQUENCE_END))
+        return false;
     hf_zk_op_step(op, taken_back);
-    if (!hf_zk_session_usable(&zk->session)) {
-        op->error = HF_ZK_CUT;
+    op->error = HF_ZK_CUT;
+    if (hf_zk_session_usable(&zk->session))
+        hf_zk_send_delete(zk, hf_zk_op_call(op, noted),
+                          hf_zk_child_path(zk, op->queue, own->name));
+    else
         taken_back(zk, op);
-        return;
-    }
-    hf_zk_send_delete(zk, hf_zk_op_call(op, parent_answered),
-                      hf_zk_child_path(zk, op->queue, own->name));
+    return true;
 }
 
 /* The create succeeded. */
@@ -149,10 +161,8 @@ static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
     size_t place = hf_zk_queue_place(op->queue, &own->id);
     bool there = op->list_error == HF_ZK_OK && place < op->queue->count;
 
-    if (own->sequence < 0 || own->sequence >= HF_ZK_SEQUENCE_END) {
-        take_back(zk, op, own);
-    } else if (there || (op->list_error == HF_ZK_OK &&
-                         HF_PLANTED(ZK_LIST_WITHOUT_US))) {
+    if (there ||
+        (op->list_error == HF_ZK_OK && HF_PLANTED(ZK_LIST_WITHOUT_US))) {
         hf_zk_list_answer(zk, op);
     } else if (op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE) {
         hf_zk_own_drop(zk, own);
@@ -161,10 +171,7 @@ static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
                    "who removes tickets there");
     } else {
         /* It is in the queue, and what the queue is has to be asked again. */
-        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_UNSURE,
-                   HF_EUNREACHABLE,
-                   "the connection ended before the place in the queue was "
-                   "known");
+        hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
     }
 }
 
@@ -179,8 +186,7 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
         op->level = strlen(op->queue->path);
         make_parent(zk, op);
     } else {
-        hf_zk_op_fail(zk, op, op->error, "put a ticket below",
-                      op->queue->path);
+        hf_zk_op_fail(zk, op, op->error, "put a ticket below", op->queue->path);
     }
 }
 
@@ -214,7 +220,7 @@ static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
 
     op->error = reply->error;
     if (reply->error == HF_ZK_OK && !take_name(zk, op, &body))
-        op->error = HF_ZK_CUT; /* it is there, and has to be looked for */
+        op->error = HF_ZK_NONSENSE; /* it is there: to be looked for */
     hf_zk_op_answered(zk, op);
 }
 
@@ -227,8 +233,8 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     op->rounds++;
     hf_zk_node_prefix(&request->ticket, request->ticket_kind, prefix);
     hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
-                      hf_zk_child_path(zk, op->queue, prefix),
-                      request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+                      hf_zk_child_path(zk, op->queue, prefix), request->payload,
+                      HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
 }
 

@@ -22,10 +22,10 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
-    op->list_error = reply->error;
-    if (reply->error == HF_ZK_NO_NODE)
+    op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
+    if (op->list_error == HF_ZK_NO_NODE)
         hf_zk_queue_empty(op->queue);
-    else if (reply->error == HF_ZK_OK &&
+    else if (op->list_error == HF_ZK_OK &&
              !hf_zk_queue_update(zk, op->queue, &body))
         op->list_error = HF_ZK_NONSENSE;
     hf_zk_op_answered(zk, op);
@@ -36,12 +36,14 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path);
 }
 
-/* Nobody looks at it: the list behind it is what counts. */
+/* Without it the list behind it may be older than what is looked for. */
 static void synced(struct hf_zk *zk, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
-    (void)reply;
-    hf_zk_op_answered(zk, call->owner);
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
+    hf_zk_op_answered(zk, op);
 }
 
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
@@ -50,7 +52,7 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_list_children(zk, op);
 }
 
-/* -------------------------------------------------------------- answering -- */
+/* ------------------------------------------------------------- answering -- */
 
 static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -68,12 +70,14 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_tell(zk, &event);
 }
 
-/* ------------------------------------------------ what a list doesn't tell -- */
+/* ---------------------------------------------- what a list doesn't tell -- */
 
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
 {
     if (op->error == HF_ZK_OK) {
+        if (hf_zk_take_back_beyond(zk, op))
+            return;
         hf_zk_queue_sort(op->queue);
         answer(zk, op);
         return;
@@ -99,8 +103,8 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
         name = op->queue->children[place].name;
         if (stat.owner != zk->session.id && !HF_PLANTED(ZK_OWNER_IGNORED))
             hf_zk_queue_disown(op->queue, place);
-        else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
-                               stat.czxid) == NULL)
+        else if (hf_zk_own_add(zk, op->queue, name, strlen(name), stat.czxid) ==
+                 NULL)
             op->error = HF_ZK_NONSENSE;
         else
             op->queue->children[place].czxid = stat.czxid;
@@ -204,7 +208,13 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
     size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
+    /* Gone, whoever removed it: its check would fail those of all others. */
+    if (own != NULL && place == queue->count)
+        hf_zk_own_drop(zk, own);
+    if (hf_zk_take_back_beyond(zk, op))
+        return;
     hf_zk_op_step(op, known);
     op->error = HF_ZK_OK;
     if (hf_zk_session_usable(&zk->session)) {
@@ -216,7 +226,7 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
         answer(zk, op);
 }
 
-/* -------------------------------------------------------------------- LIST -- */
+/* ------------------------------------------------------------------ LIST -- */
 
 static void listed(struct hf_zk *zk, struct hf_zk_op *op)
 {

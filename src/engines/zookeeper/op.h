@@ -21,8 +21,10 @@ struct hf_zk_op {
     void (*then)(struct hf_zk *zk, struct hf_zk_op *op);
     enum hf_zk_error error; /* of the call that decides; HF_ZK_OK */
     enum hf_zk_error list_error;
+    enum hf_zk_error sync_error; /* of the sync before the list */
     size_t level;     /* ENQUEUE: how much of the path is being created */
     unsigned rounds;  /* ENQUEUE: how often the create was tried */
+    unsigned parents; /* ENQUEUE: how often a parent's was */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
@@ -53,7 +55,7 @@ void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
 /* Take the request to answer it, and free the rest. */
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 
-/* -------------------------------------------------------- shared by steps -- */
+/* ------------------------------------------------------- shared by steps -- */
 
 /* Ask for the children of the queue; .list_error says how it went. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
@@ -61,6 +63,10 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 /* The same, when a ticket is looked for that may have been made through
  * another server than the one we are connected to. */
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* If the request's ticket is ours and has a number beyond what orders a queue,
+ * delete it and answer so; false if not. */
+bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* The queue has been listed: find out what the list does not tell, and answer
  * as the request has it. */

@@ -46,8 +46,8 @@ static struct hf_zk_watch *find(const struct hf_zk_watches *watches,
 {
     struct hf_zk_watch *watch = watches->buckets[bucket_of(path, bytes)];
 
-    while (watch != NULL && (watch->bytes != bytes ||
-                             memcmp(watch->path, path, bytes) != 0))
+    while (watch != NULL &&
+           (watch->bytes != bytes || memcmp(watch->path, path, bytes) != 0))
         watch = watch->next;
     return watch;
 }

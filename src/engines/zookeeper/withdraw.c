@@ -13,8 +13,7 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
-        hf_zk_op_fail(zk, op, op->error, "delete a ticket of",
-                      op->queue->path);
+        hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
         return;
     }
     if (own != NULL)

@@ -11,7 +11,7 @@
 #include "core/plant.h"
 #include "engines/zookeeper/private.h"
 
-/* ------------------------------------------------------- beginning and end -- */
+/* ----------------------------------------------------- beginning and end -- */
 
 struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                         const struct hf_engine_host *host, uint64_t now_ms)
@@ -60,6 +60,10 @@ void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
     char text[HF_ERROR_TEXT_BYTES];
     va_list args;
 
+    /* Whatever went wrong afterwards, the ticket is there. */
+    if (request->kind == HF_REQUEST_ENQUEUE &&
+        hf_zk_own_find(zk, &request->ticket) != NULL)
+        failure = HF_FAILURE_UNSURE;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
@@ -110,6 +114,30 @@ static hf_status fatal_status(enum hf_zk_error error)
     }
 }
 
+/* Errors that say nothing of whether a write took effect. */
+static bool leaves_open(enum hf_zk_error error)
+{
+    switch ((int)error) {
+    case HF_ZK_NO_NODE:
+    case HF_ZK_NO_AUTH:
+    case HF_ZK_BAD_ARGUMENTS:
+    case HF_ZK_BAD_VERSION:
+    case HF_ZK_NO_CHILDREN_FOR_EPHEMERALS:
+    case HF_ZK_NODE_EXISTS:
+    case HF_ZK_NOT_EMPTY:
+    case HF_ZK_INVALID_ACL:
+    case HF_ZK_AUTH_FAILED:
+    case HF_ZK_SESSION_MOVED:
+    case HF_ZK_NOT_READ_ONLY:
+    case HF_ZK_QUOTA_EXCEEDED:
+    case HF_ZK_UNIMPLEMENTED:
+    case HF_ZK_THROTTLED:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static const char *advice(hf_status fatal)
 {
     if (fatal == HF_EDENIED)
@@ -120,32 +148,33 @@ static const char *advice(hf_status fatal)
     return "";
 }
 
-/* Of a write that was cut off nobody knows whether it happened. */
-static void fail_cut(struct hf_zk *zk, struct hf_request *request)
+static enum hf_failure failure_of(const struct hf_request *request,
+                                  enum hf_zk_error error)
 {
     bool writes = request->kind == HF_REQUEST_ENQUEUE ||
                   request->kind == HF_REQUEST_WITHDRAW;
 
-    hf_zk_fail(zk, request, writes ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY,
-               HF_EUNREACHABLE, "the connection ended before the answer%s%s",
-               zk->session.trouble[0] != '\0' ? ": " : "",
-               zk->session.trouble);
+    if (fatal_status(error) != HF_OK)
+        return HF_FAILURE_FATAL;
+    return writes && leaves_open(error) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY;
 }
 
 void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
                    enum hf_zk_error error, const char *what, const char *path)
 {
+    enum hf_failure failure = failure_of(request, error);
     hf_status fatal = fatal_status(error);
 
     if (error == HF_ZK_CUT)
-        fail_cut(zk, request);
+        hf_zk_fail(zk, request, failure, HF_EUNREACHABLE,
+                   "the connection ended before the answer%s%s",
+                   zk->session.trouble[0] != '\0' ? ": " : "",
+                   zk->session.trouble);
     else if (error == HF_ZK_NONSENSE)
-        hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EPROTOCOL,
+        hf_zk_fail(zk, request, failure, HF_EPROTOCOL,
                    "cannot %s %s: the answer makes no sense", what, path);
     else
-        hf_zk_fail(zk, request,
-                   fatal != HF_OK ? HF_FAILURE_FATAL : HF_FAILURE_RETRY,
-                   fatal != HF_OK ? fatal : HF_EPROTOCOL,
+        hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
                    "cannot %s %s: %s (%d)%s", what, path, error_text(error),
                    (int)error, advice(fatal));
 }
@@ -188,7 +217,7 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     }
 }
 
-/* ------------------------------------------------------------------ bytes -- */
+/* ----------------------------------------------------------------- bytes -- */
 
 uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call)
 {
@@ -246,8 +275,9 @@ static void ping_answered(struct hf_zk *zk)
 static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
 {
     if (error != HF_ZK_OK)
-        hf_zk_session_drop(zk, "the server did not accept the credentials of "
-                               "the URL (%d)",
+        hf_zk_session_drop(zk,
+                           "the server did not accept the credentials of "
+                           "the URL (%d)",
                            (int)error);
 }
 
@@ -265,8 +295,9 @@ static void call_answered(struct hf_zk *zk, int32_t xid,
     uint64_t number = zk->session.number;
 
     if (call == NULL) {
-        hf_zk_session_drop(zk, "an answer to request %d, which is not the "
-                               "next one",
+        hf_zk_session_drop(zk,
+                           "an answer to request %d, which is not the "
+                           "next one",
                            xid);
         return;
     }
@@ -310,6 +341,11 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
         auth_answered(zk, reply.error);
         break;
     case HF_ZK_XID_SET_WATCHES:
+        if (reply.error != HF_ZK_OK)
+            hf_zk_session_drop(zk,
+                               "the server did not set the watches again "
+                               "(%d)",
+                               (int)reply.error);
         break;
     default:
         call_answered(zk, xid, &reply);
@@ -319,8 +355,7 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
 /* Is the connection still the one that was worked on? */
 static bool is_current(const struct hf_zk *zk, uint64_t number)
 {
-    return number == zk->session.number &&
-           hf_zk_session_linked(&zk->session);
+    return number == zk->session.number && hf_zk_session_linked(&zk->session);
 }
 
 void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
@@ -334,8 +369,11 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         return;
     zk->now_ms = zk->wire.heard_at_ms = now_ms;
     if (!hf_zk_wire_take_in(&zk->wire, bytes, count, &length)) {
-        hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
-                           length, HF_ZK_FRAME_MAX);
+        if (length < 0 || length > HF_ZK_FRAME_MAX)
+            hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
+                               length, HF_ZK_FRAME_MAX);
+        else
+            hf_zk_session_drop(zk, "out of memory");
         return;
     }
     while (is_current(zk, number) &&
@@ -349,7 +387,7 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         hf_zk_wire_worked_off(&zk->wire, offset);
 }
 
-/* ------------------------------------------------------------- connection -- */
+/* ------------------------------------------------------------ connection -- */
 
 const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number)
 {
@@ -389,7 +427,7 @@ void hf_zk_written(struct hf_zk *zk, size_t count)
     hf_jute_drop(&zk->wire.out, count);
 }
 
-/* ------------------------------------------------------------------- time -- */
+/* ------------------------------------------------------------------ time -- */
 
 void hf_zk_tick(struct hf_zk *zk, uint64_t now_ms)
 {
