@@ -411,8 +411,7 @@ static hf_status take_options(struct hf_zk_config *config,
     return status;
 }
 
-/* -------------------------------------------------------------- interface --
- */
+/* ------------------------------------------------------------- interface -- */
 
 hf_status hf_zk_config_parse(struct hf_zk_config *config,
                              const struct hf_url *url, struct hf_error *error)

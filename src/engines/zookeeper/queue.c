@@ -85,8 +85,7 @@ void hf_zk_queue_leave(struct hf_zk *zk, struct hf_zk_queue *queue)
 const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
                              const char *name)
 {
-    int bytes =
-        snprintf(zk->path, sizeof zk->path, "%s/%s", queue->path, name);
+    int bytes = snprintf(zk->path, sizeof zk->path, "%s/%s", queue->path, name);
 
     /* Chroot and name are bounded, and what is longer is no ticket. */
     assert(bytes > 0 && (size_t)bytes < sizeof zk->path);

@@ -45,8 +45,7 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
 
 /* The server to be connected to; NULL: none.  ${number} is that of the
  * connection, another one for each. */
-const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk,
-                                      uint64_t *number);
+const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number);
 
 /* Connection ${number} is there: bytes can be sent.  Calls about another than
  * the latest are without effect. */
