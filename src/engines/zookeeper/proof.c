@@ -23,40 +23,56 @@ uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
 }
 
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
-                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms)
+                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms,
+                       uint64_t now_ms)
 {
     *proof = (struct hf_zk_proof){0};
     proof->spacing_ms = hf_zk_proof_spacing_ms(timeout_ms, tick_ms);
     proof->timeout_ms = timeout_ms;
     proof->strict = strict;
     proof->greeted_at_ms = proof->before_ms = greeted_at_ms;
-    hf_zk_proof_answered(proof, greeted_at_ms);
+    hf_zk_proof_answered(proof, greeted_at_ms, now_ms);
 }
 
-void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms)
+void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
+                          uint64_t now_ms)
 {
     uint64_t apart_ms = proof->spacing_ms / SLOTS_PER_SPACING;
 
+    assert(sent_at_ms <= now_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
-            hf_after_ms(proof->sent_ms[proof->count - 1], apart_ms))
+            hf_after_ms(proof->kept[proof->count - 1].sent_ms, apart_ms))
         return;
     if (proof->count == HF_ZK_PROOF_KEPT) {
-        memmove(proof->sent_ms, proof->sent_ms + 1,
-                (HF_ZK_PROOF_KEPT - 1) * sizeof proof->sent_ms[0]);
+        memmove(proof->kept, proof->kept + 1,
+                (HF_ZK_PROOF_KEPT - 1) * sizeof proof->kept[0]);
         proof->count--;
     }
-    proof->sent_ms[proof->count++] = sent_at_ms;
+    proof->kept[proof->count].sent_ms = sent_at_ms;
+    proof->kept[proof->count].answered_ms = now_ms;
+    proof->count++;
+}
+
+/* Had the leader heard of ${request} before a write that is sent now? */
+static bool is_settled(const struct hf_zk_proof *proof,
+                       const struct hf_zk_proof_request *request,
+                       uint64_t now_ms)
+{
+    uint64_t spacing_ms = proof->spacing_ms;
+
+    if (HF_PLANTED(ZK_PROOF_AT_ONCE))
+        return true;
+    return hf_after_ms(request->sent_ms, spacing_ms) <= now_ms &&
+           hf_after_ms(request->answered_ms, spacing_ms - spacing_ms / 8) <=
+               now_ms;
 }
 
 uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 {
-    uint64_t spacing_ms =
-        HF_PLANTED(ZK_PROOF_AT_ONCE) ? 0 : proof->spacing_ms;
-
     for (size_t i = proof->count; i > 0; i--) {
-        if (hf_after_ms(proof->sent_ms[i - 1], spacing_ms) <= now_ms)
-            return proof->sent_ms[i - 1];
+        if (is_settled(proof, &proof->kept[i - 1], now_ms))
+            return proof->kept[i - 1].sent_ms;
     }
     return proof->greeted_at_ms;
 }

@@ -9,14 +9,19 @@
  * heard of in its answer to each of the leader's pings, on the same ordered
  * stream on which it forwards writes.  When a write W is committed, everything
  * that the follower put into that stream before W has reached the leader.  If a
- * request R was answered at least D before W was sent, and the leader's ping
- * came by within D, then R had been reported by then:
+ * request R had been answered for long enough before W was sent for the
+ * leader's ping to have come by, then R had been reported by then:
  *
  *     the session lives at least until send(R) + timeout.
  *
+ * Long enough is: R was sent at least D before W, and answered at least 7/8 D
+ * before W.  Its sending alone would not do: R may have been under way for most
+ * of D, and the follower have heard of it just before W.  (An eighth is for the
+ * way and back, so that of heartbeats D apart each can be the R of the next.)
+ *
  * D is a quarter of the timeout, and at least 1.5 s where that fits: leaders
  * ping every half tickTime, 1 s by default.  That the leader's ping loop ran
- * once within D is assumed; ?proof=strict assumes less, see below.
+ * once within 7/8 D is assumed; ?proof=strict assumes less, see below.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
 #define HF_ENGINES_ZOOKEEPER_PROOF_H
@@ -32,9 +37,12 @@ struct hf_zk_proof {
     uint64_t spacing_ms;    /* D */
     uint64_t timeout_ms;
     bool strict;
-    /* When answered requests of this connection were sent, rising, no two
-     * within D/16: enough to look back over 2 D. */
-    uint64_t sent_ms[HF_ZK_PROOF_KEPT];
+    /* Answered requests of this connection, rising, no two sent within D/16:
+     * enough to look back over 2 D. */
+    struct hf_zk_proof_request {
+        uint64_t sent_ms;
+        uint64_t answered_ms;
+    } kept[HF_ZK_PROOF_KEPT];
     size_t count;
     uint64_t before_ms; /* strict: what the previous write would have proven */
 };
@@ -42,12 +50,15 @@ struct hf_zk_proof {
 /* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms);
 
-/* A new connection, on which nothing was answered but its greeting. */
+/* A new connection, on which nothing was answered but its greeting, just
+ * now. */
 void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
-                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms);
+                       uint64_t tick_ms, bool strict, uint64_t greeted_at_ms,
+                       uint64_t now_ms);
 
-/* A request sent at ${sent_at_ms} has been answered. */
-void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms);
+/* A request sent at ${sent_at_ms} was answered at ${now_ms}. */
+void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
+                          uint64_t now_ms);
 
 /* What a write sent at ${now_ms} will prove once it is answered: at least what
  * the greeting did. */

@@ -184,7 +184,8 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
     session->up_at_ms = zk->now_ms;
     session->trouble[0] = '\0';
     hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
-                      zk->config.strict_proof, session->greeted_at_ms);
+                      zk->config.strict_proof, session->greeted_at_ms,
+                      zk->now_ms);
     zk->told_anchor_ms = anchor_ms(zk, resumed, timeout_before_ms);
     move(zk, HF_ZK_UP);
     hf_zk_session_answered(zk, session->greeted_at_ms);
@@ -245,7 +246,7 @@ void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
     session->alive_until_ms =
         hf_later_ms(session->alive_until_ms,
                     hf_after_ms(sent_at_ms, session->timeout_ms));
-    hf_zk_proof_answered(&zk->proof, sent_at_ms);
+    hf_zk_proof_answered(&zk->proof, sent_at_ms, zk->now_ms);
 }
 
 /* No session any more, and no connection that carries it. */
