@@ -3,9 +3,10 @@
  * The filter of tls.h by OpenSSL 3: a module, so that nothing but a program
  * that asks for TLS loads OpenSSL.
  *
- * OpenSSL tears itself down in an exit handler while our threads still run.  A
- * handler of ours, registered after its own and so run before, waits until no
- * thread is in here and keeps all out from then on.
+ * OpenSSL tears itself down in an exit handler while our threads still run.  It
+ * is asked not to; but the program may have started it before.  So a handler of
+ * ours, registered after its own and run before it, waits until no thread is in
+ * here and keeps all out from then on.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -23,7 +24,13 @@
 
 #define WHY_BYTES 224
 
+/* What can no longer be freed when the process ends: see leave(). */
+struct rest {
+    struct rest *next;
+};
+
 struct hf_tls_context {
+    struct rest rest;
     struct hf_tls_memory memory;
     SSL_CTX *ssl;
     bool trusts_system; /* no ca= was given */
@@ -31,6 +38,7 @@ struct hf_tls_context {
 };
 
 struct hf_tls {
+    struct rest rest;
     struct hf_tls_context *context;
     SSL *ssl;
     BIO *in;  /* ciphertext that was received; .ssl's */
@@ -43,7 +51,8 @@ struct hf_tls {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
-static bool shut; /* under the gate; never opened again */
+static bool shut;          /* under the gate; never opened again */
+static struct rest *rests; /* under the gate, shut */
 static int index_of_tls = -1;
 
 static void shut_gate(void)
@@ -55,7 +64,8 @@ static void shut_gate(void)
 
 static void start(void)
 {
-    if (OPENSSL_init_ssl(0, NULL) != 1 || atexit(shut_gate) != 0)
+    if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1 ||
+        atexit(shut_gate) != 0)
         return;
     index_of_tls = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
@@ -77,6 +87,16 @@ static bool go_in(void)
 static void go_out(void)
 {
     ERR_clear_error();
+    pthread_rwlock_unlock(&gate);
+}
+
+/* Shut out: keep ${rest}, and with it what is OpenSSL's, where a checker of
+ * leaks finds it. */
+static void leave(struct rest *rest)
+{
+    pthread_rwlock_wrlock(&gate);
+    rest->next = rests;
+    rests = rest;
     pthread_rwlock_unlock(&gate);
 }
 
@@ -107,20 +127,31 @@ static const char *reason(void)
     return text != NULL ? text : "unknown error";
 }
 
+/* RFC 8446, 6: how a server says that we should have shown a certificate. */
+static bool is_about_ours(int alert)
+{
+    return alert == SSL_AD_BAD_CERTIFICATE ||
+           alert == SSL_AD_HANDSHAKE_FAILURE ||
+           alert == SSL_AD_CERTIFICATE_REQUIRED;
+}
+
 /* What OpenSSL's own error means for people. */
 static void explain(struct hf_tls *tls, const char *what)
 {
     unsigned long code = ERR_peek_error();
     int number = ERR_GET_REASON(code);
+    int alert = number - SSL_AD_REASON_OFFSET;
 
     if (ERR_GET_LIB(code) != ERR_LIB_SSL)
         set_why(tls, "%s failed: %s", what, reason());
-    else if (number > SSL_AD_REASON_OFFSET &&
-             number < SSL_AD_REASON_OFFSET + 256)
-        set_why(tls, "the server refused us: %s%s", reason(),
-                tls->context->shows
-                    ? ""
-                    : "; perhaps it wants a certificate: cert= and key=");
+    else if (alert > 0 && alert < 256 && is_about_ours(alert) &&
+             !tls->context->shows)
+        set_why(tls,
+                "the server refused us: %s; perhaps it wants a "
+                "certificate: cert= and key=",
+                reason());
+    else if (alert > 0 && alert < 256)
+        set_why(tls, "the server refused us: %s", reason());
     else if (number == SSL_R_WRONG_VERSION_NUMBER ||
              number == SSL_R_PACKET_LENGTH_TOO_LONG)
         set_why(tls, "the server does not speak TLS; is this its port for "
@@ -293,10 +324,12 @@ static hf_status context_new(const struct hf_tls_memory *memory,
 
 static void context_free(struct hf_tls_context *context)
 {
-    if (go_in()) {
-        SSL_CTX_free(context->ssl);
-        go_out();
+    if (!go_in()) {
+        leave(&context->rest);
+        return;
     }
+    SSL_CTX_free(context->ssl);
+    go_out();
     context->memory.free(context);
 }
 
@@ -364,10 +397,12 @@ static struct hf_tls *open_(struct hf_tls_context *context, const char *host)
 
 static void close_(struct hf_tls *tls)
 {
-    if (go_in()) {
-        SSL_free(tls->ssl);
-        go_out();
+    if (!go_in()) {
+        leave(&tls->rest);
+        return;
     }
+    SSL_free(tls->ssl);
+    go_out();
     tls->context->memory.free(tls);
 }
 

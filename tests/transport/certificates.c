@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "certificates.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#define DAY_S 86400L
+#define HERE "IP:127.0.0.1,IP:::1,DNS:localhost"
+
+/* What was made, to sign others with. */
+struct made {
+    X509 *certificate;
+    EVP_PKEY *key;
+};
+
+void certificates_path(const struct certificates *certificates,
+                       const char *name, char path[CERTIFICATES_PATH_BYTES])
+{
+    int length = snprintf(path, CERTIFICATES_PATH_BYTES, "%s/%s",
+                          certificates->directory, name);
+
+    assert_true(length > 0 && length < CERTIFICATES_PATH_BYTES);
+}
+
+static FILE *create(const struct certificates *certificates, const char *name,
+                    const char *suffix)
+{
+    char file[64], path[CERTIFICATES_PATH_BYTES];
+    FILE *made;
+
+    (void)snprintf(file, sizeof(file), "%s.%s", name, suffix);
+    certificates_path(certificates, file, path);
+    made = fopen(path, "we");
+    assert_non_null(made);
+    return made;
+}
+
+static void save(const struct certificates *certificates, const char *name,
+                 const struct made *made, const char *passphrase)
+{
+    FILE *file = create(certificates, name, "pem");
+
+    assert_int_equal(PEM_write_X509(file, made->certificate), 1);
+    assert_int_equal(fclose(file), 0);
+    file = create(certificates, name, "key");
+    assert_int_equal(
+        PEM_write_PKCS8PrivateKey(
+            file, made->key, passphrase != NULL ? EVP_aes_128_cbc() : NULL,
+            passphrase, passphrase != NULL ? (int)strlen(passphrase) : 0, NULL,
+            NULL),
+        1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void add_extension(X509 *certificate, int which, const char *value)
+{
+    X509V3_CTX context;
+    X509_EXTENSION *extension;
+
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    extension = X509V3_EXT_conf_nid(NULL, &context, which, value);
+    assert_non_null(extension);
+    assert_int_equal(X509_add_ext(certificate, extension, -1), 1);
+    X509_EXTENSION_free(extension);
+}
+
+/* ${signer} NULL: itself. */
+static struct made make(const char *name, const struct made *signer,
+                        const char *alternatives, long ends_in_s)
+{
+    static long serial;
+    struct made made = {X509_new(), EVP_EC_gen("P-256")};
+    X509_NAME *subject;
+
+    assert_true(made.certificate != NULL && made.key != NULL);
+    assert_int_equal(X509_set_version(made.certificate, X509_VERSION_3), 1);
+    ASN1_INTEGER_set(X509_get_serialNumber(made.certificate), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(made.certificate), -2 * DAY_S);
+    X509_gmtime_adj(X509_getm_notAfter(made.certificate), ends_in_s);
+    assert_int_equal(X509_set_pubkey(made.certificate, made.key), 1);
+    subject = X509_get_subject_name(made.certificate);
+    assert_int_equal(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                                                (const unsigned char *)name, -1,
+                                                -1, 0),
+                     1);
+    X509_set_issuer_name(
+        made.certificate,
+        signer != NULL ? X509_get_subject_name(signer->certificate) : subject);
+    add_extension(made.certificate, NID_basic_constraints,
+                  signer != NULL ? "critical,CA:FALSE" : "critical,CA:TRUE");
+    if (alternatives != NULL)
+        add_extension(made.certificate, NID_subject_alt_name, alternatives);
+    assert_true(X509_sign(made.certificate,
+                          signer != NULL ? signer->key : made.key,
+                          EVP_sha256()) > 0);
+    return made;
+}
+
+static void drop(struct made *made)
+{
+    X509_free(made->certificate);
+    EVP_PKEY_free(made->key);
+}
+
+static void make_leaf(const struct certificates *certificates, const char *name,
+                      const struct made *signer, const char *alternatives,
+                      long ends_in_s)
+{
+    bool odd = strcmp(name, "nameless") == 0;
+    struct made made =
+        make(odd ? "odd\nname" : name, signer, alternatives, ends_in_s);
+
+    save(certificates, name, &made,
+         strcmp(name, "locked") == 0 ? "passphrase" : NULL);
+    drop(&made);
+}
+
+void certificates_make(struct certificates *certificates)
+{
+    struct made ca = make("ca", NULL, NULL, DAY_S);
+    struct made other = make("other_ca", NULL, NULL, DAY_S);
+
+    (void)snprintf(certificates->directory, sizeof(certificates->directory),
+                   "/tmp/holdfast-certificates-XXXXXX");
+    assert_non_null(mkdtemp(certificates->directory));
+    save(certificates, "ca", &ca, NULL);
+    save(certificates, "other_ca", &other, NULL);
+    make_leaf(certificates, "server", &ca, HERE, DAY_S);
+    make_leaf(certificates, "client", &ca, "DNS:client.test", DAY_S);
+    make_leaf(certificates, "wrong_name", &ca, "DNS:elsewhere.test", DAY_S);
+    make_leaf(certificates, "expired", &ca, HERE, -DAY_S);
+    make_leaf(certificates, "stranger", &other, HERE, DAY_S);
+    make_leaf(certificates, "nameless", &ca, NULL, DAY_S);
+    make_leaf(certificates, "locked", &ca, "DNS:client.test", DAY_S);
+    drop(&ca);
+    drop(&other);
+}
+
+void certificates_remove(struct certificates *certificates)
+{
+    static const char *const names[] = {"ca",       "other_ca",   "server",
+                                        "client",   "wrong_name", "expired",
+                                        "stranger", "nameless",   "locked"};
+    char file[64], path[CERTIFICATES_PATH_BYTES];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)snprintf(file, sizeof(file), "%s.pem", names[i]);
+        certificates_path(certificates, file, path);
+        assert_int_equal(unlink(path), 0);
+        (void)snprintf(file, sizeof(file), "%s.key", names[i]);
+        certificates_path(certificates, file, path);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(certificates->directory), 0);
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The TLS module as a filter: against OpenSSL's own server, in memory. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <openssl/ssl.h>
+
+#include "certificates.h"
+#include "core/memory.h"
+#include "host/engines.h"
+#include "kit.h"
+
+static struct certificates certificates;
+static const struct hf_tls_ops *tls;
+
+/* ---------------------------------------------------------------- memory -- */
+
+static _Atomic int blocks;
+
+static void *counted_alloc(size_t bytes)
+{
+    blocks++;
+    return hf_alloc(bytes);
+}
+
+static void counted_free(void *memory)
+{
+    blocks -= memory != NULL;
+    hf_free(memory);
+}
+
+static const struct hf_tls_memory memory = {counted_alloc, counted_free};
+
+/* ----------------------------------------------------------------- talks -- */
+
+/* What a test wants; NULL and 0: the usual. */
+struct setting {
+    const char *certificate; /* the server's: "server" */
+    const char *host;        /* "127.0.0.1" */
+    const char *ca;          /* "ca.pem"; "": the system's */
+    const char *own;         /* the client's certificate; NULL: none */
+    bool client_wanted;      /* the server insists on one */
+    int version;             /* the server's highest */
+    size_t step;             /* bytes at a time */
+};
+
+struct talk {
+    struct hf_tls_context *context;
+    struct hf_tls *tls;
+    SSL_CTX *server_context;
+    SSL *server;
+    size_t step;
+    size_t received; /* bytes from the server that the filter was given */
+};
+
+static void path_of(const char *name, const char *suffix,
+                    char path[CERTIFICATES_PATH_BYTES])
+{
+    char file[64];
+
+    (void)snprintf(file, sizeof(file), "%s%s", name, suffix);
+    certificates_path(&certificates, file, path);
+}
+
+static struct hf_tls_context *make_context(const struct setting *setting)
+{
+    char ca[CERTIFICATES_PATH_BYTES] = "";
+    char cert[CERTIFICATES_PATH_BYTES] = "";
+    char key[CERTIFICATES_PATH_BYTES] = "";
+    const struct hf_tls_files files = {ca, cert, key};
+    struct hf_tls_context *context;
+    struct hf_error error;
+
+    if (setting->ca == NULL || setting->ca[0] != '\0')
+        path_of(setting->ca != NULL ? setting->ca : "ca.pem", "", ca);
+    if (setting->own != NULL) {
+        path_of(setting->own, ".pem", cert);
+        path_of(setting->own, ".key", key);
+    }
+    if (tls->context_new(&memory, &files, &context, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    return context;
+}
+
+static SSL_CTX *make_server(const struct setting *setting)
+{
+    const char *name =
+        setting->certificate != NULL ? setting->certificate : "server";
+    SSL_CTX *server = SSL_CTX_new(TLS_server_method());
+    char path[CERTIFICATES_PATH_BYTES];
+
+    assert_non_null(server);
+    path_of(name, ".pem", path);
+    assert_int_equal(SSL_CTX_use_certificate_chain_file(server, path), 1);
+    path_of(name, ".key", path);
+    assert_int_equal(
+        SSL_CTX_use_PrivateKey_file(server, path, SSL_FILETYPE_PEM), 1);
+    path_of("ca", ".pem", path);
+    assert_int_equal(SSL_CTX_load_verify_file(server, path), 1);
+    if (setting->client_wanted)
+        SSL_CTX_set_verify(
+            server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    if (setting->version != 0) {
+        SSL_CTX_set_security_level(server, 0);
+        assert_int_equal(SSL_CTX_set_min_proto_version(server, 0), 1);
+        assert_int_equal(
+            SSL_CTX_set_max_proto_version(server, setting->version), 1);
+    }
+    return server;
+}
+
+static void talk_start(struct talk *talk, const struct setting *setting)
+{
+    talk->step = setting->step != 0 ? setting->step : 65536;
+    talk->received = 0;
+    talk->context = make_context(setting);
+    talk->tls = tls->open(talk->context,
+                          setting->host != NULL ? setting->host : "127.0.0.1");
+    assert_non_null(talk->tls);
+    talk->server_context = make_server(setting);
+    talk->server = SSL_new(talk->server_context);
+    assert_non_null(talk->server);
+    SSL_set_bio(talk->server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_set_accept_state(talk->server);
+}
+
+static void talk_stop(struct talk *talk)
+{
+    tls->close(talk->tls);
+    tls->context_free(talk->context);
+    SSL_free(talk->server);
+    SSL_CTX_free(talk->server_context);
+    assert_int_equal(blocks, 0);
+}
+
+/* Move up to one step each way; false if there was nothing. */
+static bool move(struct talk *talk)
+{
+    char bytes[65536];
+    int to_server = (int)tls->pull(talk->tls, bytes, talk->step);
+    int to_client;
+
+    if (to_server > 0)
+        assert_int_equal(
+            BIO_write(SSL_get_rbio(talk->server), bytes, to_server), to_server);
+    to_client = BIO_read(SSL_get_wbio(talk->server), bytes, (int)talk->step);
+    if (to_client > 0) {
+        assert_int_equal(tls->push(talk->tls, bytes, (size_t)to_client),
+                         HF_TLS_DONE);
+        talk->received += (size_t)to_client;
+    }
+    return to_server > 0 || to_client > 0;
+}
+
+/* Until both are through, or ours has failed. */
+static enum hf_tls_answer shake(struct talk *talk)
+{
+    enum hf_tls_answer answer = tls->handshake(talk->tls);
+
+    while (answer != HF_TLS_FAILED) {
+        (void)SSL_do_handshake(talk->server);
+        if (!move(talk))
+            break;
+        if (answer == HF_TLS_MORE)
+            answer = tls->handshake(talk->tls);
+    }
+    return answer;
+}
+
+static void assert_through(struct talk *talk)
+{
+    if (shake(talk) != HF_TLS_DONE)
+        fail_msg("no handshake: %s", tls->why(talk->tls));
+    assert_int_equal(SSL_is_init_finished(talk->server), 1);
+}
+
+static void assert_why(const struct talk *talk, const char *part)
+{
+    if (strstr(tls->why(talk->tls), part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", tls->why(talk->tls), part);
+}
+
+static void assert_refused(const struct setting *setting, const char *part)
+{
+    struct talk talk;
+
+    talk_start(&talk, setting);
+    assert_int_equal(shake(&talk), HF_TLS_FAILED);
+    assert_why(&talk, part);
+    /* The server hears that it was refused, and why. */
+    assert_true(move(&talk));
+    /* For good. */
+    assert_int_equal(tls->handshake(talk.tls), HF_TLS_FAILED);
+    assert_why(&talk, part);
+    talk_stop(&talk);
+}
+
+/* ------------------------------------------------------------------ good -- */
+
+static void hear(struct talk *talk, char *bytes, size_t count)
+{
+    size_t got;
+
+    for (size_t at = 0; at < count; at += got) {
+        (void)move(talk);
+        if (SSL_read_ex(talk->server, bytes + at, count - at, &got) != 1)
+            got = 0;
+    }
+}
+
+static void hear_back(struct talk *talk, char *bytes, size_t count)
+{
+    size_t got;
+
+    for (size_t at = 0; at < count; at += got) {
+        enum hf_tls_answer answer =
+            tls->read(talk->tls, bytes + at, count - at, &got);
+
+        assert_true(answer == HF_TLS_DONE || answer == HF_TLS_MORE);
+        assert_int_equal(got > 0, answer == HF_TLS_DONE);
+        if (answer == HF_TLS_MORE)
+            assert_true(move(talk));
+    }
+}
+
+static void check_echo(struct talk *talk, size_t count)
+{
+    char *said = malloc(count);
+    char *heard = malloc(count);
+
+    assert_true(said != NULL && heard != NULL);
+    for (size_t i = 0; i < count; i++)
+        said[i] = (char)(i * 31 + i / 251);
+    assert_int_equal(tls->write(talk->tls, said, count), HF_TLS_DONE);
+    hear(talk, heard, count);
+    assert_memory_equal(said, heard, count);
+    assert_int_equal(SSL_write(talk->server, heard, (int)count), (int)count);
+    memset(heard, 0, count);
+    hear_back(talk, heard, count);
+    assert_memory_equal(said, heard, count);
+    free(said);
+    free(heard);
+}
+
+static void a_good_server_is_believed(void **state)
+{
+    static const struct {
+        struct setting setting;
+        const char *sni;
+    } rows[] = {
+        {{.host = "127.0.0.1"}, NULL},
+        {{.host = "::1"}, NULL},
+        {{.host = "localhost"}, "localhost"},
+        {{.host = "localhost."}, "localhost"},
+        {{.host = "LOCALHOST"}, "LOCALHOST"},
+        {{.version = TLS1_2_VERSION}, NULL},
+        {{.version = TLS1_3_VERSION}, NULL},
+        {{.step = 1}, NULL},
+        {{.step = 7}, NULL},
+        {{.own = "client"}, NULL},
+        {{.own = "client", .client_wanted = true}, NULL},
+        {{.own = "client", .client_wanted = true, .version = TLS1_2_VERSION},
+         NULL},
+    };
+    struct talk talk;
+    const char *sni;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        talk_start(&talk, &rows[i].setting);
+        assert_through(&talk);
+        sni = SSL_get_servername(talk.server, TLSEXT_NAMETYPE_host_name);
+        assert_int_equal(sni != NULL, rows[i].sni != NULL);
+        if (sni != NULL)
+            assert_string_equal(sni, rows[i].sni);
+        check_echo(&talk, rows[i].setting.step == 1 ? 1000 : 200000);
+        talk_stop(&talk);
+    }
+}
+
+static void a_goodbye_is_not_a_failure(void **state)
+{
+    const struct setting usual = {.step = 0};
+    struct talk talk;
+    char bytes[16];
+    size_t count;
+
+    (void)state;
+    talk_start(&talk, &usual);
+    assert_through(&talk);
+    assert_int_equal(tls->read(talk.tls, bytes, sizeof(bytes), &count),
+                     HF_TLS_MORE);
+    assert_int_equal(SSL_write(talk.server, "last", 4), 4);
+    (void)SSL_shutdown(talk.server);
+    (void)move(&talk);
+    assert_int_equal(tls->read(talk.tls, bytes, sizeof(bytes), &count),
+                     HF_TLS_DONE);
+    assert_int_equal(count, 4);
+    assert_int_equal(tls->read(talk.tls, bytes, sizeof(bytes), &count),
+                     HF_TLS_CLOSED);
+    assert_int_equal(count, 0);
+    talk_stop(&talk);
+}
+
+/* --------------------------------------------------------------- refused -- */
+
+static void a_bad_server_is_not(void **state)
+{
+    static const struct {
+        struct setting setting;
+        const char *part;
+    } rows[] = {
+        {{.certificate = "wrong_name"},
+         "the certificate is for elsewhere.test, expected 127.0.0.1"},
+        {{.certificate = "wrong_name", .host = "localhost"},
+         "the certificate is for elsewhere.test, expected localhost"},
+        {{.host = "127.0.0.2"},
+         "is for 127.0.0.1, ::1, localhost, expected 127.0.0.2"},
+        {{.host = "local"}, "expected local"},
+        {{.host = "localhost.example"}, "expected localhost.example"},
+        {{.certificate = "nameless"}, "is for odd?name, expected 127.0.0.1"},
+        {{.certificate = "stranger"}, "was issued by nobody in ca="},
+        {{.certificate = "stranger", .version = TLS1_2_VERSION},
+         "was issued by nobody in ca="},
+        {{.ca = "other_ca.pem"}, "was issued by nobody in ca="},
+        {{.ca = ""}, "nobody that this system trusts; name its CA with ca="},
+        {{.certificate = "expired"}, "certificate has expired"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_refused(&rows[i].setting, rows[i].part);
+}
+
+static void a_server_of_old_is_not_spoken_to(void **state)
+{
+    const struct setting old = {.version = TLS1_1_VERSION};
+    struct talk talk;
+
+    (void)state;
+    talk_start(&talk, &old);
+    assert_int_equal(shake(&talk), HF_TLS_FAILED);
+    assert_why(&talk, "the server refused us");
+    assert_why(&talk, "protocol version");
+    assert_null(strstr(tls->why(talk.tls), "cert="));
+    talk_stop(&talk);
+}
+
+/* In TLS 1.3 our half of the handshake is done before the server says no. */
+static void a_server_that_wants_a_certificate_says_so(void **state)
+{
+    static const struct setting rows[] = {
+        {.client_wanted = true, .version = TLS1_2_VERSION},
+        {.client_wanted = true, .version = TLS1_3_VERSION},
+        {.client_wanted = true, .own = "stranger"},
+    };
+    struct talk talk;
+    char bytes[16];
+    size_t count;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        talk_start(&talk, &rows[i]);
+        if (shake(&talk) == HF_TLS_DONE)
+            assert_int_equal(tls->read(talk.tls, bytes, sizeof(bytes), &count),
+                             HF_TLS_FAILED);
+        assert_why(&talk, "the server refused us");
+        if (rows[i].own == NULL)
+            assert_why(&talk, "cert= and key=");
+        talk_stop(&talk);
+    }
+}
+
+static void what_is_no_tls_is_called_that(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 400 Bad Request\r\n\r\n",
+        "This ZooKeeper instance is not currently serving requests\n",
+        "\0\0\0%\0\0\0\0\0\0'\020\1\0\1!q\021\0\4\0\0\0\020",
+    };
+    const struct setting usual = {.step = 0};
+    struct talk talk;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        talk_start(&talk, &usual);
+        assert_int_equal(tls->handshake(talk.tls), HF_TLS_MORE);
+        assert_int_equal(tls->push(talk.tls, answers[i], 24), HF_TLS_DONE);
+        assert_int_equal(tls->handshake(talk.tls), HF_TLS_FAILED);
+        assert_why(&talk, "the server does not speak TLS");
+        talk_stop(&talk);
+    }
+}
+
+/* However far it gets, it waits for more and can be left; and a byte that was
+ * changed on the way is found out. */
+static void a_handshake_may_stop_anywhere(void **state)
+{
+    const struct setting slow = {.step = 1};
+    size_t bytes = 1;
+    struct talk talk;
+    char flipped;
+
+    (void)state;
+    talk_start(&talk, &slow);
+    assert_through(&talk);
+    bytes = talk.received;
+    talk_stop(&talk);
+    for (size_t n = 0; n < bytes; n += 97) {
+        enum hf_tls_answer answer;
+
+        talk_start(&talk, &slow);
+        answer = tls->handshake(talk.tls);
+        while (talk.received < n) {
+            (void)SSL_do_handshake(talk.server);
+            (void)move(&talk);
+            if (answer == HF_TLS_MORE)
+                answer = tls->handshake(talk.tls);
+        }
+        assert_true(answer == HF_TLS_MORE || answer == HF_TLS_DONE);
+        (void)SSL_do_handshake(talk.server);
+        if (BIO_read(SSL_get_wbio(talk.server), &flipped, 1) == 1) {
+            flipped ^= 0x40;
+            assert_int_equal(tls->push(talk.tls, &flipped, 1), HF_TLS_DONE);
+            assert_true(answer == HF_TLS_DONE || shake(&talk) != HF_TLS_DONE);
+        }
+        talk_stop(&talk);
+    }
+}
+
+/* ----------------------------------------------------------------- files -- */
+
+static void files_that_are_wrong_are_named(void **state)
+{
+    static const struct {
+        const char *ca, *cert, *key;
+        const char *part;
+    } rows[] = {
+        {"none.pem", NULL, NULL, "none.pem cannot be used: No such file"},
+        {"ca.key", NULL, NULL, "ca.key cannot be used"},
+        {"", NULL, NULL, "cannot be used"}, /* the directory */
+        {"ca.pem", "none.pem", "client.key", "cert="},
+        {"ca.pem", "client.key", "client.key", "cert="},
+        {"ca.pem", "client.pem", "none.key", "key="},
+        {"ca.pem", "client.pem", "client.pem", "key="},
+        {"ca.pem", "client.pem", "server.key", "key values mismatch"},
+        {"ca.pem", "locked.pem", "locked.key", "without a passphrase"},
+    };
+    char ca[CERTIFICATES_PATH_BYTES], cert[CERTIFICATES_PATH_BYTES],
+        key[CERTIFICATES_PATH_BYTES];
+    struct hf_tls_context *context;
+    struct hf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct hf_tls_files files = {ca, NULL, NULL};
+
+        path_of(rows[i].ca, "", ca);
+        if (rows[i].cert != NULL) {
+            path_of(rows[i].cert, "", cert);
+            path_of(rows[i].key, "", key);
+            files.cert = cert;
+            files.key = key;
+        }
+        assert_int_equal(tls->context_new(&memory, &files, &context, &error),
+                         HF_EURL);
+        assert_null(context);
+        if (strstr(error.text, rows[i].part) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", error.text, rows[i].part);
+        assert_non_null(strstr(error.text, "expected"));
+        assert_int_equal(blocks, 0);
+    }
+}
+
+static void a_host_must_be_one(void **state)
+{
+    const struct setting usual = {.step = 0};
+    struct hf_tls_context *context = make_context(&usual);
+    char longest[300];
+
+    (void)state;
+    memset(longest, 'a', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_null(tls->open(context, longest));
+    assert_null(tls->open(context, ""));
+    assert_null(tls->open(context, "."));
+    tls->context_free(context);
+    assert_int_equal(blocks, 0);
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+/* Whether the program itself has OpenSSL tear itself down, or not. */
+static void a_process_may_end_while_others_are_in_here(void **state)
+{
+    char argument[80];
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(argument, sizeof(argument), "%c%s", i % 2 ? 'p' : 'l',
+                       certificates.directory);
+        assert_int_equal(kit_run_self(argument), 0);
+    }
+}
+
+/* Goes on while the process ends, until it is shut out. */
+static void *shake_for_ever(void *arg)
+{
+    static struct hf_tls_context *context; /* static: so that it is no leak */
+    const struct setting usual = {.step = 0};
+    struct hf_tls *filter;
+    char bytes[4096];
+    size_t count;
+
+    context = make_context(&usual);
+    while ((filter = tls->open(context, "localhost")) != NULL) {
+        (void)tls->handshake(filter);
+        count = tls->pull(filter, bytes, sizeof(bytes));
+        (void)tls->push(filter, bytes, count);
+        (void)tls->handshake(filter);
+        tls->close(filter);
+        atomic_store((_Atomic bool *)arg, true);
+    }
+    while (pause() != 0)
+        continue;
+    return NULL;
+}
+
+static int end_in_the_middle(const char *argument)
+{
+    static _Atomic bool begun;
+    pthread_t thread;
+
+    (void)snprintf(certificates.directory, sizeof(certificates.directory), "%s",
+                   argument + 1);
+    if (argument[0] == 'p' && OPENSSL_init_ssl(0, NULL) != 1)
+        return 1;
+    if (pthread_create(&thread, NULL, shake_for_ever, (void *)&begun) != 0)
+        return 1;
+    (void)pthread_detach(thread);
+    while (!atomic_load(&begun))
+        (void)sched_yield();
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    certificates_make(&certificates);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    certificates_remove(&certificates);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_server_is_believed),
+        cmocka_unit_test(a_goodbye_is_not_a_failure),
+        cmocka_unit_test(a_bad_server_is_not),
+        cmocka_unit_test(a_server_of_old_is_not_spoken_to),
+        cmocka_unit_test(a_server_that_wants_a_certificate_says_so),
+        cmocka_unit_test(what_is_no_tls_is_called_that),
+        cmocka_unit_test(a_handshake_may_stop_anywhere),
+        cmocka_unit_test(files_that_are_wrong_are_named),
+        cmocka_unit_test(a_host_must_be_one),
+        cmocka_unit_test(a_process_may_end_while_others_are_in_here),
+    };
+    struct hf_error error;
+
+    if (hf_engines_tls(&tls, &error) != HF_OK) {
+        (void)fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    if (argc > 1)
+        return end_in_the_middle(argv[1]);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
