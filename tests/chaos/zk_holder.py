@@ -180,6 +180,8 @@ def expired_at(server, session):
 def summary(what, numbers):
     """Least and median, for people."""
     numbers = sorted(numbers)
+    if not numbers:
+        return
     print("%s: min %.0f, median %.0f, max %.0f of %d" % (
         what, numbers[0], numbers[len(numbers) // 2], numbers[-1],
         len(numbers)), flush=True)

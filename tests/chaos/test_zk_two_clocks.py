@@ -1,0 +1,276 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Safe-until ends before the leader removes the ticket, whatever comes between
+the holder's server and the leader.
+
+    test_zk_two_clocks.py HOLDER HOLDER_WITH_FAULTS
+
+Beside sound holders stands one that takes answers to pings for proofs.  It
+must fail where they pass, or this test would see nothing.
+"""
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+import unittest
+
+import zk_holder
+import place
+from ensemble import Ensemble
+from proxy import DOWN, UP, Proxy
+from zk_holder import Holder, Witness
+
+TICK_MS = 500
+ROUNDS = 3 if zk_holder.LONG else 1
+TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
+
+# Shorter, and the promise ends before there is another leader.
+RESUME_MS = 8000
+
+# How a sound holder may be told to prove its grant.
+PROOFS = {"default": "", "tick": "&tick=%dms" % TICK_MS,
+          "strict": "&proof=strict"}
+
+
+class TwoClocks(unittest.TestCase):
+    """sync_limit is set by those that inherit: for how many ticks a leader and
+    a follower bear not to hear of each other."""
+
+    @classmethod
+    def start(cls, sync_limit):
+        print("HF_SEED=%d replays the choices" % zk_holder.SEED)
+        cls.chance = random.Random(zk_holder.SEED)
+        cls.ensemble = Ensemble(tick_ms=TICK_MS, sync_limit=sync_limit)
+        cls.margins = []
+        cls.count = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.ensemble.close()
+        zk_holder.summary("safe-until ended before the ticket's end, ms",
+                          cls.margins)
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        self.things = []
+        self.watched = []  # (holder, witness)
+
+    def tearDown(self):
+        self.again()
+        shutil.rmtree(self.directory)
+
+    def mend(self):
+        for member in self.ensemble.members:
+            member.thaw()
+            for link in member.links.values():
+                link.thaw()
+        self.ensemble.wait()
+
+    def keep(self, thing):
+        self.things.append(thing)
+        return thing
+
+    def holder(self, address, timeout_ms, proof="", plant=None):
+        """A holder on that address alone, and a witness elsewhere."""
+        type(self).count += 1
+        name = "clocks.%d" % self.count
+        holder = self.keep(Holder(
+            FAULTY if plant else HOLDER,
+            "zk://%s?timeout=%dms%s" % (address, timeout_ms, proof),
+            name, os.path.join(self.directory, "store"), plant))
+        holder.granted()
+        return holder, name
+
+    def watch(self, holder, name, servers):
+        witness = self.keep(Witness(servers, "/" + name))
+        self.watched.append((holder, witness))
+        return witness
+
+    def sound(self, address, timeout_ms, servers):
+        for proof in PROOFS.values():
+            self.watch(*self.holder(address, timeout_ms, proof), servers)
+
+    def end_of(self, witness):
+        """When the ticket went.  A leader says that it lets a session expire
+        before it does; a holder that knows of its loss may be faster and take
+        its ticket away."""
+        gone_at = witness.gone()
+        expired_at = zk_holder.expired_at(self.ensemble, witness.session)
+        return min(gone_at, expired_at or gone_at)
+
+    def check(self, holder, witness):
+        """The point of it all."""
+        end = self.end_of(witness)
+        safe_until = holder.safe_until()
+        self.assertLessEqual(safe_until, end + zk_holder.ROUNDING_MS,
+                             holder.lines)
+        return end - safe_until
+
+    def check_all(self):
+        """Each sound holder, which hears of its loss."""
+        for holder, witness in self.watched:
+            self.margins.append(self.check(holder, witness))
+            self.assertLess(holder.told_at(), self.end_of(witness))
+
+    def again(self):
+        """From the beginning, with what is there."""
+        while self.things:
+            self.things.pop().close()
+        self.watched.clear()
+        self.mend()
+
+    def each_timeout(self, what, *arguments):
+        for timeout_ms in TIMEOUTS_MS:
+            for number in range(ROUNDS):
+                with self.subTest(timeout_ms=timeout_ms, round=number):
+                    self.again()
+                    what(timeout_ms, *arguments)
+
+    def until(self, instant_ms):
+        place.eventually("an instant", lambda: place.now_ms() >= instant_ms)
+
+
+class PatientEnsemble(TwoClocks):
+    """Its members wait for each other longer than sessions last."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.start(sync_limit=24)
+
+    def stall(self, timeout_ms, *ways):
+        leader = self.ensemble.leader()
+        follower = self.chance.choice(self.ensemble.followers())
+        link = self.ensemble.link(follower, leader)
+        self.sound(follower.address(), timeout_ms, [leader])
+        holder, name = self.holder(follower.address(), timeout_ms,
+                                   plant="ZK_PING_PROVES")
+        witness = self.keep(Witness([leader], "/" + name))
+        link.hold(*ways)
+        self.check_all()
+        with self.assertRaises(AssertionError):
+            self.check(holder, witness)
+
+    def test_the_link_to_the_leader_stalls(self):
+        self.each_timeout(self.stall, UP)
+
+    def test_the_link_from_the_leader_stalls(self):
+        self.each_timeout(self.stall, DOWN)
+
+    def test_the_link_stalls_in_both_directions(self):
+        self.each_timeout(self.stall, UP, DOWN)
+
+    def freeze(self, timeout_ms):
+        leader = self.ensemble.leader()
+        follower = self.chance.choice(self.ensemble.followers())
+        servers = self.ensemble.members
+        self.sound(leader.address(), timeout_ms, servers)
+        self.sound(follower.address(), timeout_ms, servers)
+        leader.freeze()
+        self.until(place.now_ms() + timeout_ms * self.chance.uniform(1, 1.2))
+        leader.thaw()
+        self.check_all()
+
+    def test_the_leader_freezes_and_thaws(self):
+        self.each_timeout(self.freeze)
+
+    def change_weather(self, leader, link, until_ms):
+        """Something happens, for a while."""
+        way = self.chance.choice((UP, DOWN))
+        what = self.chance.choice(("hold", "thaw", "delay", "freeze"))
+        if what == "hold":
+            link.hold(way)
+        elif what == "thaw":
+            link.delay(0)
+            link.thaw()
+        elif what == "delay":
+            link.delay(self.chance.uniform(0, 1000), (way,))
+        else:
+            leader.freeze()
+        self.until(until_ms)
+        leader.thaw()
+
+    def weather(self, timeout_ms):
+        leader = self.ensemble.leader()
+        follower = self.chance.choice(self.ensemble.followers())
+        link = self.ensemble.link(follower, leader)
+        self.sound(leader.address(), timeout_ms, self.ensemble.members)
+        self.sound(follower.address(), timeout_ms, self.ensemble.members)
+        for _ in range(12):
+            self.change_weather(leader, link, place.now_ms() +
+                                timeout_ms * self.chance.uniform(0.05, 0.6))
+        link.delay(0)
+        link.thaw()
+        for holder, _ in self.watched:
+            holder.process.kill()
+        for holder, witness in self.watched:
+            self.margins.append(self.check(holder, witness))
+
+    @unittest.skipUnless(zk_holder.LONG, "takes long: for HF_LONG=1")
+    def test_any_weather(self):
+        self.each_timeout(self.weather)
+
+
+class HastyEnsemble(TwoClocks):
+    """Its members look for another leader before sessions end."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.start(sync_limit=4)
+
+    def isolate(self, leader):
+        for member in self.ensemble.members:
+            if member is not leader:
+                member.links[leader.id].hold()
+                leader.links[member.id].hold()
+
+    def others(self, leader):
+        return [m for m in self.ensemble.members if m is not leader]
+
+    def depose(self, timeout_ms):
+        leader = self.ensemble.leader()
+        self.sound(leader.address(), timeout_ms, self.others(leader))
+        self.isolate(leader)
+        self.check_all()
+        self.assertIsNot(self.ensemble.leader(), leader)
+
+    def test_the_leader_is_cut_off_and_deposed(self):
+        self.each_timeout(self.depose)
+
+    def resume(self):
+        """A client loses its connection to a leader that has been deposed and
+        does not know it yet.  Whether that took a session back before it left:
+        it has only a moment for it."""
+        leader = self.ensemble.leader()
+        proxy = self.keep(Proxy(leader.port))
+        self.sound("127.0.0.1:%d" % proxy.port, RESUME_MS, self.others(leader))
+        leader.freeze()
+        self.isolate(leader)
+        place.eventually("another leader",
+                         lambda: self.ensemble.leader() is not leader)
+        # So long that its rounding to ticks cannot hide the difference.
+        self.until(place.now_ms() + 2 * TICK_MS)
+        proxy.cut()
+        place.eventually("the holders to try again",
+                         lambda: proxy.links() == len(self.watched))
+        leader.thaw()
+        self.check_all()
+        return any(len([line for line in holder.all("state")
+                        if line[2] == ["CONNECTED"]]) > 1
+                   for holder, _ in self.watched)
+
+    def test_a_deposed_leader_takes_a_session_back(self):
+        for _ in range(ROUNDS):
+            tries = 0
+            while not self.resume():
+                tries += 1
+                self.assertLess(tries, 5, "it never took one back")
+                self.again()
+            self.again()
+
+
+if __name__ == "__main__":
+    HOLDER, FAULTY = map(os.path.abspath, sys.argv[1:3])
+    del sys.argv[1:3]
+    unittest.main(verbosity=2)
