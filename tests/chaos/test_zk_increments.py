@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Many processes raise a plain counter under one lock on ZooKeeper, half of
+them through the library and half through holdfast run: on one server, and on
+three whose leader is killed and started again all the time.
+
+    test_zk_increments.py CONTENDER HOLDFAST
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import zk_holder
+import place
+from ensemble import Ensemble
+from zookeeper import Standalone
+
+NAME = "increments/all"
+CONTAINER_CHECK_MS = 500
+
+# Longer than any election takes here: no session is to be lost.
+TIMEOUT_MS = 20000
+
+# How long everyone together may take to finish.
+LIMIT_S = 1200 if zk_holder.LONG else 240
+
+
+class Contender(threading.Thread):
+    """One process at a time, until its share is done."""
+
+    def __init__(self, state, url, number, share):
+        super().__init__(daemon=True)
+        self.command = [CONTENDER, "add", url, NAME, state, str(number),
+                        str(share)]
+        self.runs = 1
+        if number % 2 == 1:
+            self.command = [HOLDFAST, "run", "-q", "-c", url, NAME, "--",
+                            CONTENDER, "once", state, str(number)]
+            self.runs = share
+        self.failure = None
+        self.process = None
+
+    def run(self):
+        for _ in range(self.runs):
+            self.process = subprocess.Popen(self.command, process_group=0,
+                                            stdin=subprocess.DEVNULL,
+                                            stderr=subprocess.PIPE)
+            error = self.process.communicate()[1]
+            if self.process.returncode != 0:
+                self.failure = (self.process.returncode, error.decode())
+                return
+
+    def close(self):
+        """Of a test that has failed."""
+        while self.is_alive():
+            self.runs = 0
+            if self.process:
+                self.process.kill()
+            self.join(0.1)
+
+
+class Increments(unittest.TestCase):
+    def setUp(self):
+        print("HF_SEED=%d replays the choices" % zk_holder.SEED)
+        self.chance = random.Random(zk_holder.SEED)
+        self.state = tempfile.mkdtemp(prefix="holdfast-increments-")
+        self.contenders = []
+
+    def tearDown(self):
+        for contender in self.contenders:
+            contender.close()
+        shutil.rmtree(self.state)
+
+    def begin(self, addresses, processes, share):
+        url = "zk://%s?timeout=%dms" % (addresses, TIMEOUT_MS)
+        self.began_ms = place.now_ms()
+        for _ in range(processes):
+            self.contenders.append(
+                Contender(self.state, url, len(self.contenders), share))
+            self.contenders[-1].start()
+
+    def running(self):
+        return any(contender.is_alive() for contender in self.contenders)
+
+    def lines(self):
+        try:
+            with open(os.path.join(self.state, "log")) as log:
+                return [line.split() for line in log]
+        except FileNotFoundError:
+            return []
+
+    def check(self, share):
+        place.eventually("everyone to finish", lambda: not self.running(),
+                         LIMIT_S)
+        for contender in self.contenders:
+            self.assertIsNone(contender.failure)
+        # The log is written inside the lock, so it is in the order of grants.
+        lines = self.lines()
+        total = len(self.contenders) * share
+        self.assertEqual([int(number) for _, _, number in lines],
+                         list(range(1, total + 1)))
+        tokens = [int(token) for _, token, _ in lines]
+        self.assertEqual(tokens, sorted(set(tokens)))
+        for number in range(len(self.contenders)):
+            self.assertEqual(
+                sum(1 for line in lines if line[0] == str(number)), share)
+        with open(os.path.join(self.state, "counter")) as counter:
+            self.assertEqual(int(counter.read()), total)
+        print("%d increments in %.1f s" % (
+            total, (place.now_ms() - self.began_ms) / 1000), flush=True)
+
+    def check_nothing_left(self, client):
+        """No ticket, and then not even the containers."""
+        client.sync()
+        self.assertIn(client.children("/" + NAME), (None, []))
+        place.eventually("the containers to go",
+                         lambda: client.children("/increments") is None)
+
+    def test_on_one_server(self):
+        processes, share = (50, 100) if zk_holder.LONG else (16, 10)
+        with Standalone(container_check_ms=CONTAINER_CHECK_MS) as server:
+            self.begin(server.address(), processes, share)
+            self.check(share)
+            with server.client() as client:
+                self.check_nothing_left(client)
+
+    def kill_leader(self, ensemble):
+        """Once something was done under the one that leads now."""
+        goal = len(self.lines()) + self.chance.randrange(1, 10)
+        place.eventually(
+            "progress", lambda: len(self.lines()) >= goal or
+            not self.running())
+        leader = ensemble.leader()
+        leader.kill()
+        place.eventually("another leader",
+                         lambda: ensemble.leader() is not leader)
+        leader.start()
+
+    def test_while_the_leader_is_killed_again_and_again(self):
+        processes, share = (50, 100) if zk_holder.LONG else (10, 8)
+        kills, least = 0, 20 if zk_holder.LONG else 2
+        with Ensemble(container_check_ms=CONTAINER_CHECK_MS) as ensemble:
+            # Those who were too fast are followed by as many again.
+            while kills < least:
+                self.begin(ensemble.addresses(), processes, share)
+                while self.running():
+                    self.kill_leader(ensemble)
+                    kills += 1
+                self.check(share)
+            print("%d leaders were killed" % kills)
+            with ensemble.client() as client:
+                self.check_nothing_left(client)
+
+
+if __name__ == "__main__":
+    CONTENDER, HOLDFAST = map(os.path.abspath, sys.argv[1:3])
+    del sys.argv[1:3]
+    unittest.main(verbosity=2)
