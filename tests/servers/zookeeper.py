@@ -51,10 +51,11 @@ class Server:
     def __init__(self, tick_ms=500, tls=False, client_auth="none",
                  certificate="server", container_check_ms=None,
                  max_client_cnxns=0, read_only=False, config=None,
-                 properties=None):
+                 properties=None, jvm=None):
         """client_auth is none, want or need; certificate names the one shown
         to clients, a file of Certificates; config and properties are added to
-        zoo.cfg and to the JVM."""
+        zoo.cfg and to the JVM, which otherwise gets the options jvm."""
+        self.jvm = JVM if jvm is None else jvm
         self.process = None
         self.starts = 0
         self.directory = place.directory()
@@ -128,7 +129,7 @@ class Server:
                       "org.slf4j.simpleLogger.logFile": log}
         with open(log + ".out", "w") as out:
             self.process = place.Process(
-                ["java", *JVM,
+                ["java", *self.jvm,
                  *("-D%s=%s" % item for item in properties.items()),
                  "-cp", ":".join(jar(name) for name in JARS),
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", path],

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.retry.RetryNTimes;
+
+/**
+ * BenchCurator SERVERS PATH: Apache Curator's InterProcessMutex, asked and
+ * answering as bench/library.c.
+ */
+public final class BenchCurator {
+    private static final int WARM_UP = 50;
+    private static final int SAMPLES_MAX = 200000;
+
+    private static String servers;
+    private static String path;
+
+    private static final long[] samples = new long[SAMPLES_MAX];
+    private static final AtomicInteger taken = new AtomicInteger();
+    private static long beganNs;
+    private static long beganCpuNs;
+
+    /** Of the round: written by whoever holds the lock. */
+    private static volatile long releasedAtNs;
+    private static volatile int holder;
+    private static volatile long deadlineNs;
+
+    /** What drain releases, and what waits for it. */
+    private static InterProcessMutex head;
+    private static final List<Thread> waiters = new ArrayList<>();
+
+    private static void begin() {
+        taken.set(0);
+        beganCpuNs = cpuNs();
+        beganNs = System.nanoTime();
+    }
+
+    private static long cpuNs() {
+        return ((com.sun.management.OperatingSystemMXBean)
+                ManagementFactory.getOperatingSystemMXBean())
+            .getProcessCpuTime();
+    }
+
+    private static void sample(long ns) {
+        samples[taken.getAndIncrement()] = ns;
+    }
+
+    private static void end(long grants) {
+        long passedNs = System.nanoTime() - beganNs;
+        StringBuilder line = new StringBuilder();
+
+        line.append(cpuNs() - beganCpuNs).append(' ').append(passedNs)
+            .append(' ').append(grants);
+        for (int i = 0; i < taken.get(); i++)
+            line.append(' ').append(samples[i]);
+        System.out.println(line);
+    }
+
+    private static CuratorFramework connect() throws Exception {
+        CuratorFramework client = CuratorFrameworkFactory.newClient(
+                servers, 10000, 10000, new RetryNTimes(3, 100));
+
+        client.start();
+        client.blockUntilConnected();
+        return client;
+    }
+
+    /** In a thread; what goes wrong there ends the program. */
+    private interface Work {
+        void run() throws Exception;
+    }
+
+    private static Thread start(Work work) {
+        Thread thread = new Thread(() -> {
+            try {
+                work.run();
+            } catch (Exception e) {
+                e.printStackTrace();
+                System.exit(1);
+            }
+        });
+
+        thread.start();
+        return thread;
+    }
+
+    private static void pairs(InterProcessMutex mutex, int count)
+            throws Exception {
+        for (int i = 0; i < WARM_UP; i++) {
+            mutex.acquire();
+            mutex.release();
+        }
+        begin();
+        for (int i = 0; i < count; i++) {
+            long before = System.nanoTime();
+            mutex.acquire();
+            mutex.release();
+            sample(System.nanoTime() - before);
+        }
+        end(count);
+    }
+
+    /** The lock was just granted to a number. */
+    private static void takeOver(int number) {
+        long now = System.nanoTime();
+
+        if (holder != 0 && holder != number)
+            sample(now - releasedAtNs);
+        holder = number;
+    }
+
+    private static void contend(int number, CyclicBarrier start,
+            AtomicInteger grants, CountDownLatch finish) throws Exception {
+        try (CuratorFramework client = connect()) {
+            InterProcessMutex mutex = new InterProcessMutex(client, path);
+
+            mutex.acquire();
+            mutex.release();
+            start.await(); // all have a session
+            start.await(); // and clocks run
+            while (System.nanoTime() < deadlineNs) {
+                mutex.acquire();
+                takeOver(number);
+                grants.incrementAndGet();
+                releasedAtNs = System.nanoTime();
+                mutex.release();
+            }
+            finish.countDown();
+        }
+    }
+
+    private static void contest(int clients, int ms) throws Exception {
+        CyclicBarrier start = new CyclicBarrier(clients + 1);
+        CountDownLatch finish = new CountDownLatch(clients);
+        AtomicInteger grants = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+
+        holder = 0;
+        for (int i = 1; i <= clients; i++) {
+            int number = i;
+            threads.add(start(() -> contend(number, start, grants, finish)));
+        }
+        start.await();
+        begin();
+        deadlineNs = System.nanoTime() + ms * 1000000L;
+        start.await();
+        finish.await();
+        end(grants.get());
+        for (Thread thread : threads)
+            thread.join();
+    }
+
+    /** One object for each waiter: what Curator has for threads that share
+     * one is another thing. */
+    private static void queue(CuratorFramework client, int count)
+            throws Exception {
+        head = new InterProcessMutex(client, path);
+        head.acquire();
+        holder = 1;
+        begin();
+        for (int i = 0; i < count; i++) {
+            int number = i + 2;
+            InterProcessMutex mutex = new InterProcessMutex(client, path);
+            waiters.add(start(() -> {
+                mutex.acquire();
+                takeOver(number);
+                releasedAtNs = System.nanoTime();
+                mutex.release();
+            }));
+        }
+        end(0);
+    }
+
+    private static void drain() throws Exception {
+        begin();
+        releasedAtNs = System.nanoTime();
+        head.release();
+        for (Thread waiter : waiters)
+            waiter.join();
+        end(waiters.size());
+        waiters.clear();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader in =
+            new BufferedReader(new InputStreamReader(System.in));
+        String line;
+
+        servers = arguments[0];
+        path = arguments[1];
+        try (CuratorFramework client = connect()) {
+            InterProcessMutex mutex = new InterProcessMutex(client, path);
+
+            while ((line = in.readLine()) != null) {
+                String[] words = line.split(" ");
+                if (words[0].equals("pair"))
+                    pairs(mutex, Integer.parseInt(words[1]));
+                else if (words[0].equals("contend"))
+                    contest(Integer.parseInt(words[1]),
+                            Integer.parseInt(words[2]));
+                else if (words[0].equals("queue"))
+                    queue(client, Integer.parseInt(words[1]));
+                else if (words[0].equals("drain"))
+                    drain();
+                else
+                    throw new IllegalArgumentException(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-library URL NAME: the public API as a program would use it.  Requests:
+ *
+ *   pair COUNT          acquire and release, with nobody else about
+ *   contend CLIENTS MS  for MS each of CLIENTS, a session and a thread each,
+ *                       acquires and releases at once, again and again; a
+ *                       sample is from the call of a release to the grant of
+ *                       another client
+ *   queue COUNT         acquire once, and begin to COUNT times more; returns
+ *                       before they are all in the queue
+ *   drain               release; whoever is granted releases at once; the same
+ *                       samples
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/holdfast.h>
+
+#include "round.h"
+
+#define WARM_UP 50
+#define CLIENTS_MAX 64
+
+struct seat {
+    struct hf_client *client;
+    struct hf_lock *lock;
+    pthread_t thread;
+    unsigned number;
+    uint64_t grants;
+};
+
+static const char *url, *name;
+
+/* Of the round: written by whoever holds the lock. */
+static _Atomic uint64_t released_at_ns;
+static atomic_uint holder; /* its number; 0: nobody yet */
+static uint64_t deadline_ns;
+static pthread_barrier_t start, finish;
+
+static void sit_down(struct seat *seat, unsigned number)
+{
+    *seat = (struct seat){.number = number};
+    if (hf_client_open(url, NULL, &seat->client, NULL) != HF_OK ||
+        hf_lock_open(seat->client, name, NULL, &seat->lock) != HF_OK)
+        bench_fail("no client could be opened");
+}
+
+static void stand_up(struct seat *seat)
+{
+    hf_lock_free(seat->lock);
+    if (hf_client_close(seat->client) != HF_OK)
+        bench_fail("a client could not be closed");
+}
+
+static struct hf_grant *acquire(const struct seat *seat)
+{
+    struct hf_grant *grant;
+
+    if (hf_acquire(seat->lock, NULL, &grant) != HF_OK)
+        bench_fail("an acquire failed");
+    return grant;
+}
+
+static void release(struct hf_grant *grant)
+{
+    if (hf_grant_release(grant) != HF_OK)
+        bench_fail("a release failed");
+}
+
+/* ------------------------------------------------------------------ pair -- */
+
+static void pairs(const struct seat *seat, unsigned count)
+{
+    uint64_t began_ns;
+
+    for (unsigned i = 0; i < WARM_UP; i++)
+        release(acquire(seat));
+    bench_begin();
+    for (unsigned i = 0; i < count; i++) {
+        began_ns = bench_now_ns();
+        release(acquire(seat));
+        bench_sample(bench_now_ns() - began_ns);
+    }
+    bench_end(count);
+}
+
+/* --------------------------------------------------------------- contend -- */
+
+/* The lock was just granted to ${number}. */
+static void take_over(unsigned number)
+{
+    uint64_t now_ns = bench_now_ns();
+    unsigned before = atomic_exchange(&holder, number);
+
+    if (before != 0 && before != number)
+        bench_sample(now_ns - atomic_load(&released_at_ns));
+}
+
+static void *contend(void *arg)
+{
+    struct seat *seat = arg;
+    struct hf_grant *grant;
+
+    sit_down(seat, seat->number);
+    release(acquire(seat));
+    (void)pthread_barrier_wait(&start); /* all have a session */
+    (void)pthread_barrier_wait(&start); /* and clocks run */
+    while (bench_now_ns() < deadline_ns) {
+        grant = acquire(seat);
+        take_over(seat->number);
+        seat->grants++;
+        atomic_store(&released_at_ns, bench_now_ns());
+        release(grant);
+    }
+    (void)pthread_barrier_wait(&finish);
+    stand_up(seat);
+    return NULL;
+}
+
+static void contest(unsigned clients, unsigned ms)
+{
+    struct seat seats[CLIENTS_MAX];
+    uint64_t grants = 0;
+
+    if (clients > CLIENTS_MAX)
+        bench_fail("more clients than there are seats");
+    atomic_store(&holder, 0);
+    (void)pthread_barrier_init(&start, NULL, clients + 1);
+    (void)pthread_barrier_init(&finish, NULL, clients + 1);
+    for (unsigned i = 0; i < clients; i++) {
+        seats[i] = (struct seat){.number = i + 1};
+        if (pthread_create(&seats[i].thread, NULL, contend, &seats[i]) != 0)
+            bench_fail("a thread could not be started");
+    }
+    (void)pthread_barrier_wait(&start);
+    bench_begin();
+    deadline_ns = bench_now_ns() + (uint64_t)ms * 1000000;
+    (void)pthread_barrier_wait(&start);
+    (void)pthread_barrier_wait(&finish);
+    for (unsigned i = 0; i < clients; i++)
+        grants += seats[i].grants;
+    bench_end(grants);
+    for (unsigned i = 0; i < clients; i++)
+        (void)pthread_join(seats[i].thread, NULL);
+    (void)pthread_barrier_destroy(&start);
+    (void)pthread_barrier_destroy(&finish);
+}
+
+/* ----------------------------------------------------------------- queue -- */
+
+static struct hf_grant *head; /* what the queue waits for */
+static atomic_uint granted;
+static sem_t drained; /* posted for each that has left the queue */
+
+static void on_released(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    if (result->status != HF_OK)
+        bench_fail("a release failed");
+    (void)sem_post(&drained);
+}
+
+static void on_granted(void *arg, const struct hf_result *result)
+{
+    const struct hf_done done = {.fn = on_released};
+
+    (void)arg;
+    if (result->status != HF_OK)
+        bench_fail("an acquire failed");
+    take_over(atomic_fetch_add(&granted, 1) + 2);
+    atomic_store(&released_at_ns, bench_now_ns());
+    if (hf_grant_release_start(result->grant, done) != HF_OK)
+        bench_fail("a release could not be started");
+}
+
+static void fill_queue(const struct seat *seat, unsigned count)
+{
+    const struct hf_done done = {.fn = on_granted};
+
+    head = acquire(seat);
+    atomic_store(&holder, 1);
+    atomic_store(&granted, 0);
+    bench_begin();
+    for (unsigned i = 0; i < count; i++) {
+        if (hf_acquire_start(seat->lock, NULL, done, NULL) != HF_OK)
+            bench_fail("an acquire could not be started");
+    }
+    bench_end(0);
+}
+
+static void drain(unsigned count)
+{
+    bench_begin();
+    atomic_store(&released_at_ns, bench_now_ns());
+    release(head);
+    for (unsigned i = 0; i < count; i++)
+        (void)sem_wait(&drained);
+    bench_end(count);
+}
+
+int main(int count, char **arguments)
+{
+    struct bench_request request;
+    struct seat seat;
+    unsigned queued = 0;
+
+    if (count != 3)
+        return 64;
+    url = arguments[1];
+    name = arguments[2];
+    (void)sem_init(&drained, 0, 0);
+    sit_down(&seat, 1);
+    while (bench_told(&request)) {
+        if (strcmp(request.word, "pair") == 0)
+            pairs(&seat, request.first);
+        else if (strcmp(request.word, "contend") == 0)
+            contest(request.first, request.second);
+        else if (strcmp(request.word, "queue") == 0)
+            fill_queue(&seat, queued = request.first);
+        else if (strcmp(request.word, "drain") == 0)
+            drain(queued);
+        else
+            bench_fail("a request that is not known");
+    }
+    stand_up(&seat);
+    return 0;
+}

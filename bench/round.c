@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "round.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define SAMPLES_MAX 200000
+
+static uint64_t samples[SAMPLES_MAX];
+static atomic_uint taken;
+static uint64_t began_ns, began_cpu_ns;
+
+bool bench_told(struct bench_request *request)
+{
+    char line[64];
+
+    (void)fflush(stdout);
+    if (fgets(line, sizeof(line), stdin) == NULL)
+        return false;
+    request->first = request->second = 0;
+    if (sscanf(line, "%15s %u %u", request->word, &request->first,
+               &request->second) < 1)
+        bench_fail("an empty line; expected a request");
+    return true;
+}
+
+uint64_t bench_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t of_timeval_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return of_timeval_ns(usage.ru_utime) + of_timeval_ns(usage.ru_stime);
+}
+
+void bench_begin(void)
+{
+    atomic_store(&taken, 0);
+    began_cpu_ns = cpu_ns();
+    began_ns = bench_now_ns();
+}
+
+void bench_sample(uint64_t ns)
+{
+    unsigned at = atomic_fetch_add(&taken, 1);
+
+    if (at >= SAMPLES_MAX)
+        bench_fail("more samples than there is room for");
+    samples[at] = ns;
+}
+
+void bench_end(uint64_t grants)
+{
+    uint64_t passed_ns = bench_now_ns() - began_ns;
+
+    printf("%" PRIu64 " %" PRIu64 " %" PRIu64, cpu_ns() - began_cpu_ns,
+           passed_ns, grants);
+    for (unsigned i = 0; i < atomic_load(&taken); i++)
+        printf(" %" PRIu64, samples[i]);
+    printf("\n");
+}
+
+void bench_fail(const char *what)
+{
+    (void)fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}

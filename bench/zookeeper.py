@@ -1,0 +1,278 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Locks on a real ZooKeeper: ours, those of Curator and kazoo, and what the
+server itself takes.
+
+usage: zookeeper.py BUILD [ROUNDS]
+
+The server has its data in memory and is otherwise as ZooKeeper comes.  Every
+contender is a process that lives through the whole run and does its work in
+rounds, one contender after the other, in an order that turns; so what else the
+machine does falls on all alike.  Figures are medians over rounds, with the
+least and the most; a ratio is taken within each round.  Read ratios, not times.
+docs/speed.md says more.
+"""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
+sys.dont_write_bytecode = True
+
+import place  # noqa: E402
+from zookeeper import Standalone  # noqa: E402
+
+PAIRS = 1000
+HANDOFFS = 500
+CONTEST_MS = 1500
+CLIENTS = (2, 8, 32)
+WAITERS = 1000
+
+# Enough for the compilers of a server and of Curator to have done their work.
+WARM_UP_PAIRS = 8000
+
+CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
+    zookeeper-jute guava slf4j-api slf4j-nop""".split()
+
+# Whose versions matter.
+PACKAGES = """libzookeeper-java libcurator-recipes-java python3-kazoo
+    openjdk-17-jre-headless libuv1""".split()
+
+
+class Round:
+    """What a contender answers: see bench/round.h."""
+
+    def __init__(self, line):
+        cpu, passed, grants, *samples = map(int, line.split())
+        self.samples = sorted(sample / 1000 for sample in samples)
+        self.grants = grants
+        self.rate = grants / (passed / 1e9)
+        self.cpu = cpu / 1000 / max(grants, 1)
+
+    def quantile(self, part):
+        return self.samples[int(part * (len(self.samples) - 1))]
+
+    @property
+    def p50(self):
+        return self.quantile(0.5)
+
+    @property
+    def p99(self):
+        return self.quantile(0.99)
+
+
+class Contender:
+    def __init__(self, name, arguments, path=None):
+        self.name = name
+        self.path = path
+        self.process = place.Process(arguments, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *words):
+        popen = self.process.popen
+        popen.stdin.write(" ".join(map(str, words)) + "\n")
+        popen.stdin.flush()
+        line = popen.stdout.readline()
+        if not line:
+            raise SystemExit("%s ended when asked to %s" % (self.name, words))
+        return Round(line)
+
+    def close(self):
+        """It goes when its standard input does."""
+        self.process.popen.stdin.close()
+        try:
+            self.process.popen.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def start_contenders(server, build):
+    jars = ":".join("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)
+    return {
+        "wire": Contender("bare wire client", [
+            build + "/bench/bench-wire", str(server.port), "/bench/wire"]),
+        "holdfast": Contender("holdfast", [
+            build + "/bench/bench-library",
+            "zk://%s?timeout=10s" % server.address(), "bench/holdfast"],
+            "/bench/holdfast"),
+        "curator": Contender("Curator", [
+            "java", "-Xmx512m", "-cp", jars, HERE + "/BenchCurator.java",
+            server.address(), "/bench/curator"], "/bench/curator"),
+        "kazoo": Contender("kazoo", [
+            "/usr/bin/python3", HERE + "/bench_kazoo.py", server.address(),
+            "/bench/kazoo"]),
+    }
+
+
+# ---- rounds
+
+def interleave(rounds, works):
+    """Do every work once in each round; its results by name."""
+    results = {name: [] for name in works}
+    names = list(works)
+    for i in range(rounds):
+        at = i % len(names)
+        for name in names[at:] + names[:at]:
+            results[name].append(works[name]())
+    return results
+
+
+def warm_up(contenders):
+    for name in ("wire", "curator", "holdfast"):
+        contenders[name].ask("pair", WARM_UP_PAIRS)
+    contenders["kazoo"].ask("pair", PAIRS)
+
+
+def pair_rounds(contenders, rounds):
+    return interleave(rounds, {
+        name: lambda c=contender: c.ask("pair", PAIRS)
+        for name, contender in contenders.items()})
+
+
+def contest_rounds(contenders, rounds, clients):
+    works = {name: lambda c=contenders[name]: c.ask("contend", clients,
+                                                    CONTEST_MS)
+             for name in ("holdfast", "curator")}
+    works["wire"] = lambda: contenders["wire"].ask("handoff", HANDOFFS)
+    return interleave(rounds, works)
+
+
+class Drain:
+    """One session has WAITERS waiters in one queue, and each that enters
+    leaves at once."""
+
+    def __init__(self, server, session, contender):
+        contender.ask("queue", WAITERS)
+        place.eventually("all to queue", lambda: len(
+            session.children(contender.path) or []) == WAITERS + 1)
+        # The last of them set their watches, which are not to be counted.
+        time.sleep(0.5)
+        before = server.mntr()
+        self.round = contender.ask("drain")
+        after = server.mntr()
+        self.packets_in, self.packets_out = (
+            (after[way] - before[way]) / self.round.grants
+            for way in ("packets_received", "packets_sent"))
+
+
+def drain_rounds(server, session, contenders, rounds):
+    return interleave(rounds, {
+        name: lambda c=contenders[name]: Drain(server, session, c)
+        for name in ("holdfast", "curator")})
+
+
+# ---- what was found
+
+def spread(values, digits=0):
+    values = list(values)
+    return "%.*f (%.*f-%.*f)" % (digits, statistics.median(values), digits,
+                                 min(values), digits, max(values))
+
+
+def table(title, heads, rows):
+    print("\n%s\n" % title)
+    rows = [heads] + rows
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join([row[0].ljust(widths[0])] + [
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
+    sys.stdout.flush()
+
+
+def ratio(results, name, to="wire"):
+    return spread((ours.p50 / floor.p50 for ours, floor in
+                   zip(results[name], results[to])), 2)
+
+
+def tell_pairs(contenders, results):
+    table("One client and nobody else: acquire and release, us",
+          ["", "p50", "p99", "CPU", "p50 / floor"],
+          [[contenders[name].name, spread(r.p50 for r in results[name]),
+            spread(r.p99 for r in results[name]),
+            spread(r.cpu for r in results[name]), ratio(results, name)]
+           for name in contenders])
+
+
+def tell_contest(contenders, results, clients):
+    rows = [[contenders[name].name, spread(r.rate for r in results[name]),
+             spread(r.p50 for r in results[name]),
+             spread(r.p99 for r in results[name]),
+             spread(r.cpu for r in results[name]), ratio(results, name)]
+            for name in ("holdfast", "curator")]
+    floor = results["wire"]
+    rows.insert(0, ["delete to event, server idle", "",
+                    spread(r.p50 for r in floor),
+                    spread(r.p99 for r in floor), "", ratio(results, "wire")])
+    table("%d clients, a session each: handoff, us" % clients,
+          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"], rows)
+
+
+def tell_drains(contenders, results):
+    table("%d waiters in one session on one lock: handoff, us" % WAITERS,
+          ["", "p50", "p99", "CPU per grant", "packets in / out of the server "
+           "per release"],
+          [[contenders[name].name, spread(d.round.p50 for d in drains),
+            spread(d.round.p99 for d in drains),
+            spread(d.round.cpu for d in drains),
+            "%.2f / %.2f" % (
+                statistics.median(d.packets_in for d in drains),
+                statistics.median(d.packets_out for d in drains))]
+           for name, drains in results.items()])
+
+
+def tell_machine(when):
+    print("load when it %s: %s" % (when, "%.1f %.1f %.1f" % os.getloadavg()))
+
+
+def tell_facts(rounds):
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file
+                      if line.startswith("model name")), platform.machine())
+    versions = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *PACKAGES],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    print("machine: %d cores of %s, Linux %s" % (
+        os.cpu_count(), model, platform.release()))
+    print("versions: " + ", ".join(versions.splitlines()))
+    print("%d rounds; medians of them, with the least and the most" % rounds)
+    tell_machine("began")
+
+
+def measure(server, build, rounds):
+    with server.client(timeout_ms=40000) as session:
+        for path in ("/bench", "/bench/wire"):
+            session.create(path)
+        contenders = start_contenders(server, build)
+        try:
+            warm_up(contenders)
+            tell_pairs(contenders, pair_rounds(contenders, rounds))
+            for clients in CLIENTS:
+                tell_contest(contenders,
+                             contest_rounds(contenders, rounds, clients),
+                             clients)
+                session.ping()  # nobody else keeps it alive
+            tell_drains(contenders, drain_rounds(server, session, contenders,
+                                                 rounds))
+        finally:
+            for contender in contenders.values():
+                contender.close()
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    tell_facts(rounds)
+    # As it comes, but that its data is on tmpfs.
+    with Standalone(tick_ms=2000, jvm=[],
+                    properties={"zookeeper.forceSync": "yes"}) as server:
+        measure(server, build, rounds)
+    tell_machine("ended")
+
+
+if __name__ == "__main__":
+    main()
