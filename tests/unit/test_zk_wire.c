@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jute byte by byte, and frames that are cut, too long, or lie. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/zookeeper/jute.h"
+#include "zk_stage.h"
+
+/* ------------------------------------------------------------------ jute -- */
+
+static void each_type_has_its_bytes(void **state)
+{
+    static const uint8_t expected[] = {
+        0x7f,                                           /* byte */
+        0x01, 0x00,                                     /* bools */
+        0x80, 0x00, 0x00, 0x01,                         /* int */
+        0xff, 0xff, 0xff, 0xff,                         /* -1 */
+        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, /* long */
+        0x00, 0x00, 0x00, 0x03, 'a',  0x00, 'b',        /* buffer */
+        0x00, 0x00, 0x00, 0x02, 'o',  'k',              /* string */
+        0x00, 0x00, 0x00, 0x00,                         /* "" */
+    };
+    struct hf_jute_writer writer = {0};
+
+    (void)state;
+    hf_jute_put_byte(&writer, 0x7f);
+    hf_jute_put_bool(&writer, true);
+    hf_jute_put_bool(&writer, false);
+    hf_jute_put_int(&writer, INT32_MIN + 1);
+    hf_jute_put_int(&writer, -1);
+    hf_jute_put_long(&writer, 0x0102030405060708);
+    hf_jute_put_buffer(&writer, "a\0b", 3);
+    hf_jute_put_string(&writer, "ok");
+    hf_jute_put_string(&writer, "");
+    assert_int_equal(writer.used, sizeof expected);
+    assert_memory_equal(writer.bytes, expected, sizeof expected);
+    hf_jute_free(&writer);
+    assert_null(writer.bytes);
+}
+
+static void frames_know_their_length(void **state)
+{
+    static const uint8_t expected[] = {0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 9};
+    struct hf_jute_writer writer = {0};
+    size_t first, second;
+
+    (void)state;
+    first = hf_jute_begin_frame(&writer);
+    hf_jute_end_frame(&writer, first);
+    second = hf_jute_begin_frame(&writer);
+    hf_jute_put_int(&writer, 7);
+    hf_jute_end_frame(&writer, second);
+    hf_jute_set_int(&writer, 8, 9);
+    assert_int_equal(writer.used, sizeof expected);
+    assert_memory_equal(writer.bytes, expected, sizeof expected);
+    hf_jute_drop(&writer, 4);
+    assert_int_equal(writer.used, 8);
+    assert_memory_equal(writer.bytes, expected + 4, 8);
+    hf_jute_drop(&writer, 8);
+    assert_int_equal(writer.used, 0);
+    hf_jute_free(&writer);
+}
+
+static void what_was_written_is_read(void **state)
+{
+    static const int64_t longs[] = {0, 1, -1, INT32_MAX, INT64_MIN, INT64_MAX};
+    struct hf_jute_writer writer = {0};
+    struct hf_jute_reader reader;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++)
+        hf_jute_put_long(&writer, longs[i]);
+    hf_jute_put_int(&writer, INT32_MIN);
+    hf_jute_put_int(&writer, INT32_MAX);
+    hf_jute_put_byte(&writer, 0xfe);
+    hf_jute_put_byte(&writer, 2);
+    reader = (struct hf_jute_reader){writer.bytes, writer.used, false};
+    for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++)
+        assert_int_equal(hf_jute_get_long(&reader), longs[i]);
+    assert_int_equal(hf_jute_get_int(&reader), INT32_MIN);
+    assert_int_equal(hf_jute_get_int(&reader), INT32_MAX);
+    assert_int_equal(hf_jute_get_byte(&reader), 0xfe);
+    assert_true(hf_jute_get_bool(&reader)); /* as Java reads it */
+    assert_false(reader.failed);
+    assert_int_equal(reader.left, 0);
+    hf_jute_free(&writer);
+}
+
+static struct hf_jute_reader reader_of(const char *bytes, size_t count)
+{
+    return (struct hf_jute_reader){(const uint8_t *)bytes, count, false};
+}
+
+static void whoever_reads_past_the_end_gets_zeros(void **state)
+{
+    static const char bytes[] = "\xff\xff\xff\xff\xff\xff\xff\xff";
+    struct hf_jute_reader reader;
+
+    (void)state;
+    for (size_t count = 0; count < 8; count++) {
+        reader = reader_of(bytes, count);
+        assert_int_equal(hf_jute_get_long(&reader), 0);
+        assert_true(reader.failed);
+        assert_int_equal(hf_jute_get_byte(&reader), 0); /* and for good */
+    }
+    for (size_t count = 0; count < 4; count++) {
+        reader = reader_of(bytes, count);
+        assert_int_equal(hf_jute_get_int(&reader), 0);
+        assert_true(reader.failed);
+    }
+    reader = reader_of(bytes, 0);
+    assert_false(hf_jute_get_bool(&reader));
+    assert_true(reader.failed);
+}
+
+static void buffers_have_honest_lengths(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t count;
+        bool failed;
+        int length; /* of the piece; -1: none */
+    } rows[] = {
+        {"\0\0\0\0", 4, false, 0},
+        {"\0\0\0\1x", 5, false, 1},
+        {"\0\0\0\2x", 5, true, -1},
+        {"\xff\xff\xff\xff", 4, false, -1},
+        {"\xff\xff\xff\xfe", 4, true, -1},
+        {"\x80\0\0\0", 4, true, -1},
+        {"\x7f\xff\xff\xff", 4, true, -1},
+        {"\0\0\0", 3, true, -1},
+        {"", 0, true, -1},
+    };
+    struct hf_jute_reader reader;
+    struct hf_jute_piece piece;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reader = reader_of(rows[i].bytes, rows[i].count);
+        piece = hf_jute_get_buffer(&reader);
+        assert_int_equal(reader.failed, rows[i].failed);
+        assert_int_equal(piece.bytes == NULL, rows[i].length < 0);
+        assert_int_equal(piece.count, rows[i].length < 0 ? 0 : rows[i].length);
+    }
+}
+
+static void counts_cannot_lie(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t count;
+        size_t least;
+        bool failed;
+        size_t expected;
+    } rows[] = {
+        {"\0\0\0\0", 4, 4, false, 0},
+        {"\xff\xff\xff\xff", 4, 4, false, 0},
+        {"\0\0\0\1abcd", 8, 4, false, 1},
+        {"\0\0\0\1abc", 7, 4, true, 0},
+        {"\0\0\0\2abcdefg", 11, 4, true, 0},
+        {"\x7f\xff\xff\xff....", 8, 4, true, 0},
+        {"\x7f\xff\xff\xff....", 8, 1, true, 0},
+        {"\xff\xff\xff\xfe....", 8, 1, true, 0},
+        {"\0\0", 2, 1, true, 0},
+    };
+    struct hf_jute_reader reader;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reader = reader_of(rows[i].bytes, rows[i].count);
+        assert_int_equal(hf_jute_get_count(&reader, rows[i].least),
+                         rows[i].expected);
+        assert_int_equal(reader.failed, rows[i].failed);
+    }
+}
+
+static void a_writer_without_memory_says_so(void **state)
+{
+    struct hf_jute_writer writer = {0};
+    size_t begin;
+
+    (void)state;
+    stage_fail_allocation(2);
+    hf_jute_put_int(&writer, 1);
+    assert_false(writer.failed);
+    begin = hf_jute_begin_frame(&writer);
+    for (int i = 0; i < 100; i++)
+        hf_jute_put_long(&writer, i);
+    assert_true(writer.failed);
+    hf_jute_put_string(&writer, "text"); /* nothing more is written */
+    hf_jute_end_frame(&writer, begin);
+    assert_true(writer.used <= writer.size);
+    stage_fail_allocation(0);
+    hf_jute_free(&writer);
+}
+
+/* ---------------------------------------------------------------- frames -- */
+
+/* The bytes of the greeting, of a create and of a list, as servers want them:
+ * everything else is read back by the reader that was tested above. */
+static void requests_have_their_bytes(void **state)
+{
+    static const uint8_t greeting[] = {
+        0, 0, 0,    45,               /* length */
+        0, 0, 0,    0,                /* version */
+        0, 0, 0,    0,    0, 0, 0, 0, /* last zxid */
+        0, 0, 0x27, 0x10,             /* timeout */
+        0, 0, 0,    0,    0, 0, 0, 0, /* session */
+        0, 0, 0,    16,   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t list[] = {0, 0, 0, 15, /* length */
+                                   0, 0, 0, 2,  /* xid */
+                                   0, 0, 0, 8,  /* getChildren */
+                                   0, 0, 0, 2,  '/', 'q', 0};
+    static const uint8_t create[] = {0, 0, 0, 1, 0, 0, 0, 15, 0, 0, 0, 48};
+    static const uint8_t acl[] = {0,   0,   0,   2,  'm', 'e', 0, 0,   0,   1,
+                                  0,   0,   0,   31, 0,   0,   0, 5,   'w', 'o',
+                                  'r', 'l', 'd', 0,  0,   0,   6, 'a', 'n', 'y',
+                                  'o', 'n', 'e', 0,  0,   0,   3};
+    struct hf_request request = {.kind = HF_REQUEST_ENQUEUE,
+                                 .queue = "q",
+                                 .ticket = stage_id("a"),
+                                 .ticket_kind = HF_TICKET_MUTEX,
+                                 .payload = "me"};
+    struct stage s;
+    const uint8_t *out;
+    uint64_t number;
+    size_t count;
+
+    (void)state;
+    stage_init(&s);
+    assert_true(stage_open(&s));
+    (void)hf_zk_link(s.zk, &number);
+    hf_zk_link_up(s.zk, number, s.now_ms);
+    out = hf_zk_output(s.zk, &count);
+    assert_int_equal(count, sizeof greeting);
+    assert_memory_equal(out, greeting, sizeof greeting);
+    hf_zk_written(s.zk, count);
+    s.up = true;
+    accept_session(&s);
+    hf_zk_request(s.zk, &request, s.now_ms);
+    out = hf_zk_output(s.zk, &count);
+    assert_int_equal(out[3] + 4 + sizeof list, count);
+    assert_memory_equal(out + 4, create, sizeof create);
+    assert_memory_equal(out + 16,
+                        "/q/_c_61616161-6161-6161-6161-616161616161"
+                        "-lock-",
+                        48);
+    assert_memory_equal(out + count - sizeof list - sizeof acl, acl,
+                        sizeof acl);
+    assert_memory_equal(out + count - sizeof list, list, sizeof list);
+    hf_zk_written(s.zk, 3); /* part by part */
+    out = hf_zk_output(s.zk, &count);
+    assert_memory_equal(out + 1, create, sizeof create);
+    stage_close(&s);
+}
+
+/* An enqueue, a wait and its end, in pieces of ${chunk} bytes. */
+static void story_in_pieces(size_t chunk)
+{
+    struct stage s;
+
+    stage_init(&s);
+    assert_true(stage_open(&s));
+    s.chunk = chunk;
+    link_up(&s);
+    accept_session(&s);
+    assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x0");
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    hold(&s);
+    created(&s, 5, 50);
+    children(&s, "x#4 a#5");
+    deliver(&s);
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/x#4 w");
+    data(&s, "him", 40, 7);
+    ask(&s, HF_REQUEST_WATCH, "x");
+    hold(&s);
+    event(&s, HF_ZK_NODE_DELETED, "q/x#4");
+    header(&s, HF_ZK_XID_EVENT, 0); /* too short: ends the connection */
+    deliver(&s);
+    assert_string_equal(stage_told(&s),
+                        "CONNECTED 10000 1000; ENQUEUED a: x#4=him a#5@50; "
+                        "WATCHING x; GONE x; TROUBLE; SUSPENDED");
+    stage_close(&s);
+}
+
+static void frames_come_in_pieces(void **state)
+{
+    (void)state;
+    for (size_t chunk = 0; chunk < 90; chunk++)
+        story_in_pieces(chunk);
+}
+
+static void impossible_lengths_end_the_connection(void **state)
+{
+    static const struct {
+        const char *bytes;
+        const char *text;
+    } rows[] = {
+        {"\xff\xff\xff\xff", "h1:2181: a frame of -1 bytes, expected at most "
+                             "16777216"},
+        {"\x80\0\0\0", "h1:2181: a frame of -2147483648 bytes, expected at "
+                       "most 16777216"},
+        {"\x01\0\0\x01", "h1:2181: a frame of 16777217 bytes, expected at "
+                         "most 16777216"},
+        {"\x7f\xff\xff\xff", "h1:2181: a frame of 2147483647 bytes, expected "
+                             "at most 16777216"},
+        {"HTTP", "h1:2181: a frame of 1213486160 bytes, expected at most "
+                 "16777216"},
+    };
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t chunk = 0; chunk < 4; chunk++) {
+            stage_connected(&s);
+            s.chunk = chunk;
+            receive(&s, rows[i].bytes, 4);
+            assert_string_equal(stage_told(&s), "TROUBLE; SUSPENDED");
+            assert_string_equal(s.text, rows[i].text);
+            assert_null(s.server); /* a pause, having tried all one of them */
+            stage_close(&s);
+        }
+    }
+}
+
+/* Behind a good frame, and before the greeting was answered. */
+static void a_bad_length_behind_a_good_frame(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    until(&s, 4400);
+    assert_string_equal(stage_sent(&s), "PING");
+    receive(&s,
+            "\0\0\0\x10\xff\xff\xff\xfe\0\0\0\0\0\0\0\0\0\0\0\0"
+            "\xff\xff\xff\xf0",
+            24);
+    assert_string_equal(stage_told(&s), "TROUBLE; SUSPENDED");
+    stage_close(&s);
+
+    stage_init(&s);
+    assert_true(stage_open(&s));
+    link_up(&s);
+    receive(&s, "HTTP/1.1 400", 12);
+    assert_string_equal(stage_told(&s), "TROUBLE");
+    assert_null(s.server);
+    stage_close(&s);
+}
+
+static void truncated_records_end_the_connection(void **state)
+{
+    static const uint8_t event_bytes[] = {
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0,    0,    0,    0,    0,    0,    0,    2,    0,    0,
+        0,    3,    0,    0,    0,    4,    '/',  'q',  '/',  'x'};
+    uint8_t frame[4 + sizeof event_bytes];
+    struct stage s;
+
+    (void)state;
+    for (size_t count = 0; count < sizeof event_bytes; count++) {
+        memset(frame, 0, 4);
+        frame[3] = (uint8_t)count;
+        memcpy(frame + 4, event_bytes, count);
+        stage_connected(&s);
+        receive(&s, frame, 4 + count);
+        assert_string_equal(stage_told(&s), "TROUBLE; SUSPENDED");
+        stage_close(&s);
+    }
+    stage_connected(&s);
+    frame[3] = sizeof event_bytes;
+    memcpy(frame + 4, event_bytes, sizeof event_bytes);
+    receive(&s, frame, sizeof frame);
+    assert_string_equal(stage_told(&s), "");
+    stage_close(&s);
+}
+
+/* A list that says it has more than there is, in every way, and a frame of the
+ * greatest length. */
+static void lists_that_lie(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t count;
+    } rows[] = {
+        {"", 0},
+        {"\0\0\0", 3},
+        {"\0\0\0\1", 4},
+        {"\0\0\0\2\0\0\0\1x", 9},
+        {"\0\0\0\1\0\0\0\2x", 9},
+        {"\xff\xff\xff\xfe", 4},
+        {"\x7f\xff\xff\xff\0\0\0\0", 8},
+        {"\0\0\0\1\xff\xff\xff\xfe", 8},
+    };
+    uint8_t frame[64] = {0};
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage_connected(&s);
+        ask(&s, HF_REQUEST_LIST, "a");
+        done(&s); /* the sync */
+        frame[3] = (uint8_t)(16 + rows[i].count);
+        frame[7] = (uint8_t)s.first->xid;
+        memcpy(frame + 20, rows[i].bytes, rows[i].count);
+        receive(&s, frame, 20 + rows[i].count);
+        assert_string_equal(stage_told(&s), "FAILED LIST a RETRY");
+        assert_string_equal(s.text, "cannot list /q: the answer makes no "
+                                    "sense");
+        assert_true(s.up);
+        stage_close(&s);
+    }
+}
+
+static void the_greatest_frame_is_taken(void **state)
+{
+    static uint8_t frame[4 + HF_ZK_FRAME_MAX] = {1, 0, 0, 0};
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_LIST, "a");
+    done(&s);
+    frame[7] = (uint8_t)s.first->xid;
+    s.chunk = 65536;
+    receive(&s, frame, sizeof frame);
+    assert_string_equal(stage_told(&s), "LISTED a:");
+    stage_close(&s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_type_has_its_bytes),
+        cmocka_unit_test(frames_know_their_length),
+        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(whoever_reads_past_the_end_gets_zeros),
+        cmocka_unit_test(buffers_have_honest_lengths),
+        cmocka_unit_test(counts_cannot_lie),
+        cmocka_unit_test(requests_have_their_bytes),
+        cmocka_unit_test(frames_come_in_pieces),
+        cmocka_unit_test(impossible_lengths_end_the_connection),
+        cmocka_unit_test(a_bad_length_behind_a_good_frame),
+        cmocka_unit_test(truncated_records_end_the_connection),
+        cmocka_unit_test(lists_that_lie),
+        cmocka_unit_test(the_greatest_frame_is_taken),
+        cmocka_unit_test(a_writer_without_memory_says_so),
+    };
+    struct stage s;
+
+    stage_init(&s); /* the allocator, before anything is allocated */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The other side of the stage: what was sent, described, and what a server says
+ * to it. */
+#include <assert.h>
+#include <string.h>
+
+#include "zk_stage.h"
+
+/* ------------------------------------------------------------ what was sent --
+ */
+
+static void put_off(struct stage *s, int32_t xid, int32_t opcode,
+                    const char *path, int32_t checks)
+{
+    struct stage_call *call = calloc(1, sizeof *call);
+
+    STAGE_MUST(call != NULL);
+    call->xid = xid;
+    call->opcode = opcode;
+    call->checks = checks;
+    call->path = path != NULL ? strdup(path) : NULL;
+    *s->last = call;
+    s->last = &call->next;
+    s->calls++;
+}
+
+static void drop_first(struct stage *s)
+{
+    struct stage_call *call = s->first;
+
+    s->first = call->next;
+    if (s->first == NULL)
+        s->last = &s->first;
+    s->calls--;
+    free(call->path);
+    free(call);
+}
+
+void stage_forget_calls(struct stage *s)
+{
+    while (s->first != NULL)
+        drop_first(s);
+    s->pings = 0;
+    s->greeting = false;
+    s->out.used = 0;
+    s->holding = false;
+}
+
+static void read_path(struct hf_jute_reader *frame, char *path, size_t bytes)
+{
+    struct hf_jute_piece piece = hf_jute_get_buffer(frame);
+
+    STAGE_MUST(!frame->failed && piece.count < bytes && piece.count > 0);
+    memcpy(path, piece.bytes, piece.count);
+    path[piece.count] = '\0';
+    STAGE_MUST(strlen(path) == piece.count && path[0] == '/');
+}
+
+/* "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */
+static void shorten(const struct stage *s, const char *path, char *text,
+                    size_t bytes)
+{
+    static const char *const markers[] = {"lock-", "__READ__", "__WRIT__"};
+    static const char *const suffix[] = {"", "/r", "/w"};
+    size_t chroot = strlen(s->config.chroot);
+    const char *node, *rest;
+    struct hf_ticket_id id;
+    char name[16];
+
+    STAGE_MUST(strncmp(path, s->config.chroot, chroot) == 0);
+    if (strcmp(path, s->config.chroot) == 0 || path[chroot + 1] == '\0') {
+        snprintf(text, bytes, "/");
+        return;
+    }
+    path += chroot + 1;
+    node = strstr(path, "/_c_");
+    snprintf(text, bytes, "%s", path);
+    if (node == NULL || strlen(node) < 4 + 37 ||
+        !hf_ticket_id_parse(&id, node + 4, 36))
+        return;
+    stage_id_name(&id, name);
+    for (size_t i = 0; i < 3; i++) {
+        rest = node + 4 + 37;
+        if (strncmp(rest, markers[i], strlen(markers[i])) != 0)
+            continue;
+        rest += strlen(markers[i]);
+        snprintf(text, bytes, "%.*s/%s%s", (int)(node - path), path, name,
+                 suffix[i]);
+        if (rest[0] != '\0')
+            snprintf(text + strlen(text), bytes - strlen(text), "#%ld",
+                     strtol(rest, NULL, 10));
+    }
+}
+
+#define PATH_BYTES 4096
+
+static void say_multi(struct stage *s, int32_t xid,
+                      struct hf_jute_reader *frame, const char *between)
+{
+    char path[PATH_BYTES], text[PATH_BYTES];
+    int32_t checks = 0;
+
+    stage_say(&s->sent, between, "MULTI");
+    for (;;) {
+        int32_t type = hf_jute_get_int(frame);
+        bool last = hf_jute_get_bool(frame);
+
+        STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
+        if (last)
+            break;
+        STAGE_MUST(type == HF_ZK_CHECK);
+        read_path(frame, path, sizeof path);
+        shorten(s, path, text, sizeof text);
+        stage_say(&s->sent, "", " %s", text);
+        STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
+        checks++;
+    }
+    STAGE_MUST(checks > 0);
+    put_off(s, xid, HF_ZK_MULTI, NULL, checks);
+}
+
+/* An access list: one entry, which the story of credentials looks at. */
+static void read_acl(struct stage *s, struct hf_jute_reader *frame)
+{
+    struct hf_jute_piece scheme;
+
+    STAGE_MUST(hf_jute_get_int(frame) == 1);
+    STAGE_MUST(hf_jute_get_int(frame) == HF_ZK_PERMISSIONS_ALL);
+    scheme = hf_jute_get_buffer(frame);
+    STAGE_MUST(scheme.count == (s->config.private_nodes ? 4u : 5u));
+    (void)hf_jute_get_buffer(frame);
+}
+
+static void say_create(struct stage *s, int32_t opcode, const char *path,
+                       struct hf_jute_reader *frame, const char *between)
+{
+    struct hf_jute_piece payload = hf_jute_get_buffer(frame);
+    int32_t flags;
+
+    read_acl(s, frame);
+    flags = hf_jute_get_int(frame);
+    if (opcode == HF_ZK_CREATE2) {
+        STAGE_MUST(flags == HF_ZK_EPHEMERAL_SEQUENTIAL);
+        STAGE_MUST(payload.count == strlen(s->payload));
+        stage_say(&s->sent, between, "CREATE2 %s", path);
+    } else if (opcode == HF_ZK_CREATE) {
+        STAGE_MUST(flags == HF_ZK_PERSISTENT && payload.count == 0);
+        stage_say(&s->sent, between, "CREATE %s", path);
+    } else {
+        STAGE_MUST(flags == HF_ZK_CONTAINER && payload.count == 0);
+        stage_say(&s->sent, between, "CONTAINER %s", path);
+    }
+}
+
+static void say_call(struct stage *s, int32_t xid, int32_t opcode,
+                     struct hf_jute_reader *frame, const char *between)
+{
+    char path[PATH_BYTES], text[PATH_BYTES];
+
+    read_path(frame, path, sizeof path);
+    shorten(s, path, text, sizeof text);
+    put_off(s, xid, opcode, path, 0);
+    switch (opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE2:
+    case HF_ZK_CREATE_CONTAINER:
+        say_create(s, opcode, text, frame, between);
+        break;
+    case HF_ZK_DELETE:
+        STAGE_MUST(hf_jute_get_int(frame) == -1);
+        stage_say(&s->sent, between, "DELETE %s", text);
+        break;
+    case HF_ZK_EXISTS:
+        STAGE_MUST(!hf_jute_get_bool(frame)); /* would stay for ever */
+        stage_say(&s->sent, between, "EXISTS %s", text);
+        break;
+    case HF_ZK_GET_DATA:
+        stage_say(&s->sent, between, "DATA %s%s", text,
+                  hf_jute_get_bool(frame) ? " w" : "");
+        break;
+    case HF_ZK_GET_CHILDREN:
+        STAGE_MUST(!hf_jute_get_bool(frame));
+        stage_say(&s->sent, between, "LIST %s", text);
+        break;
+    default:
+        STAGE_MUST(opcode == HF_ZK_SYNC);
+        stage_say(&s->sent, between, "SYNC %s", text);
+    }
+}
+
+static void say_set_watches(struct stage *s, struct hf_jute_reader *frame,
+                            const char *between)
+{
+    char path[PATH_BYTES], text[PATH_BYTES];
+    int64_t zxid = hf_jute_get_long(frame);
+    size_t count = hf_jute_get_count(frame, 4);
+
+    stage_say(&s->sent, between, "SETWATCHES 0x%llx", (long long)zxid);
+    for (size_t i = 0; i < count; i++) {
+        read_path(frame, path, sizeof path);
+        shorten(s, path, text, sizeof text);
+        stage_say(&s->sent, "", " %s", text);
+    }
+    STAGE_MUST(hf_jute_get_int(frame) == 0 && hf_jute_get_int(frame) == 0);
+}
+
+static void say_greeting(struct stage *s, struct hf_jute_reader *frame)
+{
+    struct hf_jute_piece password;
+    int64_t zxid, id;
+    int32_t timeout;
+
+    STAGE_MUST(hf_jute_get_int(frame) == 0);
+    zxid = hf_jute_get_long(frame);
+    timeout = hf_jute_get_int(frame);
+    id = hf_jute_get_long(frame);
+    password = hf_jute_get_buffer(frame);
+    STAGE_MUST(password.count == HF_ZK_PASSWORD_BYTES);
+    STAGE_MUST(id == 0 || memcmp(password.bytes, "0123456789abcdef", 16) == 0);
+    STAGE_MUST(!hf_jute_get_bool(frame));
+    stage_say(&s->sent, " | ", "GREET 0x%llx %d 0x%llx", (long long)zxid,
+              timeout, (long long)id);
+    s->greeting = true;
+}
+
+static void say_frame(struct stage *s, struct hf_jute_reader *frame,
+                      const char *between)
+{
+    int32_t xid = hf_jute_get_int(frame);
+    int32_t opcode = hf_jute_get_int(frame);
+    struct hf_jute_piece user;
+
+    STAGE_MUST(xid > 0 || opcode == HF_ZK_PING || opcode == HF_ZK_AUTH ||
+               opcode == HF_ZK_SET_WATCHES);
+    switch (opcode) {
+    case HF_ZK_PING:
+        stage_say(&s->sent, between, "PING");
+        s->pings++;
+        break;
+    case HF_ZK_CLOSE_SESSION:
+        stage_say(&s->sent, between, "CLOSE");
+        put_off(s, xid, opcode, NULL, 0);
+        break;
+    case HF_ZK_AUTH:
+        (void)hf_jute_get_int(frame);
+        (void)hf_jute_get_buffer(frame); /* "digest" */
+        user = hf_jute_get_buffer(frame);
+        stage_say(&s->sent, between, "AUTH %.*s", (int)user.count, user.bytes);
+        break;
+    case HF_ZK_SET_WATCHES:
+        say_set_watches(s, frame, between);
+        break;
+    case HF_ZK_MULTI:
+        say_multi(s, xid, frame, between);
+        break;
+    default:
+        say_call(s, xid, opcode, frame, between);
+    }
+}
+
+void stage_read_frames(struct stage *s, const uint8_t *bytes, size_t count)
+{
+    struct hf_jute_reader all = {bytes, count, false};
+    struct hf_jute_reader frame;
+    const char *between = " | ";
+    struct hf_jute_piece piece;
+
+    while (all.left > 0) {
+        piece = hf_jute_get_buffer(&all);
+        STAGE_MUST(!all.failed && piece.count > 0); /* whole frames */
+        frame.bytes = (const uint8_t *)piece.bytes;
+        frame.left = piece.count;
+        frame.failed = false;
+        if (!s->greeting)
+            say_greeting(s, &frame);
+        else
+            say_frame(s, &frame, between);
+        STAGE_MUST(!frame.failed && frame.left == 0);
+        s->frames++;
+        if (piece.count > s->longest)
+            s->longest = piece.count;
+        between = "; ";
+    }
+}
+
+/* -------------------------------------------------------------- answers -- */
+
+void hold(struct stage *s)
+{
+    s->holding = true;
+}
+
+void deliver(struct stage *s)
+{
+    static uint8_t bytes[1 << 20];
+    size_t count = s->out.used;
+
+    STAGE_MUST(count <= sizeof bytes && !s->out.failed);
+    memcpy(bytes, s->out.bytes, count);
+    s->out.used = 0;
+    s->holding = false;
+    stage_allocates(false);
+    receive(s, bytes, count);
+}
+
+/* Begin and end an answer. */
+static size_t begin(struct stage *s)
+{
+    stage_allocates(true);
+    return hf_jute_begin_frame(&s->out);
+}
+
+static void end(struct stage *s, size_t at_)
+{
+    hf_jute_end_frame(&s->out, at_);
+    stage_allocates(false);
+    if (!s->holding)
+        deliver(s);
+}
+
+static size_t begin_header(struct stage *s, int32_t xid, int64_t zxid,
+                           int32_t error)
+{
+    size_t at_ = begin(s);
+
+    hf_jute_put_int(&s->out, xid);
+    hf_jute_put_long(&s->out, zxid);
+    hf_jute_put_int(&s->out, error);
+    return at_;
+}
+
+/* Of the oldest request, which is one of ${opcode}, or of any for 0. */
+static size_t begin_answer(struct stage *s, int32_t opcode, int32_t error)
+{
+    int32_t xid;
+
+    STAGE_MUST(s->first != NULL);
+    STAGE_MUST(opcode == 0 || s->first->opcode == opcode);
+    xid = s->first->xid;
+    drop_first(s);
+    return begin_header(s, xid, s->zxid++, error);
+}
+
+static void put_stat(struct stage *s, int64_t czxid, int64_t owner)
+{
+    hf_jute_put_long(&s->out, czxid);
+    for (int i = 0; i < 3; i++)
+        hf_jute_put_long(&s->out, 1);
+    for (int i = 0; i < 3; i++)
+        hf_jute_put_int(&s->out, 2);
+    hf_jute_put_long(&s->out, owner);
+    for (int i = 0; i < 2; i++)
+        hf_jute_put_int(&s->out, 3);
+    hf_jute_put_long(&s->out, 4);
+}
+
+void accept_session_as(struct stage *s, int32_t timeout_ms, int64_t id)
+{
+    size_t at_ = begin(s);
+
+    hf_jute_put_int(&s->out, 0);
+    hf_jute_put_int(&s->out, timeout_ms);
+    hf_jute_put_long(&s->out, id);
+    hf_jute_put_buffer(&s->out, "0123456789abcdef", 16);
+    hf_jute_put_bool(&s->out, false);
+    end(s, at_);
+}
+
+void accept_session(struct stage *s)
+{
+    accept_session_as(s, STAGE_TIMEOUT_MS, s->session);
+}
+
+void refuse_session(struct stage *s)
+{
+    accept_session_as(s, 0, 0);
+}
+
+void created_as(struct stage *s, const char *path, int64_t czxid)
+{
+    size_t at_ = begin_answer(s, HF_ZK_CREATE2, HF_ZK_OK);
+
+    hf_jute_put_string(&s->out, path);
+    put_stat(s, czxid, s->session);
+    end(s, at_);
+}
+
+void created(struct stage *s, int32_t sequence, int64_t czxid)
+{
+    char path[PATH_BYTES];
+
+    STAGE_MUST(s->first != NULL && s->first->path != NULL);
+    snprintf(path, sizeof path, "%s%010d", s->first->path, sequence);
+    created_as(s, path, czxid);
+}
+
+void children(struct stage *s, const char *tickets)
+{
+    size_t at_ = begin_answer(s, HF_ZK_GET_CHILDREN, HF_ZK_OK);
+    size_t count_at = hf_jute_begin_frame(&s->out);
+    char *copy = strdup(tickets), *rest = NULL;
+    char node[PATH_BYTES];
+    int32_t count = 0;
+
+    STAGE_MUST(copy != NULL);
+    for (char *name = strtok_r(copy, " ", &rest); name != NULL;
+         name = strtok_r(NULL, " ", &rest)) {
+        stage_node(name, node, sizeof node);
+        hf_jute_put_string(&s->out, node);
+        count++;
+    }
+    hf_jute_set_int(&s->out, count_at, count);
+    free(copy);
+    end(s, at_);
+}
+
+void data(struct stage *s, const char *text, int64_t czxid, int64_t owner)
+{
+    size_t at_ = begin_answer(s, HF_ZK_GET_DATA, HF_ZK_OK);
+
+    if (text != NULL)
+        hf_jute_put_string(&s->out, text);
+    else
+        hf_jute_put_int(&s->out, -1);
+    put_stat(s, czxid, owner);
+    end(s, at_);
+}
+
+void exists(struct stage *s, int64_t czxid, int64_t owner)
+{
+    size_t at_ = begin_answer(s, HF_ZK_EXISTS, HF_ZK_OK);
+
+    put_stat(s, czxid, owner);
+    end(s, at_);
+}
+
+static void put_result(struct stage *s, int32_t type, bool last, int32_t error)
+{
+    hf_jute_put_int(&s->out, type);
+    hf_jute_put_bool(&s->out, last);
+    hf_jute_put_int(&s->out, error);
+}
+
+static void answer_multi(struct stage *s, int32_t failing)
+{
+    int32_t checks = s->first != NULL ? s->first->checks : 0;
+    size_t at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
+    int32_t error;
+
+    STAGE_MUST(failing < checks);
+    for (int32_t i = 0; i < checks; i++) {
+        if (failing < 0) {
+            put_result(s, HF_ZK_CHECK, false, 0);
+            continue;
+        }
+        /* What is before the one that failed was rolled back, what is behind
+         * it not tried: -2, "runtime inconsistency". */
+        error = i < failing ? 0 : i == failing ? HF_ZK_NO_NODE : -2;
+        put_result(s, HF_ZK_ERROR_RESULT, false, error);
+        hf_jute_put_int(&s->out, error);
+    }
+    put_result(s, -1, true, -1);
+    end(s, at_);
+}
+
+void checked(struct stage *s)
+{
+    answer_multi(s, -1);
+}
+
+void check_failed(struct stage *s, int32_t nth)
+{
+    answer_multi(s, nth);
+}
+
+void done(struct stage *s)
+{
+    int32_t opcode = s->first != NULL ? s->first->opcode : 0;
+    char path[PATH_BYTES] = "";
+    size_t at_;
+
+    if (s->first != NULL && s->first->path != NULL)
+        snprintf(path, sizeof path, "%s", s->first->path);
+    at_ = begin_answer(s, 0, HF_ZK_OK);
+    switch (opcode) {
+    case HF_ZK_CREATE:
+    case HF_ZK_SYNC:
+        hf_jute_put_string(&s->out, path);
+        break;
+    case HF_ZK_CREATE_CONTAINER:
+        hf_jute_put_string(&s->out, path);
+        put_stat(s, 1, 0);
+        break;
+    default:
+        STAGE_MUST(opcode == HF_ZK_DELETE || opcode == HF_ZK_CLOSE_SESSION);
+    }
+    end(s, at_);
+}
+
+void refused(struct stage *s, int32_t error)
+{
+    end(s, begin_answer(s, 0, error));
+}
+
+void header(struct stage *s, int32_t xid, int32_t error)
+{
+    end(s, begin_header(s, xid, 0, error));
+}
+
+void pong(struct stage *s)
+{
+    STAGE_MUST(s->pings > 0);
+    s->pings--;
+    header(s, HF_ZK_XID_PING, HF_ZK_OK);
+}
+
+/* ${ticket} is "q/x#1". */
+void event(struct stage *s, int32_t type, const char *ticket)
+{
+    const char *slash = strchr(ticket, '/');
+    char path[PATH_BYTES], node[256];
+    size_t at_;
+
+    STAGE_MUST(slash != NULL);
+    stage_node(slash + 1, node, sizeof node);
+    snprintf(path, sizeof path, "%s/%.*s/%s", s->config.chroot,
+             (int)(slash - ticket), ticket, node);
+    at_ = begin_header(s, HF_ZK_XID_EVENT, -1, HF_ZK_OK);
+    hf_jute_put_int(&s->out, type);
+    hf_jute_put_int(&s->out, 3); /* SyncConnected */
+    hf_jute_put_string(&s->out, path);
+    end(s, at_);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stage for stories about the client of an ensemble: one hf_zk, a server that
+ * says what the story has it say, virtual time.  What the machine sends and
+ * what it tells its host are read as text.
+ *
+ * Tickets are called by one letter, or n and a number: their ids are made of
+ * that.  In paths and lists a ticket is NAME#SEQUENCE, with /r or /w behind the
+ * name for a read or a write ticket: "x/r#7" is the node
+ * _c_78787878-7878-7878-7878-787878787878-__READ__0000000007, and without a
+ * sequence the prefix that a create has.  Sent frames read
+ *
+ *     GREET 0x0 10000 0x0         last zxid, timeout, session
+ *     CREATE2 q/a; LIST q         of one write; " | " is between two writes
+ *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
+ *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
+ *
+ * where paths are below the chroot, and events
+ *
+ *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
+ *     TROUBLE; LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
+ *     WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN a; PROVEN 990 (asked
+ *     for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
+ *
+ * Whatever the story, the stage sees to it that every request is answered
+ * once, a watch ends once, nothing is under way when the session is lost or
+ * closed, nothing comes behind CLOSED, texts are there and are UTF-8, a proof
+ * is no later than what was sent, a wake-up that was carried out is not wanted
+ * again at once, and no memory is left.  Where that does not hold it ends the
+ * program, so that fuzz targets can use it too.
+ */
+#ifndef HF_TESTS_UNIT_ZK_STAGE_H
+#define HF_TESTS_UNIT_ZK_STAGE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engines/zookeeper/protocol.h"
+#include "engines/zookeeper/zk.h"
+
+#define STAGE_START_MS 1000
+#define STAGE_TIMEOUT_MS 10000
+#define STAGE_SESSION 0x5e55
+#define STAGE_TEXT_BYTES 4096
+
+/* It holds in every build and every program. */
+#define STAGE_MUST(property)                                                   \
+    do {                                                                       \
+        if (!(property)) {                                                     \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__,  \
+                    #property);                                                \
+            abort();                                                           \
+        }                                                                      \
+    } while (0)
+
+/* What one side wrote, described; what does not fit is cut. */
+struct stage_text {
+    char text[STAGE_TEXT_BYTES];
+    size_t used;
+    char taken[STAGE_TEXT_BYTES];
+};
+
+void stage_say(struct stage_text *to, const char *between, const char *format,
+               ...) __attribute__((format(printf, 3, 4)));
+
+/* A request of the client's that the server has not answered. */
+struct stage_call {
+    struct stage_call *next;
+    int32_t xid;
+    int32_t opcode;
+    int32_t checks; /* of a MULTI */
+    char *path;     /* of the first, or NULL */
+};
+
+enum stage_request_state {
+    STAGE_ASKED,
+    STAGE_WATCHING,
+    STAGE_ENDED, /* freed once nobody on the stage works with it */
+};
+
+struct stage_request {
+    struct hf_request request;
+    struct stage_request *next;
+    enum stage_request_state state;
+};
+
+struct stage {
+    struct hf_zk_config config; /* to be changed before stage_open() */
+    struct hf_zk *zk;
+    uint64_t now_ms;
+    /* The link as the machine wants it. */
+    uint64_t number;
+    const struct hf_zk_server *server; /* NULL: none */
+    bool up;
+    bool closed;
+    /* Requests, and what to ask for. */
+    struct stage_request *requests;
+    const char *queue;
+    const char *payload;
+    enum hf_ticket_kind kind;
+    unsigned under_way;
+    unsigned answered; /* so many requests, ever */
+    /* The server. */
+    struct stage_call *first, **last;
+    size_t calls;
+    size_t pings;
+    int64_t session;
+    int64_t zxid; /* of the next answer */
+    size_t chunk; /* so many bytes come in at a time; 0: all */
+    bool holding; /* answers are kept back */
+    struct hf_jute_writer out;
+    /* What was seen. */
+    struct stage_text sent;
+    struct stage_text told;
+    size_t longest;                   /* of the frames sent, in bytes */
+    size_t frames;                    /* so many were sent */
+    bool greeting;                    /* the greeting of this link was read */
+    hf_status status;                 /* of the last FAILED or LOST */
+    char text[HF_ERROR_TEXT_BYTES];   /* its story, or that of TROUBLE */
+    char logged[HF_ERROR_TEXT_BYTES]; /* the last line */
+    unsigned lines;
+    /* To be called, if set, with each event while it is being told. */
+    void (*then)(struct stage *s, const struct hf_event *event);
+};
+
+/* --------------------------------------------------------------- the set -- */
+
+/* One server called "h1", no chroot, a timeout of STAGE_TIMEOUT_MS; a link to
+ * it is wanted once the stage is open. */
+void stage_init(struct stage *s);
+/* False, and nothing to close, for lack of memory. */
+bool stage_open(struct stage *s);
+
+/* stage_init() and _open(), link up, session granted, all of that taken. */
+void stage_connected(struct stage *s);
+
+/* Free everything and see that nothing is left. */
+void stage_close(struct stage *s);
+
+/* What was sent, and told, since it was last asked. */
+const char *stage_sent(struct stage *s);
+const char *stage_told(struct stage *s);
+
+/* ---------------------------------------------------------------- memory -- */
+
+/* Have the ${nth} allocation from now on fail, from 1, or none: 0. */
+void stage_fail_allocation(unsigned long nth);
+/* Has it? */
+bool stage_allocation_failed(void);
+/* Between these nothing fails: the stage's own. */
+void stage_allocates(bool ours);
+
+/* --------------------------------------------------------------- tickets -- */
+
+struct hf_ticket_id stage_id(const char *name);
+void stage_id_name(const struct hf_ticket_id *id, char name[16]);
+
+/* The node's name of "x/r#7"; what has no '#' and no letter alone stays. */
+void stage_node(const char *ticket, char *node, size_t bytes);
+
+/* ----------------------------------------------------------- the machine -- */
+
+struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
+                       const char *ticket);
+void forget(struct stage *s, struct hf_request *watch);
+void link_up(struct stage *s);
+void link_down(struct stage *s, const char *why);
+/* Bytes from the server, whatever they are. */
+void receive(struct stage *s, const void *bytes, size_t count);
+/* Let it be ${now_ms}, without a tick; and with one. */
+void at(struct stage *s, uint64_t now_ms);
+void later(struct stage *s, uint64_t now_ms);
+/* Let it be the moment the machine wants to be woken, and wake it. */
+void ring(struct stage *s);
+/* Do that until ${now_ms}. */
+void until(struct stage *s, uint64_t now_ms);
+
+/* ------------------------------------------------------------ the server -- */
+
+/* Greetings. */
+void accept_session(struct stage *s);
+void accept_session_as(struct stage *s, int32_t timeout_ms, int64_t id);
+void refuse_session(struct stage *s);
+
+/* Keep answers back, and let all go at once. */
+void hold(struct stage *s);
+void deliver(struct stage *s);
+
+/* Answers to the oldest request that has none, which must be of that kind. */
+void created(struct stage *s, int32_t sequence, int64_t czxid);
+void created_as(struct stage *s, const char *path, int64_t czxid);
+void children(struct stage *s, const char *tickets);
+void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);
+void exists(struct stage *s, int64_t czxid, int64_t owner);
+void checked(struct stage *s);                   /* all of a MULTI */
+void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
+void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
+void refused(struct stage *s, int32_t error); /* to any */
+
+/* What comes unasked, or to what is no call. */
+void pong(struct stage *s);
+void event(struct stage *s, int32_t type, const char *ticket); /* "q/x#1" */
+void header(struct stage *s, int32_t xid, int32_t error);
+
+/* Frames that the machine sent, described into .sent and noted: for the stage
+ * itself. */
+void stage_read_frames(struct stage *s, const uint8_t *bytes, size_t count);
+void stage_forget_calls(struct stage *s);
+
+/* Have the machine do as it wants after an input. */
+void stage_settle(struct stage *s);
+
+#endif
