@@ -173,18 +173,12 @@ uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms)
 {
     struct hf_page *page = keeper->run->page;
     uint64_t safe_until_ms = hf_grant_safe_until_ms(keeper->grant);
-    uint64_t lease_ms, look_ms;
+    uint64_t look_ms;
 
     /* Not 0: the page says what was promised, and a loss is not a promise. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
-    /* The longest promise seen is the best there is to know of the session's
-     * timeout; it is never more. */
-    lease_ms = safe_until_ms > now_ms ? safe_until_ms - now_ms : 0;
-    if (atomic_load(&page->safe_until_ms) == HF_FOREVER ||
-        lease_ms > atomic_load(&page->lease_ms))
-        atomic_store(&page->lease_ms, lease_ms);
-    atomic_store(&page->safe_until_ms, safe_until_ms);
+    hf_page_promise(page, safe_until_ms, now_ms);
     look_ms = atomic_load(&page->lease_ms) / HF_LEASE_LOOKS;
     return now_ms +
            (look_ms > HF_LEASE_LOOK_MIN_MS ? look_ms : HF_LEASE_LOOK_MIN_MS);

@@ -12,7 +12,8 @@ struct hf_page *hf_page_new(void)
         return NULL;
     atomic_init(&page->phase, HF_PHASE_WAITING);
     atomic_init(&page->safe_until_ms, HF_FOREVER);
-    atomic_init(&page->lease_ms, HF_FOREVER);
+    atomic_init(&page->lease_ms, 0);
+    atomic_init(&page->left_ms, 0);
     return page;
 }
 
@@ -34,7 +35,35 @@ uint64_t hf_page_kill_at_ms(const struct hf_page *page)
 
 uint64_t hf_page_grace_ms(const struct hf_page *page, uint64_t wanted_ms)
 {
-    uint64_t third_ms = atomic_load(&page->lease_ms) / 3;
+    uint64_t margin_ms, left_ms, spare_ms;
 
-    return wanted_ms < third_ms ? wanted_ms : third_ms;
+    if (atomic_load(&page->safe_until_ms) == HF_FOREVER)
+        return wanted_ms;
+    margin_ms = hf_page_margin_ms(atomic_load(&page->lease_ms));
+    left_ms = atomic_load(&page->left_ms);
+    spare_ms = left_ms > margin_ms ? left_ms - margin_ms : 0;
+    return wanted_ms < spare_ms / 2 ? wanted_ms : spare_ms / 2;
+}
+
+static uint64_t until_ms(uint64_t at_ms, uint64_t now_ms)
+{
+    return at_ms > now_ms ? at_ms - now_ms : 0;
+}
+
+void hf_page_promise(struct hf_page *page, uint64_t safe_until_ms,
+                     uint64_t now_ms)
+{
+    uint64_t before_ms = atomic_load(&page->safe_until_ms);
+    uint64_t lease_ms = until_ms(safe_until_ms, now_ms);
+
+    /* The longest promise seen is the best there is to know of the session's
+     * timeout; it is never more. */
+    if (lease_ms > atomic_load(&page->lease_ms))
+        atomic_store(&page->lease_ms, lease_ms);
+    /* Before the first renewal: engines renew with a quarter left or more. */
+    if (before_ms == HF_FOREVER)
+        atomic_store(&page->left_ms, lease_ms / 4);
+    else if (safe_until_ms > before_ms)
+        atomic_store(&page->left_ms, until_ms(before_ms, now_ms));
+    atomic_store(&page->safe_until_ms, safe_until_ms);
 }

@@ -29,7 +29,8 @@ struct hf_outcome {
 struct hf_page {
     _Atomic uint32_t phase;         /* enum hf_phase */
     _Atomic uint64_t safe_until_ms; /* HF_FOREVER: no lease */
-    _Atomic uint64_t lease_ms;      /* HF_FOREVER: no lease */
+    _Atomic uint64_t lease_ms;      /* the longest promise seen */
+    _Atomic uint64_t left_ms;       /* of a promise when it was renewed */
     struct hf_outcome outcome;      /* keeper's until ENDED or its death */
 };
 
@@ -44,7 +45,13 @@ uint64_t hf_page_margin_ms(uint64_t lease_ms);
 /* The instant by which the tree must have got its SIGKILL. */
 uint64_t hf_page_kill_at_ms(const struct hf_page *page);
 
-/* ${wanted_ms} of grace, cut to a third of the lease. */
+/* ${wanted_ms} of grace, where there is a lease cut to half of what is left of
+ * it when it is renewed in time; the other half is for a renewal that is
+ * late. */
 uint64_t hf_page_grace_ms(const struct hf_page *page, uint64_t wanted_ms);
+
+/* The promise is ${safe_until_ms} now.  Call it with every new one. */
+void hf_page_promise(struct hf_page *page, uint64_t safe_until_ms,
+                     uint64_t now_ms);
 
 #endif
