@@ -41,6 +41,7 @@
     X(ZK_PING_PROVES, 1, "an answer to a ping moves safe-until")               \
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
     X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
+    X(ZK_LATE_PROVES, 1, "a transaction answered late proves as much")         \
     X(ZK_OWNER_IGNORED, 1, "another session's ticket is taken for ours")       \
     X(ZK_LIST_WITHOUT_US, 1, "a list counts that our ticket is not in")        \
     X(ZK_ANY_EVENT_GONE, 1, "any event of a watch is a deletion")              \

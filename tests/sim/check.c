@@ -201,6 +201,9 @@ static bool may_end(const struct attempt *attempt)
     case HF_ECLOSED:
         return client->closing;
     case HF_EUNREACHABLE:
+        patience_over |=
+            !client->ever_connected &&
+            now_ms >= hf_after_ms(client->opened_ms, world->connect_ms);
         return (attempt->a.only_try && patience_over) ||
                (!client->ever_connected &&
                 (patience_over || now_ms >= attempt->a.deadline_at_ms));

@@ -110,7 +110,13 @@ static void choose_ensemble(struct hf_sim_config *config,
     ensemble->container_ms =
         ensemble->tick_ms * (2 + hf_random_below(random, 10));
     ensemble->tick_known = hf_random_below(random, 2) == 0;
-    ensemble->strict_proof = hf_random_below(random, 4) == 0;
+    /* Where the spacing takes up more of the lease, what it leaves is not
+     * enough to live on. */
+    ensemble->strict_proof =
+        hf_random_below(random, 4) == 0 &&
+        hf_zk_proof_spacing_ms(config->timeout_ms,
+                               ensemble->tick_known ? ensemble->tick_ms : 0) ==
+            config->timeout_ms / 4;
     ensemble->old = hf_random_below(random, 8) == 0;
     ensemble->split = hf_random_below(random, 2) == 0;
     ensemble->tells_moved = hf_random_below(random, 2) == 0;

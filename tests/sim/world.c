@@ -147,7 +147,11 @@ static void line_event(struct client *client, const struct hf_event *event)
 
     if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK)
         return;
-    if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
+    if (event->kind == HF_EVENT_PROVEN)
+        world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
+                   event->as.answer.request == NULL ? "says" : "answers",
+                   event->as.answer.anchor_ms);
+    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
         world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
                    "engine", name,
                    request_names[event->as.answer.request->kind],
@@ -518,6 +522,7 @@ void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
     client->engine = hf_sim_engine_new(world->sim, &host);
     hf_sim_client_set_clock(client->engine, clock_ms, ppm);
     client->opened_us = client->disturbed_us = hf_sim_now_us(world->sim);
+    client->opened_ms = now_ms(client);
     hf_random_seed(&config.random, hf_random_next(&world->random));
     hf_core_init(&client->core, &config, now_ms(client));
     world_line(world, client->name, "open");
@@ -543,6 +548,8 @@ void world_init(struct world *world, const struct hf_sim_config *config)
 
 void world_free(struct world *world)
 {
+    /* Its engines know requests, which are part of the attempts. */
+    hf_sim_free(world->sim);
     for (unsigned i = 0; i < WORLD_CLIENTS; i++) {
         struct client *client = &world->clients[i];
 
@@ -553,7 +560,6 @@ void world_free(struct world *world)
             free(attempt);
         }
     }
-    hf_sim_free(world->sim);
 }
 
 struct place *world_place(struct world *world, const char *name,

@@ -88,6 +88,7 @@ struct client {
     bool fresh_step;    /* all effects were carried out before it */
     bool may_move_back; /* the promise, in the step under way */
     uint64_t opened_us;
+    uint64_t opened_ms;  /* on its clock */
     uint64_t tick_us;    /* the calendar ticks it then */
     unsigned idle_ticks; /* without time going on */
     uint64_t last_tick_us;

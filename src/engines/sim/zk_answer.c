@@ -149,34 +149,31 @@ static const char *take_path(struct hf_sim *sim, struct hf_jute_reader *body)
     return path[0] == '/' ? path : "/?";
 }
 
-/* One of the ways in which a server that is broken could misreport: so many
- * names less, or the first of them twice. */
+/* Children that make no sense among the others: one twice, and names that look
+ * like tickets and are none. */
+static void put_odd(struct hf_jute_writer *out, const struct zk_node *node)
+{
+    static const char *const odd[] = {"", "_c_-lock-0000000000",
+                                      "lock-99999999999", "-2147483648"};
+
+    hf_jute_put_string(out, node->first->name);
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        hf_jute_put_string(out, odd[i]);
+}
+
+#define ODD_COUNT 5
+
 static void put_children(struct hf_sim *sim, struct hf_jute_writer *out,
                          const struct zk_node *node)
 {
-    const struct zk_node *from = node->first;
-    int32_t count = node->children;
-    const struct zk_node *twice = NULL;
+    bool odd =
+        node->first != NULL && sim_happens(sim, sim->config.garble_chance);
 
-    if (count > 0 && sim_happens(sim, sim->config.garble_chance)) {
-        switch (sim_between(sim, 0, 2)) {
-        case 0:
-            count = 0;
-            from = NULL;
-            break;
-        case 1:
-            count--;
-            from = from->next;
-            break;
-        default:
-            twice = from;
-        }
-    }
-    hf_jute_put_int(out, count + (twice != NULL));
-    if (twice != NULL)
-        hf_jute_put_string(out, twice->name);
-    for (; from != NULL; from = from->next)
-        hf_jute_put_string(out, from->name);
+    hf_jute_put_int(out, node->children + (odd ? ODD_COUNT : 0));
+    if (odd)
+        put_odd(out, node);
+    for (const struct zk_node *c = node->first; c != NULL; c = c->next)
+        hf_jute_put_string(out, c->name);
 }
 
 static void put_read(struct zk_request *request, struct hf_jute_writer *out,

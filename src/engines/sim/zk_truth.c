@@ -90,8 +90,13 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine)
     const struct zk_server *leader = sim->zk->leader;
 
     /* Whoever leads next gives every session its whole timeout. */
-    if (leader == NULL)
-        return sim->now_us + 990 * session->timeout_ms;
+    if (leader == NULL) {
+        struct sim_clock next = {.since_us = sim->now_us,
+                                 .ppm = sim->config.server_ppm};
+
+        return sim_clock_when_us(&next, sim->now_us,
+                                 1000 * session->timeout_ms);
+    }
     if (!zk_tracked(leader, session))
         return sim->now_us;
     return sim_clock_when_us(&leader->clock, sim->now_us,

