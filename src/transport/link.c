@@ -32,7 +32,8 @@ struct hf_link {
     struct hf_resolver_ask ask;
     int fd; /* -1: none */
     uv_poll_t poll;
-    bool has_poll;            /* then memory is freed by its close callback */
+    uv_idle_t again;
+    unsigned handles;         /* those two; memory is freed with the last */
     int events;               /* what is polled for */
     bool blocked;             /* waits for room */
     struct hf_secure *secure; /* NULL: no TLS */
@@ -52,7 +53,7 @@ static void end(struct hf_link *link)
     if (link->phase == HF_LINK_CONNECTING || link->phase == HF_LINK_HANDSHAKING)
         hf_resolver_skip(link->way.resolver, link->host);
     link->phase = HF_LINK_ENDED;
-    if (link->has_poll)
+    if (link->handles > 0)
         (void)uv_poll_stop(&link->poll);
 }
 
@@ -77,6 +78,13 @@ static void fail_with(struct hf_link *link, const char *what, const char *text)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
+static void on_again(uv_idle_t *again)
+{
+    (void)uv_idle_stop(again);
+}
+
+/* The kernel hears of what is polled for when the loop next runs: an idle
+ * handle sees to it that this is before anybody sleeps. */
 static void poll_for(struct hf_link *link)
 {
     int events = link->phase == HF_LINK_CONNECTING ? UV_WRITABLE : UV_READABLE;
@@ -91,6 +99,7 @@ static void poll_for(struct hf_link *link)
     rest = uv_poll_start(&link->poll, events, on_poll);
     assert(rest == 0);
     link->events = events;
+    (void)uv_idle_start(&link->again, on_again);
 }
 
 /* ------------------------------------------------------------------ send -- */
@@ -186,7 +195,8 @@ static void read_secure(struct hf_link *link)
         fail_with(link, "closed by the server", "");
     else if (answer == HF_TLS_FAILED)
         fail_with(link, "TLS: ", link->way.tls->why(secure->tls));
-    else if (!drain(link))
+    else if (!link->blocked &&
+             !drain(link)) /* else on_room() does, and tells */
         fail(link);
 }
 
@@ -300,8 +310,10 @@ static const char *connect_to(struct hf_link *link,
     failure = uv_poll_init(link->way.loop, &link->poll, link->fd);
     if (failure != 0)
         return uv_strerror(failure);
-    link->has_poll = true;
+    (void)uv_idle_init(link->way.loop, &link->again);
+    link->handles = 2;
     link->poll.data = link;
+    link->again.data = link;
     poll_for(link);
     return NULL;
 }
@@ -356,7 +368,10 @@ fail:
 
 static void on_closed(uv_handle_t *handle)
 {
-    hf_free(handle->data);
+    struct hf_link *link = handle->data;
+
+    if (--link->handles == 0)
+        hf_free(link);
 }
 
 void hf_link_close(struct hf_link *link, enum hf_link_end how)
@@ -365,14 +380,16 @@ void hf_link_close(struct hf_link *link, enum hf_link_end how)
     hf_resolver_forget(&link->ask);
     hf_secure_free(link->secure);
     link->secure = NULL;
-    if (link->has_poll)
+    if (link->handles > 0) {
         uv_close((uv_handle_t *)&link->poll, on_closed);
+        uv_close((uv_handle_t *)&link->again, on_closed);
+    }
     if (link->fd >= 0 && how == HF_LINK_ABORT)
         hf_socket_abort(link->fd);
     else if (link->fd >= 0)
         (void)close(link->fd);
     link->fd = -1;
-    if (!link->has_poll)
+    if (link->handles == 0)
         hf_free(link);
 }
 

@@ -65,7 +65,8 @@ struct client {
     bool writable;
     char why[HF_LINK_TEXT_BYTES];
     size_t received;
-    char bytes[4096];             /* the last ones received */
+    char bytes[4096];             /* of the last call, from its start */
+    char last[16];                /* of all that was received */
     unsigned told;                /* calls of any kind */
     unsigned logged;              /* lines */
     char log[HF_LINK_TEXT_BYTES]; /* the last one */
