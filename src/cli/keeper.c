@@ -242,17 +242,25 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Where there is a lease and nothing renews it, ending the tree begins so
- * early that grace is over when it has to be killed. */
+ * early that grace is over when it has to be killed; and without any grace
+ * still before the front takes us for frozen. */
 static uint64_t end_at_ms(const struct hf_keeper *keeper)
 {
     const struct hf_page *page = keeper->run->page;
     uint64_t kill_at_ms = hf_page_kill_at_ms(page);
     uint64_t grace_ms = hf_page_grace_ms(page, keeper->run->options->grace_ms);
+    uint64_t ahead_ms =
+        most(grace_ms, hf_page_margin_ms(atomic_load(&page->lease_ms)) / 4);
 
     if (kill_at_ms == HF_FOREVER)
         return HF_FOREVER;
-    return kill_at_ms > grace_ms ? kill_at_ms - grace_ms : 0;
+    return kill_at_ms > ahead_ms ? kill_at_ms - ahead_ms : 0;
 }
 
 static void begin_sweep(struct hf_keeper *keeper, uint64_t now_ms)
