@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is proven of a session, and by what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/zookeeper/proof.h"
+#include "zk_stage.h"
+
+/* -------------------------------------------------------------- the rule -- */
+
+static void the_spacing_fits_the_timeout(void **state)
+{
+    static const struct {
+        uint64_t timeout_ms;
+        uint64_t tick_ms;
+        uint64_t spacing_ms;
+    } rows[] = {
+        {1000, 0, 375},      {2000, 0, 750},      {4000, 0, 1500},
+        {6000, 0, 1500},     {10000, 0, 2500},    {40000, 0, 10000},
+        {10000, 2000, 2500}, {4000, 2000, 1500},  {4000, 500, 1000},
+        {10000, 6000, 3750}, {10000, 4000, 3000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(
+            hf_zk_proof_spacing_ms(rows[i].timeout_ms, rows[i].tick_ms),
+            rows[i].spacing_ms);
+}
+
+/* R: what was sent and answered, W: when the write leaves and what it then
+ * proves.  The timeout is 10 s, so D is 2500 ms and 7/8 D 2188, and the
+ * greeting was sent at 1000 and answered at 1010. */
+struct answered {
+    uint64_t sent_ms;
+    uint64_t answered_ms;
+};
+
+static void a_write_proves_what_was_settled_before_it(void **state)
+{
+    static const struct {
+        struct answered before[4];
+        uint64_t write_ms;
+        uint64_t anchor_ms;
+    } rows[] = {
+        /* Nothing but the greeting, at any distance. */
+        {{{0, 0}}, 1010, 1000},
+        {{{0, 0}}, 9000, 1000},
+        /* One request: too near, just there, and long ago. */
+        {{{2000, 2010}}, 4499, 1000},
+        {{{2000, 2010}}, 4500, 2000},
+        {{{2000, 2010}}, 9000, 2000},
+        /* It was under way for long: D after its sending it was not with the
+         * server for long enough. */
+        {{{2000, 4400}}, 4500, 1000},
+        {{{2000, 4400}}, 6587, 1000},
+        {{{2000, 4400}}, 6588, 2000},
+        {{{2000, 2312}}, 4500, 2000},
+        {{{2000, 2313}}, 4500, 1000},
+        /* The latest that is settled counts, not the latest. */
+        {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 6400, 2000},
+        {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 6500, 4000},
+        {{{2000, 2010}, {4000, 4010}, {5000, 5010}}, 7500, 5000},
+        {{{2000, 2010}, {4000, 6900}, {5000, 6900}}, 7500, 2000},
+        /* Of requests close together the first is kept: a little earlier
+         * than true, never later. */
+        {{{2000, 2010}, {2100, 2110}, {2150, 2160}}, 5000, 2000},
+        {{{2000, 2010}, {2156, 2160}, {2157, 2170}}, 5000, 2157},
+    };
+    struct hf_zk_proof proof;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+        for (size_t k = 0; k < 4 && rows[i].before[k].sent_ms > 0; k++)
+            hf_zk_proof_answered(&proof, rows[i].before[k].sent_ms,
+                                 rows[i].before[k].answered_ms);
+        if (hf_zk_proof_anchor_ms(&proof, rows[i].write_ms) !=
+            rows[i].anchor_ms)
+            fail_msg("row %zu", i);
+    }
+}
+
+/* However many requests there are in a spacing, the anchor is no older than
+ * two of them. */
+static void busy_connections_keep_enough(void **state)
+{
+    static const uint64_t every_ms[] = {1, 7, 100, 155, 157, 400};
+    struct hf_zk_proof proof;
+    uint64_t anchor_ms, now_ms;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof every_ms / sizeof every_ms[0]; i++) {
+        hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1000);
+        for (now_ms = 1000; now_ms < 60000; now_ms += every_ms[i])
+            hf_zk_proof_answered(&proof, now_ms, now_ms);
+        anchor_ms = hf_zk_proof_anchor_ms(&proof, 60000);
+        assert_true(anchor_ms <= 60000 - 2500);
+        assert_true(anchor_ms >= 60000 - 2 * 2500);
+    }
+}
+
+static void each_heartbeat_settles_the_next(void **state)
+{
+    static const uint64_t timeouts_ms[] = {6000, 10000, 30000};
+    struct hf_zk_proof proof;
+    uint64_t beat_ms;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof timeouts_ms / sizeof timeouts_ms[0]; i++) {
+        beat_ms = timeouts_ms[i] / 4;
+        hf_zk_proof_begin(&proof, timeouts_ms[i], 0, false, 0, 5);
+        for (uint64_t k = 1; k < 50; k++) {
+            assert_int_equal(hf_zk_proof_anchor_ms(&proof, k * beat_ms),
+                             (k - 1) * beat_ms);
+            hf_zk_proof_answered(&proof, k * beat_ms,
+                                 k * beat_ms + beat_ms / 8);
+        }
+    }
+}
+
+/* A quarter of D, 625 ms: a write that took longer proves what an earlier one
+ * would have, if that one had been answered when this one was sent. */
+static void late_answers_prove_what_was_settled_before(void **state)
+{
+    static const struct {
+        uint64_t sent_ms;
+        uint64_t anchor_ms;
+        uint64_t answered_ms;
+        uint64_t proven_ms;
+        uint64_t strict_ms;
+    } rows[] = {
+        {5000, 2500, 5000, 2500, 1000},     /* the first: nothing earlier */
+        {7500, 5000, 8125, 5000, 2500},     /* just in time */
+        {10000, 7500, 10626, 5000, 5000},   /* late by a millisecond */
+        {10625, 8000, 10700, 8000, 5000},   /* sent before that answer */
+        {10626, 8000, 20000, 7500, 7500},   /* very late */
+        {20000, 17500, 20001, 17500, 8000}, /* and the next is as ever */
+        {20000, 17500, 20700, 8000, 8000},  /* together with it, and late */
+    };
+    struct hf_zk_proof proof, strict;
+
+    (void)state;
+    hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+    hf_zk_proof_begin(&strict, 10000, 0, true, 1000, 1010);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (hf_zk_proof_committed(&proof, rows[i].sent_ms, rows[i].anchor_ms,
+                                  rows[i].answered_ms) != rows[i].proven_ms ||
+            hf_zk_proof_committed(&strict, rows[i].sent_ms, rows[i].anchor_ms,
+                                  rows[i].answered_ms) != rows[i].strict_ms)
+            fail_msg("row %zu", i);
+    }
+}
+
+/* --------------------------------------------------------- on the stage -- */
+
+/* Reads and pings are answered for as long as one likes: nothing is proven. */
+static void answers_to_pings_and_reads_prove_nothing(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    for (int i = 0; i < 20; i++) {
+        ring(&s);
+        pong(&s);
+        ask(&s, HF_REQUEST_LIST, "a");
+        done(&s);
+        children(&s, "");
+        assert_string_equal(stage_sent(&s), "PING | SYNC q; LIST q");
+        assert_string_equal(stage_told(&s), "LISTED a:");
+    }
+    assert_true(s.now_ms > 60000);
+    stage_close(&s);
+}
+
+static void any_committed_write_proves(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    at(&s, 2000);
+    ask(&s, HF_REQUEST_LIST, "a");
+    at(&s, 2010);
+    done(&s);
+    children(&s, "");
+    at(&s, 4000); /* less than D later: no more than the greeting */
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 1, 10);
+    children(&s, "a#1");
+    (void)stage_told(&s);
+    at(&s, 4500);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    at(&s, 5000);
+    done(&s);
+    assert_string_equal(stage_told(&s), "PROVED 2000; WITHDRAWN a found");
+    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* no news: not told again */
+    done(&s);
+    children(&s, "a#1");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    stage_close(&s);
+}
+
+static void refused_writes_prove_nothing(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    at(&s, 9000);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    refused(&s, HF_ZK_NO_AUTH);
+    refused(&s, HF_ZK_NO_AUTH);
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a FATAL");
+    ask(&s, HF_REQUEST_PROVE, "");
+    check_failed(&s, 0);
+    assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
+    ask(&s, HF_REQUEST_PROVE, "");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
+    stage_close(&s);
+}
+
+static void a_proof_is_as_of_what_was_answered_before(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    at(&s, 3500);
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "MULTI /");
+    at(&s, 3600);
+    checked(&s);
+    assert_string_equal(stage_told(&s), "PROVEN 1000");
+    at(&s, 6000);
+    ask(&s, HF_REQUEST_PROVE, "");
+    at(&s, 6600);
+    checked(&s);
+    assert_string_equal(stage_told(&s), "PROVEN 3500");
+    at(&s, 8500);
+    ask(&s, HF_REQUEST_PROVE, "");
+    at(&s, 9200); /* late: what the one before has proven */
+    checked(&s);
+    assert_string_equal(stage_told(&s), "PROVEN 3500");
+    stage_close(&s);
+}
+
+/* A write says something of its own connection only. */
+static void another_connection_begins_anew(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    at(&s, 3500);
+    ask(&s, HF_REQUEST_PROVE, "");
+    checked(&s);
+    at(&s, 6000);
+    ask(&s, HF_REQUEST_PROVE, "");
+    checked(&s);
+    assert_string_equal(stage_told(&s), "PROVEN 1000; PROVEN 3500");
+    link_down(&s, "reset");
+    ring(&s);
+    at(&s, 6500);
+    link_up(&s);
+    at(&s, 6600);
+    accept_session(&s);
+    assert_non_null(strstr(stage_told(&s), "RESUMED 10000"));
+    at(&s, 6700);
+    ask(&s, HF_REQUEST_PROVE, "");
+    checked(&s);
+    /* Not what was answered on the connection before, and the greeting since
+     * a write behind it was committed. */
+    assert_string_equal(stage_told(&s), "PROVEN 6500");
+    stage_close(&s);
+}
+
+static void strict_proofs_on_the_stage(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_init(&s);
+    s.config.strict_proof = true;
+    assert_true(stage_open(&s));
+    link_up(&s);
+    accept_session(&s);
+    (void)stage_told(&s);
+    for (uint64_t k = 1; k <= 4; k++) {
+        at(&s, 1000 + k * 2500);
+        ask(&s, HF_REQUEST_PROVE, "");
+        checked(&s);
+    }
+    assert_string_equal(stage_told(&s), "PROVEN 1000; PROVEN 1000; "
+                                        "PROVEN 3500; PROVEN 6000");
+    stage_close(&s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_spacing_fits_the_timeout),
+        cmocka_unit_test(a_write_proves_what_was_settled_before_it),
+        cmocka_unit_test(busy_connections_keep_enough),
+        cmocka_unit_test(each_heartbeat_settles_the_next),
+        cmocka_unit_test(late_answers_prove_what_was_settled_before),
+        cmocka_unit_test(answers_to_pings_and_reads_prove_nothing),
+        cmocka_unit_test(any_committed_write_proves),
+        cmocka_unit_test(refused_writes_prove_nothing),
+        cmocka_unit_test(a_proof_is_as_of_what_was_answered_before),
+        cmocka_unit_test(another_connection_begins_anew),
+        cmocka_unit_test(strict_proofs_on_the_stage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
