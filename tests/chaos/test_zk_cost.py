@@ -1,0 +1,315 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a lock costs: round trips as a scripted server counts them, packets,
+watches and nodes as a real one does.
+
+    test_zk_cost.py CROWD
+"""
+
+import os
+import sys
+import unittest
+import uuid
+
+import crowd
+from crowd import Crowd
+
+import jute
+import place
+from fake import Fake
+from zookeeper import Standalone
+
+CROWD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+NAME = "cost/of-one"
+PATH = "/" + NAME
+# Long sessions: their pings are not what is counted here.
+OPTIONS = "?timeout=40s"
+CYCLES = 10000 if crowd.LONG else 1000
+RELEASES = 300 if crowd.LONG else 40
+
+
+def ticket():
+    """The beginning of a ticket's path, as somebody else would write it."""
+    return "%s/_c_%s-lock-" % (PATH, uuid.uuid4())
+
+
+class RoundTrips(unittest.TestCase):
+    """The scripted server, in which every packet is seen."""
+
+    def setUp(self):
+        self.seen = None  # what a script does with requests, from its cue on
+        self.fake = Fake(self.script)
+        self.addCleanup(self.fake.close)
+        self.fake.create("/cost")
+        self.fake.create(PATH)
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+        self.session, = self.crowd.opened(
+            "zk://%s%s" % (self.fake.address(), OPTIONS))
+
+    def script(self, request):
+        if self.seen:
+            self.seen(request)
+
+    def asked(self, since=0):
+        """(op, last component) of all requests but pings."""
+        return [(r.op, r.fields.get("path", "").rpartition("/")[2])
+                for r in self.fake.requests[since:] if r.op != "ping"]
+
+    def foreign(self, count):
+        """Tickets of others, in order."""
+        return [self.fake.create(ticket(), b"a stranger",
+                                 jute.EPHEMERAL_SEQUENTIAL)
+                for _ in range(count)]
+
+    def deaf(self):
+        """From now on nothing is answered: what is granted is granted without
+        a round trip."""
+        def swallow(request):
+            request.swallow()
+        self.seen = swallow
+
+    def test_an_uncontended_acquire_is_one_round_trip(self):
+        wait = self.crowd.acquire(self.session, NAME, how="pass")
+        self.crowd.granted(wait)
+        self.assertEqual(
+            self.crowd.told(wait, "released").words[1], "HF_OK")
+        connect, create, listing, delete = self.fake.requests
+        self.assertEqual(self.fake.ops(),
+                         ["connect", "create2", "getChildren", "delete"])
+        self.assertEqual(create.recv, listing.recv, "two packets for one")
+        self.assertEqual(listing.fields, {"path": PATH, "watch": False})
+        self.assertTrue(delete.fields["path"].startswith(
+            create.fields["path"]))
+        self.assertEqual(self.fake.paths(), ["/cost", PATH])
+
+    def test_the_grant_follows_the_second_answer(self):
+        held = []
+
+        def hold_back(request):
+            if request.op == "getChildren":
+                held.append((request, request.apply()))
+                request.swallow()
+        self.seen = hold_back
+        wait = self.crowd.acquire(self.session, NAME, how="pass")
+        self.fake.eventually("the list", lambda _: held)
+        self.assertFalse(self.crowd.find(wait, "granted"))
+        asked = len(self.fake.requests)
+        self.fake.loop.do(lambda: held[0][0].reply(*held[0][1]))
+        self.crowd.granted(wait)
+        self.crowd.told(wait, "released")
+        self.assertEqual([op for op, _ in self.asked(asked)], ["delete"])
+
+    def test_a_held_lock_costs_a_watch_and_a_transaction_now_and_then(self):
+        wait = self.crowd.acquire(self.session, NAME)
+        self.crowd.granted(wait)
+        self.fake.eventually("the watch on one's own ticket",
+                             lambda fake: fake.count("getData") == 1)
+        self.assertEqual(self.fake.ops(),
+                         ["connect", "create2", "getChildren", "getData"])
+        self.assertTrue(self.fake.requests[-1].fields["watch"])
+        self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertEqual(self.fake.ops()[4:], ["delete"])
+
+    def test_a_parent_that_is_missing_costs_its_creation(self):
+        self.fake.delete(PATH)
+        self.fake.delete("/cost")
+        wait = self.crowd.acquire(self.session, NAME, how="pass")
+        self.crowd.told(wait, "released")
+        self.assertEqual(self.fake.ops(), [
+            "connect", "create2", "getChildren",  # NoNode
+            "createContainer", "createContainer",  # the queue, its parent
+            "createContainer", "create2", "getChildren", "delete"])
+
+    def test_a_handoff_is_no_round_trip(self):
+        first, = self.foreign(1)
+        wait = self.crowd.acquire(self.session, NAME)
+        self.assertEqual(self.crowd.queued(wait), 1)
+        self.fake.eventually("both watches", lambda fake:
+                             fake.count("getData") == 2)
+        self.deaf()
+        self.fake.delete(first)
+        self.crowd.granted(wait)
+
+    def test_a_wait_watches_the_one_before_it_and_itself(self):
+        others = self.foreign(3)
+        wait = self.crowd.acquire(self.session, NAME)
+        self.assertEqual(self.crowd.queued(wait), 3)
+
+        def watched(fake):
+            return sorted(r.fields["path"][-10:] for r in fake.requests
+                          if r.op == "getData" and r.fields["watch"])
+        self.fake.eventually("three watches",
+                             lambda fake: len(watched(fake)) == 3)
+        self.settle()
+        # The sequences: all but the first, one's own being the last.
+        self.assertEqual(watched(self.fake), [
+            *(path[-10:] for path in others[1:]), "%010d" % 3])
+
+    def test_the_last_step_of_a_deep_queue_is_no_round_trip(self):
+        tickets = self.foreign(5)
+        wait = self.crowd.acquire(self.session, NAME)
+        self.assertEqual(self.crowd.queued(wait), 5)
+        self.settle()
+        for path in tickets[:-1]:
+            self.fake.delete(path)
+            self.settle()
+        self.assertFalse(self.crowd.find(wait, "granted"))
+        self.deaf()
+        self.fake.delete(tickets[-1])
+        self.crowd.granted(wait)
+
+    def settle(self):
+        """Until a second session, opened now, has been through a lock of its
+        own: by then this one has asked for what it wants."""
+        session, = self.crowd.opened(
+            "zk://%s%s" % (self.fake.address(), OPTIONS))
+        wait = self.crowd.acquire(session, "cost/aside", how="pass")
+        self.crowd.told(wait, "released")
+        self.crowd.close(session)
+
+
+class Counters(unittest.TestCase):
+    """A real server, and what it says of itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        # The lock's container is to stay while it is measured.
+        cls.server = Standalone(container_check_ms=3600000)
+        cls.url = "zk://%s%s" % (cls.server.address(), OPTIONS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+
+    def counts(self):
+        """What is compared: packets that come and go, deletions and changes
+        that were told of, and what lies there now."""
+        mntr = self.server.mntr()
+        return {name: mntr[name] for name in (
+            "packets_received", "packets_sent", "sum_node_deleted_watch_count",
+            "sum_node_changed_watch_count", "watch_count", "znode_count",
+            "ephemerals_count")}
+
+    def crowd_at(self, name, sessions, waits_each):
+        """So many waits for one lock, in the order of their tickets."""
+        opened = self.crowd.opened(*[self.url] * sessions)
+        waits = []
+        for _ in range(waits_each):
+            for session in opened:
+                wait = self.crowd.acquire(session, name)
+                self.crowd.told(wait, "waits", "granted")
+                waits.append((wait, session))
+        return waits
+
+    def per_release(self, name, sessions, waits_each=1):
+        """The cost of a release, with so many behind it: of each kind, and of
+        a wait that joins at the tail in its place."""
+        waits = self.crowd_at(name, sessions, waits_each)
+        before = self.counts()
+        for _ in range(RELEASES):
+            wait, session = waits.pop(0)
+            self.crowd.granted(wait)
+            self.assertEqual(self.crowd.release(wait), "HF_OK")
+            again = self.crowd.acquire(session, name)
+            self.crowd.told(again, "waits", "granted")
+            waits.append((again, session))
+        self.crowd.granted(waits[0][0])
+        after = self.counts()
+        for session in {session for _, session in waits}:
+            self.crowd.close(session)
+        return {name: (after[name] - before[name]) / RELEASES
+                for name in before}
+
+    def compare(self, few, many):
+        print("per release and new wait, few and many waiters:", few, many,
+              file=sys.stderr)
+        for name in few:
+            # Pings are in the counts, and the more sessions the more pings.
+            self.assertLess(many[name], few[name] + 1.5, name)
+        # Its own ticket's, the next one's and the one's after that.
+        self.assertLessEqual(many["sum_node_deleted_watch_count"], 3)
+        self.assertEqual(many["sum_node_changed_watch_count"], 0)
+        # A delete, a create, a list, three watches; a list and a watch of
+        # whoever came closer: what answers it, and what is told unasked.
+        self.assertLess(many["packets_received"], 10)
+        self.assertLess(many["packets_sent"], 13)
+
+    def test_a_release_costs_the_same_with_20_and_with_200_sessions(self):
+        self.compare(self.per_release("cost/20-sessions", 20),
+                     self.per_release("cost/200-sessions", 200))
+
+    def test_a_release_costs_the_same_with_20_and_with_500_in_one_session(self):
+        self.compare(self.per_release("cost/20-waits", 1, 20),
+                     self.per_release("cost/500-waits", 1, 500))
+
+    def test_500_waits_in_one_session_are_granted_in_order(self):
+        self.pass_through("cost/in-order")
+        before = self.counts()
+        waits = self.crowd_at("cost/in-order", 1, 500)
+        tokens = []
+        for wait, _ in waits:
+            tokens.append(int(self.crowd.granted(wait).words[1]))
+            self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertEqual(tokens, sorted(set(tokens)))
+        self.flat(before)
+
+    def pass_through(self, name):
+        """Have the queue's node made."""
+        session, = self.crowd.opened(self.url)
+        self.crowd.told(self.crowd.acquire(session, name, how="pass"),
+                        "released")
+        self.crowd.close(session)
+
+    def flat(self, before):
+        kept = ("watch_count", "znode_count", "ephemerals_count")
+
+        def settled():
+            after = self.counts()
+            return all(after[name] == before[name] for name in kept)
+        try:
+            place.eventually("watches and nodes to be as before", settled)
+        except AssertionError as error:
+            raise AssertionError("%s: %s, then %s" % (
+                error, before, self.counts())) from None
+
+    def test_contended_cycles_leave_nothing(self):
+        self.pass_through("cost/cycles")
+        one, two = self.crowd.opened(self.url, self.url)
+        before = self.counts()
+        turns = []
+        for i in range(CYCLES):
+            turns.append(self.crowd.acquire((one, two)[i % 2], "cost/cycles",
+                                            how="pass"))
+            if len(turns) == 8:
+                self.crowd.told(turns.pop(0), "released")
+        for wait in turns:
+            self.crowd.told(wait, "released")
+        self.flat(before)
+
+    def test_tries_on_a_held_lock_leave_nothing(self):
+        holder, other = self.crowd.opened(self.url, self.url)
+        held = self.crowd.acquire(holder, "cost/tries")
+        self.crowd.granted(held)
+
+        def try_it():
+            wait = self.crowd.acquire(other, "cost/tries", 0)
+            self.assertEqual(self.crowd.failed(wait)[0], "HF_EBUSY")
+        try_it()
+        # One's own of the holder, and of the other one, which comes with what
+        # the holder says of itself.
+        place.eventually("the watches on the held ticket", lambda:
+                         self.counts()["watch_count"] == 2)
+        before = self.counts()
+        for _ in range(CYCLES):
+            try_it()
+        self.flat(before)
+        self.assertEqual(self.crowd.release(held), "HF_OK")
+
+
+if __name__ == "__main__":
+    unittest.main()
