@@ -479,6 +479,7 @@ void stage_settle(struct stage *s)
 
 void link_up(struct stage *s)
 {
+    STAGE_MUST(s->server != NULL);
     s->up = true;
     hf_zk_link_up(s->zk, s->number, s->now_ms);
     stage_settle(s);
@@ -540,6 +541,8 @@ void until(struct stage *s, uint64_t now_ms)
 void stage_init(struct stage *s)
 {
     own_the_heap();
+    heap.live = 0; /* a story that failed leaves everything */
+    heap.fail_in = 0;
     memset(s, 0, sizeof *s);
     strcpy(s->config.servers[0].host, "h1");
     s->config.servers[0].port = 2181;
