@@ -22,9 +22,12 @@ static void add(struct list *list, const char *name, size_t count)
         return;
     memcpy(list->text + list->used, comma, comma_bytes);
     list->used += comma_bytes;
-    for (size_t i = 0; i < count; i++)
-        list->text[list->used++] =
-            name[i] > ' ' && name[i] <= '~' ? name[i] : '?';
+    memcpy(list->text + list->used, name, count);
+    for (char *at = list->text + list->used; count > 0; at++, count--) {
+        if (*at <= ' ' || *at > '~')
+            *at = '?';
+        list->used++;
+    }
     list->text[list->used] = '\0';
 }
 

@@ -22,8 +22,6 @@
 #define PATIENCE_MS 10000
 #define TURNS_MAX 64
 
-extern char **environ;
-
 /* ThreadSanitizer asks this at start.  It takes two uses of a descriptor for
  * a race unless it saw the close in between, and libuv closes by system calls
  * that it doesn't see: every number that is used again would be one.  So it
@@ -302,9 +300,10 @@ static void on_log(void *arg, enum hf_log_level level, const char *format, ...)
 
 void client_start(struct client *client)
 {
-    const struct hf_resolver_log log = {on_log, client};
+    struct hf_resolver_log log = {.write = on_log};
 
     memset(client, 0, sizeof(*client));
+    log.arg = client;
     assert_int_equal(uv_loop_init(&client->loop), 0);
     client->resolver = hf_resolver_new(&client->loop, &log);
     assert_non_null(client->resolver);

@@ -537,6 +537,7 @@ static void secret_write(struct secret *secret, const char *text, size_t bytes,
 {
     int fd;
 
+    memset(secret, 0, sizeof(*secret));
     (void)snprintf(secret->path, sizeof(secret->path),
                    "/tmp/holdfast-auth-XXXXXX");
     fd = mkstemp(secret->path);

@@ -297,7 +297,7 @@ static hf_status take_word(const struct hf_url *url, const char *key,
     while (words[i] != NULL && strcmp(words[i], text) != 0)
         i++;
     *which = i;
-    if (words[i] != NULL && i < usable)
+    if (i < usable && words[i] != NULL)
         return HF_OK;
     return hf_error_set(
         error, HF_EURL, "%s=%s is %s; expected %s=%s%s%s", key,
