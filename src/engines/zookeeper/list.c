@@ -65,9 +65,9 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
         return;
     }
     event.as.answer.request = op->request;
-    /* The snapshot is not the queue's, so that this may go. */
-    hf_zk_op_free(zk, op);
     hf_zk_tell(zk, &event);
+    /* Last: with it the queue may go, which has the payload of the snapshot. */
+    hf_zk_op_free(zk, op);
 }
 
 /* ---------------------------------------------- what a list doesn't tell -- */
