@@ -120,6 +120,8 @@ void zk_leader_receive(struct zk_link *link, struct zk_message *message)
     default:
         assert(message->kind == ZK_BYE);
         link->led = false;
-        leader->links[link->follower->index] = NULL;
+        /* It may be back already, on another link. */
+        if (leader->links[link->follower->index] == link)
+            leader->links[link->follower->index] = NULL;
     }
 }

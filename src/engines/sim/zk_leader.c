@@ -54,7 +54,10 @@ static void commit_first(struct zk_server *leader)
     leader->first_proposal = proposal->next;
     if (leader->first_proposal == NULL)
         leader->last_proposal = NULL;
-    zk_catch_up(&ensemble_of(leader)->truth, proposal->txn);
+    /* A leader that has been deposed may hear last what a majority has: the
+     * one after it has committed that before. */
+    if (proposal->txn->zxid > zk_replica_zxid(&ensemble_of(leader)->truth))
+        zk_catch_up(&ensemble_of(leader)->truth, proposal->txn);
     for (unsigned i = 0; i < ZK_SERVERS_MAX; i++) {
         struct zk_message *message;
 
@@ -205,10 +208,19 @@ void zk_lead(struct zk_server *leader)
     zk_server_arm(leader);
 }
 
+static void let_go(struct zk_server *leader, struct zk_link *link)
+{
+    link->led = false;
+    leader->links[link->follower->index] = NULL;
+    zk_send_down(link, zk_message_new(leader->sim, ZK_BYE));
+}
+
 void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
 {
     struct zk_link *link = zk_link_new(leader, follower);
 
+    if (leader->links[follower->index] != NULL)
+        let_go(leader, leader->links[follower->index]);
     follower->role = ZK_FOLLOWING;
     follower->upstream = link;
     follower->heard_us = zk_clock_us(follower);
@@ -221,13 +233,6 @@ void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
     sim_line(leader->sim, NULL, "s%u follows s%u", follower->index + 1,
              leader->index + 1);
     zk_server_arm(follower);
-}
-
-static void let_go(struct zk_server *leader, struct zk_link *link)
-{
-    link->led = false;
-    leader->links[link->follower->index] = NULL;
-    zk_send_down(link, zk_message_new(leader->sim, ZK_BYE));
 }
 
 void zk_leader_stop(struct zk_server *leader)

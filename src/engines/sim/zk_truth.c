@@ -83,6 +83,31 @@ void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
 
 /* ---------------------------------------------------------------- leases -- */
 
+/* Is the word that the session lives on its way to the leader, and nothing in
+ * it?  With a strict proof it has arrived. */
+static bool is_coming(const struct zk_server *leader,
+                      const struct zk_session *session)
+{
+    if (leader->sim->config.ensemble.strict_proof)
+        return false;
+    for (unsigned i = 0; i < ZK_SERVERS_MAX; i++) {
+        const struct zk_link *link = leader->links[i];
+
+        if (link == NULL || !link->followed || link->up.ops->blocked(&link->up))
+            continue;
+        for (const struct sim_item *m = link->up.first; m != NULL;
+             m = m->next) {
+            const struct zk_touch *t = ((const struct zk_message *)m)->touches;
+
+            while (t != NULL && t->session != session)
+                t = t->next;
+            if (t != NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
 uint64_t zk_lease_end_us(const struct hf_engine *engine)
 {
     const struct zk_session *session = engine->zk->believed;
@@ -99,6 +124,10 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine)
     }
     if (!zk_tracked(leader, session))
         return sim->now_us;
+    if (is_coming(leader, session))
+        return sim_clock_when_us(&leader->clock, sim->now_us,
+                                 zk_clock_us(leader) +
+                                     1000 * session->timeout_ms);
     return sim_clock_when_us(&leader->clock, sim->now_us,
                              session->expires_us[leader->index]);
 }

@@ -84,6 +84,9 @@ uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     bool late = now_ms - sent_at_ms > proof->spacing_ms / 4;
 
     assert(sent_at_ms <= now_ms && anchor_ms <= sent_at_ms);
+    if (late)
+        proof->held_up_until_ms = now_ms;
+    late = sent_at_ms < proof->held_up_until_ms;
     if (sent_at_ms >= proof->before_answered_ms) {
         proof->settled_ms = hf_later_ms(proof->settled_ms, proof->before_ms);
         proof->before_ms = anchor_ms;

@@ -25,10 +25,10 @@
  *
  * A ping may also have been held up on its way to the follower, R and W having
  * got through, until after W: then W's answer, which comes the same way behind
- * it, is late as well.  So a write W that is answered late proves what the
- * write before would have, provided that this one had been answered when W was
- * sent: the answer to it came behind the ping, and W was sent behind the
- * report.
+ * it, is late as well.  So a write W that is answered late, or was sent before
+ * such an answer came, proves what the write before would have, provided that
+ * this one had been answered when W was sent: the answer to it came behind the
+ * ping, and W was sent behind the report.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
 #define HF_ENGINES_ZOOKEEPER_PROOF_H
@@ -56,6 +56,7 @@ struct hf_zk_proof {
     uint64_t before_ms;
     uint64_t before_answered_ms;
     uint64_t settled_ms;
+    uint64_t held_up_until_ms; /* the last answer that was late came then */
 };
 
 /* D for a session of ${timeout_ms} on servers of ${tick_ms}, 0 if unknown. */
