@@ -23,6 +23,13 @@ static uint64_t limit_ms(const struct hf_core *core,
     return at_ms;
 }
 
+static const char *place_of(const struct hf_core *core)
+{
+    const char *place = core->config.place;
+
+    return place != NULL && place[0] != '\0' ? place : "the engine";
+}
+
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 {
     uint64_t waited_ms = core->now_ms - a->started_at_ms;
@@ -33,9 +40,9 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 
     if (!core->session.ever_connected)
         hf_error_set(&why, HF_EUNREACHABLE,
-                     "no connection to the engine within %" PRIu64
+                     "no connection to %.200s within %" PRIu64
                      " ms; see that it runs and that the URL is right%s%s",
-                     waited_ms, colon, trouble);
+                     place_of(core), waited_ms, colon, trouble);
     else if (a->only_try)
         hf_error_set(&why, HF_EUNREACHABLE,
                      "the engine gave no answer within %" PRIu64

@@ -32,6 +32,8 @@ struct hf_core_config {
     struct hf_retry_policy retry; /* for requests that answer FAILED{RETRY} */
     struct hf_random random;      /* seeded */
     struct hf_trace trace;        /* .fn may be NULL */
+    const char *place; /* where the engine is, for error texts; NULL or "":
+                          unknown.  Borrowed */
 };
 
 struct hf_core {

@@ -99,6 +99,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         .traits = ops->traits,
         .connect_ms = opts->connect_ms,
         .retry = enqueue_retry,
+        .place = client->description,
     };
     enum hf_delivery_place place = HF_PLACE_THREAD;
     hf_status status;
