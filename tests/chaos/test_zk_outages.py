@@ -1,0 +1,386 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that freeze, restart, are replaced, go one by one, say nothing or
+lose their names: clients recover or say why, and no wait is forgotten.
+
+    test_zk_outages.py CROWD CLASS
+"""
+
+import os
+import random
+import socket
+import sys
+import tempfile
+import unittest
+
+import crowd
+from crowd import Crowd
+
+import place
+from ensemble import Ensemble
+from proxy import Proxy
+from zookeeper import Standalone
+
+CROWD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 2 else None
+ROUNDS = 8 if crowd.LONG else 1
+SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
+NAME = "outages/one-of-them"
+PATH = "/" + NAME
+
+# How much later than promised something may come, which is what a machine with
+# much to do takes away, and the time that a Java needs to come up.
+LATE_S = 20
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        print("HF_SEED=%d replays the choices" % SEED, file=sys.stderr)
+        cls.random = random.Random(SEED)
+
+    def setUp(self):
+        self.crowd = None
+
+    def begin(self, **environment):
+        self.crowd = Crowd(CROWD, **environment)
+        self.addCleanup(self.crowd.kill)
+
+    def url(self, timeout_ms, *addresses):
+        return "zk://%s?timeout=%dms" % (",".join(addresses), timeout_ms)
+
+    # ---- a lock that somebody has and others want
+
+    def contend(self, url, sessions=3):
+        """A holder, and in each of so many sessions one who waits for ever,
+        one with an hour of patience, and one with little."""
+        holder, *others = self.crowd.opened(*[url] * (sessions + 1))
+        self.held = self.crowd.acquire(holder, NAME)
+        self.crowd.granted(self.held)
+        self.waits, self.hasty = [], []
+        for other in others:
+            for wait_ms, kept in ((-1, self.waits), (3600000, self.waits),
+                                  (500, self.hasty)):
+                wait = self.crowd.acquire(other, NAME, wait_ms, "pass")
+                self.crowd.queued(wait)
+                kept.append(wait)
+        self.hasty_since_ms = place.now_ms()
+        self.holder, self.others = holder, others
+
+    def hasty_give_up(self):
+        """At their deadline, whatever the server does; with a text."""
+        for wait in self.hasty:
+            status, text, at_ms = self.crowd.failed(wait)
+            self.assertEqual(status, "HF_ETIMEDOUT", text)
+            self.assertGreater(len(text), 20)
+            self.assertLess(at_ms, self.hasty_since_ms + 500 + LATE_S * 1000)
+
+    def everybody_is_granted(self):
+        """Who still waits, in the end."""
+        for wait in self.waits:
+            self.crowd.granted(wait, LATE_S)
+            self.assertEqual(self.crowd.told(wait, "released").words[1],
+                             "HF_OK")
+
+    def nothing_is_left(self, server):
+        with server.client() as client:
+            place.eventually("the queue to be empty",
+                             lambda: not client.children(PATH))
+        self.crowd.end()
+
+    def the_holder_kept_it(self):
+        self.assertFalse(self.crowd.find(self.held, "lost"))
+        self.assertEqual(self.crowd.release(self.held), "HF_OK")
+
+    def the_holder_lost_it(self):
+        self.crowd.told(self.held, "lost")
+        self.assertEqual(self.crowd.release(self.held), "HF_ELOST")
+
+
+class OneServer(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Standalone()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def tearDown(self):
+        self.server.thaw()
+
+    def test_frozen_for_less_than_the_session(self):
+        for _ in range(ROUNDS):
+            self.begin()
+            self.contend(self.url(9000, self.server.address()))
+            self.server.freeze()
+            self.crowd.until_state(self.holder, "SUSPENDED", LATE_S)
+            self.server.thaw()
+            for session in [self.holder, *self.others]:
+                self.crowd.until_state(session, "CONNECTED", LATE_S)
+                self.assertNotIn("LOST", self.crowd.states(session))
+            self.hasty_give_up()
+            self.the_holder_kept_it()
+            self.everybody_is_granted()
+            self.nothing_is_left(self.server)
+
+    def test_frozen_for_longer_than_the_session(self):
+        for _ in range(ROUNDS):
+            self.begin()
+            self.contend(self.url(2000, self.server.address()))
+            self.server.freeze()
+            self.the_holder_lost_it()
+            for session in [self.holder, *self.others]:
+                self.crowd.until("a session to be lost", lambda:
+                                 self.crowd.count_states(session, "LOST") > 0)
+            self.hasty_give_up()
+            self.server.thaw()
+            self.everybody_is_granted()
+            self.nothing_is_left(self.server)
+
+    def test_restarted(self):
+        for _ in range(ROUNDS):
+            self.begin()
+            self.contend(self.url(40000, self.server.address()))
+            self.server.restart()
+            for session in [self.holder, *self.others]:
+                self.crowd.until_state(session, "CONNECTED", LATE_S)
+                self.assertIn("SUSPENDED", self.crowd.states(session))
+                self.assertNotIn("LOST", self.crowd.states(session))
+            self.hasty_give_up()
+            self.the_holder_kept_it()
+            self.everybody_is_granted()
+            self.nothing_is_left(self.server)
+
+    def test_replaced_by_an_empty_one(self):
+        with Standalone() as another, Proxy(self.server.port) as proxy:
+            self.begin()
+            timeout_ms = 4000
+            self.contend(self.url(timeout_ms, "127.0.0.1:%d" % proxy.port))
+            # The new one has seen less than these clients: it sends them away
+            # without a word, and they have to find out that all is gone.
+            proxy.do(lambda: setattr(proxy, "target", another.port))
+            proxy.cut()
+            self.crowd.told(self.held, "lost",
+                            seconds=timeout_ms / 1000 + LATE_S)
+            self.assertEqual(self.crowd.release(self.held), "HF_ELOST")
+            self.hasty_give_up()
+            self.everybody_is_granted()
+            self.nothing_is_left(another)
+
+    def test_killed_for_good(self):
+        """Whoever has a deadline hears at it; the others when closed."""
+        server = Standalone()
+        self.addCleanup(server.close)
+        self.begin()
+        self.contend(self.url(2000, server.address()))
+        server.kill()
+        self.the_holder_lost_it()
+        self.hasty_give_up()
+        late = self.crowd.acquire(self.others[0], NAME, 1000)
+        status, text, _ = self.crowd.failed(late)
+        self.assertEqual(status, "HF_ETIMEDOUT")
+        self.assertIn(server.address(), text)
+        self.assertIn("refused", text)
+        tried = self.crowd.acquire(self.others[0], NAME, 0)
+        status, text, _ = self.crowd.failed(tried, 15 + LATE_S)
+        self.assertEqual(status, "HF_EUNREACHABLE")
+        self.assertIn(server.address(), text)
+        self.crowd.popen.stdin.close()
+        for wait in self.waits:
+            self.assertEqual(self.crowd.failed(wait)[0], "HF_ECLOSED")
+        self.assertEqual(self.crowd.popen.wait(place.PATIENCE_S), 0)
+
+
+class Lists(Case):
+    """Several servers in the URL, few of them alive."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Standalone()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def dead_members(self):
+        """Ports of one that refuses, one that accepts and says nothing, and
+        one whose queue of connections is full, so that nobody connects."""
+        refuses = place.Port()
+        self.addCleanup(refuses.close)
+        silent = Proxy(self.server.port)
+        self.addCleanup(silent.close)
+        silent.hold()
+        full = socket.socket()
+        self.addCleanup(full.close)
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            filler = socket.socket()
+            self.addCleanup(filler.close)
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        return refuses.number, silent.port, full.getsockname()[1]
+
+    def test_dead_members_in_front(self):
+        dead = ["127.0.0.1:%d" % port for port in self.dead_members()]
+        self.begin()
+        url = self.url(4000, *dead, self.server.address())
+        # The order is each client's own: some have the dead ones in front.
+        sessions = [self.crowd.open(url) for _ in range(12)]
+        for session in sessions:
+            self.crowd.until_state(session, "CONNECTED", 4 + LATE_S)
+        waits = [self.crowd.acquire(session, NAME, how="pass")
+                 for session in sessions]
+        for wait in waits:
+            self.crowd.granted(wait, LATE_S)
+        # And again, when the connections have gone.
+        with self.server.client() as client:
+            self.assertFalse(client.children(PATH))
+        self.crowd.end()
+
+    def test_none_but_dead_ones(self):
+        ports = self.dead_members()
+        self.begin()
+        session = self.crowd.open(self.url(
+            3000, *("127.0.0.1:%d" % port for port in ports)))
+        wait = self.crowd.acquire(session, NAME, 5000)
+        status, text, _ = self.crowd.failed(wait, 5 + LATE_S)
+        self.assertEqual(status, "HF_EUNREACHABLE")
+        self.assertTrue(any("127.0.0.1:%d" % port in text for port in ports),
+                        text)
+        self.crowd.end()
+
+    def test_the_only_one_accepts_and_says_nothing(self):
+        _, silent, full = self.dead_members()
+        self.begin()
+        for port in (silent, full):
+            session = self.crowd.open(
+                self.url(10000, "127.0.0.1:%d" % port))
+            # Less than one attempt takes.
+            wait = self.crowd.acquire(session, NAME, 1000)
+            status, text, _ = self.crowd.failed(wait, 1 + LATE_S)
+            self.assertEqual(status, "HF_EUNREACHABLE")
+            self.assertIn("127.0.0.1:%d" % port, text)
+        self.crowd.end()
+
+
+class Members(Case):
+    """An ensemble of three, down to one and back."""
+
+    def test_down_to_one_and_back(self):
+        with Ensemble() as ensemble:
+            for _ in range(ROUNDS):
+                self.begin()
+                self.contend(self.url(40000, *(
+                    m.address() for m in ensemble.members)))
+                down = self.random.sample(ensemble.members, 2)
+                for member in down:
+                    member.kill()
+                for session in [self.holder, *self.others]:
+                    self.crowd.until(
+                        "a session to be suspended", lambda:
+                        "SUSPENDED" in self.crowd.states(session), LATE_S)
+                self.hasty_give_up()
+                late = self.crowd.acquire(self.others[0], NAME, 500)
+                self.assertEqual(self.crowd.failed(late)[0], "HF_ETIMEDOUT")
+                for member in down:
+                    member.launch()
+                ensemble.wait()
+                for session in [self.holder, *self.others]:
+                    self.crowd.until_state(session, "CONNECTED", 2 * LATE_S)
+                    self.assertNotIn("LOST", self.crowd.states(session))
+                self.the_holder_kept_it()
+                self.everybody_is_granted()
+                self.nothing_is_left(ensemble.leader())
+
+
+class Names(Case):
+    """A name of the server's, as names.c resolves it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Standalone()
+        cls.proxy = Proxy(cls.server.port)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.proxy.close()
+        cls.server.close()
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory(prefix="holdfast-names-")
+        self.addCleanup(directory.cleanup)
+        self.file = os.path.join(directory.name, "names")
+        self.name_is("127.0.0.1")
+        self.begin(HF_NAMES=self.file)
+
+    def name_is(self, what):
+        with open(self.file + ".new", "w") as file:
+            file.write("zk.test %s\n" % what)
+        os.replace(self.file + ".new", self.file)
+
+    def here(self):
+        return self.url(10000, "zk.test:%d" % self.proxy.port)
+
+    def test_stops_resolving(self):
+        self.contend(self.here())
+        self.name_is("gone")
+        self.proxy.cut()
+        for session in [self.holder, *self.others]:
+            self.crowd.until_state(session, "CONNECTED", LATE_S)
+            self.assertNotIn("LOST", self.crowd.states(session))
+        self.assertTrue([log for log in self.crowd.logs(self.holder)
+                         if "zk.test" in log and "last known" in log])
+        self.hasty_give_up()
+        self.the_holder_kept_it()
+        self.everybody_is_granted()
+        self.nothing_is_left(self.server)
+
+    def test_hangs_while_it_is_looked_up_again(self):
+        self.contend(self.here())
+        self.name_is("hangs")
+        self.proxy.cut()
+        for session in [self.holder, *self.others]:
+            self.crowd.until_state(session, "CONNECTED", 10 + LATE_S)
+            self.assertNotIn("LOST", self.crowd.states(session))
+        self.the_holder_kept_it()
+        self.everybody_is_granted()
+        self.nothing_is_left(self.server)
+        self.name_is("gone")
+
+    def test_never_resolves(self):
+        self.name_is("gone")
+        session = self.crowd.open(self.here())
+        wait = self.crowd.acquire(session, NAME, 1000)
+        status, text, _ = self.crowd.failed(wait)
+        self.assertEqual(status, "HF_EUNREACHABLE")
+        self.assertIn("zk.test", text)
+        self.assertIn("no address", text)
+        self.crowd.end()
+
+    def test_lookups_that_hang_hold_nobody_up(self):
+        self.name_is("hangs")
+        session = self.crowd.open(self.here())
+        wait = self.crowd.acquire(session, NAME, 1000)
+        status, text, _ = self.crowd.failed(wait)
+        self.assertEqual(status, "HF_EUNREACHABLE")
+        self.assertIn("zk.test", text)
+        self.crowd.end()
+
+    def test_begins_to_resolve(self):
+        self.name_is("gone")
+        session = self.crowd.open(self.here())
+        wait = self.crowd.acquire(session, NAME, how="pass")
+        self.crowd.until("a word of the name", lambda: [
+            log for log in self.crowd.logs(session) if "zk.test" in log])
+        self.name_is("127.0.0.1")
+        self.crowd.granted(wait, LATE_S)
+        self.crowd.end()
+
+
+if __name__ == "__main__":
+    unittest.main()
