@@ -40,9 +40,12 @@ class Losses(unittest.TestCase):
         self.things = []
 
     def tearDown(self):
-        for thing in reversed(self.things):
-            thing.close()
+        self.clear()
         shutil.rmtree(self.directory)
+
+    def clear(self):
+        while self.things:
+            self.things.pop().close()
 
     def keep(self, thing):
         self.things.append(thing)
@@ -68,6 +71,7 @@ class Losses(unittest.TestCase):
         for timeout_ms in TIMEOUTS_MS:
             for number in range(ROUNDS):
                 with self.subTest(timeout_ms=timeout_ms, round=number):
+                    self.clear()
                     what("%d.%d" % (timeout_ms, number), timeout_ms)
 
     # ---- frozen
