@@ -138,7 +138,7 @@ static void late_answers_prove_what_was_settled_before(void **state)
         {5000, 2500, 5000, 2500, 1000},     /* the first: nothing earlier */
         {7500, 5000, 8125, 5000, 2500},     /* just in time */
         {10000, 7500, 10626, 5000, 5000},   /* late by a millisecond */
-        {10625, 8000, 10700, 8000, 5000},   /* sent before that answer */
+        {10625, 8000, 10700, 5000, 5000},   /* nor what was sent before that */
         {10626, 8000, 20000, 7500, 7500},   /* very late */
         {20000, 17500, 20001, 17500, 8000}, /* and the next is as ever */
         {20000, 17500, 20700, 8000, 8000},  /* together with it, and late */

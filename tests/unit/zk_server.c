@@ -531,3 +531,29 @@ void event(struct stage *s, int32_t type, const char *ticket)
     hf_jute_put_string(&s->out, path);
     end(s, at_);
 }
+
+/* ---------------------------------------------------------- short stories --
+ */
+
+void have(struct stage *s, const char *ticket, int32_t sequence, int64_t czxid)
+{
+    char list[64];
+
+    snprintf(list, sizeof list, "%s#%d", ticket, sequence);
+    ask(s, HF_REQUEST_ENQUEUE, ticket);
+    created(s, sequence, czxid);
+    children(s, list);
+    (void)stage_sent(s);
+    (void)stage_told(s);
+}
+
+void resume(struct stage *s)
+{
+    link_down(s, "reset");
+    while (s->server == NULL)
+        ring(s);
+    link_up(s);
+    accept_session(s);
+    (void)stage_sent(s);
+    (void)stage_told(s);
+}

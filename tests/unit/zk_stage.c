@@ -398,7 +398,6 @@ static void take_session(struct stage *s, const struct hf_event *event)
         break;
     case HF_EVENT_TROUBLE:
         keep_text(s, event->as.trouble.text);
-        stage_say(&s->told, "; ", "TROUBLE");
         break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_SESSION_LOST);

@@ -18,7 +18,7 @@
  * where paths are below the chroot, and events
  *
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
- *     TROUBLE; LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
+ *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
  *     WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN a; PROVEN 990 (asked
  *     for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
  *
@@ -116,7 +116,8 @@ struct stage {
     size_t frames;                    /* so many were sent */
     bool greeting;                    /* the greeting of this link was read */
     hf_status status;                 /* of the last FAILED or LOST */
-    char text[HF_ERROR_TEXT_BYTES];   /* its story, or that of TROUBLE */
+    char text[HF_ERROR_TEXT_BYTES];   /* its story, or that of TROUBLE, which
+                                         is not told among the others */
     char logged[HF_ERROR_TEXT_BYTES]; /* the last line */
     unsigned lines;
     /* To be called, if set, with each event while it is being told. */
@@ -201,6 +202,12 @@ void refused(struct stage *s, int32_t error); /* to any */
 void pong(struct stage *s);
 void event(struct stage *s, int32_t type, const char *ticket); /* "q/x#1" */
 void header(struct stage *s, int32_t xid, int32_t error);
+
+/* Short stories, what was sent and told in them being taken: ${ticket} is put
+ * into the queue with nobody ahead; the session goes on on another
+ * connection. */
+void have(struct stage *s, const char *ticket, int32_t sequence, int64_t czxid);
+void resume(struct stage *s);
 
 /* Frames that the machine sent, described into .sent and noted: for the stage
  * itself. */

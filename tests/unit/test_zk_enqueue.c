@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ENQUEUE: one trip where the queue is there, and what it takes where it is
+ * not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "zk_stage.h"
+
+/* --------------------------------------------------------------- enqueue -- */
+
+static void an_uncontended_enqueue_is_one_trip(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q");
+    created(&s, 0, 17);
+    assert_string_equal(stage_told(&s), "");
+    children(&s, "a#0");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: a#0@17");
+    assert_string_equal(stage_sent(&s), "");
+    stage_close(&s);
+}
+
+static void kinds_and_chroots_and_floors(void **state)
+{
+    static const struct {
+        enum hf_ticket_kind kind;
+        const char *sent;
+        const char *queue;
+        const char *told;
+    } rows[] = {
+        {HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1", "ENQUEUED a: a#1@1017"},
+        {HF_TICKET_READ, "CREATE2 q/a/r; LIST q", "a/r#1",
+         "ENQUEUED a: a/r#1@1017"},
+        {HF_TICKET_WRITE, "CREATE2 q/a/w; LIST q", "a/w#1",
+         "ENQUEUED a: a/w#1@1017"},
+    };
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage_init(&s);
+        strcpy(s.config.chroot, "/apps/x");
+        s.config.token_floor = 1000;
+        s.config.private_nodes = true;
+        s.kind = rows[i].kind;
+        assert_true(stage_open(&s));
+        link_up(&s);
+        accept_session(&s);
+        (void)stage_sent(&s);
+        (void)stage_told(&s);
+        ask(&s, HF_REQUEST_ENQUEUE, "a");
+        assert_string_equal(stage_sent(&s), rows[i].sent);
+        created(&s, 1, 17);
+        children(&s, rows[i].queue);
+        assert_string_equal(stage_told(&s), rows[i].told);
+        stage_close(&s);
+    }
+}
+
+/* The order of numbers, not that of names; what is no ticket does not count,
+ * and is reported once. */
+static void queues_are_in_order(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 30, 17);
+    children(&s, "b#12 locks a#30 y/r#7 \xff\xfe c/w#9 x#100 lock-7");
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/y/r#7");
+    data(&s, "reader", 1, 1);
+    assert_string_equal(stage_told(&s),
+                        "ENQUEUED a: y/r#7=reader c/w#9 b#12 a#30@17 x#100");
+    assert_int_equal(s.lines, 1);
+    assert_string_equal(s.logged, "/q has a child that is no ticket and is "
+                                  "ignored: \"locks\"");
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "a#30 \xff\xfe");
+    assert_int_equal(s.lines, 1);
+    stage_close(&s);
+}
+
+static void what_is_not_text_is_quoted(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 1, 17);
+    children(&s, "a#1 \xff\xfe\x01");
+    assert_string_equal(s.logged, "/q has a child that is no ticket and is "
+                                  "ignored: \"\\xFF\\xFE\\x01\"");
+    stage_close(&s);
+}
+
+/* -------------------------------------------------------------- parents -- */
+
+static void parents_are_made_from_the_top(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    s.queue = "x/y/q";
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    assert_string_equal(stage_sent(&s), "CREATE2 x/y/q/a; LIST x/y/q");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CONTAINER x/y/q");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CONTAINER x/y");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CONTAINER x");
+    refused(&s, HF_ZK_NODE_EXISTS); /* somebody else did */
+    assert_string_equal(stage_sent(&s), "CONTAINER x/y");
+    done(&s);
+    assert_string_equal(stage_sent(&s), "CONTAINER x/y/q");
+    done(&s);
+    assert_string_equal(stage_sent(&s), "CREATE2 x/y/q/a; LIST x/y/q");
+    created(&s, 0, 17);
+    children(&s, "a#0");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: a#0@17");
+    stage_close(&s);
+}
+
+static void servers_without_containers_get_persistent_parents(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_UNIMPLEMENTED);
+    assert_string_equal(stage_sent(&s),
+                        "CREATE2 q/a; LIST q | CONTAINER q | CREATE q");
+    done(&s);
+    created(&s, 0, 17);
+    children(&s, "a#0");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: a#0@17");
+    s.queue = "r"; /* and it is known from then on */
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | "
+                                        "CREATE2 r/b; LIST r | CREATE r");
+    refused(&s, HF_ZK_UNIMPLEMENTED);
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE b FATAL");
+    assert_int_equal(s.status, HF_EUNSUPPORTED);
+    stage_close(&s);
+}
+
+static void a_chroot_is_not_made(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_init(&s);
+    strcpy(s.config.chroot, "/apps");
+    s.queue = "x/q";
+    assert_true(stage_open(&s));
+    link_up(&s);
+    accept_session(&s);
+    (void)stage_told(&s);
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    for (int i = 0; i < 4; i++)
+        refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CREATE2 x/q/a; LIST x/q | "
+                                        "CONTAINER x/q | CONTAINER x");
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a FATAL");
+    assert_int_equal(s.status, HF_EDIR);
+    assert_string_equal(s.text, "the node /apps, which the URL has for a root, "
+                                "does not exist; create it, or correct the "
+                                "URL");
+    stage_close(&s);
+}
+
+/* A parent that vanishes again and again is made so often, and no more. */
+static void making_parents_ends(void **state)
+{
+    unsigned rounds = 0, steps = 0;
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    while (s.answered == 0) {
+        rounds++;
+        refused(&s, HF_ZK_NO_NODE);
+        refused(&s, HF_ZK_NO_NODE);
+        if (s.answered == 0)
+            done(&s);
+    }
+    assert_in_range(rounds, 4, 16);
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a RETRY");
+    assert_string_equal(s.text, "cannot put a ticket below /q: no such node "
+                                "(-101)");
+    s.queue = "x/q"; /* the parent above, and this one never */
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    while (s.answered == 1) {
+        steps++;
+        assert_in_range(steps, 1, 100000);
+        refused(&s, HF_ZK_NO_NODE);
+        if (s.answered == 1)
+            done(&s);
+    }
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a RETRY");
+    stage_close(&s);
+}
+
+static void parents_that_cannot_be_made(void **state)
+{
+    static const struct {
+        int32_t error;
+        const char *told;
+        hf_status status;
+        const char *text;
+    } rows[] = {
+        {HF_ZK_NO_AUTH, "FAILED ENQUEUE a FATAL", HF_EDENIED,
+         "cannot create /q: no permission (-102); see the node's access list, "
+         "and whose credentials the URL has"},
+        {HF_ZK_NO_CHILDREN_FOR_EPHEMERALS, "FAILED ENQUEUE a FATAL", HF_EKIND,
+         "cannot create /q: the parent is an ephemeral node (-108)"},
+        {HF_ZK_QUOTA_EXCEEDED, "FAILED ENQUEUE a FATAL", HF_EFULL,
+         "cannot create /q: the quota is used up (-125)"},
+        {HF_ZK_INVALID_ACL, "FAILED ENQUEUE a FATAL", HF_EDENIED,
+         "cannot create /q: the server does not accept the access list (-114)"
+         "; see the node's access list, and whose credentials the URL has"},
+        {HF_ZK_THROTTLED, "FAILED ENQUEUE a RETRY", HF_EPROTOCOL,
+         "cannot create /q: the server has too much to do (-127)"},
+    };
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        stage_connected(&s);
+        ask(&s, HF_REQUEST_ENQUEUE, "a");
+        refused(&s, HF_ZK_NO_NODE);
+        refused(&s, HF_ZK_NO_NODE);
+        refused(&s, rows[i].error);
+        assert_string_equal(stage_told(&s), rows[i].told);
+        assert_int_equal(s.status, rows[i].status);
+        assert_string_equal(s.text, rows[i].text);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
+        cmocka_unit_test(kinds_and_chroots_and_floors),
+        cmocka_unit_test(queues_are_in_order),
+        cmocka_unit_test(what_is_not_text_is_quoted),
+        cmocka_unit_test(parents_are_made_from_the_top),
+        cmocka_unit_test(servers_without_containers_get_persistent_parents),
+        cmocka_unit_test(a_chroot_is_not_made),
+        cmocka_unit_test(making_parents_ends),
+        cmocka_unit_test(parents_that_cannot_be_made),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WITHDRAW, LIST and PROVE: what they become, and what the server may say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "zk_stage.h"
+
+/* -------------------------------------------------------------- withdraw -- */
+
+static void known_tickets_are_deleted(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 5, 17);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_sent(&s), "DELETE q/a#5");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    have(&s, "b", 6, 18);
+    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "WITHDRAWN b");
+    stage_close(&s);
+}
+
+static void unknown_tickets_are_looked_for(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
+    done(&s);
+    children(&s, "x#1 a#2");
+    assert_string_equal(stage_sent(&s), "DELETE q/a#2");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    done(&s);
+    children(&s, "x#1");
+    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    done(&s);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    stage_close(&s);
+}
+
+static void a_cut_withdraw_is_repeated(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 5, 17);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW a UNSURE");
+    resume(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* it knows its name still */
+    assert_string_equal(stage_sent(&s), "DELETE q/a#5");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a");
+    ask(&s, HF_REQUEST_WITHDRAW, "b"); /* at each step of the search */
+    link_down(&s, "reset");
+    resume(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    done(&s);
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW b UNSURE");
+    resume(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    done(&s);
+    children(&s, "b#6");
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WITHDRAW b UNSURE");
+    stage_close(&s);
+}
+
+static void high_numbers_take_the_queue_with_them(void **state)
+{
+    static const struct {
+        int32_t sequence;
+        const char *sent;
+    } rows[] = {
+        {(1 << 30) - 1, "DELETE q/a#1073741823"},
+        {1 << 30, "DELETE q/a#1073741824; DELETE q"},
+        {INT32_MAX - (1 << 20), "DELETE q/a#2146435071; DELETE q"},
+    };
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int empty = 0; empty < 2; empty++) {
+            stage_connected(&s);
+            have(&s, "a", rows[i].sequence, 17);
+            ask(&s, HF_REQUEST_WITHDRAW, "a");
+            assert_string_equal(stage_sent(&s), rows[i].sent);
+            done(&s);
+            if (i > 0 && empty)
+                done(&s);
+            else if (i > 0)
+                refused(&s, HF_ZK_NOT_EMPTY);
+            assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+            stage_close(&s);
+        }
+    }
+}
+
+static void what_errors_say_of_a_delete(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 5, 17);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    refused(&s, HF_ZK_NO_AUTH);
+    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a FATAL");
+    assert_string_equal(s.text, "cannot delete a ticket of /q: no permission "
+                                "(-102); see the node's access list, and "
+                                "whose credentials the URL has");
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    refused(&s, HF_ZK_SYSTEM_ERROR);
+    assert_string_equal(stage_told(&s), "FAILED WITHDRAW a UNSURE");
+    stage_close(&s);
+}
+
+/* ------------------------------------------------------------------ list -- */
+
+static void a_ticket_that_is_not_listed_is_gone(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 5, 17);
+    have(&s, "b", 6, 18);
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "b#6");
+    data(&s, "me", 18, s.session);
+    assert_string_equal(stage_told(&s), "LISTED a: b#6@18=me");
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_PROVE, ""); /* its check would fail the other's */
+    assert_string_equal(stage_sent(&s), "MULTI q/b#6");
+    stage_close(&s);
+}
+
+/* What the first ticket says is asked for once, and watched for whoever is
+ * right behind it. */
+static void the_head_is_known(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 5, 17);
+    children(&s, "x#3 a#5");
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/x#3 w");
+    data(&s, "host=h pid=1", 3, 9);
+    assert_string_equal(stage_told(&s), "ENQUEUED a: x#3=host=h pid=1 a#5@17");
+    ask(&s, HF_REQUEST_WATCH, "x");
+    assert_string_equal(stage_sent(&s), "");
+    assert_string_equal(stage_told(&s), "WATCHING x");
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "x#3 a#5");
+    assert_string_equal(stage_sent(&s), "LIST q");
+    assert_string_equal(stage_told(&s), "LISTED a: x#3=host=h pid=1 a#5@17");
+    ask(&s, HF_REQUEST_LIST, "a"); /* another head */
+    children(&s, "w#2 x#3 a#5");
+    assert_string_equal(stage_sent(&s), "LIST q | DATA q/w#2");
+    refused(&s, HF_ZK_NO_NODE); /* gone already: nothing depends on it */
+    assert_string_equal(stage_told(&s),
+                        "LISTED a: w#2 x#3=host=h pid=1 a#5@17");
+    stage_close(&s);
+}
+
+static void payloads_are_made_fit(void **state)
+{
+    char text[1000];
+    struct stage s;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        stage_connected(&s);
+        ask(&s, HF_REQUEST_ENQUEUE, "a");
+        created(&s, 5, 17);
+        children(&s, "x#3 a#5");
+        memset(text, 'p', sizeof text - 1);
+        text[sizeof text - 1] = '\0';
+        if (i == 0)
+            data(&s, NULL, 3, 9);
+        else if (i == 1)
+            data(&s, "\xff\xfe", 3, 9);
+        else
+            data(&s, i == 2 ? text : "", 3, 9);
+        if (i == 1)
+            assert_string_equal(stage_told(&s),
+                                "ENQUEUED a: x#3=\"\\xFF\\xFE\" a#5@17");
+        else if (i != 2)
+            assert_string_equal(stage_told(&s), "ENQUEUED a: x#3 a#5@17");
+        else /* cut to what a payload may be */
+            assert_int_equal(strlen(stage_told(&s)),
+                             strlen("ENQUEUED a: x#3= a#5@17") + 511);
+        stage_close(&s);
+    }
+}
+
+/* ----------------------------------------------------------------- prove -- */
+
+static void proofs_check_by_turns(void **state)
+{
+    unsigned seen[40] = {0};
+    char name[8];
+    struct stage s;
+    size_t checks;
+
+    (void)state;
+    stage_connected(&s);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        have(&s, name, i, 100 + i);
+    }
+    for (int round = 0; round < 5; round++) {
+        const char *sent;
+
+        ask(&s, HF_REQUEST_PROVE, "");
+        sent = stage_sent(&s);
+        checks = 0;
+        for (unsigned i = 0; i < 40; i++) {
+            snprintf(name, sizeof name, "n%u#%u", i, i);
+            for (const char *at_ = strstr(sent, name); at_ != NULL;
+                 at_ = strstr(at_ + 1, name)) {
+                if (at_[strlen(name)] != ' ' && at_[strlen(name)] != '\0')
+                    continue;
+                checks++;
+                seen[i]++;
+            }
+        }
+        assert_int_equal(checks, 32);
+        checked(&s);
+        assert_string_equal(stage_told(&s), "PROVEN 1000");
+    }
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(seen[i], 4); /* 5 x 32 / 40 */
+    stage_close(&s);
+}
+
+static void tickets_that_leave_are_not_checked(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 1, 11);
+    have(&s, "b", 2, 12);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "DELETE q/a#1 | MULTI q/b#2");
+    done(&s);
+    checked(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found; PROVEN 1000");
+    ask(&s, HF_REQUEST_WITHDRAW, "b");
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "DELETE q/b#2 | MULTI /");
+    stage_close(&s);
+}
+
+static void a_failed_check_proves_nothing(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 1, 11);
+    have(&s, "b", 2, 12);
+    have(&s, "c", 3, 13);
+    for (int32_t i = 0; i < 3; i++) {
+        ask(&s, HF_REQUEST_PROVE, "");
+        check_failed(&s, i);
+        assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
+        assert_string_equal(s.text, "a ticket that was to be checked is gone");
+    }
+    ask(&s, HF_REQUEST_PROVE, "");
+    refused(&s, HF_ZK_NO_AUTH);
+    assert_string_equal(stage_told(&s), "FAILED PROVE FATAL");
+    stage_close(&s);
+}
+
+/* A multi whose answer is no such. */
+static void a_proof_needs_its_whole_answer(void **state)
+{
+    static const char *const bodies[] = {
+        "",                                     /* nothing */
+        "\0\0\0\x0d\0\0\0\0\0",                 /* no end */
+        "\0\0\0\x0d\0\0\0\0\0\0\0\0\x0d\0\0\0", /* cut off */
+        "\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0",   /* an error, of no kind */
+    };
+    static const size_t counts[] = {0, 9, 16, 13};
+    uint8_t frame[64] = {0};
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        stage_connected(&s);
+        ask(&s, HF_REQUEST_PROVE, "");
+        frame[3] = (uint8_t)(16 + counts[i]);
+        frame[7] = (uint8_t)s.first->xid;
+        memcpy(frame + 20, bodies[i], counts[i]);
+        receive(&s, frame, 20 + counts[i]);
+        assert_string_equal(stage_told(&s), "FAILED PROVE RETRY");
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_tickets_are_deleted),
+        cmocka_unit_test(unknown_tickets_are_looked_for),
+        cmocka_unit_test(a_cut_withdraw_is_repeated),
+        cmocka_unit_test(high_numbers_take_the_queue_with_them),
+        cmocka_unit_test(what_errors_say_of_a_delete),
+        cmocka_unit_test(a_ticket_that_is_not_listed_is_gone),
+        cmocka_unit_test(the_head_is_known),
+        cmocka_unit_test(payloads_are_made_fit),
+        cmocka_unit_test(proofs_check_by_turns),
+        cmocka_unit_test(tickets_that_leave_are_not_checked),
+        cmocka_unit_test(a_failed_check_proves_nothing),
+        cmocka_unit_test(a_proof_needs_its_whole_answer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
