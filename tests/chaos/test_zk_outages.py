@@ -21,7 +21,7 @@ from ensemble import Ensemble
 from proxy import Proxy
 from zookeeper import Standalone
 
-CROWD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 2 else None
+CROWD = os.path.abspath(sys.argv.pop(1))
 ROUNDS = 8 if crowd.LONG else 1
 SEED = int(os.environ.get("HF_SEED", random.randrange(1 << 32)))
 NAME = "outages/one-of-them"
