@@ -243,8 +243,9 @@ static void the_link_may_still_say_something(void **state)
     hf_zk_link_up(s.zk, number, s.now_ms);
     stage_settle(&s);
     assert_over(&s);
-    ask(&s, HF_REQUEST_LIST, "a");
     s.closed = false; /* whoever asks now is answered all the same */
+    ask(&s, HF_REQUEST_LIST, "a");
+    assert_string_equal(stage_told(&s), "FAILED LIST a RETRY");
     stage_close(&s);
 }
 
@@ -387,7 +388,9 @@ static void requests_from_inside_any_event(void **state)
     link_up(&s);
     refuse_session(&s);
     assert_int_equal(s.under_way, 0);
+    (void)stage_told(&s); /* more than is kept */
     end_(&s);
+    assert_string_equal(stage_told(&s), "CLOSED");
     assert_over(&s);
     stage_close(&s);
 }

@@ -253,8 +253,8 @@ void forget(struct stage *s, struct hf_request *watch)
     struct stage_request *r = of(watch);
 
     STAGE_MUST(r->state != STAGE_ENDED && watch->kind == HF_REQUEST_WATCH);
-    end_request(s, r);
     hf_zk_forget(s->zk, watch);
+    end_request(s, r);
     stage_settle(s);
 }
 

@@ -16,10 +16,10 @@
 
 static const struct hf_machine_state states[] = {
     [HF_ZK_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
-    [HF_ZK_OPENING] = {"OPENING", TO(OPENING) | TO(GREETING) | TO(WAITING) |
-                                      TO(ENDED)},
-    [HF_ZK_GREETING] = {"GREETING", TO(UP) | TO(OPENING) | TO(WAITING) |
-                                        TO(ENDED)},
+    [HF_ZK_OPENING] = {"OPENING",
+                       TO(OPENING) | TO(GREETING) | TO(WAITING) | TO(ENDED)},
+    [HF_ZK_GREETING] = {"GREETING",
+                        TO(UP) | TO(OPENING) | TO(WAITING) | TO(ENDED)},
     [HF_ZK_UP] = {"UP", TO(OPENING) | TO(WAITING) | TO(ENDING) | TO(ENDED)},
     [HF_ZK_ENDING] = {"ENDING", TO(ENDED)},
     [HF_ZK_ENDED] = {"ENDED", 0},
@@ -243,9 +243,8 @@ void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
 {
     struct hf_zk_session *session = &zk->session;
 
-    session->alive_until_ms =
-        hf_later_ms(session->alive_until_ms,
-                    hf_after_ms(sent_at_ms, session->timeout_ms));
+    session->alive_until_ms = hf_later_ms(
+        session->alive_until_ms, hf_after_ms(sent_at_ms, session->timeout_ms));
     hf_zk_proof_answered(&zk->proof, sent_at_ms, zk->now_ms);
 }
 
@@ -376,8 +375,8 @@ void hf_zk_session_end(struct hf_zk *zk, struct hf_request *request)
         return;
     }
     session->end_call.answered = answered_goodbye;
-    hf_zk_call_end(zk, hf_zk_call_begin(zk, &session->end_call,
-                                        HF_ZK_CLOSE_SESSION));
+    hf_zk_call_end(
+        zk, hf_zk_call_begin(zk, &session->end_call, HF_ZK_CLOSE_SESSION));
     session->until_ms = hf_after_ms(zk->now_ms, GOODBYE_MS);
     move(zk, HF_ZK_ENDING);
 }
@@ -412,8 +411,9 @@ void hf_zk_session_tick(struct hf_zk *zk)
     struct hf_zk_session *session = &zk->session;
 
     if (session->id != 0 && zk->now_ms >= session->alive_until_ms)
-        hf_zk_session_lose(zk, "the server has not answered for %" PRIu64
-                               " ms, the timeout of the session",
+        hf_zk_session_lose(zk,
+                           "the server has not answered for %" PRIu64
+                           " ms, the timeout of the session",
                            session->timeout_ms);
     if (session->state == HF_ZK_UP)
         keep_up(zk);

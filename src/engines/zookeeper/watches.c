@@ -170,6 +170,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                   const struct hf_zk_reply *reply)
 {
     struct hf_zk_watch *watch = call->owner;
+    bool renew = false;
 
     /* Kept from being freed while those who are told change the list. */
     assert(watch->asking);
@@ -180,9 +181,16 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
         all_gone(zk, watch);
     } else {
         untold_failed(zk, watch, reply->error);
+        /* Those who were told WATCHING would wait for ever: a new connection
+         * has its watches set again. */
+        renew = watch->watchers != NULL && reply->error != HF_ZK_CUT &&
+                hf_zk_session_usable(&zk->session);
     }
     watch->asking = false;
     settle(&zk->watches, watch);
+    if (renew) /* last: it may end everything */
+        hf_zk_session_drop(zk, "a watch could not be renewed (%d)",
+                           (int)reply->error);
 }
 
 static void ask(struct hf_zk *zk, struct hf_zk_watch *watch)
@@ -293,9 +301,7 @@ static void begin_packet(struct packet *packet)
     packet->begin = hf_jute_begin_frame(out);
     hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
     hf_jute_put_int(out, HF_ZK_SET_WATCHES);
-    hf_jute_put_long(out, HF_PLANTED(ZK_RESUME_AT_NOW)
-                              ? INT64_MAX
-                              : packet->zk->session.zxid);
+    hf_jute_put_long(out, packet->zk->session.zxid);
     packet->count_at = hf_jute_begin_frame(out);
     packet->count = 0;
 }
@@ -316,6 +322,8 @@ void hf_zk_watches_resume(struct hf_zk *zk)
     struct hf_zk_watch *watch;
 
     drop_unwatched(&zk->watches);
+    if (HF_PLANTED(ZK_NOT_RESUMED))
+        return;
     for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
         for (watch = zk->watches.buckets[i]; watch != NULL;
              watch = watch->next) {

@@ -282,6 +282,12 @@ static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
 }
 
 /* The server says of the session or of itself what ends the connection. */
+/* Is the connection still the one that was worked on? */
+static bool is_current(const struct hf_zk *zk, uint64_t number)
+{
+    return number == zk->session.number && hf_zk_session_linked(&zk->session);
+}
+
 static bool ends_connection(enum hf_zk_error error)
 {
     return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
@@ -312,7 +318,7 @@ static void call_answered(struct hf_zk *zk, int32_t xid,
     if (reply->error == HF_ZK_OK && call->commits)
         tell_proven(zk, hf_zk_call_proves_ms(zk, call));
     call->answered(zk, call, reply);
-    if (ends_connection(reply->error) && number == zk->session.number)
+    if (ends_connection(reply->error) && is_current(zk, number))
         hf_zk_session_drop(zk, "the server refused a request (%d)",
                            (int)reply->error);
 }
@@ -350,12 +356,6 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
     default:
         call_answered(zk, xid, &reply);
     }
-}
-
-/* Is the connection still the one that was worked on? */
-static bool is_current(const struct hf_zk *zk, uint64_t number)
-{
-    return number == zk->session.number && hf_zk_session_linked(&zk->session);
 }
 
 void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
