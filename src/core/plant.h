@@ -43,11 +43,10 @@
     X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
     X(ZK_LATE_PROVES, 1, "a transaction answered late proves as much")         \
     X(ZK_OWNER_IGNORED, 1, "another session's ticket is taken for ours")       \
-    X(ZK_LIST_WITHOUT_US, 1, "a list counts that our ticket is not in")        \
     X(ZK_ANY_EVENT_GONE, 1, "any event of a watch is a deletion")              \
     X(ZK_ORDER_BY_NAME, 3, "tickets are ordered by their whole names")         \
     X(ZK_NOT_ARMED_AGAIN, 4, "a watch that data changed fired is not renewed") \
-    X(ZK_RESUME_AT_NOW, 4, "watches resumed miss what has happened since")
+    X(ZK_NOT_RESUMED, 4, "watches end with their connection")
 
 /* clang-format off */
 enum hf_plant {

@@ -1,100 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on the simulated engine, in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "conformance/seat.h"
-#include "engines/sim/sim.h"
-
-#define STEPS_MAX 100000
-
-static struct hf_sim *sim;
-
-static void begin(struct bench *bench)
-{
-    struct hf_sim_config config = hf_sim_config_calm(1);
-
-    sim = hf_sim_new(&config);
-    bench->ops = hf_sim_ops(sim);
-}
-
-static void finish(struct bench *bench)
-{
-    (void)bench;
-    hf_sim_free(sim);
-}
-
-static uint64_t now_ms(void *host)
-{
-    (void)host;
-    return hf_sim_now_us(sim) / 1000;
-}
-
-static struct hf_engine *open_client(struct bench *bench,
-                                     const struct hf_engine_host *host)
-{
-    struct hf_engine_host whole = *host;
-
-    (void)bench;
-    whole.now_ms = now_ms;
-    return hf_sim_engine_new(sim, &whole);
-}
-
-static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
-{
-    (void)bench;
-    for (unsigned i = 0; i < STEPS_MAX && !done(arg); i++)
-        if (!hf_sim_next(sim))
-            return;
-}
-
-struct victim {
-    struct seat *seat;
-};
-
-static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id)
-{
-    struct victim *victim = calloc(1, sizeof(*victim));
-
-    assert_non_null(victim);
-    victim->seat = seat_open(bench);
-    (void)seat_enqueue(victim->seat, queue, id, HF_TICKET_MUTEX, "victim");
-    return victim;
-}
-
-static void victim_kill(struct bench *bench, struct victim *victim)
-{
-    (void)bench;
-    hf_sim_crash(victim->seat->engine);
-    seat_bury(victim->seat);
-    free(victim);
-}
-
-static void evict(struct bench *bench, const char *queue,
-                  const struct hf_ticket *ticket)
-{
-    (void)bench;
-    assert_true(hf_sim_evict(sim, queue, &ticket->id));
-}
+/* The suite on the plain model. */
+#include "conformance/bench_sim.h"
 
 int main(void)
 {
-    struct bench bench = {
-        .name = "conformance of sim",
-        .begin = begin,
-        .finish = finish,
-        .open = open_client,
-        .pump = pump,
-        .victim_start = victim_start,
-        .victim_kill = victim_kill,
-        .evict = evict,
-    };
+    struct hf_sim_config config = hf_sim_config_calm(1);
 
-    return suite_run(&bench);
+    return bench_sim_run("conformance of sim", &config);
 }

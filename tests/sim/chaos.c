@@ -289,6 +289,18 @@ static void restart_server(int server)
     later(fault_us(), start_server, (void *)(uintptr_t)server);
 }
 
+/* As one asks for a revocation: watches of the ticket fire. */
+static void rewrite_one(const struct client *client)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (a->forgotten || !a->enqueued || one_in(2))
+            continue;
+        world_line(plan.world, client->name, "%s is written to", a->name);
+        hf_sim_foreign_write(plan.world->sim, &a->id);
+        return;
+    }
+}
+
 static void server_fault(enum fault fault)
 {
     struct hf_sim *sim = plan.world->sim;
@@ -304,6 +316,9 @@ static void server_fault(enum fault fault)
         break;
     case FAULT_DEPOSE:
         depose(hf_sim_leader(sim));
+        break;
+    case FAULT_REWRITE:
+        rewrite_one(any_client());
         break;
     default:
         restart_server(any);

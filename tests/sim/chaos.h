@@ -27,6 +27,7 @@ enum fault {
     FAULT_SERVER_FREEZE,
     FAULT_DEPOSE,
     FAULT_SERVER_RESTART,
+    FAULT_REWRITE, /* of a ticket's data, by somebody else */
     FAULT_COUNT_ENSEMBLE,
 };
 

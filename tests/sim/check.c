@@ -62,6 +62,9 @@ static void check_way(struct attempt *attempt)
                      attempt->name);
         return;
     }
+    if (!hf_sim_ticket_current(attempt->client->engine, &attempt->a.ticket))
+        world_broken(world, 1, "%s was granted on another session's ticket",
+                     attempt->name);
     if (queue.tickets[place].token != attempt->a.token)
         world_broken(world, 2, "%s has token %" PRIu64 ", its ticket %" PRIu64,
                      attempt->name, attempt->a.token,

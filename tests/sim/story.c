@@ -11,7 +11,11 @@
  *          2.000  a       m1 GRANTED token=5 safe-until=3970
  *
  * Words of a world: timeout= least= (ms), delay= (us, one way), clients=,
- * late= (in a million), plain (an engine without traits).
+ * late= (in a million), plain (an engine without traits).  With servers= the
+ * world is an ensemble for the client of ZooKeeper, and there are also: tick=
+ * limit= (of ticks) containers= (ms), lag= (us), known (the tick), strict, old,
+ * split, moved, unmoved.  Servers are called s1, s2 and so on; the last one
+ * leads first.
  * Attempts are called by kind and number, in the order they are wanted.  A
  * client's clock shows 1000 at the start.  Verbs stand in the table below.
  */
@@ -20,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engines/sim/ensemble.h"
 #include "world.h"
 
 #define STORY_BYTES ((size_t)64 * 1024)
@@ -193,15 +198,120 @@ static void unstall(struct story *story, struct client *client, char **words)
     hf_sim_set_stalled(client->engine, true, true);
 }
 
+/* ------------------------------------------------------------- ensembles -- */
+
+/* only s1: no other server takes its connections. */
+static void only(struct story *story, struct client *client, char **words)
+{
+    if (words[0] == NULL || words[0][0] != 's')
+        complain(story, "expected", "only SERVER");
+    else
+        hf_sim_client_only(client->engine, atoi(words[0] + 1) - 1);
+}
+
+static void rewrite(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    world_line(story->world, client->name, "%s is written to", attempt->name);
+    hf_sim_foreign_write(story->world->sim, &attempt->id);
+}
+
+/* Somebody else puts a node with the name of its ticket into the queue. */
+static void impostor(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    world_line(story->world, "other", "takes the name of %s", attempt->name);
+    hf_sim_foreign_enqueue(story->world->sim, attempt->place->name,
+                           attempt->a.kind, &attempt->id, NULL);
+}
+
+static void server_cut(struct story *story, int server, const char *way)
+{
+    world_line(story->world, "-", "s%d cut off%s%s", server + 1,
+               way == NULL ? "" : " ", way == NULL ? "" : way);
+    hf_sim_server_link(story->world->sim, server,
+                       way != NULL && strcmp(way, "in") == 0,
+                       way != NULL && strcmp(way, "out") == 0);
+}
+
+static void server_act(struct story *story, int server, char **words)
+{
+    struct hf_sim *sim = story->world->sim;
+    const char *verb = words[0];
+
+    if (server < 0 || (unsigned)server >= hf_sim_servers(sim)) {
+        complain(story, "no such server", verb);
+        return;
+    }
+    if (strcmp(verb, "cut") == 0) {
+        server_cut(story, server, words[1]);
+        return;
+    }
+    world_line(story->world, "-", "s%d %s", server + 1, verb);
+    if (strcmp(verb, "mend") == 0)
+        hf_sim_server_link(sim, server, true, true);
+    else if (strcmp(verb, "freeze") == 0)
+        hf_sim_server_freeze(sim, server, false);
+    else if (strcmp(verb, "pause") == 0)
+        hf_sim_server_freeze(sim, server, true);
+    else if (strcmp(verb, "thaw") == 0)
+        hf_sim_server_thaw(sim, server);
+    else if (strcmp(verb, "stop") == 0)
+        hf_sim_server_stop(sim, server);
+    else if (strcmp(verb, "start") == 0)
+        hf_sim_server_start(sim, server);
+    else
+        complain(story, "no such verb of a server", verb);
+}
+
+/* What somebody else does: node and delete PLACE NAME (a number is put behind a
+ * name that ends with '-' or '_'), counter PLACE NUMBER, deny PLACE, allow,
+ * restart, wipe. */
+static bool other_act(struct story *story, char **words)
+{
+    struct hf_sim *sim = story->world->sim;
+    const char *place = words[1], *what = words[2];
+    bool both = place != NULL && what != NULL;
+
+    if (strcmp(words[0], "restart") == 0)
+        hf_sim_restart(sim);
+    else if (strcmp(words[0], "wipe") == 0)
+        hf_sim_wipe(sim);
+    else if (strcmp(words[0], "allow") == 0)
+        hf_sim_deny(sim, NULL);
+    else if (strcmp(words[0], "deny") == 0 && place != NULL)
+        hf_sim_deny(sim, place);
+    else if (strcmp(words[0], "node") == 0 && both)
+        hf_sim_foreign_node(sim, place, what,
+                            strchr("-_", what[strlen(what) - 1]) != NULL);
+    else if (strcmp(words[0], "delete") == 0 && both)
+        hf_sim_foreign_delete(sim, place, what);
+    else if (strcmp(words[0], "counter") == 0 && both)
+        hf_sim_set_counter(sim, place, (int32_t)strtol(what, NULL, 10));
+    else
+        return false;
+    world_line(story->world, "other", "%s%s%s%s%s", words[0],
+               place == NULL ? "" : " ", place == NULL ? "" : place,
+               what == NULL ? "" : " ", what == NULL ? "" : what);
+    return true;
+}
+
 static const struct {
     const char *name;
     void (*fn)(struct story *story, struct client *client, char **words);
 } verbs[] = {
-    {"want", want},     {"release", release}, {"cancel", cancel},
-    {"evict", evict},   {"close", do_close},  {"crash", crash},
-    {"freeze", freeze}, {"thaw", thaw},       {"kill", kill_session},
-    {"cut", cut},       {"mend", mend},       {"break", reset},
-    {"stall", stall},   {"unstall", unstall},
+    {"want", want},     {"release", release},   {"cancel", cancel},
+    {"evict", evict},   {"close", do_close},    {"crash", crash},
+    {"freeze", freeze}, {"thaw", thaw},         {"kill", kill_session},
+    {"cut", cut},       {"mend", mend},         {"break", reset},
+    {"stall", stall},   {"unstall", unstall},   {"only", only},
+    {"write", rewrite}, {"impostor", impostor},
 };
 
 /* ------------------------------------------------------------------ rows -- */
@@ -215,12 +325,30 @@ static uint64_t number_after(const char *word, const char *key, uint64_t old)
     return strtoull(word + bytes, NULL, 10);
 }
 
+static void ensemble_word(struct hf_sim_config *config, const char *word)
+{
+    struct hf_sim_ensemble *e = &config->ensemble;
+
+    e->servers = (unsigned)number_after(word, "servers=", e->servers);
+    e->tick_ms = number_after(word, "tick=", e->tick_ms);
+    e->sync_limit = (unsigned)number_after(word, "limit=", e->sync_limit);
+    e->container_ms = number_after(word, "containers=", e->container_ms);
+    e->lag_most_us = (uint32_t)number_after(word, "lag=", e->lag_most_us);
+    e->tick_known |= strcmp(word, "known") == 0;
+    e->strict_proof |= strcmp(word, "strict") == 0;
+    e->old |= strcmp(word, "old") == 0;
+    e->split |= strcmp(word, "split") == 0;
+    e->tells_moved |= strcmp(word, "moved") == 0;
+    e->ignores_moves |= strcmp(word, "unmoved") == 0;
+}
+
 /* world KEY=NUMBER... */
 static void make_world(struct story *story, char **words)
 {
-    struct hf_sim_config config = hf_sim_config_calm(1);
+    struct hf_sim_config config = hf_sim_config_ensemble(1);
     uint64_t clients = 2;
 
+    config.ensemble.servers = 0;
     for (; *words != NULL; words++) {
         config.timeout_ms = number_after(*words, "timeout=", config.timeout_ms);
         config.least_timeout_ms =
@@ -234,6 +362,7 @@ static void make_world(struct story *story, char **words)
         clients = number_after(*words, "clients=", clients);
         if (strcmp(*words, "plain") == 0)
             config.traits = 0;
+        ensemble_word(&config, *words);
     }
     if (clients > WORLD_CLIENTS) {
         complain(story, "too many clients", "world");
@@ -277,7 +406,13 @@ static void end(struct story *story)
     for (unsigned i = 0; i < story->world->place_count; i++)
         left +=
             hf_sim_queue(story->world->sim, story->world->places[i].name).count;
-    world_line(story->world, "-", "end, tickets left: %zu", left);
+    if (hf_sim_servers(story->world->sim) > 0)
+        world_line(story->world, "-",
+                   "end, tickets left: %zu, nodes: %zu, watches: %zu", left,
+                   hf_sim_nodes(story->world->sim),
+                   hf_sim_watches(story->world->sim));
+    else
+        world_line(story->world, "-", "end, tickets left: %zu", left);
     story->ended = true;
 }
 
@@ -293,6 +428,15 @@ static void act(struct story *story, char **words)
     run_until(story->world, at_us);
     if (strcmp(words[2], "end") == 0) {
         end(story);
+        return;
+    }
+    if (words[1][0] == 's' && isdigit((unsigned char)words[1][1])) {
+        server_act(story, atoi(words[1] + 1) - 1, words + 2);
+        return;
+    }
+    if (strcmp(words[1], "-") == 0) {
+        if (!other_act(story, words + 2))
+            complain(story, "no such deed of others", words[2]);
         return;
     }
     client = &story->world->clients[(words[1][0] - 'a') % WORLD_CLIENTS];

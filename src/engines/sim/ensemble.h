@@ -46,6 +46,11 @@ void hf_sim_foreign_node(struct hf_sim *sim, const char *queue,
 void hf_sim_foreign_delete(struct hf_sim *sim, const char *queue,
                            const char *name);
 
+/* Some other program writes data to the ticket's node, as one that asks for its
+ * revocation does. */
+void hf_sim_foreign_write(struct hf_sim *sim,
+                          const struct hf_ticket_id *ticket);
+
 /* How many watches the servers keep, and how many nodes there are but for the
  * root. */
 size_t hf_sim_watches(const struct hf_sim *sim);

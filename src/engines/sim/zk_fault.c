@@ -254,6 +254,15 @@ void hf_sim_foreign_delete(struct hf_sim *sim, const char *queue,
     zk_commands_push(sim);
 }
 
+void hf_sim_foreign_write(struct hf_sim *sim, const struct hf_ticket_id *ticket)
+{
+    struct zk_command *command = zk_command_new(sim, ZK_SET_DATA);
+
+    command->by_ticket = true;
+    command->ticket = *ticket;
+    zk_commands_push(sim);
+}
+
 size_t hf_sim_watches(const struct hf_sim *sim)
 {
     size_t count = 0;

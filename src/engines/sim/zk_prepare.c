@@ -459,7 +459,8 @@ struct zk_txn *zk_prepare_command(struct zk_server *leader,
     if (command->opcode == HF_ZK_CREATE && command->session != NULL)
         op.flags = command->sequential ? HF_ZK_EPHEMERAL_SEQUENTIAL : 1;
     op.data.bytes = "foreign";
-    op.data.count = command->session != NULL ? 7 : 0;
+    op.data.count =
+        command->session != NULL || command->opcode == ZK_SET_DATA ? 7 : 0;
     decide(leader, txn, &op, zxid);
     return txn;
 }

@@ -161,8 +161,7 @@ static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
     size_t place = hf_zk_queue_place(op->queue, &own->id);
     bool there = op->list_error == HF_ZK_OK && place < op->queue->count;
 
-    if (there ||
-        (op->list_error == HF_ZK_OK && HF_PLANTED(ZK_LIST_WITHOUT_US))) {
+    if (there) {
         hf_zk_list_answer(zk, op);
     } else if (op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE) {
         hf_zk_own_drop(zk, own);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HF_TESTS_CONFORMANCE_BENCH_SIM_H
+#define HF_TESTS_CONFORMANCE_BENCH_SIM_H
+
+#include "engines/sim/sim.h"
+
+/* Run the suite in virtual time on models made from ${config}; as
+ * suite_run(). */
+int bench_sim_run(const char *name, const struct hf_sim_config *config);
+
+#endif
