@@ -103,12 +103,15 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     pump(client);
 }
 
-static void tick_if_due(struct hf_client *client)
+/* Whether it was. */
+static bool tick_if_due(struct hf_client *client)
 {
     struct hf_event tick = {.kind = HF_EVENT_TICK};
+    bool due = hf_core_wake_at_ms(&client->core) <= hf_now_ms();
 
-    if (hf_core_wake_at_ms(&client->core) <= hf_now_ms())
+    if (due)
         hf_client_step(client, &tick);
+    return due;
 }
 
 void hf_client_settle(struct hf_client *client)
@@ -116,8 +119,8 @@ void hf_client_settle(struct hf_client *client)
     if (client->wound_up)
         return;
     hf_loop_turn(client);
-    tick_if_due(client);
-    hf_loop_turn(client);
+    if (tick_if_due(client))
+        hf_loop_turn(client); /* what was asked for leaves */
     hf_loop_arm(client, hf_core_wake_at_ms(&client->core));
 }
 
@@ -151,7 +154,7 @@ hf_status hf_client_enter(struct hf_client *client)
     /* Without a loop all that the clock can ask for is the watch of a grant's
      * own ticket: in vain before a release, and dear. */
     if (client->loop.made)
-        tick_if_due(client);
+        (void)tick_if_due(client);
     return HF_OK;
 }
 
@@ -284,9 +287,15 @@ static void delist(struct hf_client *client, struct hf_slot *slot)
 
 static bool can_poll(struct hf_client *client)
 {
+    bool had_loop = client->loop.made;
+
     if (client->interrupt_fd < 0)
         client->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return client->interrupt_fd >= 0 && hf_loop_get(client) != NULL;
+    if (client->interrupt_fd < 0 || hf_loop_get(client) == NULL)
+        return false;
+    if (!had_loop)
+        hf_client_settle(client); /* it is neither run nor armed yet */
+    return true;
 }
 
 /* Out of descriptors a caller leaves it to those who have theirs. */
@@ -320,7 +329,6 @@ hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
         if (client->polled_by_caller) {
             pthread_cond_wait(&slot->wake, &client->lock);
         } else if (can_poll(client)) {
-            hf_client_settle(client);
             if (!slot->done)
                 poll_once(client, slot);
         } else if (others_poll(client)) {

@@ -19,24 +19,20 @@
 
 static void on_timer(uv_poll_t *timer, int status, int events)
 {
-    struct hf_client *client = timer->data;
-    struct hf_event tick = {.kind = HF_EVENT_TICK};
+    struct hf_loop *loop = timer->data;
     uint64_t expirations;
 
     (void)status;
     (void)events;
     /* Nobody else reads it, but it may have been armed anew meanwhile. */
-    if (read(client->loop.timer_fd, &expirations, sizeof(expirations)) < 0 &&
+    if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
         errno == EAGAIN)
         return;
-    client->loop.armed_at_ms = HF_FOREVER;
-    hf_client_step(client, &tick);
+    loop->armed_at_ms = HF_FOREVER;
 }
 
-static bool make_timer(struct hf_client *client)
+static bool make_timer(struct hf_loop *loop)
 {
-    struct hf_loop *loop = &client->loop;
-
     loop->armed_at_ms = HF_FOREVER;
     loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->timer_fd < 0)
@@ -45,7 +41,7 @@ static bool make_timer(struct hf_client *client)
         close(loop->timer_fd);
         return false;
     }
-    loop->timer.data = client;
+    loop->timer.data = loop;
     (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
     return true;
 }
@@ -75,7 +71,7 @@ uv_loop_t *hf_loop_get(struct hf_client *client)
         return &loop->uv;
     if (!has_descriptors() || uv_loop_init(&loop->uv) != 0)
         return NULL;
-    if (!make_timer(client)) {
+    if (!make_timer(loop)) {
         rest = uv_loop_close(&loop->uv);
         assert(rest == 0);
         return NULL;
@@ -88,17 +84,17 @@ void hf_loop_turn(struct hf_client *client)
 {
     struct hf_loop *loop = &client->loop;
     uint64_t steps;
-    int i;
 
     if (!loop->made)
         return;
-    for (i = 0; i < TURNS_MAX; i++) {
+    loop->unfinished = true;
+    for (int i = 0; i < TURNS_MAX && loop->unfinished; i++) {
         steps = client->steps;
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
         /* A handle that a callback started is known to the kernel only after
          * the next run. */
-        if (client->steps == steps && uv_backend_timeout(&loop->uv) != 0)
-            return;
+        loop->unfinished =
+            client->steps != steps || uv_backend_timeout(&loop->uv) == 0;
     }
 }
 
@@ -111,16 +107,14 @@ void hf_loop_arm(struct hf_client *client, uint64_t at_ms)
     if (!loop->made)
         return;
     /* What hf_loop_turn() has left has to wake those who sleep already. */
-    if (uv_backend_timeout(&loop->uv) == 0)
+    if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
         at_ms = 0;
-    if (loop->armed_at_ms == at_ms)
+    if (loop->armed_at_ms <= at_ms)
         return;
     loop->armed_at_ms = at_ms;
-    if (at_ms != HF_FOREVER) {
-        when.it_value.tv_sec = (time_t)(at_ms / 1000);
-        /* Zero would disarm it. */
-        when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
-    }
+    when.it_value.tv_sec = (time_t)(at_ms / 1000);
+    /* Zero would disarm it. */
+    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
     rest = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
     assert(rest == 0);
 }

@@ -19,6 +19,7 @@ struct hf_client;
 
 struct hf_loop {
     bool made;
+    bool unfinished; /* the last turn left something to do */
     uv_loop_t uv;
     int timer_fd;
     uv_poll_t timer;
@@ -33,8 +34,10 @@ uv_loop_t *hf_loop_get(struct hf_client *client);
 /* Run everything that is ready, without sleeping, until nothing is. */
 void hf_loop_turn(struct hf_client *client);
 
-/* Have the descriptor become readable at ${at_ms}; at once if the loop has
- * something left to do. */
+/* Have the descriptor become readable at ${at_ms} at the latest; at once if the
+ * loop has something left to do.  It may be early: what an acquire put off, its
+ * release seldom waits for, and a timer that fires in vain now and then is
+ * cheaper than one that is set twice for each. */
 void hf_loop_arm(struct hf_client *client, uint64_t at_ms);
 
 /* Give the lock up, sleep until the loop or ${fd} has something, take the lock
