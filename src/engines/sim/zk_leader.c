@@ -215,6 +215,19 @@ static void let_go(struct zk_server *leader, struct zk_link *link)
     zk_send_down(link, zk_message_new(leader->sim, ZK_BYE));
 }
 
+/* It was sent what is decided on and not committed, and says that it has it:
+ * nothing else may be written that would have it say so. */
+static void ack_outstanding(struct zk_link *link)
+{
+    struct zk_message *ack;
+
+    if (link->leader->first_proposal == NULL)
+        return;
+    ack = zk_message_new(link->leader->sim, ZK_ACK);
+    ack->txn = link->leader->logged;
+    zk_send_up(link, ack);
+}
+
 void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
 {
     struct zk_link *link = zk_link_new(leader, follower);
@@ -229,7 +242,8 @@ void zk_leader_join(struct zk_server *leader, struct zk_server *follower)
         zk_catch_up(&follower->replica, leader->replica.applied);
     leader->links[follower->index] = link;
     link->heard_us = zk_clock_us(leader);
-    link->acked = leader->logged == NULL ? 0 : leader->logged->zxid;
+    link->acked = zk_replica_zxid(&leader->replica);
+    ack_outstanding(link);
     sim_line(leader->sim, NULL, "s%u follows s%u", follower->index + 1,
              leader->index + 1);
     zk_server_arm(follower);
