@@ -325,11 +325,25 @@ static void server_fault(enum fault fault)
     }
 }
 
+/* What was held up arrives, the leader's questions and then its commits, and
+ * what the follower says to the questions is held up in turn. */
+static void turn_stall(void *arg)
+{
+    struct client *client = arg;
+
+    if (!client->alive)
+        return;
+    world_line(plan.world, client->name, "follower cut off the other way");
+    hf_sim_set_stalled(client->engine, false, true);
+    later(fault_us(), end_stall, client);
+}
+
 /* The follower of ${client} hears nothing of its leader, or the leader nothing
  * of it. */
 static void stall(struct client *client)
 {
     bool out = one_in(3), in = !out && one_in(2);
+    bool turns = out && one_in(2);
 
     if (hf_sim_servers(plan.world->sim) == 0)
         out = in = false;
@@ -339,7 +353,7 @@ static void stall(struct client *client)
                     : "");
     client->disturbed_us = now_us();
     hf_sim_set_stalled(client->engine, out, in);
-    later(fault_us(), end_stall, client);
+    later(fault_us(), turns ? turn_stall : end_stall, client);
 }
 
 static void one_fault(enum fault fault, struct client *client)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plants.h"
 #include "seeds.h"
 #include "world.h"
 
@@ -13,7 +14,7 @@ static const char usage[] =
     "usage: holdfast-sim [--engine zk] --seeds N [--first S] [--jobs N]\n"
     "       holdfast-sim [--engine zk] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
-    "       holdfast-sim --plants [--seeds N]\n"
+    "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
     "\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
@@ -26,7 +27,9 @@ static const char usage[] =
     "expect;\n"
     "              --update writes down what happened\n"
     "  --plants    see that each planted fault is found within N worlds "
-    "(400)\n";
+    "(400),\n"
+    "              or else by one of the stories\n"
+    "  --plant X   have the planted fault X in whatever is run\n";
 
 struct options {
     uint64_t seeds;
@@ -87,40 +90,64 @@ static uint64_t *value_of(struct options *options, const char *word)
     return &options->seed;
 }
 
-static int stories(int argc, char **argv, bool update)
+static int stories(char **paths, size_t count, bool update)
 {
     int failed = 0;
 
-    for (int i = 1; i < argc; i++) {
-        if (argv[i][0] != '-')
-            failed += !story_run(argv[i], update);
-    }
+    for (size_t i = 0; i < count; i++)
+        failed += !story_run(paths[i], update);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static bool engine(struct options *options, const char *word)
+{
+    options->zookeeper = word != NULL && strcmp(word, "zk") == 0;
+    return options->zookeeper;
+}
+
+/* Sort argv[1...] into ${options} and, moved to the front, the paths of
+ * stories.  What is wrong, or NULL. */
+static const char *parse(char **argv, struct options *options, size_t *paths)
+{
+    char **end = argv;
+
+    for (char **word = argv; *word != NULL; word++) {
+        uint64_t *value = value_of(options, *word);
+
+        if (strcmp(*word, "--engine") == 0) {
+            if (!engine(options, *++word))
+                return "expected --engine zk";
+        } else if (strcmp(*word, "--plant") == 0) {
+            if (*++word == NULL || !plants_select(*word))
+                return "expected --plant NAME, of those that --plants shows";
+        } else if (value != NULL) {
+            if (!number(*++word, value))
+                return "a number is missing";
+        } else if (**word != '-' && options->story) {
+            *end++ = *word;
+        } else if (!flag(options, *word)) {
+            return "unknown option";
+        }
+    }
+    *paths = (size_t)(end - argv);
+    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     struct options options = {.first = 1, .jobs = 1};
+    char **paths = argv + 1;
+    size_t path_count = 0;
+    const char *complaint = parse(argv + 1, &options, &path_count);
 
-    for (int i = 1; i < argc; i++) {
-        uint64_t *value = value_of(&options, argv[i]);
-
-        if (strcmp(argv[i], "--engine") == 0) {
-            if (argv[++i] == NULL || strcmp(argv[i], "zk") != 0)
-                return wrong("expected --engine zk");
-            options.zookeeper = true;
-            continue;
-        }
-        if (value != NULL && !number(argv[++i], value))
-            return wrong("a number is missing");
-        if (value == NULL && !flag(&options, argv[i]) &&
-            (!options.story || argv[i][0] == '-'))
-            return wrong("unknown option");
-    }
-    if (options.story)
-        return stories(argc, argv, options.update);
+    (void)argc;
+    if (complaint != NULL)
+        return wrong(complaint);
     if (options.plants)
-        return seeds_plants(options.seeds == 0 ? 400 : options.seeds);
+        return plants_run(options.seeds == 0 ? 400 : options.seeds, paths,
+                          path_count);
+    if (options.story)
+        return stories(paths, path_count, options.update);
     if (options.one)
         return seeds_replay(options.seed, options.zookeeper, options.trace);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)

@@ -1,16 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many random worlds, in processes of their own, so that an assertion that
- * fails is a finding like any other.  Each returns an exit status. */
+ * fails is a finding like any other. */
 #ifndef HF_TESTS_SIM_SEEDS_H
 #define HF_TESTS_SIM_SEEDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-int seeds_replay(uint64_t seed, bool zookeeper, bool trace);
+#include "world.h"
+
+/* In the worlds of an ensemble, which the client of ZooKeeper speaks to, if
+ * .zookeeper. */
+struct seeds_range {
+    bool zookeeper;
+    uint64_t first;
+    uint64_t count;
+    unsigned stride;
+};
+
+/* What a child tells its parent, in memory they share. */
+struct seeds_report {
+    struct seeds_range range;
+    uint64_t seed; /* the one it is in, or that broke */
+    uint64_t done;
+    uint64_t steps;
+    uint64_t grants;
+    uint64_t losses;
+    int broken; /* number of the invariant; -1: the child died */
+    char story[WORLD_TEXT];
+};
+
+/* Each function returns an exit code. */
 int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs);
+int seeds_replay(uint64_t seed, bool zookeeper, bool trace);
 
-/* Find each planted fault within ${count} worlds, and none without. */
-int seeds_plants(uint64_t count);
+/* Memory for reports of children. */
+struct seeds_report *seeds_share(void);
+
+/* Have a child do ${work} for ${range}: seeds_live() lives through its seeds
+ * until one breaks. */
+pid_t seeds_start(struct seeds_report *report, const struct seeds_range *range,
+                  void (*work)(struct seeds_report *report));
+void seeds_live(struct seeds_report *report);
+
+/* Wait for ${child}; one that died in the middle of a seed broke it. */
+void seeds_finish(pid_t child, struct seeds_report *report);
 
 #endif

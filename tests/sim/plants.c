@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plants.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/plant.h"
+#include "seeds.h"
+
+#if defined(HF_PLANTS)
+
+static const struct {
+    const char *name;
+    int invariant;
+    const char *what;
+} plants[] = {[HF_PLANT_NONE] = {"(none)", 0, "the core as it is"},
+#define PLANT_ROW(name, invariant, what)                                       \
+    [HF_PLANT_##name] = {#name, invariant, what},
+              HF_PLANT_TABLE(PLANT_ROW)
+#undef PLANT_ROW
+};
+
+/* What the child works on; set before it is started. */
+static struct {
+    const char *path;
+    int errors; /* where an assertion tells its story */
+} job;
+
+/* Say which assertion it was that ended the child. */
+static void quote_assertion(struct seeds_report *report)
+{
+    char text[1024];
+    ssize_t got = pread(job.errors, text, sizeof text - 1, 0);
+    const char *from;
+
+    text[got < 0 ? 0 : got] = '\0';
+    from = strstr(text, "Assertion ");
+    if (from != NULL)
+        snprintf(report->story, sizeof report->story, "the code's own: %.*s",
+                 (int)strcspn(from, "\n"), from);
+}
+
+/* Have a child do ${work}; is something broken then? */
+static bool breaks(struct seeds_report *report, const struct seeds_range *range,
+                   void (*work)(struct seeds_report *report))
+{
+    job.errors = memfd_create("assertion", MFD_CLOEXEC);
+    if (job.errors < 0) {
+        perror("holdfast-sim: memfd_create");
+        exit(EXIT_FAILURE);
+    }
+    seeds_finish(seeds_start(report, range, work), report);
+    if (report->broken < 0)
+        quote_assertion(report);
+    close(job.errors);
+    return report->broken != 0;
+}
+
+static void live(struct seeds_report *report)
+{
+    dup2(job.errors, STDERR_FILENO);
+    seeds_live(report);
+}
+
+/* A story that does not go as it is told has found something. */
+static void play(struct seeds_report *report)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    dup2(job.errors, STDERR_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    report->broken = -1;
+    snprintf(report->story, sizeof report->story, "it goes otherwise");
+    if (story_run(job.path, false))
+        report->broken = 0;
+    fflush(stdout);
+}
+
+static bool seeds_find(struct seeds_report *report, bool zookeeper,
+                       uint64_t count)
+{
+    struct seeds_range range = {zookeeper, 1, count, 1};
+
+    return breaks(report, &range, live);
+}
+
+/* The name of the story that finds it, or NULL. */
+static const char *story_finds(struct seeds_report *report, char **paths,
+                               size_t count)
+{
+    struct seeds_range none = {0};
+    const char *name;
+
+    for (size_t i = 0; i < count; i++) {
+        job.path = paths[i];
+        name = strrchr(paths[i], '/');
+        if (breaks(report, &none, play))
+            return name == NULL ? paths[i] : name + 1;
+    }
+    return NULL;
+}
+
+static void print_row(unsigned plant, const char *where,
+                      const struct seeds_report *report)
+{
+    printf("%-20s %-3d %s: ", plants[plant].name, plants[plant].invariant,
+           where);
+    if (report->broken > 0)
+        printf("check %d: ", report->broken);
+    puts(report->story);
+}
+
+/* Faults of the client of ZooKeeper are looked for in its own worlds, and what
+ * is sound in all of them.  Is it found? */
+static bool look_for(unsigned plant, uint64_t count, char **paths,
+                     size_t path_count, struct seeds_report *report)
+{
+    bool of_client = strncmp(plants[plant].name, "ZK_", 3) == 0;
+    const char *story;
+    char where[64];
+
+    hf_plant = (enum hf_plant)plant;
+    if ((!of_client && seeds_find(report, false, count)) ||
+        ((of_client || plant == HF_PLANT_NONE) &&
+         seeds_find(report, true, count))) {
+        snprintf(where, sizeof where, "%sseed %" PRIu64,
+                 report->range.zookeeper ? "zk " : "", report->seed);
+        print_row(plant, where, report);
+        return true;
+    }
+    story = story_finds(report, paths, path_count);
+    if (story != NULL)
+        print_row(plant, story, report);
+    else
+        printf("%-20s %-3d %s\n", plants[plant].name, plants[plant].invariant,
+               plant == HF_PLANT_NONE ? "nothing, as it should be"
+                                      : "NOT CAUGHT");
+    return story != NULL;
+}
+
+int plants_run(uint64_t count, char **paths, size_t path_count)
+{
+    struct seeds_report *report = seeds_share();
+    bool fine = true;
+
+    printf("%-20s %-3s %s\n", "fault", "inv", "caught by");
+    for (unsigned plant = 0; plant < HF_PLANT_COUNT; plant++)
+        fine &= look_for(plant, count, paths, path_count, report) ==
+                (plant != HF_PLANT_NONE);
+    printf("%u planted faults, %" PRIu64 " seeds each, then %zu stories: %s\n",
+           HF_PLANT_COUNT - 1, count, path_count,
+           fine ? "all caught" : "NOT ALL CAUGHT, or the sound core was");
+    return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+bool plants_select(const char *name)
+{
+    for (unsigned plant = 0; plant < HF_PLANT_COUNT; plant++) {
+        if (strcmp(plants[plant].name, name) == 0) {
+            hf_plant = (enum hf_plant)plant;
+            return true;
+        }
+    }
+    return false;
+}
+
+#else
+
+static void complain(void)
+{
+    fprintf(stderr, "holdfast-sim: built without planted faults; use "
+                    "holdfast-sim-plants\n");
+}
+
+int plants_run(uint64_t count, char **paths, size_t path_count)
+{
+    (void)count;
+    (void)paths;
+    (void)path_count;
+    complain();
+    return 64;
+}
+
+bool plants_select(const char *name)
+{
+    (void)name;
+    complain();
+    return false;
+}
+
+#endif

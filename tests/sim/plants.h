@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted faults, and who finds them. */
+#ifndef HF_TESTS_SIM_PLANTS_H
+#define HF_TESTS_SIM_PLANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* See that each planted fault is found within ${count} worlds or by one of the
+ * stories at ${paths}, and that what is sound is not.  An exit code. */
+int plants_run(uint64_t count, char **paths, size_t path_count);
+
+/* Have the fault called ${name} in force; false if there is none. */
+bool plants_select(const char *name);
+
+#endif
