@@ -241,6 +241,7 @@ static void requests_have_their_bytes(void **state)
     assert_memory_equal(out, greeting, sizeof greeting);
     hf_zk_written(s.zk, count);
     s.up = true;
+    s.strange = true; /* the stage has not read the greeting */
     accept_session(&s);
     hf_zk_request(s.zk, &request, s.now_ms);
     out = hf_zk_output(s.zk, &count);

@@ -9,8 +9,8 @@
 /* ------------------------------------------------------------ what was sent --
  */
 
-static void put_off(struct stage *s, int32_t xid, int32_t opcode,
-                    const char *path, int32_t checks)
+static struct stage_call *put_off(struct stage *s, int32_t xid, int32_t opcode,
+                                  const char *path, int32_t checks)
 {
     struct stage_call *call = calloc(1, sizeof *call);
 
@@ -18,10 +18,12 @@ static void put_off(struct stage *s, int32_t xid, int32_t opcode,
     call->xid = xid;
     call->opcode = opcode;
     call->checks = checks;
+    call->sent_at_ms = s->now_ms;
     call->path = path != NULL ? strdup(path) : NULL;
     *s->last = call;
     s->last = &call->next;
     s->calls++;
+    return call;
 }
 
 static void drop_first(struct stage *s)
@@ -156,10 +158,11 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
                      struct hf_jute_reader *frame, const char *between)
 {
     char path[PATH_BYTES], text[PATH_BYTES];
+    struct stage_call *call;
 
     read_path(frame, path, sizeof path);
     shorten(s, path, text, sizeof text);
-    put_off(s, xid, opcode, path, 0);
+    call = put_off(s, xid, opcode, path, 0);
     switch (opcode) {
     case HF_ZK_CREATE:
     case HF_ZK_CREATE2:
@@ -175,8 +178,9 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
         stage_say(&s->sent, between, "EXISTS %s", text);
         break;
     case HF_ZK_GET_DATA:
+        call->watch = hf_jute_get_bool(frame);
         stage_say(&s->sent, between, "DATA %s%s", text,
-                  hf_jute_get_bool(frame) ? " w" : "");
+                  call->watch ? " w" : "");
         break;
     case HF_ZK_GET_CHILDREN:
         STAGE_MUST(!hf_jute_get_bool(frame));
@@ -200,6 +204,8 @@ static void say_set_watches(struct stage *s, struct hf_jute_reader *frame,
         read_path(frame, path, sizeof path);
         shorten(s, path, text, sizeof text);
         stage_say(&s->sent, "", " %s", text);
+        if (s->watched != NULL)
+            s->watched(s, path);
     }
     STAGE_MUST(hf_jute_get_int(frame) == 0 && hf_jute_get_int(frame) == 0);
 }
@@ -216,11 +222,14 @@ static void say_greeting(struct stage *s, struct hf_jute_reader *frame)
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
     STAGE_MUST(password.count == HF_ZK_PASSWORD_BYTES);
-    STAGE_MUST(id == 0 || memcmp(password.bytes, "0123456789abcdef", 16) == 0);
+    STAGE_MUST(id == 0 || s->strange ||
+               memcmp(password.bytes, "0123456789abcdef", 16) == 0);
     STAGE_MUST(!hf_jute_get_bool(frame));
     stage_say(&s->sent, " | ", "GREET 0x%llx %d 0x%llx", (long long)zxid,
               timeout, (long long)id);
     s->greeting = true;
+    s->greeted_at_ms = s->now_ms;
+    s->greeted_session = id;
 }
 
 static void say_frame(struct stage *s, struct hf_jute_reader *frame,
@@ -300,7 +309,7 @@ void deliver(struct stage *s)
     s->out.used = 0;
     s->holding = false;
     stage_allocates(false);
-    receive(s, bytes, count);
+    stage_receive(s, bytes, count);
 }
 
 /* Begin and end an answer. */
@@ -329,6 +338,13 @@ static size_t begin_header(struct stage *s, int32_t xid, int64_t zxid,
     return at_;
 }
 
+static bool writes(int32_t opcode)
+{
+    return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
+           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
+           opcode == HF_ZK_MULTI;
+}
+
 /* Of the oldest request, which is one of ${opcode}, or of any for 0. */
 static size_t begin_answer(struct stage *s, int32_t opcode, int32_t error)
 {
@@ -337,6 +353,9 @@ static size_t begin_answer(struct stage *s, int32_t opcode, int32_t error)
     STAGE_MUST(s->first != NULL);
     STAGE_MUST(opcode == 0 || s->first->opcode == opcode);
     xid = s->first->xid;
+    if (error == HF_ZK_OK && writes(s->first->opcode) &&
+        s->first->sent_at_ms > s->committed_ms)
+        s->committed_ms = s->first->sent_at_ms;
     drop_first(s);
     return begin_header(s, xid, s->zxid++, error);
 }
@@ -358,6 +377,8 @@ void accept_session_as(struct stage *s, int32_t timeout_ms, int64_t id)
 {
     size_t at_ = begin(s);
 
+    if (id != 0 && s->greeted_at_ms > s->committed_ms)
+        s->committed_ms = s->greeted_at_ms;
     hf_jute_put_int(&s->out, 0);
     hf_jute_put_int(&s->out, timeout_ms);
     hf_jute_put_long(&s->out, id);

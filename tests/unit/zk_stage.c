@@ -7,78 +7,7 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "core/memory.h"
 #include "core/utf8.h"
-
-/* ---------------------------------------------------------------- memory -- */
-
-static struct {
-    long live;
-    unsigned long fail_in;
-    bool failed;
-    bool ours; /* it is the stage that allocates */
-} heap;
-
-static bool fails_now(void)
-{
-    if (heap.ours || heap.fail_in == 0 || --heap.fail_in > 0)
-        return false;
-    heap.failed = true;
-    return true;
-}
-
-static void *allocate(size_t bytes, void *arg)
-{
-    void *memory = fails_now() ? NULL : malloc(bytes);
-
-    (void)arg;
-    heap.live += memory != NULL;
-    return memory;
-}
-
-static void *resize(void *memory, size_t bytes, void *arg)
-{
-    void *resized = fails_now() ? NULL : realloc(memory, bytes);
-
-    (void)arg;
-    heap.live += memory == NULL && resized != NULL;
-    return resized;
-}
-
-static void release(void *memory, void *arg)
-{
-    (void)arg;
-    heap.live--;
-    free(memory);
-}
-
-static void own_the_heap(void)
-{
-    static const struct hf_allocator allocator = {allocate, resize, release,
-                                                  NULL};
-    static bool owned;
-
-    if (owned)
-        return;
-    STAGE_MUST(hf_set_allocator(&allocator) == HF_OK);
-    owned = true;
-}
-
-void stage_fail_allocation(unsigned long nth)
-{
-    heap.fail_in = nth;
-    heap.failed = false;
-}
-
-void stage_allocates(bool ours)
-{
-    heap.ours = ours;
-}
-
-bool stage_allocation_failed(void)
-{
-    return heap.failed;
-}
 
 /* ------------------------------------------------------------------ text -- */
 
@@ -359,9 +288,16 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     }
 }
 
+/* No proof is of later than the last write that was sent before a success was
+ * answered. */
+static uint64_t latest_proof_ms(const struct stage *s)
+{
+    return s->strange ? s->now_ms : s->committed_ms;
+}
+
 static void take_proven(struct stage *s, const struct hf_event *event)
 {
-    STAGE_MUST(event->as.answer.anchor_ms <= s->now_ms);
+    STAGE_MUST(event->as.answer.anchor_ms <= latest_proof_ms(s));
     stage_say(&s->told, "; ", "%s %llu",
               event->as.answer.request != NULL ? "PROVEN" : "PROVED",
               (unsigned long long)event->as.answer.anchor_ms);
@@ -382,7 +318,9 @@ static void take_session(struct stage *s, const struct hf_event *event)
 {
     switch (event->kind) {
     case HF_EVENT_CONNECTED:
-        STAGE_MUST(event->as.connected.anchor_ms <= s->now_ms);
+        STAGE_MUST(!s->connected);
+        STAGE_MUST(event->as.connected.anchor_ms <= latest_proof_ms(s));
+        s->connected = true;
         stage_say(&s->told, "; ", "%s %llu %llu",
                   event->as.connected.resumed ? "RESUMED" : "CONNECTED",
                   (unsigned long long)event->as.connected.timeout_ms,
@@ -394,6 +332,8 @@ static void take_session(struct stage *s, const struct hf_event *event)
                   (unsigned long long)event->as.resuming.least_timeout_ms);
         break;
     case HF_EVENT_SUSPENDED:
+        STAGE_MUST(s->connected);
+        s->connected = false;
         stage_say(&s->told, "; ", "SUSPENDED");
         break;
     case HF_EVENT_TROUBLE:
@@ -403,6 +343,7 @@ static void take_session(struct stage *s, const struct hf_event *event)
         STAGE_MUST(event->kind == HF_EVENT_SESSION_LOST);
         keep_text(s, event->as.answer.text);
         s->status = event->as.answer.status;
+        s->connected = false;
         take_end(s);
         stage_say(&s->told, "; ", "LOST");
     }
@@ -491,7 +432,7 @@ void link_down(struct stage *s, const char *why)
     free_ended(s);
 }
 
-void receive(struct stage *s, const void *bytes, size_t count)
+void stage_receive(struct stage *s, const void *bytes, size_t count)
 {
     const uint8_t *from = bytes;
     uint64_t number = s->number;
@@ -507,6 +448,12 @@ void receive(struct stage *s, const void *bytes, size_t count)
     free_ended(s);
 }
 
+void receive(struct stage *s, const void *bytes, size_t count)
+{
+    s->strange = true;
+    stage_receive(s, bytes, count);
+}
+
 void at(struct stage *s, uint64_t now_ms)
 {
     STAGE_MUST(now_ms >= s->now_ms);
@@ -520,7 +467,8 @@ void later(struct stage *s, uint64_t now_ms)
     stage_settle(s);
     free_ended(s);
     /* Out of memory it may be at once, since nothing has come of it. */
-    STAGE_MUST(hf_zk_wake_at_ms(s->zk) > s->now_ms || heap.failed);
+    STAGE_MUST(hf_zk_wake_at_ms(s->zk) > s->now_ms ||
+               stage_allocation_failed());
 }
 
 void ring(struct stage *s)
@@ -539,9 +487,7 @@ void until(struct stage *s, uint64_t now_ms)
 
 void stage_init(struct stage *s)
 {
-    own_the_heap();
-    heap.live = 0; /* a story that failed leaves everything */
-    heap.fail_in = 0;
+    stage_own_the_heap();
     memset(s, 0, sizeof *s);
     strcpy(s->config.servers[0].host, "h1");
     s->config.servers[0].port = 2181;
@@ -589,5 +535,5 @@ void stage_close(struct stage *s)
         next = r->next;
         free(r);
     }
-    STAGE_MUST(heap.live == 0);
+    STAGE_MUST(stage_allocations() == 0);
 }

@@ -69,7 +69,9 @@ struct stage_call {
     int32_t xid;
     int32_t opcode;
     int32_t checks; /* of a MULTI */
-    char *path;     /* of the first, or NULL */
+    bool watch;     /* of a DATA */
+    uint64_t sent_at_ms;
+    char *path; /* of the first, or NULL */
 };
 
 enum stage_request_state {
@@ -109,7 +111,15 @@ struct stage {
     size_t chunk; /* so many bytes come in at a time; 0: all */
     bool holding; /* answers are kept back */
     struct hf_jute_writer out;
+    /* It has sent bytes of the story's own: what they granted, and what of the
+     * requests they answered, the stage does not know. */
+    bool strange;
     /* What was seen. */
+    bool connected;          /* CONNECTED was the last word */
+    uint64_t greeted_at_ms;  /* when, and for which session */
+    int64_t greeted_session; /* 0: for a new one */
+    uint64_t committed_ms;   /* when the last write that was answered was sent,
+                                or the last greeting accepted */
     struct stage_text sent;
     struct stage_text told;
     size_t longest;                   /* of the frames sent, in bytes */
@@ -122,6 +132,9 @@ struct stage {
     unsigned lines;
     /* To be called, if set, with each event while it is being told. */
     void (*then)(struct stage *s, const struct hf_event *event);
+    /* And with each path of a SETWATCHES. */
+    void (*watched)(struct stage *s, const char *path);
+    void *teller; /* of whoever set these two */
 };
 
 /* --------------------------------------------------------------- the set -- */
@@ -150,6 +163,10 @@ void stage_fail_allocation(unsigned long nth);
 bool stage_allocation_failed(void);
 /* Between these nothing fails: the stage's own. */
 void stage_allocates(bool ours);
+/* So many there are. */
+long stage_allocations(void);
+/* Count from now on, from none. */
+void stage_own_the_heap(void);
 
 /* --------------------------------------------------------------- tickets -- */
 
@@ -213,6 +230,8 @@ void resume(struct stage *s);
  * itself. */
 void stage_read_frames(struct stage *s, const uint8_t *bytes, size_t count);
 void stage_forget_calls(struct stage *s);
+/* Bytes that the server of the stage has put together. */
+void stage_receive(struct stage *s, const void *bytes, size_t count);
 
 /* Have the machine do as it wants after an input. */
 void stage_settle(struct stage *s);
