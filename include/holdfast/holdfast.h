@@ -393,12 +393,23 @@ HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
 
 /* ----------------------------------------------------------------- lock -- */
 
+/* What a lock is wanted for.  The kind belongs to the name: while tickets of
+ * one kind are in its queue, another kind is refused with HF_EKIND.  Reading and
+ * writing are one kind, of two handles. */
+enum hf_kind {
+    HF_KIND_MUTEX = 0,
+    HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
+                         came before, so that none starves */
+    HF_KIND_WRITE = 2 /* alone */
+};
+
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
+    enum hf_kind kind;
 };
 #define HF_LOCK_OPTS_INIT                                                      \
     {                                                                          \
-        sizeof(struct hf_lock_opts)                                            \
+        sizeof(struct hf_lock_opts), HF_KIND_MUTEX                             \
     }
 
 /* Bytes in the longest lock name and in its longest component. */
@@ -602,7 +613,9 @@ HF_API hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
  *   Time      one answer of the engine; while cut off, until it answers or the
  *             session is over, which is bounded by the session timeout.
  *   Ownership ${grant} is consumed (not with HF_EREENTRANT and HF_EFORKED).
- *   Fails     HF_ELOST if the grant had been lost before this call;
+ *   Fails     HF_ELOST if the grant had been lost before this call; HF_EDENIED
+ *             if the engine let us in and does not let us out: the ticket is
+ *             then there until the client is closed, unless that changes;
  *             HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
@@ -611,7 +624,7 @@ HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
  * hf_grant_release_start(grant, done):
  * Begin hf_grant_release().
  *   Ownership ${grant} is consumed, unless this fails.
- *   Callback  ${done} once, with HF_OK or HF_ELOST.
+ *   Callback  ${done} once, with HF_OK, HF_ELOST or HF_EDENIED.
  *   Fails     HF_ECLOSED if ${done} has a function and the client, being
  *             closed, nowhere to call it; HF_EFORKED.
  */

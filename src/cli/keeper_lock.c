@@ -152,10 +152,14 @@ static void describe(struct hf_keeper *keeper)
 
 bool hf_keeper_open(struct hf_keeper *keeper)
 {
+    const struct hf_run_options *options = keeper->run->options;
+    struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
+
     if (!open_client(keeper))
         return false;
     describe(keeper);
-    if (hf_lock_open(keeper->client, keeper->run->options->name, NULL,
+    lock_opts.kind = options->kind;
+    if (hf_lock_open(keeper->client, options->name, &lock_opts,
                      &keeper->lock) != HF_OK) {
         hf_client_error(keeper->client, &keeper->failure);
         return false;

@@ -18,11 +18,13 @@
  * wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
-enum { OPTION_TRY = 256, OPTION_GRACE };
+enum { OPTION_TRY = 256, OPTION_GRACE, OPTION_READ, OPTION_WRITE };
 
 static const struct option long_options[] = {
     {"try", no_argument, NULL, OPTION_TRY},
     {"grace", required_argument, NULL, OPTION_GRACE},
+    {"read", no_argument, NULL, OPTION_READ},
+    {"write", no_argument, NULL, OPTION_WRITE},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -94,6 +96,15 @@ static enum hf_parsed take_verbosity(struct parse *parse,
     return HF_PARSED_RUN;
 }
 
+static enum hf_parsed take_kind(struct parse *parse, enum hf_kind kind)
+{
+    if (parse->options->kind != HF_KIND_MUTEX && parse->options->kind != kind)
+        return wrong(parse, "--read and --write contradict each other: give "
+                            "one");
+    parse->options->kind = kind;
+    return HF_PARSED_RUN;
+}
+
 /* The option as the user wrote it, for an error text. */
 static const char *as_written(const struct parse *parse, char letter[3])
 {
@@ -124,6 +135,10 @@ static enum hf_parsed take_option(struct parse *parse, int option)
         return HF_PARSED_RUN;
     case OPTION_GRACE:
         return take_duration(parse, "--grace", optarg, &options->grace_ms);
+    case OPTION_READ:
+        return take_kind(parse, HF_KIND_READ);
+    case OPTION_WRITE:
+        return take_kind(parse, HF_KIND_WRITE);
     case 'E':
         return take_exit_status(parse, optarg);
     case 'q':

@@ -13,7 +13,8 @@ struct hf_run_options {
     const char *url;   /* NULL: HOLDFAST_URL, else the file engine */
     uint64_t wait_ms;  /* HF_FOREVER: no limit; 0: try */
     uint64_t grace_ms; /* from SIGTERM to SIGKILL */
-    int busy_exit;     /* when the lock was not to be had */
+    enum hf_kind kind;
+    int busy_exit; /* when the lock was not to be had */
     enum hf_verbosity verbosity;
     const char *name;
     char **command; /* ends with NULL; never empty */

@@ -23,6 +23,7 @@ static const char usage[] =
     "  -c URL            the engine; else HOLDFAST_URL, else file:\n"
     "  -t DURATION       wait at most so long; for instance 30s\n"
     "  --try             do not wait: the same as -t 0s\n"
+    "  --read, --write   share NAME with other readers, or have it alone\n"
     "  -E N              exit with N instead of 75 if the lock is not to be "
     "had\n"
     "  --grace DURATION  from SIGTERM to SIGKILL for what COMMAND leaves "

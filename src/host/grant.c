@@ -99,7 +99,7 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
     hf_owner_describe(grant->payload, now_ms);
     acquisition->queue = grant->lock->name;
     acquisition->payload = grant->payload;
-    acquisition->kind = HF_TICKET_MUTEX;
+    acquisition->kind = grant->lock->kind;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms = HF_FOREVER;
     /* One more, because now_ms was rounded down. */
@@ -251,6 +251,11 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
             queue(grant, &grant->wait_callback);
         break;
     case HF_EFFECT_RELEASED:
+        if (grant->acquisition.status == HF_EDENIED)
+            hf_log_write(grant->client, HF_LOG_WARNING,
+                         "the ticket of \"%s\" cannot leave its queue before "
+                         "this client is closed: %s",
+                         grant->lock->name, grant->acquisition.text);
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_FORGOTTEN:

@@ -8,21 +8,33 @@
 #include "core/memory.h"
 #include "core/name.h"
 
+static const enum hf_ticket_kind ticket_kinds[] = {
+    [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
+    [HF_KIND_READ] = HF_TICKET_READ,
+    [HF_KIND_WRITE] = HF_TICKET_WRITE,
+};
+
 static hf_status check(struct hf_client *client, const char *name,
                        const struct hf_lock_opts *opts, const char **canonical,
                        struct hf_error *error)
 {
-    if (opts != NULL && opts->size != sizeof(*opts))
+    if (opts->size != sizeof(*opts))
         return hf_error_set(error, HF_EINVAL,
                             "the size of the options is %zu, expected %zu; "
                             "start from HF_LOCK_OPTS_INIT",
                             opts->size, sizeof(*opts));
+    if (opts->kind > HF_KIND_WRITE)
+        return hf_error_set(error, HF_EINVAL,
+                            "the kind is %u; expected one of enum hf_kind, "
+                            "%u at most",
+                            (unsigned)opts->kind, (unsigned)HF_KIND_WRITE);
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     return hf_name_check(name, canonical, error);
 }
 
-static struct hf_lock *make(struct hf_client *client, const char *name)
+static struct hf_lock *make(struct hf_client *client, const char *name,
+                            enum hf_kind kind)
 {
     size_t bytes = strlen(name) + 1;
     struct hf_lock *lock = hf_alloc(sizeof(*lock) + bytes);
@@ -30,6 +42,7 @@ static struct hf_lock *make(struct hf_client *client, const char *name)
     if (lock == NULL)
         return NULL;
     memcpy(lock->name, name, bytes);
+    lock->kind = ticket_kinds[kind];
     lock->references = 1;
     lock->client = client;
     hf_client_reference(client);
@@ -40,14 +53,17 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            const char *name, const struct hf_lock_opts *opts,
                            struct hf_lock **lock)
 {
+    static const struct hf_lock_opts defaults = HF_LOCK_OPTS_INIT;
     struct hf_error error = {0};
     hf_status status;
 
     *lock = NULL;
+    if (opts == NULL)
+        opts = &defaults;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
     status = check(client, name, opts, &name, &error);
-    if (status == HF_OK && (*lock = make(client, name)) == NULL)
+    if (status == HF_OK && (*lock = make(client, name, opts->kind)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);

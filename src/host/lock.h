@@ -3,12 +3,14 @@
 #ifndef HF_HOST_LOCK_H
 #define HF_HOST_LOCK_H
 
+#include "core/ticket.h"
 #include "host/client.h"
 
 struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
     struct hf_error error;
+    enum hf_ticket_kind kind;
     char name[];
 };
 

@@ -162,7 +162,7 @@ static void lock_opts_of_a_wrong_size(void **state)
     size_t i;
 
     for (i = 0; i < WRONG_SIZES; i++) {
-        struct hf_lock_opts opts = {wrong_sizes[i]};
+        struct hf_lock_opts opts = {.size = wrong_sizes[i]};
 
         assert_client_told(w, hf_lock_open(w->client, "a", &opts, &lock),
                            HF_EINVAL, "hf_lock_open", "HF_LOCK_OPTS_INIT");
