@@ -162,7 +162,7 @@ void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
     hf_jute_put_string(out, path);
     hf_jute_put_string(out, data);
     put_acl(out, zk->config.private_nodes);
-    hf_jute_put_int(out, flags);
+    hf_jute_put_int(out, (int32_t)flags);
     hf_zk_call_end(zk, begin);
 }
 
