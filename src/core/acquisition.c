@@ -88,7 +88,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
     if (a->told)
         return;
     if (a->state == STATE(RELEASING)) {
-        if (a->own.state != HF_WITHDRAWAL_NONE)
+        if (a->own.state != HF_WITHDRAWAL_NONE && a->status != HF_EDENIED)
             return;
         if (a->status == HF_OK && !a->own.found)
             a->status = HF_ELOST; /* somebody had removed it */

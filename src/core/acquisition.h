@@ -59,7 +59,7 @@ struct hf_acquisition {
 
     /* To be read with the effects. */
     hf_status status;               /* ENDED, RELEASED */
-    char text[HF_ERROR_TEXT_BYTES]; /* ENDED: the story */
+    char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED: the story */
     uint64_t started_at_ms;
     uint32_t ahead;                /* WAITING */
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */

@@ -135,6 +135,21 @@ static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
     a->watch_at_ms = hf_acquisition_again_at_ms(core, &a->watch_retry);
 }
 
+/* A ticket that we may not take out of the queue stays until the session is
+ * over, however long its owner waits: he is told now, and it is tried on. */
+static void withdrawal_denied(struct hf_acquisition *a,
+                              const struct hf_event *event)
+{
+    struct hf_error why;
+
+    if (event->as.answer.failure != HF_FAILURE_FATAL ||
+        event->as.answer.status != HF_EDENIED || a->state != STATE(RELEASING) ||
+        a->told || a->status != HF_OK)
+        return;
+    story(&why, event);
+    hf_acquisition_keep_story(a, &why);
+}
+
 static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
                                            const struct hf_request *request)
 {
@@ -170,6 +185,8 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         hf_withdrawal_failed(
             withdrawal, event->as.answer.failure,
             hf_acquisition_again_at_ms(core, &withdrawal->retry));
+        if (withdrawal == &a->own)
+            withdrawal_denied(a, event);
         break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:

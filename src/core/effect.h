@@ -25,7 +25,8 @@ enum hf_effect_kind {
     HF_EFFECT_ENDED,     /* no grant: .status and .text of the acquisition */
     HF_EFFECT_WAITING,   /* in the queue: .ahead and .holder of the
                             acquisition */
-    HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone: .status */
+    HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone, or may not
+                            be taken out (HF_EDENIED): .status */
     HF_EFFECT_FORGOTTEN, /* the core holds no pointer to it any more.  Comes
                             after ENDED or RELEASED, when nothing of it can
                             reappear in the queue */

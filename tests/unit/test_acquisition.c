@@ -359,6 +359,45 @@ static void a_release_finds_that_somebody_was_faster(void **state)
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
+/* Only the end of the session takes it out: nobody can wait for that. */
+static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(s, "a RELEASED HF_EDENIED");
+    assert_string_equal(s->a.text, "not yours");
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
+    expect(s, "");
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+/* What may pass is waited for. */
+static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_ELIMIT, "no thread");
+    expect(s, "");
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    failed_as(s, "a WITHDRAW a1", HF_FAILURE_RETRY, HF_EDENIED, "not now");
+    expect(s, "");
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a RELEASED HF_OK; a FORGOTTEN");
+}
+
 static void an_evicted_waiter_goes_to_the_tail(void **state)
 {
     STAGE(s, 0);
@@ -494,6 +533,8 @@ int main(void)
         cmocka_unit_test(an_evicted_holder_hears_of_it),
         cmocka_unit_test(a_release_before_the_loss_was_heard_tells_once),
         cmocka_unit_test(a_release_finds_that_somebody_was_faster),
+        cmocka_unit_test(a_release_that_is_denied_says_so_and_is_tried_on),
+        cmocka_unit_test(a_release_that_fails_otherwise_is_tried_on_in_silence),
         cmocka_unit_test(an_evicted_waiter_goes_to_the_tail),
         cmocka_unit_test(a_late_list_shows_a_holder_its_eviction),
         cmocka_unit_test(a_waiter_rides_out_a_suspension),
