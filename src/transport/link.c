@@ -16,6 +16,9 @@
 /* How often one turn of the loop reads before others get theirs. */
 #define READS_MAX 8
 
+#define HANDSHAKE_CLOSED                                                       \
+    "closed by the server during the TLS handshake; is this its port for TLS?"
+
 enum hf_link_phase {
     HF_LINK_RESOLVING,
     HF_LINK_CONNECTING,
@@ -36,6 +39,7 @@ struct hf_link {
     unsigned handles;         /* those two; memory is freed with the last */
     int events;               /* what is polled for */
     bool blocked;             /* waits for room */
+    bool hung_up;             /* see hf_link_hung_up() */
     struct hf_secure *secure; /* NULL: no TLS */
     char why[HF_LINK_TEXT_BYTES];
     char bytes[READ_BYTES];
@@ -46,6 +50,18 @@ struct hf_link {
 static void set_why(struct hf_link *link, const char *what, const char *text)
 {
     (void)snprintf(link->why, sizeof(link->why), "%s%s", what, text);
+}
+
+/* The socket failed: set .why. */
+static void break_off(struct hf_link *link, int failure)
+{
+    bool by_server = failure == ECONNRESET || failure == EPIPE;
+
+    link->hung_up = by_server && link->phase == HF_LINK_UP;
+    if (by_server && link->phase == HF_LINK_HANDSHAKING)
+        set_why(link, HANDSHAKE_CLOSED, "");
+    else
+        set_why(link, "", uv_strerror(-failure));
 }
 
 static void end(struct hf_link *link)
@@ -71,6 +87,12 @@ static void fail(struct hf_link *link)
 static void fail_with(struct hf_link *link, const char *what, const char *text)
 {
     set_why(link, what, text);
+    fail(link);
+}
+
+static void fail_as(struct hf_link *link, int failure)
+{
+    break_off(link, failure);
     fail(link);
 }
 
@@ -109,7 +131,7 @@ static bool drain(struct hf_link *link)
     bool unbroken = hf_secure_drain(link->secure, link->fd);
 
     if (!unbroken)
-        set_why(link, "", uv_strerror(-errno));
+        break_off(link, errno);
     link->blocked = unbroken && hf_secure_blocked(link->secure);
     return unbroken;
 }
@@ -121,7 +143,7 @@ static bool send_secure(struct hf_link *link, const void *bytes, size_t count,
         hf_secure_send(link->secure, link->fd, bytes, count, taken);
 
     if (answer == HF_TLS_MORE)
-        set_why(link, "", uv_strerror(-errno));
+        break_off(link, errno);
     else if (answer == HF_TLS_FAILED)
         set_why(link, "TLS: ", link->way.tls->why(link->secure->tls));
     return answer == HF_TLS_DONE;
@@ -140,7 +162,7 @@ bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
     } else {
         unbroken = hf_socket_send(link->fd, bytes, count, taken);
         if (!unbroken)
-            set_why(link, "", uv_strerror(-errno));
+            break_off(link, errno);
     }
     if (!unbroken) {
         end(link);
@@ -157,6 +179,11 @@ const char *hf_link_why(const struct hf_link *link)
     return link->why;
 }
 
+bool hf_link_hung_up(const struct hf_link *link)
+{
+    return link->hung_up;
+}
+
 static void on_room(struct hf_link *link)
 {
     link->blocked = false;
@@ -169,6 +196,13 @@ static void on_room(struct hf_link *link)
 }
 
 /* --------------------------------------------------------------- receive -- */
+
+static void reach_end(struct hf_link *link)
+{
+    link->hung_up = link->phase == HF_LINK_UP;
+    fail_with(link, link->hung_up ? "closed by the server" : HANDSHAKE_CLOSED,
+              "");
+}
 
 static void go_up(struct hf_link *link)
 {
@@ -192,7 +226,7 @@ static void read_secure(struct hf_link *link)
     if (link->phase != HF_LINK_UP)
         return;
     if (answer == HF_TLS_CLOSED)
-        fail_with(link, "closed by the server", "");
+        reach_end(link);
     else if (answer == HF_TLS_FAILED)
         fail_with(link, "TLS: ", link->way.tls->why(secure->tls));
     else if (!link->blocked &&
@@ -226,14 +260,6 @@ static void take_secure(struct hf_link *link, size_t count)
         read_secure(link);
 }
 
-static void reach_end(struct hf_link *link)
-{
-    fail_with(link, "closed by the server",
-              link->phase == HF_LINK_HANDSHAKING
-                  ? " during the TLS handshake; is this its port for TLS?"
-                  : "");
-}
-
 static void receive(struct hf_link *link)
 {
     ssize_t count = READ_BYTES;
@@ -243,7 +269,7 @@ static void receive(struct hf_link *link)
          i++) {
         count = recv(link->fd, link->bytes, READ_BYTES, 0);
         if (count < 0 && errno != EAGAIN && errno != EINTR)
-            fail_with(link, "", uv_strerror(-errno));
+            fail_as(link, errno);
         else if (count == 0)
             reach_end(link);
         else if (count > 0 && link->secure != NULL)
@@ -275,8 +301,10 @@ static void on_error(struct hf_link *link)
 {
     int failure = hf_socket_connected(link->fd);
 
-    fail_with(link, "",
-              failure != 0 ? uv_strerror(-failure) : "the connection broke");
+    if (failure != 0)
+        fail_as(link, failure);
+    else
+        fail_with(link, "the connection broke", "");
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

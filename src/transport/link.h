@@ -71,6 +71,10 @@ bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
                   size_t *taken);
 const char *hf_link_why(const struct hf_link *link);
 
+/* Was it up, and did the server end it, by closing or by a reset?  Which of
+ * them says more of its buffers than of its reasons. */
+bool hf_link_hung_up(const struct hf_link *link);
+
 /* Close it: nothing is told any more, the descriptor is gone at once, and the
  * memory when the loop has closed the handle. */
 void hf_link_close(struct hf_link *link, enum hf_link_end end);

@@ -232,15 +232,15 @@ static void parents_that_cannot_be_made(void **state)
         const char *text;
     } rows[] = {
         {HF_ZK_NO_AUTH, "FAILED ENQUEUE a FATAL", HF_EDENIED,
-         "cannot create /q: no permission (-102); see the node's access list, "
-         "and whose credentials the URL has"},
+         "cannot create /q: no permission (-102); see the node's access list: "
+         "we have no credentials"},
         {HF_ZK_NO_CHILDREN_FOR_EPHEMERALS, "FAILED ENQUEUE a FATAL", HF_EKIND,
          "cannot create /q: the parent is an ephemeral node (-108)"},
         {HF_ZK_QUOTA_EXCEEDED, "FAILED ENQUEUE a FATAL", HF_EFULL,
          "cannot create /q: the quota is used up (-125)"},
         {HF_ZK_INVALID_ACL, "FAILED ENQUEUE a FATAL", HF_EDENIED,
          "cannot create /q: the server does not accept the access list (-114)"
-         "; see the node's access list, and whose credentials the URL has"},
+         "; see the node's access list: we have no credentials"},
         {HF_ZK_THROTTLED, "FAILED ENQUEUE a RETRY", HF_EPROTOCOL,
          "cannot create /q: the server has too much to do (-127)"},
     };

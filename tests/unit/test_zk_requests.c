@@ -126,8 +126,8 @@ static void what_errors_say_of_a_delete(void **state)
     refused(&s, HF_ZK_NO_AUTH);
     assert_string_equal(stage_told(&s), "FAILED WITHDRAW a FATAL");
     assert_string_equal(s.text, "cannot delete a ticket of /q: no permission "
-                                "(-102); see the node's access list, and "
-                                "whose credentials the URL has");
+                                "(-102); see the node's access list: we have "
+                                "no credentials");
     ask(&s, HF_REQUEST_WITHDRAW, "a");
     refused(&s, HF_ZK_SYSTEM_ERROR);
     assert_string_equal(stage_told(&s), "FAILED WITHDRAW a UNSURE");

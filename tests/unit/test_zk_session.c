@@ -99,6 +99,68 @@ static void answers_that_are_no_greeting_are_refused(void **state)
     }
 }
 
+/* A server that takes no session of ours only closes. */
+static void a_server_that_closes_instead_is_explained(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with(&s, 1);
+    link_down(&s, NULL);
+    assert_string_equal(s.text, "h1:2181: closed by the server");
+    ring(&s);
+    link_up(&s);
+    link_down(&s, NULL);
+    assert_non_null(strstr(s.text, "h1:2181: closed by the server without"));
+    assert_non_null(strstr(s.text, "quorum"));
+    assert_non_null(strstr(s.text, "maxClientCnxns"));
+    assert_non_null(strstr(s.text, "zks:"));
+    stage_close(&s);
+
+    stage_init(&s);
+    s.config.tls = true;
+    assert_true(stage_open(&s));
+    link_up(&s);
+    link_down(&s, NULL);
+    assert_non_null(strstr(s.text, "maxClientCnxns"));
+    assert_null(strstr(s.text, "zks:"));
+    stage_close(&s);
+
+    stage_connected(&s); /* and has seen transactions */
+    s.zxid = 0x99;
+    ask(&s, HF_REQUEST_LIST, "a");
+    done(&s);
+    children(&s, "");
+    link_down(&s, NULL);
+    assert_string_equal(s.text, "h1:2181: closed by the server");
+    ring(&s);
+    link_up(&s);
+    link_down(&s, NULL);
+    assert_non_null(strstr(s.text, "data that others have shown us"));
+    stage_close(&s);
+}
+
+/* Whatever begins with these bytes. */
+static void who_speaks_something_else_is_recognized(void **state)
+{
+    static const char *const words[] = {
+        "HTTP/1.1 400 Bad Request", "SSH-2.0", "-ERR unknown command",
+        "\x15\x03\x03\x02\x02\x46", "\xff\xff\xff\xff"};
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        open_with(&s, 1);
+        link_up(&s);
+        receive(&s, words[i], strlen(words[i]));
+        assert_string_equal(
+            s.text, "h1:2181: an answer that is not ZooKeeper's; see whether "
+                    "the port is right");
+        assert_null(s.server);
+        stage_close(&s);
+    }
+}
+
 /* ------------------------------------------------------- going on elsewhere */
 
 static void a_session_goes_on_at_another_server(void **state)
@@ -392,6 +454,20 @@ static void trouble_is_logged_when_it_is_new(void **state)
     assert_int_equal(s.lines, 2);
     ring(&s);
     stage_close(&s);
+    /* Several servers with a trouble of their own each are no news either. */
+    open_with(&s, 3);
+    for (int i = 0; i < 12; i++) {
+        link_down(&s, i % 3 == 0 ? "refused" : "no route to host");
+        if (s.server == NULL)
+            ring(&s);
+    }
+    assert_int_equal(s.lines, 3);
+    /* But after a session they are. */
+    link_up(&s);
+    accept_session(&s);
+    link_down(&s, "refused");
+    assert_int_equal(s.lines, 4);
+    stage_close(&s);
     stage_init(&s);
     strcpy(s.config.servers[0].host, "2001:db8::7");
     assert_true(stage_open(&s));
@@ -435,6 +511,8 @@ int main(void)
         cmocka_unit_test(a_session_begins),
         cmocka_unit_test(servers_without_the_last_byte_are_understood),
         cmocka_unit_test(answers_that_are_no_greeting_are_refused),
+        cmocka_unit_test(a_server_that_closes_instead_is_explained),
+        cmocka_unit_test(who_speaks_something_else_is_recognized),
         cmocka_unit_test(a_session_goes_on_at_another_server),
         cmocka_unit_test(a_refused_resume_is_a_lost_session),
         cmocka_unit_test(another_session_is_not_ours),

@@ -60,6 +60,8 @@ static void drop_link(struct hf_engine *engine)
 
 static void tell_down(struct hf_engine *engine, const char *why)
 {
+    if (engine->link != NULL && hf_link_hung_up(engine->link))
+        why = NULL;
     drop_link(engine);
     hf_zk_link_down(engine->zk, engine->number, now_ms(engine), why);
 }

@@ -108,6 +108,16 @@ void hf_zk_session_begin(struct hf_zk *zk)
     open_next(zk);
 }
 
+/* FNV-1a.  Two texts with one cost a line of the log. */
+static uint64_t digest(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return hash;
+}
+
 /* Tell whoever waits for a connection why there is none, and log what is
  * new. */
 static void tell_trouble(struct hf_zk *zk, const char *why)
@@ -120,8 +130,9 @@ static void tell_trouble(struct hf_zk *zk, const char *why)
 
     snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
              why);
-    if (strcmp(text, session->trouble) != 0)
+    if (session->logged[session->server] != digest(text))
         zk->host.log(zk->host.host, HF_LOG_WARNING, "%s", text);
+    session->logged[session->server] = digest(text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
     hf_zk_tell(zk, &event);
@@ -167,7 +178,7 @@ static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed,
 {
     uint64_t timeout_ms = zk->session.timeout_ms;
 
-    if (!resumed)
+    if (!resumed || HF_PLANTED(ZK_RESUME_PROVES))
         return zk->session.greeted_at_ms;
     if (timeout_ms <= timeout_before_ms)
         return zk->told_anchor_ms;
@@ -183,6 +194,7 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
         hf_earlier_ms(session->least_timeout_ms, session->timeout_ms);
     session->up_at_ms = zk->now_ms;
     session->trouble[0] = '\0';
+    memset(session->logged, 0, sizeof session->logged);
     hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
                       zk->config.strict_proof, session->greeted_at_ms,
                       zk->now_ms);
@@ -191,12 +203,15 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
     hf_zk_session_answered(zk, session->greeted_at_ms);
     if (zk->config.auth[0] != '\0')
         hf_zk_send_auth(zk);
-    if (resumed) /* before any other request could see what they would tell */
-        hf_zk_watches_resume(zk);
+    if (resumed && !HF_PLANTED(ZK_SET_WATCHES_LATE))
+        hf_zk_watches_resume(zk); /* before any other request could see what
+                                     they would tell */
     event.as.connected.timeout_ms = session->timeout_ms;
     event.as.connected.anchor_ms = zk->told_anchor_ms;
     event.as.connected.resumed = resumed;
     hf_zk_tell(zk, &event);
+    if (resumed && HF_PLANTED(ZK_SET_WATCHES_LATE))
+        hf_zk_watches_resume(zk);
 }
 
 void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
@@ -214,8 +229,7 @@ void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
     if (frame->failed) {
-        hf_zk_session_drop(zk, "an answer that is not ZooKeeper's; see "
-                               "whether the port is right");
+        hf_zk_session_drop(zk, HF_ZK_NOT_ZOOKEEPER);
         return;
     }
     if (timeout_ms <= 0 || id == 0) {
@@ -251,7 +265,8 @@ void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
 /* No session any more, and no connection that carries it. */
 static void forget_session(struct hf_zk_session *session)
 {
-    session->id = 0;
+    if (!HF_PLANTED(ZK_SESSION_KEPT))
+        session->id = 0;
     session->zxid = 0;
     session->timeout_ms = 0;
     session->alive_until_ms = 0;

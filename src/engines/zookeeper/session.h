@@ -9,6 +9,7 @@
 
 #include "core/engine.h"
 #include "core/retry.h"
+#include "engines/zookeeper/config.h"
 #include "engines/zookeeper/wire.h"
 
 enum hf_zk_session_state {
@@ -45,6 +46,9 @@ struct hf_zk_session {
     bool cutting; /* drop or lose is telling: an END waits for them */
     struct hf_zk_call end_call;
     char trouble[HF_ERROR_TEXT_BYTES]; /* why there is no connection, or "" */
+    /* Of each server's last trouble, since there was a session: a list of dead
+     * ones must not fill the log with what it says already. */
+    uint64_t logged[HF_ZK_SERVERS_MAX];
 };
 
 struct hf_zk;
@@ -60,6 +64,9 @@ bool hf_zk_session_linked(const struct hf_zk_session *session);
 
 /* The connection is there. */
 void hf_zk_session_greet(struct hf_zk *zk);
+
+#define HF_ZK_NOT_ZOOKEEPER                                                    \
+    "an answer that is not ZooKeeper's; see whether the port is right"
 
 /* The answer to our greeting. */
 void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame);

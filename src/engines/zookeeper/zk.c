@@ -138,11 +138,13 @@ static bool leaves_open(enum hf_zk_error error)
     }
 }
 
-static const char *advice(hf_status fatal)
+static const char *advice(const struct hf_zk *zk, hf_status fatal)
 {
+    if (fatal == HF_EDENIED && zk->config.auth[0] == '\0')
+        return "; see the node's access list: we have no credentials";
     if (fatal == HF_EDENIED)
-        return "; see the node's access list, and whose credentials the URL "
-               "has";
+        return "; see the node's access list, and whether our user and "
+               "password are the right ones";
     if (fatal == HF_EUNSUPPORTED)
         return "; ZooKeeper 3.5 or later is needed";
     return "";
@@ -156,6 +158,8 @@ static enum hf_failure failure_of(const struct hf_request *request,
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
+    if (HF_PLANTED(ZK_CUT_UNDONE))
+        writes = false;
     return writes && leaves_open(error) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY;
 }
 
@@ -176,7 +180,7 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
     else
         hf_zk_fail(zk, request, failure, fatal != HF_OK ? fatal : HF_EPROTOCOL,
                    "cannot %s %s: %s (%d)%s", what, path, error_text(error),
-                   (int)error, advice(fatal));
+                   (int)error, advice(zk, fatal));
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -369,7 +373,10 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         return;
     zk->now_ms = zk->wire.heard_at_ms = now_ms;
     if (!hf_zk_wire_take_in(&zk->wire, bytes, count, &length)) {
-        if (length < 0 || length > HF_ZK_FRAME_MAX)
+        if ((length < 0 || length > HF_ZK_FRAME_MAX) &&
+            zk->session.state == HF_ZK_GREETING)
+            hf_zk_session_drop(zk, HF_ZK_NOT_ZOOKEEPER);
+        else if (length < 0 || length > HF_ZK_FRAME_MAX)
             hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
                                length, HF_ZK_FRAME_MAX);
         else
@@ -404,12 +411,31 @@ void hf_zk_link_up(struct hf_zk *zk, uint64_t number, uint64_t now_ms)
         hf_zk_session_greet(zk);
 }
 
+/* A server that takes no session says so by closing, whatever its reason. */
+static const char *why_no_session(const struct hf_zk *zk)
+{
+    if (zk->session.zxid > 0)
+        return "it may lack a quorum, or data that others have shown us";
+    if (zk->config.tls)
+        return "it may lack a quorum, or have too many clients "
+               "(maxClientCnxns)";
+    return "it may lack a quorum, have too many clients (maxClientCnxns), or "
+           "expect TLS (zks:)";
+}
+
 void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
                      const char *why)
 {
     zk->now_ms = now_ms;
-    if (is_current(zk, number))
+    if (!is_current(zk, number))
+        return;
+    if (why != NULL)
         hf_zk_session_drop(zk, "%s", why);
+    else if (zk->session.state == HF_ZK_GREETING)
+        hf_zk_session_drop(zk, "closed by the server without a session; %s",
+                           why_no_session(zk));
+    else
+        hf_zk_session_drop(zk, "closed by the server");
 }
 
 const void *hf_zk_output(const struct hf_zk *zk, size_t *count)

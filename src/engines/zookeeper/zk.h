@@ -52,7 +52,7 @@ const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number);
 void hf_zk_link_up(struct hf_zk *zk, uint64_t number, uint64_t now_ms);
 
 /* It could not be made, or has ended: ${why} is a text for people, without the
- * server's name. */
+ * server's name.  NULL: the server ended it, and did not say why. */
 void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
                      const char *why);
 
