@@ -127,12 +127,39 @@ static const char *reason(void)
     return text != NULL ? text : "unknown error";
 }
 
-/* RFC 8446, 6: how a server says that we should have shown a certificate. */
-static bool is_about_ours(int alert)
+/* RFC 8446, 6: how a server says that we should have shown a certificate, or
+ * another one. */
+static bool is_about_ours(const struct hf_tls *tls, int alert)
 {
-    return alert == SSL_AD_BAD_CERTIFICATE ||
-           alert == SSL_AD_HANDSHAKE_FAILURE ||
-           alert == SSL_AD_CERTIFICATE_REQUIRED;
+    bool shows = tls->context->shows;
+
+    switch (alert) {
+    case SSL_AD_BAD_CERTIFICATE:
+        return true;
+    case SSL_AD_HANDSHAKE_FAILURE:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+        return !shows;
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+        return shows;
+    default:
+        return false;
+    }
+}
+
+static void explain_alert(struct hf_tls *tls, int alert)
+{
+    const char *advice = "";
+
+    if (is_about_ours(tls, alert))
+        advice = tls->context->shows
+                     ? "; see whether it trusts the certificate in cert="
+                     : "; perhaps it wants a certificate: cert= and key=";
+    set_why(tls, "the server refused us: %s%s",
+            SSL_alert_desc_string_long(alert), advice);
 }
 
 /* What OpenSSL's own error means for people. */
@@ -144,14 +171,8 @@ static void explain(struct hf_tls *tls, const char *what)
 
     if (ERR_GET_LIB(code) != ERR_LIB_SSL)
         set_why(tls, "%s failed: %s", what, reason());
-    else if (alert > 0 && alert < 256 && is_about_ours(alert) &&
-             !tls->context->shows)
-        set_why(tls,
-                "the server refused us: %s; perhaps it wants a "
-                "certificate: cert= and key=",
-                reason());
     else if (alert > 0 && alert < 256)
-        set_why(tls, "the server refused us: %s", reason());
+        explain_alert(tls, alert);
     else if (number == SSL_R_WRONG_VERSION_NUMBER ||
              number == SSL_R_PACKET_LENGTH_TOO_LONG)
         set_why(tls, "the server does not speak TLS; is this its port for "
@@ -177,11 +198,10 @@ static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        set_why(tls, "the certificate for %s was issued by nobody %s (%s)",
-                names,
+        set_why(tls, "the certificate for %s was issued by none %s (%s)", names,
                 tls->context->trusts_system
                     ? "that this system trusts; name its CA with ca="
-                    : "in ca=",
+                    : "of the authorities in ca=",
                 X509_verify_cert_error_string(problem));
         break;
     default:

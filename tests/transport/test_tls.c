@@ -329,11 +329,11 @@ static void a_bad_server_is_not(void **state)
         {{.host = "local"}, "expected local"},
         {{.host = "localhost.example"}, "expected localhost.example"},
         {{.certificate = "nameless"}, "is for odd?name, expected 127.0.0.1"},
-        {{.certificate = "stranger"}, "was issued by nobody in ca="},
+        {{.certificate = "stranger"}, "was issued by none of the authorities in ca="},
         {{.certificate = "stranger", .version = TLS1_2_VERSION},
-         "was issued by nobody in ca="},
-        {{.ca = "other_ca.pem"}, "was issued by nobody in ca="},
-        {{.ca = ""}, "nobody that this system trusts; name its CA with ca="},
+         "was issued by none of the authorities in ca="},
+        {{.ca = "other_ca.pem"}, "was issued by none of the authorities in ca="},
+        {{.ca = ""}, "none that this system trusts; name its CA with ca="},
         {{.certificate = "expired"}, "certificate has expired"},
     };
 
