@@ -102,11 +102,11 @@ const char *hf_name_why_refused(uint32_t code)
     if (hf_utf8_control(code))
         return "a control character";
     if (code >= 0xE000 && code <= 0xF8FF)
-        return "of the private use area, which ZooKeeper refuses";
+        return "a character of the private use area, which ZooKeeper refuses";
     if (code >= 0xFFF0 && code <= 0xFFFF)
-        return "of the specials block, which ZooKeeper refuses";
+        return "a character of the specials block, which ZooKeeper refuses";
     if (code > 0xFFFF)
-        return "above U+FFFF, which ZooKeeper refuses";
+        return "a character above U+FFFF, which ZooKeeper refuses";
     return NULL;
 }
 

@@ -289,8 +289,9 @@ static hf_status parse(struct parser *parser)
     else if (st == HF_OK && rest.from < rest.end && rest.from[0] != '/')
         st = hf_error_set(parser->error, HF_EURL,
                           "the URL has neither \"//\" nor a path from '/' on "
-                          "behind \"%s:\"; expected an absolute path, so that "
-                          "every process means the same place",
+                          "behind \"%s:\"; expected SCHEME://SERVERS, or "
+                          "SCHEME: and an absolute path, so that every process "
+                          "means the same place",
                           parser->url->scheme);
     if (st == HF_OK)
         st = decode(parser, rest, "path", &parser->url->path);

@@ -89,8 +89,8 @@ static hf_status check_owner(int fd, const char *path, struct hf_error *error)
 
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return hf_error_set(error, HF_EURL,
-                            "%s is no file of credentials: it is not a plain "
-                            "file; expected one",
+                            "the file of credentials %s is not a plain file; "
+                            "expected one with a line digest:USER:PASSWORD",
                             path);
     if (status.st_uid != geteuid())
         return hf_error_set(error, HF_EDENIED,
@@ -140,8 +140,8 @@ hf_status hf_zk_auth_file_read(const char *path, char auth[HF_ZK_AUTH_BYTES],
     if (fd < 0)
         return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,
                             "the file of credentials %s cannot be opened: %s; "
-                            "expected it where auth_file= or "
-                            "HOLDFAST_AUTH_FILE says",
+                            "create it, or correct auth_file= or "
+                            "HOLDFAST_AUTH_FILE, which names it",
                             path, strerrordesc_np(errno));
     if ((status = check_owner(fd, path, error)) == HF_OK)
         status = read_all(fd, path, text, &bytes, error);
