@@ -100,6 +100,7 @@ static void say_multi(struct stage *s, int32_t xid,
                       struct hf_jute_reader *frame, const char *between)
 {
     char path[PATH_BYTES], text[PATH_BYTES];
+    struct stage_text paths = {.used = 0};
     int32_t checks = 0;
 
     stage_say(&s->sent, between, "MULTI");
@@ -114,11 +115,12 @@ static void say_multi(struct stage *s, int32_t xid,
         read_path(frame, path, sizeof path);
         shorten(s, path, text, sizeof text);
         stage_say(&s->sent, "", " %s", text);
+        stage_say(&paths, " ", "%s", path);
         STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
         checks++;
     }
     STAGE_MUST(checks > 0);
-    put_off(s, xid, HF_ZK_MULTI, NULL, checks);
+    put_off(s, xid, HF_ZK_MULTI, paths.text, checks);
 }
 
 /* An access list: one entry, which the story of credentials looks at. */
@@ -305,7 +307,8 @@ void deliver(struct stage *s)
     size_t count = s->out.used;
 
     STAGE_MUST(count <= sizeof bytes && !s->out.failed);
-    memcpy(bytes, s->out.bytes, count);
+    if (count > 0)
+        memcpy(bytes, s->out.bytes, count);
     s->out.used = 0;
     s->holding = false;
     stage_allocates(false);
@@ -523,6 +526,16 @@ void refused(struct stage *s, int32_t error)
     end(s, begin_answer(s, 0, error));
 }
 
+void answer_with(struct stage *s, const void *body, size_t count)
+{
+    size_t at_ = begin_answer(s, 0, HF_ZK_OK);
+
+    s->strange = true;
+    for (size_t i = 0; i < count; i++)
+        hf_jute_put_byte(&s->out, ((const uint8_t *)body)[i]);
+    end(s, at_);
+}
+
 void header(struct stage *s, int32_t xid, int32_t error)
 {
     end(s, begin_header(s, xid, 0, error));
@@ -535,22 +548,27 @@ void pong(struct stage *s)
     header(s, HF_ZK_XID_PING, HF_ZK_OK);
 }
 
+void event_at(struct stage *s, int32_t type, const char *path)
+{
+    size_t at_ = begin_header(s, HF_ZK_XID_EVENT, -1, HF_ZK_OK);
+
+    hf_jute_put_int(&s->out, type);
+    hf_jute_put_int(&s->out, 3); /* SyncConnected */
+    hf_jute_put_string(&s->out, path);
+    end(s, at_);
+}
+
 /* ${ticket} is "q/x#1". */
 void event(struct stage *s, int32_t type, const char *ticket)
 {
     const char *slash = strchr(ticket, '/');
     char path[PATH_BYTES], node[256];
-    size_t at_;
 
     STAGE_MUST(slash != NULL);
     stage_node(slash + 1, node, sizeof node);
     snprintf(path, sizeof path, "%s/%.*s/%s", s->config.chroot,
              (int)(slash - ticket), ticket, node);
-    at_ = begin_header(s, HF_ZK_XID_EVENT, -1, HF_ZK_OK);
-    hf_jute_put_int(&s->out, type);
-    hf_jute_put_int(&s->out, 3); /* SyncConnected */
-    hf_jute_put_string(&s->out, path);
-    end(s, at_);
+    event_at(s, type, path);
 }
 
 /* ---------------------------------------------------------- short stories --

@@ -169,6 +169,7 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     r->request.kind = kind;
     r->request.queue = s->queue;
     r->request.ticket = stage_id(ticket[0] != '\0' ? ticket : "z");
+    r->about = r->request.ticket;
     r->request.ticket_kind = s->kind;
     r->request.payload = s->payload;
     s->under_way++;

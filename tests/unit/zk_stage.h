@@ -71,7 +71,7 @@ struct stage_call {
     int32_t checks; /* of a MULTI */
     bool watch;     /* of a DATA */
     uint64_t sent_at_ms;
-    char *path; /* of the first, or NULL */
+    char *path; /* of a MULTI all, with a space between; or NULL */
 };
 
 enum stage_request_state {
@@ -81,7 +81,8 @@ enum stage_request_state {
 };
 
 struct stage_request {
-    struct hf_request request;
+    struct hf_request request; /* first */
+    struct hf_ticket_id about; /* its ticket, which it has until its answer */
     struct stage_request *next;
     enum stage_request_state state;
 };
@@ -134,7 +135,7 @@ struct stage {
     void (*then)(struct stage *s, const struct hf_event *event);
     /* And with each path of a SETWATCHES. */
     void (*watched)(struct stage *s, const char *path);
-    void *teller; /* of whoever set these two */
+    void *watched_arg;
 };
 
 /* --------------------------------------------------------------- the set -- */
@@ -214,10 +215,13 @@ void checked(struct stage *s);                   /* all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
 void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
 void refused(struct stage *s, int32_t error); /* to any */
+/* A success, to any, with this for a record. */
+void answer_with(struct stage *s, const void *body, size_t count);
 
 /* What comes unasked, or to what is no call. */
 void pong(struct stage *s);
 void event(struct stage *s, int32_t type, const char *ticket); /* "q/x#1" */
+void event_at(struct stage *s, int32_t type, const char *path);
 void header(struct stage *s, int32_t xid, int32_t error);
 
 /* Short stories, what was sent and told in them being taken: ${ticket} is put

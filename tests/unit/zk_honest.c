@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zk_honest.h"
+
+#include <string.h>
+
+#define LIST_BYTES (HONEST_NODES * HONEST_PATH_BYTES)
+
+static struct honest_node *find(struct honest *h, const char *path)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        if (strcmp(h->nodes[i].path, path) == 0)
+            return &h->nodes[i];
+    }
+    return NULL;
+}
+
+/* The length of what is above the last component; 0: the root. */
+static size_t above(const char *path)
+{
+    return (size_t)(strrchr(path, '/') - path);
+}
+
+static bool has_parent(struct honest *h, const char *path)
+{
+    char parent[HONEST_PATH_BYTES];
+
+    snprintf(parent, sizeof parent, "%.*s", (int)above(path), path);
+    return parent[0] == '\0' || find(h, parent) != NULL;
+}
+
+static struct honest_node *add(struct honest *h, const char *path,
+                               int64_t czxid, int64_t owner)
+{
+    struct honest_node *node = &h->nodes[h->count];
+
+    STAGE_MUST(h->count < HONEST_NODES && strlen(path) < sizeof node->path);
+    memset(node, 0, sizeof *node);
+    strcpy(node->path, path);
+    node->czxid = czxid;
+    node->owner = owner;
+    h->count++;
+    return node;
+}
+
+/* Whoever watches it is told, before the answer to whatever removed it. */
+static void drop(struct stage *s, struct honest *h, struct honest_node *node)
+{
+    struct honest_node was = *node;
+
+    memmove(node, node + 1,
+            (size_t)(h->nodes + h->count - node - 1) * sizeof *node);
+    h->count--;
+    if (was.watched && s->connected)
+        event_at(s, HF_ZK_NODE_DELETED, was.path);
+}
+
+/* ---------------------------------------------------------- what it does -- */
+
+static void make_ticket(struct stage *s, struct honest *h, const char *prefix)
+{
+    char path[HONEST_PATH_BYTES];
+
+    if (!has_parent(h, prefix)) {
+        refused(s, HF_ZK_NO_NODE);
+        return;
+    }
+    if (h->count == HONEST_NODES) {
+        refused(s, HF_ZK_QUOTA_EXCEEDED);
+        return;
+    }
+    snprintf(path, sizeof path, "%s%010d", prefix, h->sequence);
+    (void)add(h, path, s->zxid, s->session);
+    created(s, h->sequence++, s->zxid);
+}
+
+static void make_parent(struct stage *s, struct honest *h, int32_t opcode,
+                        const char *path)
+{
+    if (h->no_containers && opcode == HF_ZK_CREATE_CONTAINER) {
+        refused(s, HF_ZK_UNIMPLEMENTED);
+    } else if (!has_parent(h, path)) {
+        refused(s, HF_ZK_NO_NODE);
+    } else if (find(h, path) != NULL) {
+        refused(s, HF_ZK_NODE_EXISTS);
+    } else if (h->count == HONEST_NODES) {
+        refused(s, HF_ZK_QUOTA_EXCEEDED);
+    } else {
+        (void)add(h, path, s->zxid, 0);
+        done(s);
+    }
+}
+
+static void delete_node(struct stage *s, struct honest *h, const char *path)
+{
+    struct honest_node *node = find(h, path);
+    bool was_holding = s->holding;
+
+    if (node == NULL) {
+        refused(s, HF_ZK_NO_NODE);
+        return;
+    }
+    for (size_t i = 0; i < h->count; i++) {
+        if (above(h->nodes[i].path) == strlen(path) &&
+            strncmp(h->nodes[i].path, path, strlen(path)) == 0) {
+            refused(s, HF_ZK_NOT_EMPTY);
+            return;
+        }
+    }
+    /* In one: what the event leads to may be the end of the connection. */
+    hold(s);
+    drop(s, h, node);
+    done(s);
+    if (!was_holding)
+        deliver(s);
+}
+
+static void list_children(struct stage *s, struct honest *h, const char *path)
+{
+    char list[LIST_BYTES] = "";
+    size_t used = 0;
+
+    if (find(h, path) == NULL) {
+        refused(s, HF_ZK_NO_NODE);
+        return;
+    }
+    for (size_t i = 0; i < h->count; i++) {
+        const char *name = h->nodes[i].path;
+
+        if (above(name) != strlen(path) ||
+            strncmp(name, path, strlen(path)) != 0)
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s ",
+                                 name + above(name) + 1);
+    }
+    children(s, list);
+}
+
+static void read_node(struct stage *s, struct honest_node *node, int32_t opcode,
+                      bool watch)
+{
+    if (node == NULL) {
+        refused(s, HF_ZK_NO_NODE);
+    } else if (opcode == HF_ZK_EXISTS) {
+        exists(s, node->czxid, node->owner);
+    } else {
+        node->watched |= watch;
+        data(s, "me", node->czxid, node->owner);
+    }
+}
+
+static void check(struct stage *s, struct honest *h, char *paths)
+{
+    char *rest = NULL;
+    int32_t nth = 0;
+
+    for (char *path = strtok_r(paths, " ", &rest); path != NULL;
+         path = strtok_r(NULL, " ", &rest), nth++) {
+        if (strcmp(path, "/") != 0 && find(h, path) == NULL) {
+            check_failed(s, nth);
+            return;
+        }
+    }
+    checked(s);
+}
+
+void honest_expire(struct stage *s, struct honest *h)
+{
+    for (size_t i = h->count; i-- > 0;) {
+        if (h->nodes[i].owner == s->session) {
+            h->nodes[i].watched = false;
+            drop(s, h, &h->nodes[i]);
+        }
+    }
+}
+
+void honest_answer(struct stage *s, struct honest *h)
+{
+    int32_t opcode = s->first->opcode;
+    bool watch = s->first->watch;
+    char path[4096] = "";
+
+    if (s->first->path != NULL)
+        snprintf(path, sizeof path, "%s", s->first->path);
+    switch (opcode) {
+    case HF_ZK_CREATE2:
+        make_ticket(s, h, path);
+        break;
+    case HF_ZK_CREATE:
+    case HF_ZK_CREATE_CONTAINER:
+        make_parent(s, h, opcode, path);
+        break;
+    case HF_ZK_DELETE:
+        delete_node(s, h, path);
+        break;
+    case HF_ZK_GET_CHILDREN:
+        list_children(s, h, path);
+        break;
+    case HF_ZK_EXISTS:
+    case HF_ZK_GET_DATA:
+        read_node(s, find(h, path), opcode, watch);
+        break;
+    case HF_ZK_MULTI:
+        check(s, h, path);
+        break;
+    case HF_ZK_CLOSE_SESSION:
+        honest_expire(s, h);
+        done(s);
+        break;
+    default:
+        done(s); /* a sync */
+    }
+}
+
+/* Each leads to a few others at most. */
+#define ANSWERS_MAX 10000
+
+void honest_serve(struct stage *s, struct honest *h)
+{
+    for (int i = 0; s->first != NULL && s->connected; i++) {
+        STAGE_MUST(i < ANSWERS_MAX);
+        honest_answer(s, h);
+    }
+}
+
+/* --------------------------------------------------------------- stories -- */
+
+static void rewatch(struct stage *s, const char *path)
+{
+    struct honest *h = s->watched_arg;
+    struct honest_node *node = find(h, path);
+
+    if (node != NULL) {
+        node->watched = true;
+        return;
+    }
+    STAGE_MUST(h->missing_count < HONEST_NODES);
+    snprintf(h->missing[h->missing_count++], HONEST_PATH_BYTES, "%s", path);
+}
+
+void honest_begin(struct stage *s, struct honest *h)
+{
+    memset(h, 0, sizeof *h);
+    s->watched = rewatch;
+    s->watched_arg = h;
+}
+
+void honest_connect(struct stage *s, struct honest *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        h->nodes[i].watched = false;
+    h->missing_count = 0;
+    link_up(s);
+    if (!s->greeting)
+        return; /* there was no memory to greet with */
+    if (s->greeted_session != 0 && s->greeted_session != s->session) {
+        refuse_session(s);
+        return;
+    }
+    if (s->greeted_session == 0) {
+        honest_expire(s, h);
+        s->session++;
+    }
+    accept_session(s);
+    for (size_t i = 0; i < h->missing_count && s->connected; i++)
+        event_at(s, HF_ZK_NODE_DELETED, h->missing[i]);
+}
+
+/* By its id, whatever its kind. */
+static struct honest_node *find_ticket(struct honest *h, const char *ticket)
+{
+    const char *name = strrchr(ticket, '/') + 1;
+    char path[HONEST_PATH_BYTES], uuid[HF_TICKET_ID_TEXT_BYTES];
+    struct hf_ticket_id id = stage_id(name);
+
+    hf_ticket_id_format(&id, uuid);
+    snprintf(path, sizeof path, "/%.*s_c_%s-", (int)(name - ticket), ticket,
+             uuid);
+    for (size_t i = 0; i < h->count; i++) {
+        if (strncmp(h->nodes[i].path, path, strlen(path)) == 0)
+            return &h->nodes[i];
+    }
+    return NULL;
+}
+
+bool honest_has(struct honest *h, const char *ticket)
+{
+    return find_ticket(h, ticket) != NULL;
+}
+
+void honest_remove(struct stage *s, struct honest *h, const char *ticket)
+{
+    struct honest_node *node = find_ticket(h, ticket);
+
+    if (node != NULL)
+        drop(s, h, node);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server on the stage that does what it is asked to: it has nodes, numbers
+ * tickets, keeps watches and tells of what becomes of them.  What it does it
+ * does when it answers, which a story can have it do late, or keep to itself by
+ * hold(). */
+#ifndef HF_TESTS_UNIT_ZK_HONEST_H
+#define HF_TESTS_UNIT_ZK_HONEST_H
+
+#include "zk_stage.h"
+
+#define HONEST_NODES 32
+#define HONEST_PATH_BYTES 160
+
+struct honest_node {
+    char path[HONEST_PATH_BYTES];
+    int64_t czxid;
+    int64_t owner; /* the session of a ticket */
+    bool watched;  /* by this connection */
+};
+
+struct honest {
+    struct honest_node nodes[HONEST_NODES];
+    size_t count;
+    int32_t sequence; /* of the next ticket, in whatever queue */
+    bool no_containers;
+    /* Of the watches that were to be set again: on nodes that are gone. */
+    char missing[HONEST_NODES][HONEST_PATH_BYTES];
+    size_t missing_count;
+};
+
+/* On a stage that is set: with no node but the root. */
+void honest_begin(struct stage *s, struct honest *h);
+
+/* Bring up the link that is wanted, and grant or give back the session that is
+ * asked for.  Whoever asks for a new one has lost the one before. */
+void honest_connect(struct stage *s, struct honest *h);
+
+/* Answer the oldest request; and all, and those that they lead to. */
+void honest_answer(struct stage *s, struct honest *h);
+void honest_serve(struct stage *s, struct honest *h);
+
+/* The session is over: its tickets go. */
+void honest_expire(struct stage *s, struct honest *h);
+
+/* Is there a ticket "q/a"?  And remove it, whoever does. */
+bool honest_has(struct honest *h, const char *ticket);
+void honest_remove(struct stage *s, struct honest *h, const char *ticket);
+
+#endif
