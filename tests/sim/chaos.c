@@ -326,7 +326,8 @@ static void server_fault(enum fault fault)
 }
 
 /* What was held up arrives, the leader's questions and then its commits, and
- * what the follower says to the questions is held up in turn. */
+ * what the follower says to the questions is held up in turn: more than any but
+ * a strict proof is made for, see proof.h. */
 static void turn_stall(void *arg)
 {
     struct client *client = arg;
@@ -334,6 +335,7 @@ static void turn_stall(void *arg)
     if (!client->alive)
         return;
     world_line(plan.world, client->name, "follower cut off the other way");
+    hf_sim_set_stalled(client->engine, true, true);
     hf_sim_set_stalled(client->engine, false, true);
     later(fault_us(), end_stall, client);
 }
@@ -343,10 +345,11 @@ static void turn_stall(void *arg)
 static void stall(struct client *client)
 {
     bool out = one_in(3), in = !out && one_in(2);
-    bool turns = out && one_in(2);
+    bool turns;
 
     if (hf_sim_servers(plan.world->sim) == 0)
         out = in = false;
+    turns = out && plan.world->config.ensemble.strict_proof && one_in(2);
     world_line(plan.world, client->name, "follower cut off%s",
                out  ? " from what its leader sends"
                : in ? " from telling its leader"

@@ -326,6 +326,7 @@ void check_event(struct client *client, const struct hf_event *event)
     if (event->kind == HF_EVENT_CONNECTED) {
         client->ever_connected = true;
         client->state = HF_STATE_CONNECTED;
+        client->killed &= event->as.connected.resumed;
     }
 }
 

@@ -205,7 +205,7 @@ static void request(struct client *client, struct hf_request *asked)
 
         attempt->id = asked->ticket;
         attempt->enqueued = true;
-        attempt->evicted = false;
+        attempt->evicted = client->killed;
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt);
     }
@@ -478,6 +478,7 @@ void world_pause(struct client *client, bool paused)
 void world_kill_session(struct client *client)
 {
     world_line(client->world, client->name, "session killed");
+    client->killed = true;
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (!a->forgotten && a->enqueued)
             a->evicted = true;
@@ -513,7 +514,7 @@ void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
     client->life++;
     client->alive = true;
     client->closing = client->closed = client->ever_connected = false;
-    client->paused = false;
+    client->paused = client->killed = false;
     client->state = HF_STATE_CONNECTING;
     client->tick_us = UINT64_MAX;
     client->tainted_until_ms = 0;

@@ -98,6 +98,7 @@ struct client {
     /* The machine was paused: a promise up to here may be wrong. */
     uint64_t tainted_until_ms;
     bool paused;
+    bool killed; /* its session is: what it enqueues in it may go at once */
 };
 
 struct world {

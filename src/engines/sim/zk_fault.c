@@ -53,12 +53,10 @@ void zk_stall(struct hf_engine *engine, bool out, bool in)
         if (client->stalled != NULL)
             set_link(client->stalled, true, true);
         client->stalled = NULL;
-        return;
-    }
-    if (client->stalled == NULL && client->connection != NULL)
+    } else if (client->connection != NULL && client->stalled == NULL) {
         client->stalled = client->connection->server;
-    if (client->stalled != NULL)
         set_link(client->stalled, out, in);
+    }
 }
 
 /* --------------------------------------------------------------- freezing --
