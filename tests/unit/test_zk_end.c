@@ -351,6 +351,28 @@ static void an_end_while_a_session_is_lost(void **state)
     stage_close(&s);
 }
 
+/* Nothing can be sent any more, and so late the session is over as well. */
+static void an_end_without_memory(void **state)
+{
+    char payload[400];
+    struct stage s;
+
+    (void)state;
+    memset(payload, 'x', sizeof payload - 1);
+    payload[sizeof payload - 1] = '\0';
+    stage_connected(&s);
+    s.payload = payload;
+    stage_fail_allocation(3); /* the request, its queue, what is sent */
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    end_(&s);
+    assert_true(stage_allocation_failed());
+    assert_string_equal(stage_sent(&s), "");
+    later(&s, 12000);
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a UNSURE; CLOSED");
+    assert_over(&s);
+    stage_close(&s);
+}
+
 /* Whoever is told that a request failed asks again, and again. */
 static void ask_again(struct stage *s, const struct hf_event *event_)
 {
@@ -408,6 +430,7 @@ int main(void)
         cmocka_unit_test(the_link_may_still_say_something),
         cmocka_unit_test(an_end_from_inside_an_event_comes_behind_it),
         cmocka_unit_test(an_end_while_a_session_is_lost),
+        cmocka_unit_test(an_end_without_memory),
         cmocka_unit_test(requests_from_inside_any_event),
     };
 

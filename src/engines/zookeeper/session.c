@@ -425,6 +425,8 @@ void hf_zk_session_tick(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
 
+    if (session->state == HF_ZK_ENDED)
+        return; /* with the connection that had no memory */
     if (session->id != 0 && zk->now_ms >= session->alive_until_ms)
         hf_zk_session_lose(zk,
                            "the server has not answered for %" PRIu64
