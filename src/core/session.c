@@ -217,9 +217,16 @@ void hf_session_proof_answered(struct hf_session *session, bool of_use,
 {
     uint64_t soon_ms =
         hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
+    uint64_t left_ms = hf_before_ms(session->safe_until_ms, now_ms);
 
     session->prove.busy = false;
-    if (!of_use)
+    /* Of a session that was idle the first proof may leave little more than a
+     * quarter, for the next one to be sent and answered in. */
+    if (of_use)
+        session->proof_due_ms =
+            hf_earlier_ms(session->proof_due_ms,
+                          hf_after_ms(now_ms, hf_later_ms(left_ms / 2, 1)));
+    else
         session->proof_due_ms = hf_after_ms(now_ms, soon_ms);
 }
 

@@ -84,7 +84,7 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
 
 /* The proof under way was answered.  If it was no use, the next one may come
- * soon. */
+ * soon; if it leaves little, when half of that is over. */
 void hf_session_proof_answered(struct hf_session *session, bool of_use,
                                uint64_t now_ms);
 
