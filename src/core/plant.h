@@ -42,11 +42,18 @@
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
     X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
     X(ZK_LATE_PROVES, 1, "a transaction answered late proves as much")         \
+    X(ZK_RESUME_PROVES, 1, "a greeting that resumes proves like a first one")  \
     X(ZK_OWNER_IGNORED, 1, "another session's ticket is taken for ours")       \
     X(ZK_ANY_EVENT_GONE, 1, "any event of a watch is a deletion")              \
     X(ZK_ORDER_BY_NAME, 3, "tickets are ordered by their whole names")         \
     X(ZK_NOT_ARMED_AGAIN, 4, "a watch that data changed fired is not renewed") \
-    X(ZK_NOT_RESUMED, 4, "watches end with their connection")
+    X(ZK_NOT_RESUMED, 4, "watches end with their connection")                  \
+    X(ZK_BEYOND_KEPT, 3, "a number beyond what orders a queue is kept")        \
+    X(ZK_CUT_UNDONE, 5, "what got no answer did not happen")                   \
+    X(ZK_SYNC_SKIPPED, 5, "a ticket is looked for in what a follower knows")   \
+    X(ZK_DELETE_ONCE, 5, "a delete without an answer is taken for done")       \
+    X(ZK_SET_WATCHES_LATE, 5, "SetWatches goes behind requests")               \
+    X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")
 
 /* clang-format off */
 enum hf_plant {

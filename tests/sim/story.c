@@ -14,10 +14,10 @@
  * late= (in a million), plain (an engine without traits).  With servers= the
  * world is an ensemble for the client of ZooKeeper, and there are also: tick=
  * limit= (of ticks) containers= (ms), lag= (us), known (the tick), strict, old,
- * split, moved, unmoved.  Servers are called s1, s2 and so on; the last one
- * leads first.
- * Attempts are called by kind and number, in the order they are wanted.  A
- * client's clock shows 1000 at the start.  Verbs stand in the table below.
+ * split, moved, unmoved, and unsafe: an invariant will break.  Servers are
+ * called s1, s2 and so on; the last one leads first. Attempts are called by
+ * kind and number, in the order they are wanted.  A client's clock shows 1000
+ * at the start.  Verbs stand in the table below.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -37,6 +37,7 @@ struct story {
     struct world *world;
     bool ended;
     bool wrong;
+    bool unsafe;
     char *got; /* the transcript, STORY_BYTES */
     size_t got_bytes;
 };
@@ -271,8 +272,8 @@ static void server_act(struct story *story, int server, char **words)
 }
 
 /* What somebody else does: node and delete PLACE NAME (a number is put behind a
- * name that ends with '-' or '_'), counter PLACE NUMBER, deny PLACE, allow,
- * restart, wipe. */
+ * name that ends with '-' or '_'), delete PLACE, counter PLACE NUMBER, deny
+ * PLACE, allow, restart, wipe. */
 static bool other_act(struct story *story, char **words)
 {
     struct hf_sim *sim = story->world->sim;
@@ -290,8 +291,8 @@ static bool other_act(struct story *story, char **words)
     else if (strcmp(words[0], "node") == 0 && both)
         hf_sim_foreign_node(sim, place, what,
                             strchr("-_", what[strlen(what) - 1]) != NULL);
-    else if (strcmp(words[0], "delete") == 0 && both)
-        hf_sim_foreign_delete(sim, place, what);
+    else if (strcmp(words[0], "delete") == 0 && place != NULL)
+        hf_sim_foreign_delete(sim, place, what == NULL ? "" : what);
     else if (strcmp(words[0], "counter") == 0 && both)
         hf_sim_set_counter(sim, place, (int32_t)strtol(what, NULL, 10));
     else
@@ -362,6 +363,7 @@ static void make_world(struct story *story, char **words)
         clients = number_after(*words, "clients=", clients);
         if (strcmp(*words, "plain") == 0)
             config.traits = 0;
+        story->unsafe |= strcmp(*words, "unsafe") == 0;
         ensemble_word(&config, *words);
     }
     if (clients > WORLD_CLIENTS) {
@@ -551,7 +553,11 @@ static bool tell(struct story *story, const char *text, bool update)
     play(story, text, head_bytes);
     if (story->wrong)
         return false;
-    if (story->world->broken != 0) {
+    if (story->unsafe && story->world->broken == 0) {
+        printf("%s: every invariant held\n%s", story->path, story->got);
+        return false;
+    }
+    if (!story->unsafe && story->world->broken != 0) {
         printf("%s: invariant %d broken: %s\n%s", story->path,
                story->world->broken, story->world->story, story->got);
         return false;

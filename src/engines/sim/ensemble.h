@@ -40,7 +40,8 @@ void hf_sim_set_counter(struct hf_sim *sim, const char *queue, int32_t counter);
 void hf_sim_deny(struct hf_sim *sim, const char *queue);
 
 /* Some other program makes an ephemeral node ${name} in the queue, with a
- * number behind it if ${sequential}; or deletes it. */
+ * number behind it if ${sequential}; or deletes it, or with "" the queue's own
+ * node. */
 void hf_sim_foreign_node(struct hf_sim *sim, const char *queue,
                          const char *name, bool sequential);
 void hf_sim_foreign_delete(struct hf_sim *sim, const char *queue,

@@ -142,7 +142,7 @@ bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
-    if (own == NULL ||
+    if (own == NULL || HF_PLANTED(ZK_BEYOND_KEPT) ||
         (own->sequence >= 0 && own->sequence < HF_ZK_SEQUENCE_END))
         return false;
     hf_zk_op_step(op, taken_back);

@@ -48,7 +48,8 @@ static void synced(struct hf_zk *zk, struct hf_zk_call *call,
 
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
+    if (!HF_PLANTED(ZK_SYNC_SKIPPED))
+        hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
     hf_zk_list_children(zk, op);
 }
 

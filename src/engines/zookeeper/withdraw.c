@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WITHDRAW: delete the ticket, wherever it is found by its id. */
+#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 /* From this number on an empty queue's node is removed with its last ticket, so
@@ -12,7 +13,8 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
-    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE &&
+        !HF_PLANTED(ZK_DELETE_ONCE)) {
         hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
         return;
     }

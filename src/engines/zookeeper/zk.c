@@ -431,7 +431,7 @@ void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         return;
     if (why != NULL)
         hf_zk_session_drop(zk, "%s", why);
-    else if (zk->session.state == HF_ZK_GREETING)
+    else if (zk->session.state != HF_ZK_UP)
         hf_zk_session_drop(zk, "closed by the server without a session; %s",
                            why_no_session(zk));
     else
