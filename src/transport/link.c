@@ -52,13 +52,15 @@ static void set_why(struct hf_link *link, const char *what, const char *text)
     (void)snprintf(link->why, sizeof(link->why), "%s%s", what, text);
 }
 
-/* The socket failed: set .why. */
+/* The socket failed: set .why.  While it connects too the server may have ended
+ * it: a port where nobody listens refuses instead. */
 static void break_off(struct hf_link *link, int failure)
 {
     bool by_server = failure == ECONNRESET || failure == EPIPE;
+    bool shaking = link->secure != NULL && link->phase != HF_LINK_UP;
 
-    link->hung_up = by_server && link->phase == HF_LINK_UP;
-    if (by_server && link->phase == HF_LINK_HANDSHAKING)
+    link->hung_up = by_server && !shaking;
+    if (by_server && shaking)
         set_why(link, HANDSHAKE_CLOSED, "");
     else
         set_why(link, "", uv_strerror(-failure));
@@ -286,7 +288,7 @@ static void on_connected(struct hf_link *link)
     int failure = hf_socket_connected(link->fd);
 
     if (failure != 0) {
-        fail_with(link, "", uv_strerror(-failure));
+        fail_as(link, failure);
     } else if (link->secure != NULL) {
         link->phase = HF_LINK_HANDSHAKING;
         shake_hands(link);

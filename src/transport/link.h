@@ -71,8 +71,9 @@ bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
                   size_t *taken);
 const char *hf_link_why(const struct hf_link *link);
 
-/* Was it up, and did the server end it, by closing or by a reset?  Which of
- * them says more of its buffers than of its reasons. */
+/* Did the server end it, by closing or by a reset, and not in the middle of a
+ * TLS handshake?  Which of them says more of its buffers than of its reasons.
+ */
 bool hf_link_hung_up(const struct hf_link *link);
 
 /* Close it: nothing is told any more, the descriptor is gone at once, and the
