@@ -103,6 +103,15 @@ class Crowd:
             self.until_state(number, "CONNECTED")
         return numbers
 
+    def refused(self, session):
+        """(status, text) of one that could not even be opened."""
+        self.until("word of session %d" % session,
+                   lambda: self.sessions[session])
+        words = self.sessions[session][0].words
+        if words[0] != "refused":
+            raise AssertionError("session %d was opened" % session)
+        return words[1], " ".join(words[2:])
+
     def close(self, session):
         self.say("close", session)
         self.until_state(session, "CLOSED")
@@ -179,6 +188,17 @@ class Crowd:
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.pid))
+
+    def descriptor_kinds(self):
+        """What /proc says of each; one may go meanwhile."""
+        kinds = []
+        for number in os.listdir("/proc/%d/fd" % self.pid):
+            try:
+                kinds.append(os.readlink("/proc/%d/fd/%s" % (self.pid,
+                                                             number)))
+            except FileNotFoundError:
+                pass
+        return kinds
 
     def threads(self):
         return len(os.listdir("/proc/%d/task" % self.pid))
