@@ -131,7 +131,7 @@ void zk_client_receive(struct zk_client *client,
     } else if (chunk->kind == ZK_ACCEPTED && !refused(client, connection)) {
         hf_zk_link_up(client->zk, client->number, now);
     } else {
-        connection->client_open = false;
+        zk_connection_leave(connection);
         hf_zk_link_down(client->zk, client->number, now,
                         chunk->kind == ZK_END ? "closed by the server"
                                               : "connection refused");
