@@ -212,6 +212,8 @@ static bool may_end(const struct attempt *attempt)
                 (patience_over || now_ms >= attempt->a.deadline_at_ms));
     case HF_EDENIED:
         return world->denied;
+    case HF_EEXHAUSTED:
+        return world->exhausted;
     case HF_EKIND:
         return world->shared_kinds;
     case HF_EPROTOCOL:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plants.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,52 +27,58 @@ static const struct {
 /* What the child works on; set before it is started. */
 static struct {
     const char *path;
-    int errors; /* where an assertion tells its story */
+    int told; /* what it says goes there */
 } job;
 
-/* Say which assertion it was that ended the child. */
-static void quote_assertion(struct seeds_report *report)
+/* Say which assertion it was that ended the child, or which invariant a story
+ * broke. */
+static void quote(struct seeds_report *report)
 {
+    static const char broken[] = ": invariant ";
     char text[1024];
-    ssize_t got = pread(job.errors, text, sizeof text - 1, 0);
+    ssize_t got = pread(job.told, text, sizeof text - 1, 0);
     const char *from;
 
     text[got < 0 ? 0 : got] = '\0';
-    from = strstr(text, "Assertion ");
-    if (from != NULL)
+    if ((from = strstr(text, "Assertion ")) != NULL) {
         snprintf(report->story, sizeof report->story, "the code's own: %.*s",
                  (int)strcspn(from, "\n"), from);
+    } else if ((from = strstr(text, broken)) != NULL) {
+        from += strlen(broken);
+        report->broken = atoi(from);
+        from = strchr(from, ':') + 2;
+        snprintf(report->story, sizeof report->story, "%.*s",
+                 (int)strcspn(from, "\n"), from);
+    }
 }
 
 /* Have a child do ${work}; is something broken then? */
 static bool breaks(struct seeds_report *report, const struct seeds_range *range,
                    void (*work)(struct seeds_report *report))
 {
-    job.errors = memfd_create("assertion", MFD_CLOEXEC);
-    if (job.errors < 0) {
+    job.told = memfd_create("told", MFD_CLOEXEC);
+    if (job.told < 0) {
         perror("holdfast-sim: memfd_create");
         exit(EXIT_FAILURE);
     }
     seeds_finish(seeds_start(report, range, work), report);
     if (report->broken < 0)
-        quote_assertion(report);
-    close(job.errors);
+        quote(report);
+    close(job.told);
     return report->broken != 0;
 }
 
 static void live(struct seeds_report *report)
 {
-    dup2(job.errors, STDERR_FILENO);
+    dup2(job.told, STDERR_FILENO);
     seeds_live(report);
 }
 
 /* A story that does not go as it is told has found something. */
 static void play(struct seeds_report *report)
 {
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-    dup2(job.errors, STDERR_FILENO);
-    dup2(nowhere, STDOUT_FILENO);
+    dup2(job.told, STDERR_FILENO);
+    dup2(job.told, STDOUT_FILENO);
     report->broken = -1;
     snprintf(report->story, sizeof report->story, "it goes otherwise");
     if (story_run(job.path, false))
@@ -89,20 +94,33 @@ static bool seeds_find(struct seeds_report *report, bool zookeeper,
     return breaks(report, &range, live);
 }
 
-/* The name of the story that finds it, or NULL. */
+/* The path of a story that finds it, or NULL: rather one in which an invariant
+ * breaks than one that merely goes otherwise. */
 static const char *story_finds(struct seeds_report *report, char **paths,
                                size_t count)
 {
-    struct seeds_range none = {0};
-    const char *name;
+    static struct seeds_report best;
+    const struct seeds_range none = {0};
+    const char *found = NULL;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && best.broken <= 0; i++) {
         job.path = paths[i];
-        name = strrchr(paths[i], '/');
-        if (breaks(report, &none, play))
-            return name == NULL ? paths[i] : name + 1;
+        if (!breaks(report, &none, play) ||
+            (found != NULL && report->broken <= 0))
+            continue;
+        found = paths[i];
+        best = *report;
     }
-    return NULL;
+    *report = best;
+    best.broken = 0;
+    return found;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
 }
 
 static void print_row(unsigned plant, const char *where,
@@ -135,7 +153,7 @@ static bool look_for(unsigned plant, uint64_t count, char **paths,
     }
     story = story_finds(report, paths, path_count);
     if (story != NULL)
-        print_row(plant, story, report);
+        print_row(plant, last_part(story), report);
     else
         printf("%-20s %-3d %s\n", plants[plant].name, plants[plant].invariant,
                plant == HF_PLANT_NONE ? "nothing, as it should be"

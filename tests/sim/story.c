@@ -280,10 +280,13 @@ static bool other_act(struct story *story, char **words)
     const char *place = words[1], *what = words[2];
     bool both = place != NULL && what != NULL;
 
+    story->world->denied |= strcmp(words[0], "deny") == 0;
+    story->world->exhausted |= strcmp(words[0], "counter") == 0;
+
     if (strcmp(words[0], "restart") == 0)
         hf_sim_restart(sim);
     else if (strcmp(words[0], "wipe") == 0)
-        hf_sim_wipe(sim);
+        world_wipe(story->world);
     else if (strcmp(words[0], "allow") == 0)
         hf_sim_deny(sim, NULL);
     else if (strcmp(words[0], "deny") == 0 && place != NULL)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/instant.h"
+#include "engines/sim/ensemble.h"
 
 /* A core that wants to be woken so often at one instant will do so for ever. */
 #define IDLE_TICKS_MAX 1000
@@ -475,16 +476,33 @@ void world_pause(struct client *client, bool paused)
     }
 }
 
-void world_kill_session(struct client *client)
+static void end_session(struct client *client)
 {
-    world_line(client->world, client->name, "session killed");
     client->killed = true;
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (!a->forgotten && a->enqueued)
             a->evicted = true;
     }
     client->disturbed_us = hf_sim_now_us(client->world->sim);
+}
+
+void world_kill_session(struct client *client)
+{
+    world_line(client->world, client->name, "session killed");
+    end_session(client);
     hf_sim_kill_session(client->engine);
+}
+
+/* Tokens go back with the ensemble's own count: whoever replaces one gives a
+ * token_floor=. */
+void world_wipe(struct world *world)
+{
+    for (unsigned i = 0; i < world->client_count; i++)
+        end_session(&world->clients[i]);
+    for (unsigned i = 0; i < world->place_count; i++)
+        world->places[i].last_write_token = world->places[i].last_read_token =
+            0;
+    hf_sim_wipe(world->sim);
 }
 
 bool world_evict(struct attempt *attempt)

@@ -117,6 +117,7 @@ struct world {
     bool calm;            /* nothing goes wrong, ever */
     bool lied_to;         /* answers are garbled: the truth is not known */
     bool denied;          /* enqueues may be refused for good */
+    bool exhausted;       /* a queue may have run out of numbers */
     bool shared_kinds;    /* kinds that do not go together meet */
     /* The first violation. */
     int broken; /* number of the invariant, 0 if none */
@@ -159,6 +160,8 @@ void world_freeze(struct client *client, bool frozen);
 void world_pause(struct client *client, bool paused);
 void world_kill_session(struct client *client);
 bool world_evict(struct attempt *attempt);
+/* The ensemble is replaced by an empty one. */
+void world_wipe(struct world *world);
 
 /* May its user call it now? */
 bool world_can_call(const struct client *client);

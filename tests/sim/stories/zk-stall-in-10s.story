@@ -1,0 +1,61 @@
+# The holder's server hears nothing more of its leader, which hears it.  It goes
+# on answering heartbeats, which prove nothing: the grant is lost by the holder's
+# own clock before anybody else is admitted.  timeout=10s.
+world servers=3 timeout=10000 clients=2
+   10    a  only s1
+   10    b  only s3
+   20    a  break
+   20    b  break
+ 1000    a  want mutex one
+ 1500    b  want mutex one
+ 3300    s1 cut in
+30000    s1 mend
+31000    a  release m1
+31000    b  release m2
+35000    -  end
+expect
+     0.000  a       open
+     0.000  b       open
+     5.036  a       engine connected to s1
+     5.036  a       state CONNECTED
+     5.245  b       engine connected to s1
+     5.245  b       state CONNECTED
+    20.000  a       link breaks
+    20.000  b       link breaks
+    21.000  a       engine suspended
+    21.000  a       state SUSPENDED
+    21.000  b       engine suspended
+    21.000  b       state SUSPENDED
+    25.000  b       engine resumed to s3
+    25.000  b       state CONNECTED
+    71.515  a       engine resumed to s1
+    71.515  a       state CONNECTED
+  1000.000  a       want m1
+  1006.886  a       server adds ticket 0 to one
+  1007.975  a       m1 GRANTED token=4294967301 safe-until=10969
+  1500.000  b       want m2
+  1501.543  b       server adds ticket 1 to one
+  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  3300.000  -       s1 cut off in
+  9170.000  a       engine suspended
+  9170.000  a       state SUSPENDED
+  9969.000  a       m1 LOST
+ 12502.000  a       engine session lost
+ 12502.000  a       state LOST
+ 13000.086  -       s1 hears nothing of its leader
+ 21965.000  a       server session expires
+ 21965.633  a       server removes ticket 0000000000 from one
+ 21966.633  b       m2 GRANTED token=4294967302 safe-until=28402
+ 23965.000  a       server session expires
+ 30000.000  -       s1 mend
+ 30718.139  -       s1 follows s3
+ 31000.000  a       release m1
+ 31000.000  a       m1 RELEASED HF_ELOST
+ 31000.000  a       m1 FORGOTTEN
+ 31000.000  b       release m2
+ 31001.110  b       server removes ticket 0000000001 from one
+ 31002.110  b       m2 RELEASED HF_OK
+ 31002.110  b       m2 FORGOTTEN
+ 31155.152  a       engine connected to s1
+ 31155.152  a       state CONNECTED
+ 35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -1,0 +1,66 @@
+# The holder's server hears nothing more of its leader, which hears it.  It goes
+# on answering heartbeats, which prove nothing: the grant is lost by the holder's
+# own clock before anybody else is admitted.  timeout=4s.
+world servers=3 timeout=4000 clients=2
+   10    a  only s1
+   10    b  only s3
+   20    a  break
+   20    b  break
+ 1000    a  want mutex one
+ 1500    b  want mutex one
+ 3300    s1 cut in
+30000    s1 mend
+31000    a  release m1
+31000    b  release m2
+35000    -  end
+expect
+     0.000  a       open
+     0.000  b       open
+     5.036  a       engine connected to s1
+     5.036  a       state CONNECTED
+     5.245  b       engine connected to s1
+     5.245  b       state CONNECTED
+    20.000  a       link breaks
+    20.000  b       link breaks
+    21.000  a       engine suspended
+    21.000  a       state SUSPENDED
+    21.000  b       engine suspended
+    21.000  b       state SUSPENDED
+    25.000  b       engine resumed to s3
+    25.000  b       state CONNECTED
+    71.515  a       engine resumed to s1
+    71.515  a       state CONNECTED
+  1000.000  a       want m1
+  1007.030  a       server adds ticket 0 to one
+  1008.498  a       m1 GRANTED token=4294967302 safe-until=5029
+  1500.000  b       want m2
+  1501.668  b       server adds ticket 1 to one
+  1504.668  b       m2 WAITING ahead=1 holder=a/m1
+  3300.000  -       s1 cut off in
+  4960.000  a       m1 LOST
+  4961.922  a       server removes ticket 0000000000 from one
+  4962.922  b       m2 GRANTED token=4294967304 safe-until=7460
+  5670.000  a       engine suspended
+  5670.000  a       state SUSPENDED
+  7002.000  a       engine session lost
+  7002.000  a       state LOST
+ 11965.000  a       server session expires
+ 11965.000  a       server session expires
+ 11965.000  a       server session expires
+ 13243.245  -       s1 hears nothing of its leader
+ 13965.000  a       server session expires
+ 15965.000  a       server session expires
+ 15965.000  a       server session expires
+ 17965.000  a       server session expires
+ 30000.000  -       s1 mend
+ 30168.913  -       s1 follows s3
+ 30854.498  a       engine connected to s1
+ 30854.498  a       state CONNECTED
+ 31000.000  a       release m1
+ 31000.000  a       m1 RELEASED HF_ELOST
+ 31000.000  a       m1 FORGOTTEN
+ 31000.000  b       release m2
+ 31001.529  b       server removes ticket 0000000001 from one
+ 31002.529  b       m2 RELEASED HF_OK
+ 31002.529  b       m2 FORGOTTEN
+ 35000.000  -       end, tickets left: 0, nodes: 1, watches: 0
