@@ -88,6 +88,7 @@ static void a_refused_connection_says_so(void **state)
     client_await_down(&client);
     assert_false(client.up);
     assert_string_equal(client.why, "connection refused");
+    assert_false(hf_link_hung_up(client.link));
     client_stop(&client);
 }
 
@@ -117,6 +118,7 @@ static void what_came_before_the_end_is_delivered(void **state)
     assert_int_equal(client.received, 10);
     assert_memory_equal(client.bytes, "last words", 10);
     assert_string_equal(client.why, "closed by the server");
+    assert_true(hf_link_hung_up(client.link));
     stop_both(&client, &server);
 }
 
@@ -130,6 +132,7 @@ static void a_reset_says_so(void **state)
     server_reset(&server);
     client_await_down(&client);
     assert_string_equal(client.why, "connection reset by peer");
+    assert_true(hf_link_hung_up(client.link));
     stop_both(&client, &server);
 }
 
