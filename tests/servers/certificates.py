@@ -79,7 +79,7 @@ class Certificates:
         extensions, request = self.path(name + ".ext"), self.path(name + ".csr")
         with open(extensions, "w") as file:
             file.write(CA_SECTION % {"directory": self.directory,
-                                     "alternative": alternative.replace("=", " = ", 1)})
+                                     "alternative": alternative})
         run("x509", "-x509toreq", "-in", self.path(name + ".pem"),
             "-signkey", self.path(name + ".key"), "-out", request)
         open(self.path("database"), "w").close()
