@@ -287,10 +287,44 @@ bool honest_has(struct honest *h, const char *ticket)
     return find_ticket(h, ticket) != NULL;
 }
 
+bool honest_has_own(struct stage *s, struct honest *h, const char *ticket)
+{
+    const struct honest_node *node = find_ticket(h, ticket);
+
+    return node != NULL && node->owner == s->session;
+}
+
+#define OTHERS_SESSION 7
+
+void honest_put(struct stage *s, struct honest *h, const char *ticket)
+{
+    const char *name = strrchr(ticket, '/') + 1;
+    char path[HONEST_PATH_BYTES], node[96];
+
+    stage_node(name, node, sizeof node);
+    snprintf(path, sizeof path, "/%.*s%s%010d", (int)(name - ticket), ticket,
+             node, h->sequence);
+    if (!has_parent(h, path) || h->count == HONEST_NODES ||
+        find_ticket(h, ticket) != NULL)
+        return;
+    (void)add(h, path, s->zxid++, OTHERS_SESSION);
+    h->sequence++;
+}
+
 void honest_remove(struct stage *s, struct honest *h, const char *ticket)
 {
     struct honest_node *node = find_ticket(h, ticket);
 
     if (node != NULL)
         drop(s, h, node);
+}
+
+void honest_change(struct stage *s, struct honest *h, const char *ticket)
+{
+    struct honest_node *node = find_ticket(h, ticket);
+
+    if (node == NULL || !node->watched || !s->connected)
+        return;
+    node->watched = false; /* it fires once */
+    event_at(s, HF_ZK_NODE_DATA_CHANGED, node->path);
 }

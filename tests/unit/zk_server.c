@@ -468,10 +468,13 @@ static void put_result(struct stage *s, int32_t type, bool last, int32_t error)
 static void answer_multi(struct stage *s, int32_t failing)
 {
     int32_t checks = s->first != NULL ? s->first->checks : 0;
+    uint64_t committed_ms = s->committed_ms;
     size_t at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
     int32_t error;
 
     STAGE_MUST(failing < checks);
+    if (failing >= 0)
+        s->committed_ms = committed_ms;
     for (int32_t i = 0; i < checks; i++) {
         if (failing < 0) {
             put_result(s, HF_ZK_CHECK, false, 0);

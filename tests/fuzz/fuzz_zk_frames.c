@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a server may say, on any bytes: the first chooses what they are taken
+ * for.  Each is read here once more, byte by byte, and the client has to have
+ * understood the same.
+ */
+#include <string.h>
+
+#include "engines/zookeeper/node.h"
+#include "fuzz.h"
+#include "zk_stage.h"
+
+/* ------------------------------------------------------ the second reader --
+ */
+
+struct input {
+    const uint8_t *bytes;
+    size_t left;
+    bool ended; /* before what was to be read */
+};
+
+static int64_t number(struct input *in, size_t count)
+{
+    uint64_t value = 0;
+
+    if (in->ended || in->left < count) {
+        in->ended = true;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        value = value * 256 + in->bytes[i];
+    in->bytes += count;
+    in->left -= count;
+    return count == 4 ? (int32_t)(uint32_t)value : (int64_t)value;
+}
+
+/* A string or buffer; its length, -1 for none. */
+static int32_t text(struct input *in, const uint8_t **bytes)
+{
+    int32_t count = (int32_t)number(in, 4);
+
+    *bytes = in->bytes;
+    if (in->ended || count < -1 || (count > 0 && (size_t)count > in->left)) {
+        in->ended = true;
+        return -1;
+    }
+    if (count > 0) {
+        in->bytes += count;
+        in->left -= (size_t)count;
+    }
+    return count;
+}
+
+static void skip_stat(struct input *in)
+{
+    for (size_t i = 0; i < HF_ZK_STAT_BYTES; i++)
+        (void)number(in, 1);
+}
+
+/* ------------------------------------------------------------------ jute -- */
+
+enum { BYTE, BOOL, INT, LONG, BUFFER, COUNT, TYPES };
+
+/* Read one value and write it as it was. */
+static void copy_value(struct hf_jute_reader *reader,
+                       struct hf_jute_writer *writer, int type)
+{
+    struct hf_jute_piece piece;
+    uint8_t first = reader->left > 0 && !reader->failed ? *reader->bytes : 0;
+    size_t left = reader->left;
+    size_t count;
+
+    if (type == BYTE) {
+        hf_jute_put_byte(writer, hf_jute_get_byte(reader));
+    } else if (type == BOOL) {
+        MUST(hf_jute_get_bool(reader) == (first != 0));
+        hf_jute_put_byte(writer, first);
+    } else if (type == INT) {
+        hf_jute_put_int(writer, hf_jute_get_int(reader));
+    } else if (type == LONG) {
+        hf_jute_put_long(writer, hf_jute_get_long(reader));
+    } else if (type == BUFFER) {
+        piece = hf_jute_get_buffer(reader);
+        if (piece.bytes != NULL)
+            hf_jute_put_buffer(writer, piece.bytes, piece.count);
+        else
+            hf_jute_put_int(writer, -1);
+        MUST(piece.bytes != NULL || piece.count == 0);
+    } else {
+        count = hf_jute_get_count(reader, 4);
+        MUST(count <= reader->left / 4);
+        hf_jute_put_int(writer, count == 0 && first != 0 ? -1 : (int)count);
+    }
+    MUST(reader->left <= left);
+}
+
+/* The first half of ${in} says which types, the other is read. */
+static void try_jute(struct input *in)
+{
+    size_t types = in->left / 2;
+    struct hf_jute_reader reader = {in->bytes + types, in->left - types, false};
+    struct hf_jute_writer writer = {0};
+
+    for (size_t i = 0; i < types; i++) {
+        size_t used = writer.used;
+
+        copy_value(&reader, &writer, in->bytes[i] % TYPES);
+        if (reader.failed) {
+            writer.used = used;
+            break;
+        }
+    }
+    MUST(!writer.failed);
+    if (!reader.failed)
+        MUST(writer.used == in->left - types - reader.left);
+    MUST(writer.used == 0 ||
+         memcmp(writer.bytes, in->bytes + types, writer.used) == 0);
+    if (reader.failed) { /* for good, and zeros */
+        MUST(hf_jute_get_byte(&reader) == 0 && hf_jute_get_long(&reader) == 0);
+        MUST(hf_jute_get_buffer(&reader).bytes == NULL);
+        MUST(hf_jute_get_count(&reader, 1) == 0 && reader.failed);
+    }
+    hf_jute_free(&writer);
+}
+
+/* ----------------------------------------------------------------- nodes -- */
+
+static void check_sequence(const char *name, size_t bytes, int32_t sequence)
+{
+    uint64_t value = 0, power = 1;
+    size_t i = bytes;
+
+    for (; power < 10000000000 && i > 0; i--, power *= 10) {
+        if (name[i - 1] < '0' || name[i - 1] > '9')
+            break;
+        value += power * (uint64_t)(name[i - 1] - '0');
+    }
+    MUST(i > 0 && (sequence >= 0 || name[i - 1] == '-'));
+    MUST(value == (uint64_t)llabs(sequence));
+}
+
+static void try_name(struct input *in)
+{
+    char *name = fuzz_text(in->bytes, in->left);
+    struct hf_zk_node node, again;
+    char prefix[HF_ZK_PREFIX_BYTES];
+
+    if (!hf_zk_node_parse(name, in->left, &node)) {
+        free(name);
+        return;
+    }
+    MUST(strlen(name) == in->left && strchr(name, '/') == NULL);
+    MUST(node.kind >= HF_TICKET_MUTEX && node.kind <= HF_TICKET_WRITE);
+    MUST(hf_zk_node_parse(name, in->left, &again));
+    MUST(hf_ticket_id_equal(&again.id, &node.id));
+    check_sequence(name, in->left, node.sequence);
+    if (node.dialect == HF_ZK_CURATOR && strncmp(name, "_c_", 3) == 0) {
+        hf_zk_node_prefix(&node.id, node.kind, prefix);
+        MUST(strncmp(name, prefix, strlen(prefix)) == 0);
+    }
+    /* What is cut off or appended to is another's name or none. */
+    if (hf_zk_node_parse(name, in->left - 1, &again))
+        MUST(again.sequence != node.sequence);
+    free(name);
+}
+
+/* What we write, as a server completes it, is read as it was meant. */
+static void try_own_name(struct input *in)
+{
+    char name[HF_ZK_NODE_BYTES], prefix[HF_ZK_PREFIX_BYTES];
+    enum hf_ticket_kind kind;
+    struct hf_zk_node node;
+    struct hf_ticket_id id;
+    int32_t sequence;
+
+    sequence = (int32_t)number(in, 4);
+    kind = HF_TICKET_MUTEX + (unsigned)number(in, 1) % 3;
+    for (size_t i = 0; i < sizeof id.bytes; i++)
+        id.bytes[i] = (uint8_t)number(in, 1);
+    hf_zk_node_prefix(&id, kind, prefix);
+    MUST(snprintf(name, sizeof name, "%s%010d", prefix, sequence) <
+         (int)sizeof name);
+    MUST(hf_zk_node_parse(name, strlen(name), &node));
+    MUST(node.dialect == HF_ZK_CURATOR && node.kind == kind);
+    MUST(node.sequence == sequence && hf_ticket_id_equal(&node.id, &id));
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+static struct {
+    size_t tickets; /* of the last snapshot */
+    unsigned snapshots;
+} seen;
+
+static void on_event(struct stage *s, const struct hf_event *event)
+{
+    (void)s;
+    if (event->kind != HF_EVENT_LISTED && event->kind != HF_EVENT_ENQUEUED)
+        return;
+    seen.snapshots++;
+    seen.tickets = event->as.answer.snapshot.count;
+}
+
+static void begin(struct stage *s)
+{
+    memset(&seen, 0, sizeof seen);
+    stage_connected(s);
+    s->then = on_event;
+}
+
+/* What remains to be asked of nodes: they have gone. */
+static void refuse_rest(struct stage *s)
+{
+    while (s->first != NULL)
+        refused(s, HF_ZK_NO_NODE);
+}
+
+static void greet_raw(struct stage *s, const struct input *in)
+{
+    uint8_t length[4];
+
+    for (int i = 0; i < 4; i++)
+        length[i] = (uint8_t)(in->left >> 8 * (3 - i));
+    receive(s, length, sizeof length);
+    if (in->left > 0)
+        receive(s, in->bytes, in->left);
+}
+
+static void try_greeting(struct input *in)
+{
+    struct input mine = *in;
+    const uint8_t *password;
+    char expected[64] = "";
+    int32_t timeout, count;
+    struct stage s;
+    int64_t id;
+
+    stage_init(&s);
+    MUST(stage_open(&s));
+    link_up(&s);
+    greet_raw(&s, in);
+    (void)number(&mine, 4);
+    timeout = (int32_t)number(&mine, 4);
+    id = number(&mine, 8);
+    count = text(&mine, &password);
+    if (!mine.ended && timeout > 0 && id != 0 && count == 16)
+        snprintf(expected, sizeof expected, "CONNECTED %d %d", timeout,
+                 STAGE_START_MS);
+    MUST(strcmp(stage_told(&s), expected) == 0);
+    MUST((s.text[0] != '\0') == (expected[0] == '\0')); /* it says why */
+    stage_close(&s);
+}
+
+/* Tickets in a list of children; SIZE_MAX if it is none. */
+static size_t count_tickets(struct input in)
+{
+    int32_t count = (int32_t)number(&in, 4);
+    struct hf_zk_node node;
+    size_t tickets = 0;
+    const uint8_t *name;
+    int32_t bytes;
+
+    if (in.ended || count < -1)
+        return SIZE_MAX;
+    for (int32_t i = 0; i < count; i++) {
+        bytes = text(&in, &name);
+        if (in.ended)
+            return SIZE_MAX;
+        if (bytes > 0)
+            tickets +=
+                hf_zk_node_parse((const char *)name, (size_t)bytes, &node);
+    }
+    return tickets;
+}
+
+static void try_children(struct input *in)
+{
+    size_t tickets = count_tickets(*in);
+    struct stage s;
+
+    begin(&s);
+    ask(&s, HF_REQUEST_LIST, "z");
+    done(&s); /* the sync */
+    answer_with(&s, in->bytes, in->left);
+    refuse_rest(&s);
+    if (tickets != SIZE_MAX)
+        MUST(seen.snapshots == 1 && seen.tickets == tickets);
+    else
+        MUST(strcmp(stage_told(&s), "FAILED LIST z RETRY") == 0);
+    stage_close(&s);
+}
+
+#define NODE_A "/q/_c_61616161-6161-6161-6161-616161616161-"
+
+/* Is this the answer to a create of "a"? */
+static bool is_created(struct input in)
+{
+    struct hf_ticket_id id = stage_id("a");
+    struct hf_zk_node node;
+    const uint8_t *path;
+    int32_t bytes = text(&in, &path);
+
+    skip_stat(&in);
+    return !in.ended && bytes > 3 && memcmp(path, "/q/", 3) == 0 &&
+           bytes - 3 < HF_ZK_NODE_BYTES &&
+           hf_zk_node_parse((const char *)path + 3, (size_t)bytes - 3, &node) &&
+           hf_ticket_id_equal(&node.id, &id);
+}
+
+static void try_created(struct input *in)
+{
+    struct stage s;
+    const char *told;
+
+    begin(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    answer_with(&s, in->bytes, in->left);
+    children(&s, "b#1");
+    told = stage_told(&s);
+    /* Ours, and somebody took it out; or it cannot be told. */
+    MUST(strcmp(told, is_created(*in) ? "FAILED ENQUEUE a RETRY"
+                                      : "FAILED ENQUEUE a UNSURE") == 0);
+    stage_close(&s);
+}
+
+/* The ticket at the head, of which all is a courtesy. */
+static void try_data(struct input *in)
+{
+    struct stage s;
+
+    begin(&s);
+    ask(&s, HF_REQUEST_LIST, "z");
+    done(&s);
+    children(&s, "b#1");
+    answer_with(&s, in->bytes, in->left);
+    MUST(seen.snapshots == 1 && seen.tickets == 1);
+    stage_close(&s);
+}
+
+/* The ticket that was looked for: ours only if the whole Stat says so. */
+static void try_stat(struct input *in)
+{
+    struct input mine = *in;
+    bool ours = false;
+    struct stage s;
+
+    begin(&s);
+    ask(&s, HF_REQUEST_LIST, "a");
+    done(&s);
+    children(&s, "a#1");
+    answer_with(&s, in->bytes, in->left);
+    (void)number(&mine, 8);
+    for (int i = 0; i < 36; i++)
+        (void)number(&mine, 1);
+    ours = number(&mine, 8) == s.session && !mine.ended;
+    MUST(seen.snapshots == 1 && seen.tickets == 1);
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_PROVE, "");
+    MUST(strcmp(stage_sent(&s), ours ? "MULTI q/a#1" : "MULTI /") == 0);
+    stage_close(&s);
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+static void event_raw(struct stage *s, const struct input *in)
+{
+    static const uint8_t header_[16] = {0xff, 0xff, 0xff, 0xff};
+    struct input whole;
+    uint8_t *bytes = malloc(sizeof header_ + in->left);
+
+    MUST(bytes != NULL);
+    memcpy(bytes, header_, sizeof header_);
+    if (in->left > 0)
+        memcpy(bytes + sizeof header_, in->bytes, in->left);
+    whole.bytes = bytes;
+    whole.left = sizeof header_ + in->left;
+    greet_raw(s, &whole);
+    free(bytes);
+}
+
+static void try_event(struct input *in)
+{
+    static const char watched[] = NODE_A "lock-0000000001";
+    struct input mine = *in;
+    const uint8_t *path;
+    int32_t type, bytes;
+    const char *told;
+    struct stage s;
+    bool about;
+
+    begin(&s);
+    have(&s, "a", 1, 17);
+    ask(&s, HF_REQUEST_WATCH, "a");
+    data(&s, "me", 17, s.session);
+    (void)stage_told(&s);
+    (void)stage_sent(&s);
+    event_raw(&s, in);
+    type = (int32_t)number(&mine, 4);
+    (void)number(&mine, 4);
+    bytes = text(&mine, &path);
+    about = !mine.ended && bytes == (int32_t)strlen(watched) &&
+            memcmp(path, watched, strlen(watched)) == 0;
+    told = stage_told(&s);
+    if (mine.ended)
+        MUST(strcmp(told, "SUSPENDED") == 0 && s.server == NULL);
+    else
+        MUST(strcmp(told,
+                    about && type == HF_ZK_NODE_DELETED ? "GONE a" : "") == 0);
+    about = about && type > 0 && type != HF_ZK_NODE_DELETED;
+    MUST(strcmp(stage_sent(&s), about ? "DATA q/a#1 w" : "") == 0);
+    stage_close(&s);
+}
+
+/* ---------------------------------------------------------------- proofs -- */
+
+#define RESULTS_MAX 33
+
+static bool is_proof(struct input in)
+{
+    for (int i = 0; i < RESULTS_MAX; i++) {
+        int32_t type = (int32_t)number(&in, 4);
+        bool last = number(&in, 1) != 0;
+
+        (void)number(&in, 4);
+        if (in.ended || (!last && type == HF_ZK_ERROR_RESULT))
+            return false;
+        if (last)
+            return true;
+    }
+    return false;
+}
+
+static void try_multi(struct input *in)
+{
+    struct stage s;
+
+    begin(&s);
+    ask(&s, HF_REQUEST_PROVE, "");
+    answer_with(&s, in->bytes, in->left);
+    MUST(strcmp(stage_told(&s),
+                is_proof(*in) ? "PROVEN 1000" : "FAILED PROVE RETRY") == 0);
+    stage_close(&s);
+}
+
+/* --------------------------------------------------------------- streams -- */
+
+struct heard {
+    char told[STAGE_TEXT_BYTES];
+    char sent[STAGE_TEXT_BYTES];
+    bool linked;
+};
+
+static void hear(const struct input *in, size_t chunk, bool greeted,
+                 struct heard *heard)
+{
+    struct stage s;
+
+    stage_init(&s);
+    MUST(stage_open(&s));
+    link_up(&s);
+    if (greeted) {
+        accept_session(&s);
+        ask(&s, HF_REQUEST_ENQUEUE, "a");
+        ask(&s, HF_REQUEST_WATCH, "b");
+        ask(&s, HF_REQUEST_PROVE, "");
+    }
+    s.chunk = chunk;
+    if (in->left > 0)
+        receive(&s, in->bytes, in->left);
+    snprintf(heard->told, sizeof heard->told, "%s", stage_told(&s));
+    snprintf(heard->sent, sizeof heard->sent, "%s", stage_sent(&s));
+    heard->linked = s.server != NULL;
+    stage_close(&s);
+}
+
+/* Is there a frame that is too long, or shorter than nothing?  What came with
+ * it in one piece may be lost. */
+static bool has_bad_length(struct input in)
+{
+    int64_t length;
+
+    for (;;) {
+        length = number(&in, 4);
+        if (in.ended)
+            return false;
+        if (length < 0 || length > HF_ZK_FRAME_MAX)
+            return true;
+        if ((uint64_t)length > in.left)
+            return false;
+        in.bytes += length;
+        in.left -= (size_t)length;
+    }
+}
+
+static void hear_same(const struct input *in, size_t chunk, bool greeted,
+                      const struct heard *whole)
+{
+    static struct heard pieces;
+
+    hear(in, chunk, greeted, &pieces);
+    if (has_bad_length(*in))
+        return;
+    MUST(whole->linked == pieces.linked);
+    MUST(strcmp(whole->told, pieces.told) == 0);
+    MUST(strcmp(whole->sent, pieces.sent) == 0);
+}
+
+/* However they are cut into pieces on their way, they say the same. */
+static void try_stream(struct input *in)
+{
+    static struct heard whole;
+    bool greeted = number(in, 1) % 2 == 0;
+    size_t chunk = (size_t)number(in, 1) % 16 + 2;
+
+    hear(in, 0, greeted, &whole);
+    hear_same(in, 1, greeted, &whole);
+    hear_same(in, chunk, greeted, &whole);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
+{
+    static void (*const tries[])(struct input * in) = {
+        try_jute,     try_name,    try_own_name, try_greeting,
+        try_children, try_created, try_data,     try_stat,
+        try_event,    try_multi,   try_stream,
+    };
+    struct input in = {data_ + 1, bytes - 1, false};
+    struct stage s;
+
+    if (bytes == 0)
+        return 0;
+    stage_init(&s); /* the allocator, before anything is allocated */
+    tries[data_[0] % (sizeof tries / sizeof tries[0])](&in);
+    MUST(stage_allocations() == 0);
+    return 0;
+}
