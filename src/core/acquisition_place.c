@@ -111,7 +111,8 @@ static void report(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_snapshot *snapshot)
 {
-    struct hf_admission admission = hf_admission_decide(snapshot, &a->ticket);
+    struct hf_admission admission =
+        hf_admission_decide(snapshot, &a->ticket, a->kind);
 
     assert(a->state == STATE(QUEUED));
     if (admission.answer == HF_MISSING) {

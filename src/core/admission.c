@@ -7,28 +7,25 @@
 
 #define KIND_BIT(kind) (1u << (kind))
 
-/* Kinds of one family may share a queue. */
-enum family { FAMILY_MUTEX, FAMILY_READ_WRITE };
-
+/* Sets of kinds. */
 struct rule {
-    enum family family;
-    unsigned waits_for; /* kinds that stand in the way when ahead */
-    unsigned must_list; /* kinds whose going never admits without a list */
+    unsigned waits_for; /* stand in the way when ahead */
+    unsigned must_list; /* their going never admits without a list */
+    unsigned foreign;   /* belong to another kind of lock */
 };
 
+#define MUTEX KIND_BIT(HF_TICKET_MUTEX)
+#define READ KIND_BIT(HF_TICKET_READ)
+#define WRITE KIND_BIT(HF_TICKET_WRITE)
+#define EXCLUSIVE KIND_BIT(HF_TICKET_EXCLUSIVE)
+
+/* A mutex lists behind an exclusive ticket too: should that be a writer that
+ * downgrades, the list says that the name is a read/write lock's. */
 static const struct rule rules[] = {
-    [HF_TICKET_MUTEX] = {FAMILY_MUTEX, KIND_BIT(HF_TICKET_MUTEX), 0},
-    [HF_TICKET_READ] = {FAMILY_READ_WRITE, KIND_BIT(HF_TICKET_WRITE), 0},
-    [HF_TICKET_WRITE] = {FAMILY_READ_WRITE,
-                         KIND_BIT(HF_TICKET_READ) | KIND_BIT(HF_TICKET_WRITE),
-                         KIND_BIT(HF_TICKET_WRITE)},
+    [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE, READ | WRITE},
+    [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX},
+    [HF_TICKET_WRITE] = {READ | WRITE | EXCLUSIVE, WRITE | EXCLUSIVE, MUTEX},
 };
-
-static const struct rule *rule_of(const struct hf_ticket *ticket)
-{
-    assert(ticket->kind >= HF_TICKET_MUTEX && ticket->kind <= HF_TICKET_WRITE);
-    return &rules[ticket->kind];
-}
 
 /* Count ${ticket}, found in the way and further ahead than those before. */
 static void stand_in_the_way(struct hf_admission *admission,
@@ -43,35 +40,35 @@ static void stand_in_the_way(struct hf_admission *admission,
 }
 
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
-                                        const struct hf_ticket_id *mine)
+                                        const struct hf_ticket_id *mine,
+                                        enum hf_ticket_kind kind)
 {
     struct hf_admission admission = {.answer = HF_ADMITTED,
                                      .gone_admits = true};
     size_t place = hf_snapshot_find(snapshot, mine);
-    const struct rule *rule;
+    const struct rule *rule = &rules[kind];
 
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE);
     if (place == snapshot->count) {
         admission.answer = HF_MISSING;
         return admission;
     }
-    rule = rule_of(&snapshot->tickets[place]);
     admission.ahead = place;
     for (size_t i = place; i-- > 0;) {
         const struct hf_ticket *ticket = &snapshot->tickets[i];
+        unsigned bit = KIND_BIT(ticket->kind);
 
         assert(hf_ticket_compare(ticket, ticket + 1) <= 0);
-        if (rule_of(ticket)->family != rule->family) {
+        if (rule->foreign & bit) {
             admission.answer = HF_WRONG_KIND;
             admission.before = ticket;
             return admission;
         }
-        if (HF_PLANTED(READ_PASSES_WRITE) &&
-            snapshot->tickets[place].kind == HF_TICKET_READ)
+        if (HF_PLANTED(READ_PASSES_WRITE) && kind == HF_TICKET_READ)
             continue;
-        if (rule->waits_for & KIND_BIT(ticket->kind))
+        if (rule->waits_for & bit)
             stand_in_the_way(&admission, ticket);
-        if (rule->must_list & KIND_BIT(ticket->kind) &&
-            !HF_PLANTED(GONE_ADMITS_WRITER))
+        if (rule->must_list & bit && !HF_PLANTED(GONE_ADMITS_WRITER))
             admission.gone_admits = false;
     }
     return admission;

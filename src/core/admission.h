@@ -8,6 +8,9 @@
  *   write  no ticket ahead, of either kind; waits for the nearest one
  *   read   no write ticket ahead; waits for the nearest one
  *
+ * An exclusive ticket, which is a mutex or a write ticket, stands in
+ * everybody's way.  What is certainly of another kind of lock is HF_WRONG_KIND.
+ *
  * A semaphore is not a row: it is a mutex queue whose head counts a second
  * queue of leases ("the first n tickets of one queue" loses wake-ups).
  */
@@ -20,7 +23,8 @@ enum hf_admission_answer {
     HF_ADMITTED,   /* nobody stands in the way */
     HF_WAIT_FOR,   /* .before does */
     HF_MISSING,    /* my ticket is not in the queue */
-    HF_WRONG_KIND, /* a ticket ahead belongs to another kind of lock */
+    HF_WRONG_KIND, /* a ticket ahead, .before, belongs to another kind of
+                      lock */
 };
 
 struct hf_admission {
@@ -32,13 +36,15 @@ struct hf_admission {
     const struct hf_ticket *before;
     const struct hf_ticket *beyond;
     /* May the deletion of the last blocking ticket admit without a new list?
-     * Not for a writer behind a write ticket: a downgraded reader takes its
-     * writer's place ahead of it. */
+     * Not for who waits behind a write ticket, or what may be one: a
+     * downgraded reader takes its writer's place ahead of it. */
     bool gone_admits;
 };
 
-/* Apply the rule for ${mine}'s kind.  ${snapshot} must be sorted. */
+/* Apply the rule for the ticket ${mine} of ${kind}, which is none that is only
+ * seen; the snapshot may know less of it.  ${snapshot} must be sorted. */
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
-                                        const struct hf_ticket_id *mine);
+                                        const struct hf_ticket_id *mine,
+                                        enum hf_ticket_kind kind);
 
 #endif

@@ -26,6 +26,7 @@
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
  *  - A snapshot need not know the payload of one's own ticket, nor of another
  *    that is not the first, nor the token of any but one's own: "" and 0.
+ *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.

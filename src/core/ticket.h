@@ -23,7 +23,11 @@ struct hf_ticket_id {
 enum hf_ticket_kind {
     HF_TICKET_MUTEX = 1,
     HF_TICKET_READ = 2,
-    HF_TICKET_WRITE = 3
+    HF_TICKET_WRITE = 3,
+    /* Seen only, never asked for: a mutex or a write ticket, and its name does
+     * not say which.  So kazoo names both, and so do we where we name as kazoo
+     * does. */
+    HF_TICKET_EXCLUSIVE = 4
 };
 
 struct hf_ticket {

@@ -150,7 +150,7 @@ static void try_name(struct input *in)
         return;
     }
     MUST(strlen(name) == in->left && strchr(name, '/') == NULL);
-    MUST(node.kind >= HF_TICKET_MUTEX && node.kind <= HF_TICKET_WRITE);
+    MUST(node.kind >= HF_TICKET_MUTEX && node.kind <= HF_TICKET_EXCLUSIVE);
     MUST(hf_zk_node_parse(name, in->left, &again));
     MUST(hf_ticket_id_equal(&again.id, &node.id));
     check_sequence(name, in->left, node.sequence);

@@ -11,6 +11,15 @@
 #include "core/admission.h"
 
 #define LONGEST 6
+#define KINDS 4
+
+/* What a ticket that is seen as the first may be. */
+static const enum hf_ticket_kind may_be[][2] = {
+    [HF_TICKET_MUTEX] = {HF_TICKET_MUTEX},
+    [HF_TICKET_READ] = {HF_TICKET_READ},
+    [HF_TICKET_WRITE] = {HF_TICKET_WRITE},
+    [HF_TICKET_EXCLUSIVE] = {HF_TICKET_MUTEX, HF_TICKET_WRITE},
+};
 
 static struct hf_ticket_id id_of(size_t place)
 {
@@ -24,7 +33,7 @@ static size_t place_of(const struct hf_ticket *ticket)
     return ticket->id.bytes[0] - 1u;
 }
 
-/* The ${number}-th queue of ${count} tickets, in base 3. */
+/* The ${number}-th queue of ${count} tickets, in base 4. */
 static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
 {
     for (size_t i = 0; i < count; i++) {
@@ -32,10 +41,10 @@ static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
             .id = id_of(i),
             .sequence = 10 + i,
             .token = i,
-            .kind = (enum hf_ticket_kind)(HF_TICKET_MUTEX + number % 3),
+            .kind = (enum hf_ticket_kind)(HF_TICKET_MUTEX + number % KINDS),
             .payload = "",
         };
-        number /= 3;
+        number /= KINDS;
     }
 }
 
@@ -44,15 +53,18 @@ static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
     return !(a == HF_TICKET_READ && b == HF_TICKET_READ);
 }
 
-static bool same_family(enum hf_ticket_kind a, enum hf_ticket_kind b)
+/* Can it be of the lock that ${kind} is of? */
+static bool same_lock(const struct hf_ticket *seen, enum hf_ticket_kind kind)
 {
-    return (a == HF_TICKET_MUTEX) == (b == HF_TICKET_MUTEX);
+    return seen->kind == HF_TICKET_EXCLUSIVE ||
+           (seen->kind == HF_TICKET_MUTEX) == (kind == HF_TICKET_MUTEX);
 }
 
-static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine)
+static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine,
+                               enum hf_ticket_kind kind)
 {
     for (size_t i = 0; i < mine; i++) {
-        if (!same_family(tickets[i].kind, tickets[mine].kind))
+        if (!same_lock(&tickets[i], kind))
             return true;
     }
     return false;
@@ -61,19 +73,21 @@ static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine)
 /* The ${nth} conflicting ticket ahead, counted from ours towards the head, or
  * -1. */
 static int nth_in_the_way(const struct hf_ticket *tickets, size_t mine,
-                          size_t nth)
+                          enum hf_ticket_kind kind, size_t nth)
 {
     for (int i = (int)mine - 1; i >= 0; i--) {
-        if (conflict(tickets[i].kind, tickets[mine].kind) && nth-- == 0)
+        if (conflict(tickets[i].kind, kind) && nth-- == 0)
             return i;
     }
     return -1;
 }
 
+/* Who may turn into a reader in its place. */
 static bool any_write_ahead(const struct hf_ticket *tickets, size_t mine)
 {
     for (size_t i = 0; i < mine; i++) {
-        if (tickets[i].kind == HF_TICKET_WRITE)
+        if (tickets[i].kind == HF_TICKET_WRITE ||
+            tickets[i].kind == HF_TICKET_EXCLUSIVE)
             return true;
     }
     return false;
@@ -88,30 +102,38 @@ static void check_place(const struct hf_ticket *ticket, int expected)
 }
 
 static void check_rule(const struct hf_ticket *tickets, size_t count,
-                       size_t mine)
+                       size_t mine, enum hf_ticket_kind kind)
 {
     struct hf_snapshot snapshot = {tickets, count};
     struct hf_admission admission =
-        hf_admission_decide(&snapshot, &tickets[mine].id);
+        hf_admission_decide(&snapshot, &tickets[mine].id, kind);
     size_t blocking = 0;
 
     assert_int_equal(admission.ahead, mine);
-    if (any_stranger_ahead(tickets, mine)) {
+    if (any_stranger_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);
-        assert_false(same_family(admission.before->kind, tickets[mine].kind));
+        assert_false(same_lock(admission.before, kind));
         assert_true(place_of(admission.before) < mine);
         return;
     }
-    while (nth_in_the_way(tickets, mine, blocking) >= 0)
+    while (nth_in_the_way(tickets, mine, kind, blocking) >= 0)
         blocking++;
     assert_int_equal(admission.answer,
                      blocking == 0 ? HF_ADMITTED : HF_WAIT_FOR);
     assert_int_equal(admission.blocking, blocking);
-    check_place(admission.before, nth_in_the_way(tickets, mine, 0));
-    check_place(admission.beyond, nth_in_the_way(tickets, mine, 1));
+    check_place(admission.before, nth_in_the_way(tickets, mine, kind, 0));
+    check_place(admission.beyond, nth_in_the_way(tickets, mine, kind, 1));
     assert_int_equal(admission.gone_admits,
-                     !(tickets[mine].kind == HF_TICKET_WRITE &&
-                       any_write_ahead(tickets, mine)));
+                     kind == HF_TICKET_READ || !any_write_ahead(tickets, mine));
+}
+
+static void check_each_kind(const struct hf_ticket *tickets, size_t count,
+                            size_t mine)
+{
+    const enum hf_ticket_kind *kinds = may_be[tickets[mine].kind];
+
+    for (size_t i = 0; i < 2 && kinds[i] != 0; i++)
+        check_rule(tickets, count, mine, kinds[i]);
 }
 
 static void every_small_queue_is_judged_by_the_rule(void **state)
@@ -121,33 +143,48 @@ static void every_small_queue_is_judged_by_the_rule(void **state)
 
     (void)state;
     for (size_t count = 1; count <= LONGEST; count++) {
-        queues *= 3;
+        queues *= KINDS;
         for (unsigned number = 0; number < queues; number++) {
             make_queue(tickets, count, number);
             for (size_t mine = 0; mine < count; mine++)
-                check_rule(tickets, count, mine);
+                check_each_kind(tickets, count, mine);
         }
     }
 }
 
+static bool admitted(const struct hf_snapshot *snapshot, size_t place,
+                     enum hf_ticket_kind kind)
+{
+    return kind != 0 &&
+           hf_admission_decide(snapshot, &snapshot->tickets[place].id, kind)
+                   .answer == HF_ADMITTED;
+}
+
+static void check_pair(const struct hf_snapshot *snapshot, size_t i, size_t j)
+{
+    const enum hf_ticket_kind *ones = may_be[snapshot->tickets[i].kind];
+    const enum hf_ticket_kind *others = may_be[snapshot->tickets[j].kind];
+
+    for (size_t k = 0; k < 4; k++) {
+        if (admitted(snapshot, i, ones[k / 2]) &&
+            admitted(snapshot, j, others[k % 2]))
+            assert_false(conflict(ones[k / 2], others[k % 2]));
+    }
+}
+
 /* The invariant itself: tickets of one queue that may all enter now do not
- * conflict. */
+ * conflict, whatever those are of which that is not seen. */
 static void nobody_is_admitted_beside_a_conflict(void **state)
 {
     struct hf_ticket tickets[LONGEST];
     struct hf_snapshot snapshot = {tickets, LONGEST};
 
     (void)state;
-    for (unsigned number = 0; number < 729; number++) {
+    for (unsigned number = 0; number < 1u << 2 * LONGEST; number++) {
         make_queue(tickets, LONGEST, number);
         for (size_t i = 0; i < LONGEST; i++) {
-            for (size_t j = 0; j < i; j++) {
-                if (hf_admission_decide(&snapshot, &tickets[i].id).answer ==
-                        HF_ADMITTED &&
-                    hf_admission_decide(&snapshot, &tickets[j].id).answer ==
-                        HF_ADMITTED)
-                    assert_false(conflict(tickets[i].kind, tickets[j].kind));
-            }
+            for (size_t j = 0; j < i; j++)
+                check_pair(&snapshot, i, j);
         }
     }
 }
@@ -161,8 +198,12 @@ static void a_missing_ticket_is_said_to_be_missing(void **state)
 
     (void)state;
     make_queue(tickets, 2, 0);
-    assert_int_equal(hf_admission_decide(&snapshot, &other).answer, HF_MISSING);
-    assert_int_equal(hf_admission_decide(&empty, &other).answer, HF_MISSING);
+    assert_int_equal(
+        hf_admission_decide(&snapshot, &other, HF_TICKET_READ).answer,
+        HF_MISSING);
+    assert_int_equal(
+        hf_admission_decide(&empty, &other, HF_TICKET_MUTEX).answer,
+        HF_MISSING);
 }
 
 static void a_reader_waits_for_the_nearest_writer(void **state)
@@ -175,11 +216,33 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
     make_queue(tickets, 4, 0);
     tickets[0].kind = tickets[2].kind = HF_TICKET_WRITE;
     tickets[1].kind = tickets[3].kind = HF_TICKET_READ;
-    admission = hf_admission_decide(&snapshot, &tickets[3].id);
+    admission = hf_admission_decide(&snapshot, &tickets[3].id, HF_TICKET_READ);
     assert_int_equal(place_of(admission.before), 2);
     assert_int_equal(place_of(admission.beyond), 0);
     assert_int_equal(admission.blocking, 2);
     assert_true(admission.gone_admits);
+}
+
+/* kazoo's Lock and WriteLock have one name: whoever it is, all wait for it,
+ * and nobody takes it for a sign that the name is another lock's. */
+static void what_may_be_a_mutex_or_a_writer_is_waited_for(void **state)
+{
+    static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX, HF_TICKET_READ,
+                                                HF_TICKET_WRITE};
+    struct hf_ticket tickets[2];
+    struct hf_snapshot snapshot = {tickets, 2};
+    struct hf_admission admission;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        make_queue(tickets, 2, 0);
+        tickets[0].kind = HF_TICKET_EXCLUSIVE;
+        tickets[1].kind = kinds[i];
+        admission = hf_admission_decide(&snapshot, &tickets[1].id, kinds[i]);
+        assert_int_equal(admission.answer, HF_WAIT_FOR);
+        assert_int_equal(place_of(admission.before), 0);
+        assert_int_equal(admission.gone_admits, kinds[i] == HF_TICKET_READ);
+    }
 }
 
 int main(void)
@@ -189,6 +252,7 @@ int main(void)
         cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
         cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
         cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
+        cmocka_unit_test(what_may_be_a_mutex_or_a_writer_is_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

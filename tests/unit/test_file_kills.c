@@ -169,7 +169,8 @@ static bool wait_to_be_first(struct seat *seat, struct call *call,
 {
     for (unsigned i = 0; i < 100; i++) {
         struct hf_snapshot snapshot = {call->tickets, call->count};
-        struct hf_admission admission = hf_admission_decide(&snapshot, &id);
+        struct hf_admission admission =
+            hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
         struct call *watch;
 
         if (admission.answer == HF_ADMITTED)

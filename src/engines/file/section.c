@@ -272,8 +272,8 @@ static void drop_the_dead(struct section *s)
 
     for (size_t left = listing->tickets.count; left > 0; left--) {
         struct hf_snapshot snapshot = hf_listing_snapshot(listing);
-        struct hf_admission admission =
-            hf_admission_decide(&snapshot, &s->order->ticket.id);
+        struct hf_admission admission = hf_admission_decide(
+            &snapshot, &s->order->ticket.id, s->order->ticket.kind);
         char file[HF_TICKET_FILE_BYTES];
         char path[HF_PATH_BYTES];
 

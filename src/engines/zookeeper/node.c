@@ -25,7 +25,7 @@ static const struct marker curator_markers[] = {
 };
 
 static const struct marker kazoo_markers[] = {
-    {"__lock__", HF_TICKET_MUTEX},
+    {"__lock__", HF_TICKET_EXCLUSIVE},
     {"__rlock__", HF_TICKET_READ},
 };
 
