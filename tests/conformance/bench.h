@@ -32,8 +32,15 @@ struct bench {
     /* Somebody removes a ticket behind the engine's back. */
     void (*evict)(struct bench *bench, const char *queue,
                   const struct hf_ticket *ticket);
+    /* As what a ticket of each kind is shown, 0 if the engine, being set up as
+     * it is, takes none of that kind; NULL: as what it is. */
+    const enum hf_ticket_kind *shown;
     void *data;
 };
+
+/* One of .shown. */
+enum hf_ticket_kind bench_shown(const struct bench *bench,
+                                enum hf_ticket_kind kind);
 
 /* Run every test; the number that failed, as main() returns it. */
 int suite_run(struct bench *bench);

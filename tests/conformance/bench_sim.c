@@ -82,7 +82,8 @@ static void evict(struct bench *bench, const char *queue,
     assert_true(hf_sim_evict(sim, queue, &ticket->id));
 }
 
-int bench_sim_run(const char *name, const struct hf_sim_config *config)
+int bench_sim_run(const char *name, const struct hf_sim_config *config,
+                  const enum hf_ticket_kind *shown)
 {
     struct hf_sim_config copy = *config;
     struct bench bench = {
@@ -94,6 +95,7 @@ int bench_sim_run(const char *name, const struct hf_sim_config *config)
         .victim_start = victim_start,
         .victim_kill = victim_kill,
         .evict = evict,
+        .shown = shown,
         .data = &copy,
     };
 

@@ -5,7 +5,8 @@
 #include "engines/sim/sim.h"
 
 /* Run the suite in virtual time on models made from ${config}; as
- * suite_run(). */
-int bench_sim_run(const char *name, const struct hf_sim_config *config);
+ * suite_run().  ${shown} as in struct bench. */
+int bench_sim_run(const char *name, const struct hf_sim_config *config,
+                  const enum hf_ticket_kind *shown);
 
 #endif

@@ -31,6 +31,7 @@ struct zk_bench {
     char root[ROOT_BYTES];
     unsigned roots; /* so far */
     const char *timeout;
+    enum hf_zk_dialect layout;
     struct raw_zk *raw;
     uv_loop_t loop;
     uv_timer_t tick;
@@ -145,8 +146,9 @@ static struct hf_engine *open_client(struct bench *bench,
     whole.now_ms = now_ms;
     whole.loop = loop;
     whole.log = log_line;
-    (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s", server(),
-                   place.root, place.timeout);
+    (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s&layout=%s",
+                   server(), place.root, place.timeout,
+                   hf_zk_layout_name(place.layout));
     if (hf_url_parse(text, &url, &error) != HF_OK ||
         bench->ops->open(&url, &whole, &engine, &error) != HF_OK)
         fail_msg("%s", error.text);
@@ -218,24 +220,37 @@ static void victim_kill(struct bench *bench, struct victim *victim)
 static void evict(struct bench *bench, const char *queue,
                   const struct hf_ticket *ticket)
 {
+    /* Kazoo's layout has one name for both. */
+    enum hf_ticket_kind kind =
+        ticket->kind == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : ticket->kind;
     char prefix[HF_ZK_PREFIX_BYTES];
     char path[PATH_BYTES];
 
     (void)bench;
-    hf_zk_node_prefix(&ticket->id, ticket->kind, prefix);
+    assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
     (void)snprintf(path, sizeof(path), "%s/%s/%s%010d", place.root, queue,
                    prefix, (int)ticket->sequence);
     assert_true(raw_zk_delete(place.raw, path));
 }
 
-struct bench bench_zk = {
-    .name = "zookeeper",
-    .ops = &hf_engine_zookeeper,
-    .begin = begin,
-    .finish = finish,
-    .open = open_client,
-    .pump = pump,
-    .victim_start = victim_start,
-    .victim_kill = victim_kill,
-    .evict = evict,
-};
+int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
+{
+    char name[64];
+    struct bench bench = {
+        .name = name,
+        .ops = &hf_engine_zookeeper,
+        .begin = begin,
+        .finish = finish,
+        .open = open_client,
+        .pump = pump,
+        .victim_start = victim_start,
+        .victim_kill = victim_kill,
+        .evict = evict,
+        .shown = shown,
+    };
+
+    (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",
+                   hf_zk_layout_name(layout));
+    place.layout = layout;
+    return suite_run(&bench);
+}

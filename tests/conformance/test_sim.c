@@ -2,9 +2,11 @@
 /* The suite on the plain model. */
 #include "conformance/bench_sim.h"
 
+#include <stddef.h>
+
 int main(void)
 {
     struct hf_sim_config config = hf_sim_config_calm(1);
 
-    return bench_sim_run("conformance of sim", &config);
+    return bench_sim_run("conformance of sim", &config, NULL);
 }

@@ -1,7 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suite on the client of ZooKeeper and a model ensemble: one server, then
- * three, whose bytes come in pieces. */
+/* The suite on the client of ZooKeeper and a model ensemble, in each layout:
+ * one server, then three, whose bytes come in pieces. */
+#include <stdio.h>
+
 #include "conformance/bench_sim.h"
+#include "conformance/layouts.h"
+
+static int run(const char *servers, struct hf_sim_config *config)
+{
+    char name[64];
+    int failed = 0;
+
+    for (unsigned i = 0; i < LAYOUTS; i++) {
+        config->ensemble.layout = layouts[i].layout;
+        (void)snprintf(name, sizeof name, "conformance of zk on %s, layout=%s",
+                       servers, hf_zk_layout_name(layouts[i].layout));
+        failed += bench_sim_run(name, config, layouts[i].shown);
+    }
+    return failed;
+}
 
 int main(void)
 {
@@ -13,6 +30,6 @@ int main(void)
     three.ensemble.split = true;
     /* A client asks about what it saw on another server. */
     three.ensemble.lag_most_us = 100;
-    failed = bench_sim_run("conformance of zk on one model server", &one);
-    return failed + bench_sim_run("conformance of zk on three", &three);
+    failed = run("one model server", &one);
+    return failed + run("three", &three);
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conformance/bench_zk.h"
+#include "conformance/layouts.h"
 
 int main(void)
 {
-    return suite_run(&bench_zk);
+    int failed = 0;
+
+    for (unsigned i = 0; i < LAYOUTS; i++)
+        failed += bench_zk_run(layouts[i].layout, layouts[i].shown);
+    return failed;
 }

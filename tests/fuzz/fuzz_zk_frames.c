@@ -155,7 +155,7 @@ static void try_name(struct input *in)
     MUST(hf_ticket_id_equal(&again.id, &node.id));
     check_sequence(name, in->left, node.sequence);
     if (node.dialect == HF_ZK_CURATOR && strncmp(name, "_c_", 3) == 0) {
-        hf_zk_node_prefix(&node.id, node.kind, prefix);
+        MUST(hf_zk_node_prefix(HF_ZK_CURATOR, &node.id, node.kind, prefix));
         MUST(strncmp(name, prefix, strlen(prefix)) == 0);
     }
     /* What is cut off or appended to is another's name or none. */
@@ -167,6 +167,10 @@ static void try_name(struct input *in)
 /* What we write, as a server completes it, is read as it was meant. */
 static void try_own_name(struct input *in)
 {
+    static const enum hf_zk_dialect layouts[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
+                                                 HF_ZK_WRITELOCK};
+    enum hf_zk_dialect layout;
+    unsigned choice;
     char name[HF_ZK_NODE_BYTES], prefix[HF_ZK_PREFIX_BYTES];
     enum hf_ticket_kind kind;
     struct hf_zk_node node;
@@ -174,14 +178,22 @@ static void try_own_name(struct input *in)
     int32_t sequence;
 
     sequence = (int32_t)number(in, 4);
-    kind = HF_TICKET_MUTEX + (unsigned)number(in, 1) % 3;
+    choice = (unsigned)number(in, 1);
+    kind = HF_TICKET_MUTEX + choice % 3;
+    layout = layouts[choice / 3 % 3];
     for (size_t i = 0; i < sizeof id.bytes; i++)
         id.bytes[i] = (uint8_t)number(in, 1);
-    hf_zk_node_prefix(&id, kind, prefix);
+    if (!hf_zk_node_prefix(layout, &id, kind, prefix)) {
+        MUST(layout == HF_ZK_WRITELOCK && kind != HF_TICKET_MUTEX);
+        return;
+    }
     MUST(snprintf(name, sizeof name, "%s%010d", prefix, sequence) <
          (int)sizeof name);
     MUST(hf_zk_node_parse(name, strlen(name), &node));
-    MUST(node.dialect == HF_ZK_CURATOR && node.kind == kind);
+    MUST(node.dialect == layout);
+    MUST(node.kind == kind ||
+         (layout == HF_ZK_KAZOO && kind != HF_TICKET_READ &&
+          node.kind == HF_TICKET_EXCLUSIVE));
     MUST(node.sequence == sequence && hf_ticket_id_equal(&node.id, &id));
 }
 

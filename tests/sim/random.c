@@ -120,6 +120,8 @@ static void choose_ensemble(struct hf_sim_config *config,
     ensemble->old = hf_random_below(random, 8) == 0;
     ensemble->split = hf_random_below(random, 2) == 0;
     ensemble->tells_moved = hf_random_below(random, 2) == 0;
+    if (hf_random_below(random, 4) == 0)
+        ensemble->layout = HF_ZK_KAZOO;
     config->traits = HF_ZK_TRAITS;
     config->notices_apart = false;
 }

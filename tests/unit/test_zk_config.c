@@ -236,14 +236,29 @@ static void options_are_taken(void **state)
     assert_int_equal(config.tick_ms, 2000);
     assert_true(config.strict_proof);
     assert_int_equal(config.token_floor, 42);
+    assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_true(config.private_nodes);
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
     assert_int_equal(config.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
+    assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_string_equal(config.ca, "/ca.pem");
     assert_string_equal(config.cert, "/cert.pem");
     assert_string_equal(config.key, "/key.pem");
+}
+
+static void layouts_are_taken(void **state)
+{
+    struct hf_zk_config config;
+
+    (void)state;
+    assert_good("zk://h?layout=curator", &config);
+    assert_int_equal(config.layout, HF_ZK_CURATOR);
+    assert_good("zk://h?layout=kazoo", &config);
+    assert_int_equal(config.layout, HF_ZK_KAZOO);
+    assert_good("zks://h?layout=writelock", &config);
+    assert_int_equal(config.layout, HF_ZK_WRITELOCK);
 }
 
 static void wrong_options_are_named(void **state)
@@ -264,10 +279,10 @@ static void wrong_options_are_named(void **state)
         {"zk://h?tick=61s", "tick=\"61s\""},
         {"zk://h?proof=lax", "proof=\"lax\" is not known; expected "
                              "proof=strict"},
-        {"zk://h?layout=kazoo", "cannot be written yet; expected "
-                                "layout=curator"},
-        {"zk://h?layout=writelock", "cannot be written yet"},
-        {"zk://h?layout=nonsense", "not known"},
+        {"zk://h?layout=nonsense", "layout=\"nonsense\" is not known; expected "
+                                   "layout=curator or kazoo or writelock"},
+        {"zk://h?layout=", "layout=\"\" is not known"},
+        {"zk://h?layout=Kazoo", "layout=\"Kazoo\" is not known"},
         {"zk://h?acl=all", "expected acl=open or creator"},
         {"zk://h?token_floor=", "token_floor=\"\""},
         {"zk://h?token_floor=-1", "token_floor=\"-1\""},
@@ -385,6 +400,7 @@ int main(void)
         cmocka_unit_test(many_servers),
         cmocka_unit_test(chroots),
         cmocka_unit_test(options_are_taken),
+        cmocka_unit_test(layouts_are_taken),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(credentials),
         cmocka_unit_test(a_password_is_never_told),

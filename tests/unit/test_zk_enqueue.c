@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engines/zookeeper/stranger.h"
 #include "zk_stage.h"
 
 /* --------------------------------------------------------------- enqueue -- */
@@ -29,19 +30,29 @@ static void an_uncontended_enqueue_is_one_trip(void **state)
     stage_close(&s);
 }
 
-static void kinds_and_chroots_and_floors(void **state)
+static void kinds_and_layouts_and_chroots_and_floors(void **state)
 {
     static const struct {
+        enum hf_zk_dialect layout;
         enum hf_ticket_kind kind;
         const char *sent;
         const char *queue;
         const char *told;
     } rows[] = {
-        {HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1", "ENQUEUED a: a#1@1017"},
-        {HF_TICKET_READ, "CREATE2 q/a/r; LIST q", "a/r#1",
+        {HF_ZK_CURATOR, HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1",
+         "ENQUEUED a: a#1@1017"},
+        {HF_ZK_CURATOR, HF_TICKET_READ, "CREATE2 q/a/r; LIST q", "a/r#1",
          "ENQUEUED a: a/r#1@1017"},
-        {HF_TICKET_WRITE, "CREATE2 q/a/w; LIST q", "a/w#1",
+        {HF_ZK_CURATOR, HF_TICKET_WRITE, "CREATE2 q/a/w; LIST q", "a/w#1",
          "ENQUEUED a: a/w#1@1017"},
+        {HF_ZK_KAZOO, HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1",
+         "ENQUEUED a: a#1@1017"},
+        {HF_ZK_KAZOO, HF_TICKET_READ, "CREATE2 q/a/r; LIST q", "a/r#1",
+         "ENQUEUED a: a/r#1@1017"},
+        {HF_ZK_KAZOO, HF_TICKET_WRITE, "CREATE2 q/a; LIST q", "a#1",
+         "ENQUEUED a: a#1@1017"},
+        {HF_ZK_WRITELOCK, HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1",
+         "ENQUEUED a: a#1@1017"},
     };
     struct stage s;
 
@@ -51,6 +62,7 @@ static void kinds_and_chroots_and_floors(void **state)
         strcpy(s.config.chroot, "/apps/x");
         s.config.token_floor = 1000;
         s.config.private_nodes = true;
+        s.config.layout = rows[i].layout;
         s.kind = rows[i].kind;
         assert_true(stage_open(&s));
         link_up(&s);
@@ -82,11 +94,121 @@ static void queues_are_in_order(void **state)
     assert_string_equal(stage_told(&s),
                         "ENQUEUED a: y/r#7=reader c/w#9 b#12 a#30@17 x#100");
     assert_int_equal(s.lines, 1);
-    assert_string_equal(s.logged, "/q has a child that is no ticket and is "
-                                  "ignored: \"locks\"");
+    assert_string_equal(s.logged,
+                        "/q has a child that is no ticket and is "
+                        "ignored: \"locks\"; expected only names that "
+                        "holdfast, Curator, kazoo, go-zookeeper or "
+                        "WriteLock give");
     ask(&s, HF_REQUEST_LIST, "a");
     children(&s, "a#30 \xff\xfe");
     assert_int_equal(s.lines, 1);
+    stage_close(&s);
+}
+
+/* Once in the client's life for each path, though nobody here wants anything
+ * of the queue in between. */
+static void strangers_are_reported_once_for_each_path(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    for (int i = 0; i < 3; i++) {
+        ask(&s, HF_REQUEST_LIST, "a");
+        done(&s);
+        children(&s, "junk");
+        assert_int_equal(s.lines, 1);
+    }
+    s.queue = "r";
+    ask(&s, HF_REQUEST_LIST, "a");
+    done(&s);
+    children(&s, "junk");
+    assert_int_equal(s.lines, 2);
+    stage_close(&s);
+}
+
+/* What is remembered of that is bounded. */
+static void reports_of_many_paths_are_forgotten(void **state)
+{
+    char name[32];
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    s.queue = name;
+    for (unsigned i = 0; i <= HF_ZK_REPORTS_MAX; i++) {
+        snprintf(name, sizeof name, "queue-%u", i % HF_ZK_REPORTS_MAX);
+        ask(&s, HF_REQUEST_LIST, "a");
+        done(&s);
+        children(&s, "junk");
+    }
+    assert_int_equal(s.lines, HF_ZK_REPORTS_MAX);
+    for (unsigned i = HF_ZK_REPORTS_MAX; i <= HF_ZK_REPORTS_MAX + 1; i++) {
+        snprintf(name, sizeof name, "queue-%u", i % (HF_ZK_REPORTS_MAX + 1));
+        ask(&s, HF_REQUEST_LIST, "a");
+        done(&s);
+        children(&s, "junk");
+    }
+    assert_int_equal(s.lines, HF_ZK_REPORTS_MAX + 2);
+    stage_close(&s);
+}
+
+#define HEX "6f2a6c1e6a0b4e9d9d0e2f5c3a1b7d44"
+
+/* They are waited for, but may not wait for us. */
+static void tickets_that_do_not_see_ours_are_reported(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 3, 17);
+    children(&s, HEX "__rlock__0000000002 a#3 x-12-0000000004");
+    data(&s, "kazoo", 1, 1);
+    assert_non_null(strstr(stage_told(&s), "/r#2=kazoo a#3@17"));
+    assert_int_equal(s.lines, 1);
+    assert_string_equal(s.logged,
+                        "/q has tickets of programs that may not see ours and "
+                        "enter beside them, such as \"" HEX
+                        "__rlock__0000000002\"; expected that all at one path "
+                        "use one layout, here layout=curator");
+    stage_close(&s);
+    stage_init(&s);
+    s.config.layout = HF_ZK_KAZOO;
+    assert_true(stage_open(&s));
+    link_up(&s);
+    accept_session(&s);
+    ask(&s, HF_REQUEST_LIST, "a");
+    done(&s);
+    children(&s, HEX "__rlock__0000000002 _c_" HEX "-lock-0000000003");
+    assert_int_equal(s.lines, 0);
+    stage_close(&s);
+}
+
+static void writelock_has_no_readers_and_writers(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_init(&s);
+    s.config.layout = HF_ZK_WRITELOCK;
+    assert_true(stage_open(&s));
+    link_up(&s);
+    accept_session(&s);
+    (void)stage_told(&s);
+    (void)stage_sent(&s);
+    s.kind = HF_TICKET_READ;
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    s.kind = HF_TICKET_WRITE;
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    assert_string_equal(stage_sent(&s), "");
+    assert_string_equal(stage_told(&s),
+                        "FAILED ENQUEUE a FATAL; FAILED ENQUEUE b FATAL");
+    assert_int_equal(s.status, HF_EUNSUPPORTED);
+    assert_string_equal(s.text, "layout=writelock has no names for readers and "
+                                "writers, only for a mutex; expected a mutex, "
+                                "or layout=curator or layout=kazoo");
     stage_close(&s);
 }
 
@@ -99,8 +221,7 @@ static void what_is_not_text_is_quoted(void **state)
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     created(&s, 1, 17);
     children(&s, "a#1 \xff\xfe\x01");
-    assert_string_equal(s.logged, "/q has a child that is no ticket and is "
-                                  "ignored: \"\\xFF\\xFE\\x01\"");
+    assert_non_null(strstr(s.logged, "ignored: \"\\xFF\\xFE\\x01\"; "));
     stage_close(&s);
 }
 
@@ -160,6 +281,38 @@ static void servers_without_containers_get_persistent_parents(void **state)
     assert_string_equal(stage_told(&s), "FAILED ENQUEUE b FATAL");
     assert_int_equal(s.status, HF_EUNSUPPORTED);
     stage_close(&s);
+}
+
+/* As the programs that share the path make them, and rely on it. */
+static void other_layouts_have_persistent_parents(void **state)
+{
+    static const enum hf_zk_dialect layouts[] = {HF_ZK_KAZOO, HF_ZK_WRITELOCK};
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        stage_init(&s);
+        s.config.layout = layouts[i];
+        assert_true(stage_open(&s));
+        link_up(&s);
+        accept_session(&s);
+        (void)stage_told(&s);
+        (void)stage_sent(&s);
+        s.queue = "x/q";
+        ask(&s, HF_REQUEST_ENQUEUE, "a");
+        refused(&s, HF_ZK_NO_NODE);
+        refused(&s, HF_ZK_NO_NODE);
+        refused(&s, HF_ZK_NO_NODE);
+        assert_string_equal(stage_sent(&s), "CREATE2 x/q/a; LIST x/q | "
+                                            "CREATE x/q | CREATE x");
+        done(&s);
+        assert_string_equal(stage_sent(&s), "CREATE x/q");
+        done(&s);
+        created(&s, 0, 17);
+        children(&s, "a#0");
+        assert_string_equal(stage_told(&s), "ENQUEUED a: a#0@17");
+        stage_close(&s);
+    }
 }
 
 static void a_chroot_is_not_made(void **state)
@@ -264,11 +417,16 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
-        cmocka_unit_test(kinds_and_chroots_and_floors),
+        cmocka_unit_test(kinds_and_layouts_and_chroots_and_floors),
         cmocka_unit_test(queues_are_in_order),
+        cmocka_unit_test(strangers_are_reported_once_for_each_path),
+        cmocka_unit_test(reports_of_many_paths_are_forgotten),
+        cmocka_unit_test(tickets_that_do_not_see_ours_are_reported),
+        cmocka_unit_test(writelock_has_no_readers_and_writers),
         cmocka_unit_test(what_is_not_text_is_quoted),
         cmocka_unit_test(parents_are_made_from_the_top),
         cmocka_unit_test(servers_without_containers_get_persistent_parents),
+        cmocka_unit_test(other_layouts_have_persistent_parents),
         cmocka_unit_test(a_chroot_is_not_made),
         cmocka_unit_test(making_parents_ends),
         cmocka_unit_test(parents_that_cannot_be_made),

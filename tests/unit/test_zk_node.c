@@ -57,6 +57,8 @@ static void every_dialect_is_read(void **state)
          false},
         {"x-12345678901234567890--000000009", HF_ZK_WRITELOCK, HF_TICKET_MUTEX,
          -9, false},
+        {"x-" HEX "-0000000003", HF_ZK_WRITELOCK, HF_TICKET_MUTEX, 3, true},
+        {"x-" HEX "--000000003", HF_ZK_WRITELOCK, HF_TICKET_MUTEX, -3, true},
     };
     struct hf_zk_node node;
 
@@ -133,6 +135,11 @@ static void what_is_no_ticket_is_refused(void **state)
         "x-g-0000000042",
         "x-123456789012345678901-0000000042",
         "x---1-0000000042",
+        "x-" HEX "0-0000000042",
+        "x-" HEX "0000000042",
+        "x--" HEX "-0000000042",
+        "x-" UUID "-0000000042",
+        "x-" HEX "__lock__0000000042",
         "\xff\xfe\xfd",
         "lock-\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         "\xc3\xbclock-0000000042",
@@ -152,11 +159,9 @@ static void what_is_no_ticket_is_refused(void **state)
 static void every_beginning_of_a_name_is_refused(void **state)
 {
     static const char *const names[] = {
-        "_c_" UUID "-__READ__0000000042",
-        "_c_" HEX "-lock-0000000042",
-        HEX "__rlock__0000000042",
-        "x-72057594037927936-0000000003",
-        "lock-0000000007",
+        "_c_" UUID "-__READ__0000000042", "_c_" HEX "-lock-0000000042",
+        HEX "__rlock__0000000042",        "x-72057594037927936-0000000003",
+        "x-" HEX "-0000000003",           "lock-0000000007",
     };
     struct hf_zk_node node;
     char *exact;
@@ -206,15 +211,23 @@ static void names_without_an_id_get_one(void **state)
     assert_int_equal(other.id.bytes[6] >> 4, 8);
 }
 
-static void we_write_as_curator_does(void **state)
+/* And can tell what we wrote: not always the kind, but always whose it is. */
+static void each_layout_is_written_as_others_do(void **state)
 {
     static const struct {
+        enum hf_zk_dialect layout;
         enum hf_ticket_kind kind;
         const char *prefix;
+        enum hf_ticket_kind seen;
     } rows[] = {
-        {HF_TICKET_MUTEX, "_c_" UUID "-lock-"},
-        {HF_TICKET_READ, "_c_" UUID "-__READ__"},
-        {HF_TICKET_WRITE, "_c_" UUID "-__WRIT__"},
+        {HF_ZK_CURATOR, HF_TICKET_MUTEX, "_c_" UUID "-lock-", HF_TICKET_MUTEX},
+        {HF_ZK_CURATOR, HF_TICKET_READ, "_c_" UUID "-__READ__", HF_TICKET_READ},
+        {HF_ZK_CURATOR, HF_TICKET_WRITE, "_c_" UUID "-__WRIT__",
+         HF_TICKET_WRITE},
+        {HF_ZK_KAZOO, HF_TICKET_MUTEX, HEX "__lock__", HF_TICKET_EXCLUSIVE},
+        {HF_ZK_KAZOO, HF_TICKET_READ, HEX "__rlock__", HF_TICKET_READ},
+        {HF_ZK_KAZOO, HF_TICKET_WRITE, HEX "__lock__", HF_TICKET_EXCLUSIVE},
+        {HF_ZK_WRITELOCK, HF_TICKET_MUTEX, "x-" HEX "-", HF_TICKET_MUTEX},
     };
     char prefix[HF_ZK_PREFIX_BYTES], name[HF_ZK_NODE_BYTES];
     struct hf_ticket_id id;
@@ -223,14 +236,42 @@ static void we_write_as_curator_does(void **state)
     (void)state;
     memcpy(id.bytes, uuid_bytes, sizeof id.bytes);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        hf_zk_node_prefix(&id, rows[i].kind, prefix);
+        assert_true(
+            hf_zk_node_prefix(rows[i].layout, &id, rows[i].kind, prefix));
         assert_string_equal(prefix, rows[i].prefix);
         assert_true(snprintf(name, sizeof name, "%s%010d", prefix, INT32_MIN) <
                     (int)sizeof name);
         assert_true(parse(name, &node));
-        assert_int_equal(node.kind, rows[i].kind);
+        assert_int_equal(node.dialect, rows[i].layout);
+        assert_int_equal(node.kind, rows[i].seen);
         assert_int_equal(node.sequence, INT32_MIN);
         assert_true(hf_ticket_id_equal(&node.id, &id));
+    }
+    assert_false(
+        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_READ, prefix));
+    assert_false(
+        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_WRITE, prefix));
+}
+
+static void who_sees_whom(void **state)
+{
+    static const bool sees[][HF_ZK_DIALECTS] = {
+        /*                    Curator go     kazoo  WriteLock */
+        [HF_ZK_CURATOR] = {true, true, false, true},
+        [HF_ZK_KAZOO] = {false, true, true, false},
+        [HF_ZK_WRITELOCK] = {false, true, false, true},
+    };
+    static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_GO,
+                                                  HF_ZK_KAZOO, HF_ZK_WRITELOCK};
+
+    (void)state;
+    for (size_t i = 0; i < HF_ZK_DIALECTS; i++) {
+        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_CURATOR),
+                         sees[HF_ZK_CURATOR][i]);
+        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_KAZOO),
+                         sees[HF_ZK_KAZOO][i]);
+        assert_int_equal(hf_zk_dialect_sees(dialects[i], HF_ZK_WRITELOCK),
+                         sees[HF_ZK_WRITELOCK][i]);
     }
 }
 
@@ -253,7 +294,8 @@ int main(void)
         cmocka_unit_test(every_beginning_of_a_name_is_refused),
         cmocka_unit_test(long_names_are_refused),
         cmocka_unit_test(names_without_an_id_get_one),
-        cmocka_unit_test(we_write_as_curator_does),
+        cmocka_unit_test(each_layout_is_written_as_others_do),
+        cmocka_unit_test(who_sees_whom),
         cmocka_unit_test(what_turned_negative_came_last),
     };
 

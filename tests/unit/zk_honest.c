@@ -301,7 +301,7 @@ void honest_put(struct stage *s, struct honest *h, const char *ticket)
     const char *name = strrchr(ticket, '/') + 1;
     char path[HONEST_PATH_BYTES], node[96];
 
-    stage_node(name, node, sizeof node);
+    stage_node(s, name, node, sizeof node);
     snprintf(path, sizeof path, "/%.*s%s%010d", (int)(name - ticket), ticket,
              node, h->sequence);
     if (!has_parent(h, path) || h->count == HONEST_NODES ||

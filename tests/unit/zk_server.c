@@ -58,16 +58,31 @@ static void read_path(struct hf_jute_reader *frame, char *path, size_t bytes)
     STAGE_MUST(strlen(path) == piece.count && path[0] == '/');
 }
 
+#define PATH_BYTES 4096
+
+/* The name of a ticket; or what a create has of it, lacking its number. */
+static bool is_ticket(const char *name, struct hf_zk_node *node, bool *whole)
+{
+    char text[PATH_BYTES];
+
+    *whole = hf_zk_node_parse(name, strlen(name), node);
+    snprintf(text, sizeof text, "%.*s0000000000", PATH_BYTES - 11, name);
+    return *whole || hf_zk_node_parse(text, strlen(text), node);
+}
+
 /* "/chroot/q/_c_78...-lock-0000000007" as "q/x#7". */
 static void shorten(const struct stage *s, const char *path, char *text,
                     size_t bytes)
 {
-    static const char *const markers[] = {"lock-", "__READ__", "__WRIT__"};
-    static const char *const suffix[] = {"", "/r", "/w"};
+    static const char *const suffixes[] = {[HF_TICKET_MUTEX] = "",
+                                           [HF_TICKET_READ] = "/r",
+                                           [HF_TICKET_WRITE] = "/w",
+                                           [HF_TICKET_EXCLUSIVE] = ""};
     size_t chroot = strlen(s->config.chroot);
-    const char *node, *rest;
-    struct hf_ticket_id id;
+    struct hf_zk_node node;
+    const char *slash;
     char name[16];
+    bool whole;
 
     STAGE_MUST(strncmp(path, s->config.chroot, chroot) == 0);
     if (strcmp(path, s->config.chroot) == 0 || path[chroot + 1] == '\0') {
@@ -75,26 +90,17 @@ static void shorten(const struct stage *s, const char *path, char *text,
         return;
     }
     path += chroot + 1;
-    node = strstr(path, "/_c_");
+    slash = strrchr(path, '/');
     snprintf(text, bytes, "%s", path);
-    if (node == NULL || strlen(node) < 4 + 37 ||
-        !hf_ticket_id_parse(&id, node + 4, 36))
+    if (slash == NULL || !is_ticket(slash + 1, &node, &whole))
         return;
-    stage_id_name(&id, name);
-    for (size_t i = 0; i < 3; i++) {
-        rest = node + 4 + 37;
-        if (strncmp(rest, markers[i], strlen(markers[i])) != 0)
-            continue;
-        rest += strlen(markers[i]);
-        snprintf(text, bytes, "%.*s/%s%s", (int)(node - path), path, name,
-                 suffix[i]);
-        if (rest[0] != '\0')
-            snprintf(text + strlen(text), bytes - strlen(text), "#%ld",
-                     strtol(rest, NULL, 10));
-    }
+    stage_id_name(&node.id, name);
+    snprintf(text, bytes, "%.*s/%s%s", (int)(slash - path), path, name,
+             suffixes[node.kind]);
+    if (whole)
+        snprintf(text + strlen(text), bytes - strlen(text), "#%d",
+                 (int)node.sequence);
 }
-
-#define PATH_BYTES 4096
 
 static void say_multi(struct stage *s, int32_t xid,
                       struct hf_jute_reader *frame, const char *between)
@@ -429,7 +435,7 @@ void children(struct stage *s, const char *tickets)
     STAGE_MUST(copy != NULL);
     for (char *name = strtok_r(copy, " ", &rest); name != NULL;
          name = strtok_r(NULL, " ", &rest)) {
-        stage_node(name, node, sizeof node);
+        stage_node(s, name, node, sizeof node);
         hf_jute_put_string(&s->out, node);
         count++;
     }
@@ -568,7 +574,7 @@ void event(struct stage *s, int32_t type, const char *ticket)
     char path[PATH_BYTES], node[256];
 
     STAGE_MUST(slash != NULL);
-    stage_node(slash + 1, node, sizeof node);
+    stage_node(s, slash + 1, node, sizeof node);
     snprintf(path, sizeof path, "%s/%.*s/%s", s->config.chroot,
              (int)(slash - ticket), ticket, node);
     event_at(s, type, path);

@@ -84,12 +84,13 @@ void stage_id_name(const struct hf_ticket_id *id, char name[16])
 }
 
 /* "[name](/r|/w)?(#sequence)?" or what stays as it is. */
-void stage_node(const char *ticket, char *node, size_t bytes)
+void stage_node(const struct stage *s, const char *ticket, char *node,
+                size_t bytes)
 {
     size_t length = strcspn(ticket, "/#");
     const char *sequence = strchr(ticket, '#');
-    const char *marker = "lock-";
-    char uuid[HF_TICKET_ID_TEXT_BYTES];
+    enum hf_ticket_kind kind = HF_TICKET_MUTEX;
+    char prefix[HF_ZK_PREFIX_BYTES];
     struct hf_ticket_id id;
 
     if (sequence == NULL && length > 1) {
@@ -97,13 +98,13 @@ void stage_node(const char *ticket, char *node, size_t bytes)
         return;
     }
     id = stage_id(ticket);
-    hf_ticket_id_format(&id, uuid);
     if (ticket[length] == '/')
-        marker = ticket[length + 1] == 'r' ? "__READ__" : "__WRIT__";
+        kind = ticket[length + 1] == 'r' ? HF_TICKET_READ : HF_TICKET_WRITE;
+    STAGE_MUST(hf_zk_node_prefix(s->config.layout, &id, kind, prefix));
     if (sequence == NULL)
-        snprintf(node, bytes, "_c_%s-%s", uuid, marker);
+        snprintf(node, bytes, "%s", prefix);
     else
-        snprintf(node, bytes, "_c_%s-%s%010ld", uuid, marker,
+        snprintf(node, bytes, "%s%010ld", prefix,
                  strtol(sequence + 1, NULL, 10));
 }
 
@@ -192,7 +193,7 @@ void forget(struct stage *s, struct hf_request *watch)
 
 static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
 {
-    static const char *const suffix[] = {"?", "", "/r", "/w"};
+    static const char *const suffix[] = {"?", "", "/r", "/w", ""};
     const struct hf_ticket *ticket;
     char name[16];
 
@@ -486,6 +487,8 @@ void until(struct stage *s, uint64_t now_ms)
 
 /* --------------------------------------------------------------- the set -- */
 
+enum hf_zk_dialect stage_layout;
+
 void stage_init(struct stage *s)
 {
     stage_own_the_heap();
@@ -494,6 +497,7 @@ void stage_init(struct stage *s)
     s->config.servers[0].port = 2181;
     s->config.server_count = 1;
     s->config.timeout_ms = STAGE_TIMEOUT_MS;
+    s->config.layout = stage_layout;
     hf_random_seed(&s->config.random, 1);
     s->now_ms = STAGE_START_MS;
     s->queue = "q";

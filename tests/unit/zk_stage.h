@@ -5,8 +5,9 @@
  * what it tells its host are read as text.
  *
  * Tickets are called by one letter, or n and a number: their ids are made of
- * that.  In paths and lists a ticket is NAME#SEQUENCE, with /r or /w behind the
- * name for a read or a write ticket: "x/r#7" is the node
+ * that.  Everybody names them in the layout of .config.  In paths and lists a
+ * ticket is NAME#SEQUENCE, with /r or /w behind the name for a read or a write
+ * ticket: "x/r#7" is the node
  * _c_78787878-7878-7878-7878-787878787878-__READ__0000000007, and without a
  * sequence the prefix that a create has.  Sent frames read
  *
@@ -15,7 +16,8 @@
  *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
  *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
  *
- * where paths are below the chroot, and events
+ * where paths are below the chroot and a ticket of which only so much is seen
+ * that it is a mutex or a writer's reads as a mutex, and events
  *
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
@@ -140,6 +142,9 @@ struct stage {
 
 /* --------------------------------------------------------------- the set -- */
 
+/* The layout of every stage to come; Curator's if nobody says otherwise. */
+extern enum hf_zk_dialect stage_layout;
+
 /* One server called "h1", no chroot, a timeout of STAGE_TIMEOUT_MS; a link to
  * it is wanted once the stage is open. */
 void stage_init(struct stage *s);
@@ -175,7 +180,8 @@ struct hf_ticket_id stage_id(const char *name);
 void stage_id_name(const struct hf_ticket_id *id, char name[16]);
 
 /* The node's name of "x/r#7"; what has no '#' and no letter alone stays. */
-void stage_node(const char *ticket, char *node, size_t bytes);
+void stage_node(const struct stage *s, const char *ticket, char *node,
+                size_t bytes);
 
 /* ----------------------------------------------------------- the machine -- */
 

@@ -30,6 +30,7 @@
 
 #include "core/engine.h"
 #include "core/random.h"
+#include "engines/zookeeper/node.h"
 
 struct hf_sim;
 
@@ -49,6 +50,8 @@ struct hf_sim_ensemble {
                               ending the connection */
     bool ignores_moves;    /* what is late on an old connection takes effect,
                               as with a server that does not see it moved */
+    /* ?layout= of every client, and of other programs. */
+    enum hf_zk_dialect layout;
 };
 
 /* A chance is so many in a million, drawn anew each time. */

@@ -3,6 +3,7 @@
  * Also what somebody else does to them, with a client of his own. */
 #include "engines/sim/zk_model.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,8 +174,12 @@ void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,
     char prefix[HF_ZK_PREFIX_BYTES];
     char path[PATH_BYTES];
     struct zk_command *command;
+    bool named;
 
-    hf_zk_node_prefix(ticket, kind, prefix);
+    named =
+        hf_zk_node_prefix(sim->config.ensemble.layout, ticket, kind, prefix);
+    assert(named);
+    (void)named;
     if (beside == NULL)
         snprintf(path, sizeof path, "/%s/%s", queue->name, prefix);
     else

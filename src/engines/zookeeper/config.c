@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -283,12 +284,13 @@ static hf_status take_duration(const struct hf_url *url, const char *key,
 }
 
 /* Which of the ${words}, which end with NULL, the option is: -1 if it is not
- * given.  Only the first ${usable} can be used yet. */
+ * given. */
 static hf_status take_word(const struct hf_url *url, const char *key,
-                           const char *const words[], int usable, int *which,
+                           const char *const words[], int *which,
                            struct hf_error *error)
 {
     const char *text = hf_url_option(url, key);
+    char expected[128] = "";
     int i = 0;
 
     *which = -1;
@@ -297,34 +299,39 @@ static hf_status take_word(const struct hf_url *url, const char *key,
     while (words[i] != NULL && strcmp(words[i], text) != 0)
         i++;
     *which = i;
-    if (i < usable && words[i] != NULL)
+    if (words[i] != NULL)
         return HF_OK;
-    return hf_error_set(
-        error, HF_EURL, "%s=%s is %s; expected %s=%s%s%s", key,
-        hf_quote(text, strlen(text)).text,
-        words[i] != NULL ? "known, but cannot be written yet" : "not known",
-        key, words[0], usable > 1 ? " or " : "", usable > 1 ? words[1] : "");
+    for (i = 0; words[i] != NULL; i++)
+        snprintf(expected + strlen(expected),
+                 sizeof expected - strlen(expected), "%s%s",
+                 i == 0 ? "" : " or ", words[i]);
+    return hf_error_set(error, HF_EURL, "%s=%s is not known; expected %s=%s",
+                        key, hf_quote(text, strlen(text)).text, key, expected);
 }
 
 static hf_status take_words(struct hf_zk_config *config,
                             const struct hf_url *url, struct hf_error *error)
 {
     static const char *const proofs[] = {"strict", NULL};
+    static const char *const acls[] = {"open", "creator", NULL};
     static const char *const layouts[] = {"curator", "kazoo", "writelock",
                                           NULL};
-    static const char *const acls[] = {"open", "creator", NULL};
+    static const enum hf_zk_dialect dialects[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
+                                                  HF_ZK_WRITELOCK};
     bool has_credentials =
         url->user != NULL || hf_url_option(url, "auth_file") != NULL;
     int which;
     hf_status status;
 
-    status = take_word(url, "layout", layouts, 1, &which, error);
-    if (status == HF_OK)
-        status = take_word(url, "proof", proofs, 1, &which, error);
+    status = take_word(url, "layout", layouts, &which, error);
+    if (status != HF_OK)
+        return status;
+    config->layout = dialects[which >= 0 ? which : 0];
+    status = take_word(url, "proof", proofs, &which, error);
     if (status != HF_OK)
         return status;
     config->strict_proof = which == 0;
-    status = take_word(url, "acl", acls, 2, &which, error);
+    status = take_word(url, "acl", acls, &which, error);
     if (status == HF_OK)
         config->private_nodes = which >= 0 ? which == 1 : has_credentials;
     return status;

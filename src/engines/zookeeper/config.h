@@ -14,6 +14,7 @@
 
 #include "core/random.h"
 #include "core/url.h"
+#include "engines/zookeeper/node.h"
 
 #define HF_ZK_SERVERS_MAX 32
 #define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 and the NUL */
@@ -38,7 +39,8 @@ struct hf_zk_config {
     uint64_t timeout_ms; /* of a session, as it is asked for */
     uint64_t tick_ms;    /* the servers' tickTime, 0 if it was not given */
     bool strict_proof;
-    uint64_t token_floor; /* added to every token */
+    uint64_t token_floor;      /* added to every token */
+    enum hf_zk_dialect layout; /* how tickets are written */
     bool tls;
     /* TLS: paths of PEM files, or "" */
     char ca[HF_ZK_CHROOT_BYTES];

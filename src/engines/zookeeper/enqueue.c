@@ -41,6 +41,13 @@ static void noted(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
+/* Those who write in the other layouts make persistent parents, and rely on
+ * their staying: kazoo looks for one only once. */
+static bool makes_containers(const struct hf_zk *zk)
+{
+    return !zk->containers_unknown && zk->config.layout == HF_ZK_CURATOR;
+}
+
 /* Make the node at the first .level bytes of the queue's path. */
 static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -54,7 +61,7 @@ static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
     call = hf_zk_op_call(op, noted);
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
              op->queue->path);
-    if (zk->containers_unknown)
+    if (!makes_containers(zk))
         hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, "",
                           HF_ZK_PERSISTENT);
     else
@@ -93,7 +100,7 @@ static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
     bool usable = hf_zk_session_usable(&zk->session);
     size_t whole = strlen(op->queue->path);
 
-    if (usable && op->error == HF_ZK_UNIMPLEMENTED && !zk->containers_unknown) {
+    if (usable && op->error == HF_ZK_UNIMPLEMENTED && makes_containers(zk)) {
         zk->containers_unknown = true; /* a server before 3.5.3 */
         make_parent(zk, op);
     } else if (usable && op->error == HF_ZK_NO_NODE) {
@@ -227,10 +234,13 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_request *request = op->request;
     char prefix[HF_ZK_PREFIX_BYTES];
+    bool named = hf_zk_node_prefix(zk->config.layout, &request->ticket,
+                                   request->ticket_kind, prefix);
 
+    assert(named); /* see hf_zk_enqueue() */
+    (void)named;
     hf_zk_op_step(op, created);
     op->rounds++;
-    hf_zk_node_prefix(&request->ticket, request->ticket_kind, prefix);
     hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
                       hf_zk_child_path(zk, op->queue, prefix), request->payload,
                       HF_ZK_EPHEMERAL_SEQUENTIAL);
@@ -239,6 +249,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
 {
+    char prefix[HF_ZK_PREFIX_BYTES];
     struct hf_zk_op *op;
 
     /* Asked again for one that is there. */
@@ -246,6 +257,12 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
         hf_zk_list(zk, request);
         return;
     }
-    if ((op = hf_zk_op_new(zk, request)) != NULL)
+    if (!hf_zk_node_prefix(zk->config.layout, &request->ticket,
+                           request->ticket_kind, prefix))
+        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                   "layout=%s has no names for readers and writers, only for a "
+                   "mutex; expected a mutex, or layout=curator or layout=kazoo",
+                   hf_zk_layout_name(zk->config.layout));
+    else if ((op = hf_zk_op_new(zk, request)) != NULL)
         create_ticket(zk, op);
 }

@@ -161,27 +161,36 @@ static bool is_kazoo(struct rest rest, struct hf_zk_node *node)
            is_sequence(&rest, &node->sequence);
 }
 
-/* x-, a session id in decimal (Java, and it may be negative) or in hex (C), -,
- * the sequence. */
+/* A session id in decimal (Java, and it may be negative) or in hex (C). */
+static bool skip_session(struct rest *rest)
+{
+    size_t digits = 0;
+
+    (void)skip(rest, "-");
+    while (digits < rest->bytes && digits < SESSION_DIGITS_MOST &&
+           hex_digit(rest->text[digits]) >= 0)
+        digits++;
+    rest->text += digits;
+    rest->bytes -= digits;
+    return digits > 0;
+}
+
+/* x-, a session or our id, -, the sequence. */
 static bool is_writelock(struct rest rest, struct hf_zk_node *node)
 {
     const char *name = rest.text;
     size_t bytes = rest.bytes;
-    size_t digits = 0;
 
     if (!skip(&rest, "x-"))
         return false;
-    (void)skip(&rest, "-");
-    while (digits < rest.bytes && digits < SESSION_DIGITS_MOST &&
-           hex_digit(rest.text[digits]) >= 0)
-        digits++;
-    rest.text += digits;
-    rest.bytes -= digits;
     node->dialect = HF_ZK_WRITELOCK;
     node->kind = HF_TICKET_MUTEX;
-    node->id = digest_id(name, bytes);
-    return digits > 0 && skip(&rest, "-") &&
-           is_sequence(&rest, &node->sequence);
+    if (!skip_hex(&rest, &node->id)) {
+        node->id = digest_id(name, bytes);
+        if (!skip_session(&rest))
+            return false;
+    }
+    return skip(&rest, "-") && is_sequence(&rest, &node->sequence);
 }
 
 bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
@@ -192,19 +201,81 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
            is_writelock(rest, node);
 }
 
-void hf_zk_node_prefix(const struct hf_ticket_id *id, enum hf_ticket_kind kind,
+/* ---------------------------------------------------------------- layouts --
+ */
+
+/* A name is what stands before the id, the id, and what follows by kind; NULL
+ * where there is none. */
+struct layout {
+    const char *name;
+    const char *before;
+    const char *after[HF_TICKET_WRITE + 1];
+    bool hyphens; /* in the id */
+    bool seen_by[HF_ZK_DIALECTS];
+};
+
+static const struct layout layouts[] = {
+    [HF_ZK_CURATOR] = {.name = "curator",
+                       .before = "_c_",
+                       .after = {[HF_TICKET_MUTEX] = "-lock-",
+                                 [HF_TICKET_READ] = "-__READ__",
+                                 [HF_TICKET_WRITE] = "-__WRIT__"},
+                       .hyphens = true,
+                       .seen_by = {[HF_ZK_CURATOR] = true,
+                                   [HF_ZK_GO] = true,
+                                   [HF_ZK_WRITELOCK] = true}},
+    [HF_ZK_KAZOO] = {.name = "kazoo",
+                     .before = "",
+                     .after = {[HF_TICKET_MUTEX] = "__lock__",
+                               [HF_TICKET_READ] = "__rlock__",
+                               [HF_TICKET_WRITE] = "__lock__"},
+                     .seen_by = {[HF_ZK_KAZOO] = true, [HF_ZK_GO] = true}},
+    [HF_ZK_WRITELOCK] =
+        {.name = "writelock",
+         .before = "x-",
+         .after = {[HF_TICKET_MUTEX] = "-"},
+         .seen_by = {[HF_ZK_WRITELOCK] = true, [HF_ZK_GO] = true}},
+};
+
+static void format_id(const struct hf_ticket_id *id, bool hyphens,
+                      char text[HF_TICKET_ID_TEXT_BYTES])
+{
+    char *to = text;
+
+    hf_ticket_id_format(id, text);
+    if (hyphens)
+        return;
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from != '-')
+            *to++ = *from;
+    *to = '\0';
+}
+
+bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
+                       enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES])
 {
-    size_t count = sizeof curator_markers / sizeof curator_markers[0];
+    const struct layout *of = &layouts[layout];
     char text[HF_TICKET_ID_TEXT_BYTES];
-    size_t i = 0;
 
-    while (i < count && curator_markers[i].kind != kind)
-        i++;
-    assert(i < count);
-    hf_ticket_id_format(id, text);
-    snprintf(prefix, HF_ZK_PREFIX_BYTES, "_c_%s-%s", text,
-             curator_markers[i].text);
+    assert(of->name != NULL);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE);
+    if (of->after[kind] == NULL)
+        return false;
+    format_id(id, of->hyphens, text);
+    snprintf(prefix, HF_ZK_PREFIX_BYTES, "%s%s%s", of->before, text,
+             of->after[kind]);
+    return true;
+}
+
+const char *hf_zk_layout_name(enum hf_zk_dialect layout)
+{
+    return layouts[layout].name;
+}
+
+bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout)
+{
+    return layouts[layout].seen_by[dialect];
 }
 
 uint64_t hf_zk_node_order(int32_t sequence)

@@ -6,7 +6,12 @@
  *               (and the same without _c_UUID-, where protection is off)
  *   go-zk       _c_HEX-lock-SEQ
  *   kazoo       HEX__lock__SEQ     HEX__rlock__SEQ
- *   WriteLock   x-SESSION-SEQ
+ *   WriteLock   x-SESSION-SEQ      x-HEX-SEQ, as we write it
+ *
+ * All are read; one of them is the layout, in which we write.  Kazoo's __lock__
+ * is a mutex or a write ticket.  A ticket of ours has its id in its name in
+ * every layout, since that is how it is found when its create got no answer;
+ * WriteLock's session would not do.
  *
  * UUID has 36 characters, HEX 32.  SEQ is the parent's child counter as the
  * server appends it, "%010d": see docs/engine-zookeeper.md.
@@ -32,10 +37,11 @@
 
 enum hf_zk_dialect {
     HF_ZK_CURATOR,
-    HF_ZK_GO,
+    HF_ZK_GO, /* no layout */
     HF_ZK_KAZOO,
     HF_ZK_WRITELOCK,
 };
+#define HF_ZK_DIALECTS 4
 
 struct hf_zk_node {
     enum hf_zk_dialect dialect;
@@ -49,9 +55,18 @@ struct hf_zk_node {
 /* Take ${bytes} of ${name} apart; false if it is no ticket of any dialect. */
 bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
 
-/* Write what comes before the sequence, in Curator's dialect. */
-void hf_zk_node_prefix(const struct hf_ticket_id *id, enum hf_ticket_kind kind,
+/* Write what comes before the sequence; false if ${layout} has no names for
+ * tickets of that kind. */
+bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
+                       enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES]);
+
+/* As it is written in a URL: "curator". */
+const char *hf_zk_layout_name(enum hf_zk_dialect layout);
+
+/* Do programs that name their tickets in ${dialect}, set up as they come, see
+ * ours in ${layout}? */
+bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout);
 
 /* ${sequence} as hf_ticket.sequence: what turned negative came last. */
 uint64_t hf_zk_node_order(int32_t sequence);

@@ -8,6 +8,7 @@
 #include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/queue.h"
 #include "engines/zookeeper/session.h"
+#include "engines/zookeeper/stranger.h"
 #include "engines/zookeeper/watches.h"
 #include "engines/zookeeper/wire.h"
 #include "engines/zookeeper/zk.h"
@@ -23,7 +24,8 @@ struct hf_zk {
     struct hf_zk_proof proof;
     struct hf_zk_queues queues;
     struct hf_zk_watches watches;
-    struct hf_zk_op *looks; /* for tickets that are to be watched */
+    struct hf_zk_strangers strangers;
+    struct hf_zk_op *looks;  /* for tickets that are to be watched */
     uint64_t told_anchor_ms; /* the latest that PROVEN was told of unasked */
     bool containers_unknown; /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */

@@ -109,17 +109,6 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-static void report(struct hf_zk *zk, struct hf_zk_queue *queue,
-                   struct hf_jute_piece name)
-{
-    if (queue->reported)
-        return;
-    queue->reported = true;
-    zk->host.log(zk->host.host, HF_LOG_WARNING,
-                 "%s has a child that is no ticket and is ignored: %s",
-                 queue->path, hf_quote(name.bytes, name.count).text);
-}
-
 /* Children that are tickets, their names put to ${names}. */
 static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
                             struct hf_jute_reader *body, size_t count,
@@ -132,9 +121,11 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
 
         if (name.bytes == NULL ||
             !hf_zk_node_parse(name.bytes, name.count, &children[kept].node)) {
-            report(zk, queue, name);
+            hf_zk_stranger_meet(zk, queue, name, NULL);
             continue;
         }
+        if (!hf_zk_dialect_sees(children[kept].node.dialect, zk->config.layout))
+            hf_zk_stranger_meet(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;

@@ -20,7 +20,6 @@ struct hf_zk_queue {
     struct hf_zk_child *children; /* of the last list, in order */
     size_t count;
     char *names;
-    bool reported; /* that there are children which are no tickets */
     /* What the first ticket says of itself, if anybody asked. */
     struct hf_ticket_id head;
     bool head_known;

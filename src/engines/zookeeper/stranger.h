@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strangers: children of a lock's node that somebody should look at.  What is
+ * no ticket is ignored, and what is one in a dialect that does not see ours is
+ * waited for, though its maker does not wait for us. */
+#ifndef HF_ENGINES_ZOOKEEPER_STRANGER_H
+#define HF_ENGINES_ZOOKEEPER_STRANGER_H
+
+#include "engines/zookeeper/jute.h"
+#include "engines/zookeeper/node.h"
+#include "engines/zookeeper/zk.h"
+
+/* So many reports are remembered; what has been forgotten is reported again. */
+#define HF_ZK_REPORTS_MAX 64
+
+struct hf_zk_strangers {
+    uint64_t reported[HF_ZK_REPORTS_MAX]; /* digests of path and matter */
+    size_t count;                         /* so far, ever */
+};
+
+struct hf_zk_queue;
+
+/* ${name} is a child of the queue: ${node} if it is a ticket, else NULL.  Once
+ * for each path, and each of the two matters, it is put into the log. */
+void hf_zk_stranger_meet(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                         struct hf_jute_piece name,
+                         const struct hf_zk_node *node);
+
+#endif

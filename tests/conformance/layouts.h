@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layouts of ZooKeeper's engine, and as what tickets are shown in each: see
+ * bench.shown. */
+#ifndef HF_TESTS_CONFORMANCE_LAYOUTS_H
+#define HF_TESTS_CONFORMANCE_LAYOUTS_H
+
+#include "engines/zookeeper/node.h"
+
+#define LAYOUTS 3
+
+static const struct {
+    enum hf_zk_dialect layout;
+    enum hf_ticket_kind shown[HF_TICKET_WRITE + 1];
+} layouts[LAYOUTS] = {
+    {HF_ZK_CURATOR,
+     {[HF_TICKET_MUTEX] = HF_TICKET_MUTEX,
+      [HF_TICKET_READ] = HF_TICKET_READ,
+      [HF_TICKET_WRITE] = HF_TICKET_WRITE}},
+    {HF_ZK_KAZOO,
+     {[HF_TICKET_MUTEX] = HF_TICKET_EXCLUSIVE,
+      [HF_TICKET_READ] = HF_TICKET_READ,
+      [HF_TICKET_WRITE] = HF_TICKET_EXCLUSIVE}},
+    {HF_ZK_WRITELOCK, {[HF_TICKET_MUTEX] = HF_TICKET_MUTEX}},
+};
+
+#endif
