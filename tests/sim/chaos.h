@@ -38,6 +38,8 @@ struct plan {
     unsigned fault_count;
     uint64_t scale_ms; /* of what goes wrong */
     uint64_t leader_freeze_most_us;
+    unsigned cuts;       /* of links between servers, in force */
+    uint64_t cut_end_us; /* the last one ended */
     uint64_t fault_every_us;
     uint64_t want_every_us;
     uint64_t hold_most_us;
