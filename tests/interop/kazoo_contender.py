@@ -11,7 +11,8 @@
         "released".
 
 DIALECT is how kazoo names its own nodes: kazoo, as it always does, or curator.
-Either way extra_lock_patterns makes it respect those that Curator names.
+Either way extra_lock_patterns makes it respect those that Curator names.  With
+stock it is kazoo as it comes: its own names, and no others seen.
 """
 
 import os
@@ -31,7 +32,8 @@ class CuratorNamedLock(Lock):
         self.create_path = self.path + "/" + self.prefix
 
 
-LOCKS = {"kazoo": Lock, "curator": CuratorNamedLock}
+LOCKS = {"kazoo": Lock, "curator": CuratorNamedLock, "stock": Lock}
+PATTERNS = {"kazoo": ["-lock-"], "curator": ["-lock-"], "stock": ()}
 
 
 def add(client, lock, directory, name):
@@ -53,7 +55,7 @@ def main():
     command, dialect, servers, path, *rest = sys.argv[1:]
     client = KazooClient(servers, timeout=10)
     client.start()
-    lock = LOCKS[dialect](client, path, extra_lock_patterns=["-lock-"])
+    lock = LOCKS[dialect](client, path, extra_lock_patterns=PATTERNS[dialect])
     if command == "add":
         directory, name, count = rest
         print("ready", flush=True)

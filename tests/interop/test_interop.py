@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of others contend with ours for one path of a real ZooKeeper.
 
-    test_interop.py Peers|Curator|Kazoo|All
+    test_interop.py Peers|Curator|Kazoo|All|KazooLayout|WriteLockLayout
 
 What can share a path, and what cannot:
 
   - Curator and holdfast, as they are: both name their nodes _c_UUID-lock-SEQ.
   - kazoo and holdfast, if kazoo is told extra_lock_patterns=["-lock-"]; it
     may keep its own names, HEX__lock__SEQ, which holdfast reads.
+  - kazoo as it is and holdfast with layout=kazoo; ZooKeeper's own WriteLock and
+    holdfast with layout=writelock.
   - Curator and kazoo only if kazoo also names its nodes as Curator does:
     Curator sorts a name without "lock-" by the whole of it, so that
     HEX__lock__SEQ comes after any ticket, and two hold the lock.  Peers shows
@@ -41,6 +43,8 @@ FINISH_S = 3000 if LONG else 120
 NAME = "interop/one path"
 PATH = "/" + NAME
 
+WRITELOCK_JARS = """zookeeper-recipes-lock zookeeper zookeeper-jute slf4j-api
+    slf4j-nop""".split()
 CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
     zookeeper-jute guava slf4j-api slf4j-nop""".split()
 
@@ -146,6 +150,12 @@ class Tool:
 
 
 class Case(unittest.TestCase):
+    # How holdfast writes its tickets, and how one of the test's own begins.
+    layout = "curator"
+
+    def first(self):
+        return "_c_%s-lock-" % uuid.uuid4()
+
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="holdfast-interop-")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
@@ -168,14 +178,23 @@ class Case(unittest.TestCase):
         self.contenders.append(contender)
         return contender
 
-    def curator(self, name, command="add", *rest):
-        jars = ["/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS]
-        classes = os.environ["CURATOR_CONTENDER"]
+    def java(self, name, jars, *arguments):
+        path = [os.environ["CONTENDER_CLASSES"],
+                *("/usr/share/java/%s.jar" % jar for jar in jars)]
         return self.add(Contender(name, [
             "java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-            "-cp", ":".join([classes, *jars]), "CuratorContender", command,
+            "-cp", ":".join(path), *arguments]))
+
+    def curator(self, name, command="add", *rest):
+        return self.java(
+            name, CURATOR_JARS, "CuratorContender", command,
             self.server.address(), PATH,
-            *(rest or (self.directory, name, str(EACH)))]))
+            *(rest or (self.directory, name, str(EACH))))
+
+    def writelock(self, name):
+        return self.java(
+            name, WRITELOCK_JARS, "WriteLockContender", self.server.address(),
+            PATH, self.directory, name, str(EACH))
 
     def kazoo(self, name, dialect, command="add"):
         rest = (self.directory, name, str(EACH)) if command == "add" else ()
@@ -184,7 +203,8 @@ class Case(unittest.TestCase):
             command, dialect, self.server.address(), PATH, *rest]))
 
     def url(self):
-        return "zk://%s?timeout=10s" % self.server.address()
+        return "zk://%s?timeout=10s&layout=%s" % (self.server.address(),
+                                                  self.layout)
 
     def library(self, name):
         return self.add(Library(name, [
@@ -210,9 +230,8 @@ class Case(unittest.TestCase):
         self.client.create("/interop")
         self.client.create(PATH, flags=jute.CONTAINER if container
                            else jute.PERSISTENT)
-        first, _ = self.client.create(
-            "%s/_c_%s-lock-" % (PATH, uuid.uuid4()), b"the test",
-            jute.EPHEMERAL_SEQUENTIAL)
+        first, _ = self.client.create("%s/%s" % (PATH, self.first()),
+                                      b"the test", jute.EPHEMERAL_SEQUENTIAL)
         for contender in self.contenders:
             contender.begin()
         expected = len(self.contenders) + 1
@@ -329,6 +348,69 @@ class Kazoo(Case):
         self.holdfast()
         # kazoo believes that what it has seen once stays, so the parent is
         # what kazoo makes it.
+        self.contest(container=False)
+
+
+class KazooLayout(Case):
+    layout = "kazoo"
+
+    def first(self):
+        return "%s__lock__" % uuid.uuid4().hex
+
+    def test_kazoo_as_it_comes_with_holdfast(self):
+        for i in range(3):
+            self.kazoo("kazoo-%d" % i, "stock")
+        self.holdfast()
+        self.contest(container=False)
+
+
+    def test_a_mixed_path_is_reported(self):
+        # Whoever is in the way is waited for in any layout, but kazoo as it
+        # comes would not wait for ours.
+        self.client.create("/interop")
+        self.client.create(PATH)
+        self.client.create(PATH + "/notes")
+        kazoo = self.kazoo("kazoo", "stock", "hold")
+        kazoo.expect("held")
+        junk = "has a child that is no ticket and is ignored: \"notes\""
+        mixed = "has tickets of programs that may not see ours"
+        busy = "somebody else is ahead in the queue"
+        said = self.attempt("kazoo")
+        self.assertIn(junk, said)
+        self.assertNotIn(mixed, said)
+        self.assertIn(busy, said)
+        said = self.attempt("curator")
+        self.assertIn(junk, said)
+        self.assertIn(mixed, said)
+        self.assertIn(busy, said)
+        kazoo.tell()
+        kazoo.expect("released")
+
+    def attempt(self, layout):
+        self.layout = layout
+        run = subprocess.run(
+            [os.environ["HOLDFAST"], "run", "--try", "-c", self.url(), NAME,
+             "--", "true"], stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=FINISH_S, check=False)
+        self.assertNotEqual(run.returncode, 0)
+        return run.stderr
+
+
+class WriteLockLayout(Case):
+    layout = "writelock"
+
+    def first(self):
+        return "x-%s-" % uuid.uuid4().hex
+
+    def test_writelock_with_writelock(self):
+        for i in range(3):
+            self.writelock("writelock-%d" % i)
+        self.contest(container=False)
+
+    def test_writelock_with_holdfast(self):
+        for i in range(2):
+            self.writelock("writelock-%d" % i)
+        self.holdfast()
         self.contest(container=False)
 
 
