@@ -377,15 +377,14 @@ static void try_stat(struct input *in)
 static void event_raw(struct stage *s, const struct input *in)
 {
     static const uint8_t header_[16] = {0xff, 0xff, 0xff, 0xff};
-    struct input whole;
-    uint8_t *bytes = malloc(sizeof header_ + in->left);
+    struct input whole = {NULL, sizeof header_ + in->left, false};
+    uint8_t *bytes = malloc(whole.left);
 
     MUST(bytes != NULL);
     memcpy(bytes, header_, sizeof header_);
     if (in->left > 0)
         memcpy(bytes + sizeof header_, in->bytes, in->left);
     whole.bytes = bytes;
-    whole.left = sizeof header_ + in->left;
     greet_raw(s, &whole);
     free(bytes);
 }
