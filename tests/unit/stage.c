@@ -82,6 +82,8 @@ static enum hf_ticket_kind kind_of(const char *suffix)
         return HF_TICKET_READ;
     if (strcmp(suffix, "/w") == 0)
         return HF_TICKET_WRITE;
+    if (strcmp(suffix, "/x") == 0)
+        return HF_TICKET_EXCLUSIVE;
     assert_string_equal(suffix, "");
     return HF_TICKET_MUTEX;
 }
@@ -99,6 +101,8 @@ static struct hf_ticket read_ticket(const struct stage *s, const char *name,
         assert_true(number >= 1 && number <= s->mine_count[who]);
         ticket.id = s->mine[who][number - 1];
         ticket.kind = who == 0 ? s->a.kind : s->b.kind;
+        if (strchr(name, '/') != NULL)
+            ticket.kind = kind_of(strchr(name, '/'));
         ticket.payload = who == 0 ? s->a.payload : s->b.payload;
         ticket.token = (who + 1) * 100 + number;
         return ticket;

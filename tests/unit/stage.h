@@ -10,7 +10,8 @@
  *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
- * others "x" is a mutex, "x/r" a read and "x/w" a write ticket.
+ * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
+ * the exclusive ones.  "a1/x" is ours, seen as no more than that.
  */
 #ifndef HF_TESTS_UNIT_STAGE_H
 #define HF_TESTS_UNIT_STAGE_H

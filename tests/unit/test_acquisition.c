@@ -260,6 +260,48 @@ static void a_writer_behind_a_writer_always_lists(void **state)
     expect(s, "a GRANTED");
 }
 
+/* As kazoo's names show them, one's own included. */
+static void kinds_that_are_not_told_exclude_each_other(void **state)
+{
+    static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX,
+                                                HF_TICKET_WRITE};
+
+    for (size_t i = 0; i < 2; i++) {
+        STAGE(s, ALL_TRAITS);
+        s->a.kind = kinds[i];
+        queue_a(s, "x/x a1/x");
+        expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+        gone(s, "a WATCH x");
+        expect(s, "a LIST");
+        listed(s, "a LIST", "a1/x");
+        expect(s, "a GRANTED");
+    }
+}
+
+static void a_reader_passes_no_ticket_of_a_kind_not_told(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    s->a.kind = HF_TICKET_READ;
+    queue_a(s, "x/x y/r a1");
+    expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a GRANTED");
+}
+
+/* It was a writer, that reads now. */
+static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
+{
+    STAGE(s, ALL_TRAITS);
+    queue_a(s, "x/x a1/x");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "y/r a1/x");
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_EKIND");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
 static void another_kind_ahead_ends_it(void **state)
 {
     STAGE(s, ALL_TRAITS);
@@ -525,6 +567,9 @@ int main(void)
         cmocka_unit_test(readers_enter_together),
         cmocka_unit_test(a_reader_behind_a_writer_enters_when_it_goes),
         cmocka_unit_test(a_writer_behind_a_writer_always_lists),
+        cmocka_unit_test(kinds_that_are_not_told_exclude_each_other),
+        cmocka_unit_test(a_reader_passes_no_ticket_of_a_kind_not_told),
+        cmocka_unit_test(a_mutex_behind_a_downgrade_hears_whose_name_it_is),
         cmocka_unit_test(another_kind_ahead_ends_it),
         cmocka_unit_test(a_cancelled_wait_withdraws_then_tells),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
