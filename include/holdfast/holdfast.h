@@ -506,8 +506,9 @@ struct hf_acquire_opts {
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
- *             HF_EINVAL HF_EREENTRANT HF_EFORKED.  No ticket stays behind, and
- *             ${grant} is NULL.
+ *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine,
+ *             as its URL has it, has no tickets of that kind.  No ticket stays
+ *             behind, and ${grant} is NULL.
  */
 HF_API hf_status hf_acquire(struct hf_lock *lock,
                             const struct hf_acquire_opts *opts,

@@ -222,6 +222,15 @@ class Case(unittest.TestCase):
         for i in range(2):
             self.tool("tool-%d" % i)
 
+    def attempt(self, *options):
+        """What a try says that cannot succeed."""
+        run = subprocess.run(
+            [os.environ["HOLDFAST"], "run", "--try", *options, "-c",
+             self.url(), NAME, "--", "true"], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=FINISH_S, check=False)
+        self.assertNotEqual(run.returncode, 0)
+        return run.stderr
+
     # ---- the contest
 
     def contest(self, container):
@@ -375,25 +384,17 @@ class KazooLayout(Case):
         junk = "has a child that is no ticket and is ignored: \"notes\""
         mixed = "has tickets of programs that may not see ours"
         busy = "somebody else is ahead in the queue"
-        said = self.attempt("kazoo")
+        said = self.attempt()
         self.assertIn(junk, said)
         self.assertNotIn(mixed, said)
         self.assertIn(busy, said)
-        said = self.attempt("curator")
+        self.layout = "curator"
+        said = self.attempt()
         self.assertIn(junk, said)
         self.assertIn(mixed, said)
         self.assertIn(busy, said)
         kazoo.tell()
         kazoo.expect("released")
-
-    def attempt(self, layout):
-        self.layout = layout
-        run = subprocess.run(
-            [os.environ["HOLDFAST"], "run", "--try", "-c", self.url(), NAME,
-             "--", "true"], stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=FINISH_S, check=False)
-        self.assertNotEqual(run.returncode, 0)
-        return run.stderr
 
 
 class WriteLockLayout(Case):
@@ -412,6 +413,11 @@ class WriteLockLayout(Case):
             self.writelock("writelock-%d" % i)
         self.holdfast()
         self.contest(container=False)
+
+    def test_writelock_has_no_readers_and_writers(self):
+        for option in ("--read", "--write"):
+            self.assertIn("layout=writelock has no names for readers and "
+                          "writers", self.attempt(option))
 
 
 class All(Case):
