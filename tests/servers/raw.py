@@ -43,17 +43,22 @@ class Client:
         self.events = []  # (type, path) of the watches that fired
         self.zxid = last_zxid
         self.buffered = b""
-        self.link = socket.create_connection((host, port), seconds)
-        if wrap:
-            self.link = wrap(self.link)
-        self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.link.sendall(jute.frame(
-            jute.Writer().int(0).long(last_zxid).int(timeout_ms).long(session)
-            .buffer(password).bool(read_only).bytes))
+        self.link = None
+        # A server that wants no more clients closes as soon as it has accepted,
+        # which may show at any of these steps.
         try:
+            self.link = socket.create_connection((host, port), seconds)
+            if wrap:
+                self.link = wrap(self.link)
+            self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.link.sendall(jute.frame(
+                jute.Writer().int(0).long(last_zxid).int(timeout_ms)
+                .long(session).buffer(password).bool(read_only).bytes))
             answer = jute.Reader(self.receive())
-        except (ConnectionError, socket.timeout) as error:
-            self.link.close()
+        except (BrokenPipeError, ConnectionResetError,
+                socket.timeout) as error:
+            if self.link:
+                self.link.close()
             raise Refused(str(error)) from error
         answer.int()
         self.timeout_ms = answer.int()

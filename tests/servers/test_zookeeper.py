@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real servers of the tests do what the tests believe of them."""
 
+import contextlib
 import os
 import signal
 import ssl
@@ -68,11 +69,11 @@ class StandaloneTest(unittest.TestCase):
         self.assertLess(at, gone_at + 5)
 
     def test_refuses_too_many_clients(self):
-        clients = [self.server.client() for _ in range(8)]
-        with self.assertRaises(raw.Refused):
-            self.server.client()
-        for client in clients:
-            client.close()
+        with contextlib.ExitStack() as clients:
+            for _ in range(8):
+                clients.enter_context(self.server.client())
+            with self.assertRaises(raw.Refused):
+                self.server.client()
         place.eventually("room again", self.server.mode)
 
     def test_counts(self):
