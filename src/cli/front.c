@@ -93,8 +93,11 @@ static void on_stop_signal(struct hf_front *front,
 
 static void on_continue(struct hf_front *front)
 {
-    front->epoch++;
-    send_word(front, HF_MESSAGE_CONTINUED, 0);
+    struct hf_message message = {.kind = HF_MESSAGE_CONTINUED};
+
+    message.as.signal.epoch = ++front->epoch;
+    message.as.signal.alone = !hf_process_under_job_control();
+    (void)hf_message_send(front->run->front_end, &message, -1);
 }
 
 static void on_signal(struct hf_front *front,

@@ -179,16 +179,18 @@ static void on_pause(struct hf_keeper *keeper)
         kill(keeper->command, SIGTSTP);
 }
 
-static void on_continued(struct hf_keeper *keeper, uint32_t epoch)
+/* ${alone}: as hf_message has it. */
+static void on_continued(struct hf_keeper *keeper, uint32_t epoch, bool alone)
 {
     unsigned turns = keeper->command_turns;
 
     keeper->epoch = epoch;
     keeper->front_paused = false;
     reap(keeper);
-    /* Still stopped, and not anew: the SIGCONT was for the front alone. */
+    /* Still stopped, and not anew: the SIGCONT was for the front alone.  A stop
+     * that is news here may have come before it, or behind one for the job. */
     if (command_runs(keeper) && keeper->command_stopped &&
-        keeper->command_turns == turns)
+        (alone || keeper->command_turns == turns))
         kill(keeper->command, SIGCONT);
 }
 
@@ -207,7 +209,8 @@ static void on_message(struct hf_keeper *keeper,
         keeper->front_paused = false;
         break;
     case HF_MESSAGE_CONTINUED:
-        on_continued(keeper, message->as.signal.epoch);
+        on_continued(keeper, message->as.signal.epoch,
+                     message->as.signal.alone);
         break;
     case HF_MESSAGE_LET_GO:
         keeper->shared = false;

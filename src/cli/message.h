@@ -48,6 +48,9 @@ struct hf_message {
              * knew: a stop that was reported before a SIGCONT is over. */
             uint32_t epoch;
             pid_t process;
+            /* CONTINUED: no shell controls jobs here, which would have
+             * continued the command as well. */
+            bool alone;
         } signal;
     } as;
 };
