@@ -215,7 +215,7 @@ class Urls(Case):
                 ("tick=5", "tick="),
                 ("acl=closed", "acl=", "closed", "open"),
                 ("acl=creator", "acl=creator", "credentials", "auth_file="),
-                ("layout=kazoo", "layout=", "kazoo", "curator"),
+                ("layout=etcd", "layout=", "etcd", "curator"),
                 ("token_floor=-1", "token_floor=", "digits"),
                 ("ca=/ca.pem", "ca")):
             self.refused("zk://h?" + option, "HF_EURL", *parts)
