@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants that are about queues: 4, 5 and 6. */
+/* The invariants that are about queues, 4, 5 and 6, and about the end. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -139,4 +139,49 @@ void check_gone(struct world *world, const char *queue,
     if (idle > IDLE_WAKEUPS_MAX)
         world_broken(world, 6, "the end of %s wakes %zu that cannot enter:%s",
                      record->attempt->name, idle, names);
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+static bool empty(struct world *world)
+{
+    for (unsigned i = 0; i < world->place_count; i++) {
+        if (hf_sim_queue(world->sim, world->places[i].name).count > 0)
+            return false;
+    }
+    return true;
+}
+
+static bool all_idle(const struct world *world)
+{
+    for (unsigned i = 0; i < world->client_count; i++) {
+        if (!world_idle(&world->clients[i]))
+            return false;
+    }
+    return true;
+}
+
+bool check_quiet(struct world *world)
+{
+    return all_idle(world) && empty(world);
+}
+
+/* 4, 5, 8: say what did not come to its end. */
+void check_end(struct world *world)
+{
+    for (unsigned i = 0; i < world->client_count; i++) {
+        for (struct attempt *a = world->clients[i].attempts; a != NULL;
+             a = a->next) {
+            if (a->forgotten)
+                continue;
+            if (!a->granted && !a->ended)
+                world_broken(world, 4, "%s waits for ever", a->name);
+            else if (a->release_called && !a->released)
+                world_broken(world, 8, "%s is never told RELEASED", a->name);
+            else
+                world_broken(world, 5, "%s is never forgotten", a->name);
+        }
+    }
+    if (!empty(world))
+        world_broken(world, 5, "a ticket is left in a queue");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explore.h"
 #include "plants.h"
 #include "seeds.h"
 #include "world.h"
@@ -15,6 +16,9 @@ static const char usage[] =
     "       holdfast-sim [--engine zk] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
+    "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
+    "       holdfast-sim --explore SCENE --choices A,B...\n"
+    "       holdfast-sim --explore plants [--depth N]\n"
     "\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
@@ -29,6 +33,14 @@ static const char usage[] =
     "  --plants    see that each planted fault is found within N worlds "
     "(400),\n"
     "              or else by one of the stories\n"
+    "  --explore   go through every order in which what happens in SCENE can\n"
+    "              happen: two, mutex, rw and others in tests/sim/scene.c; "
+    "all\n"
+    "              that take seconds; or see that planted faults are found so\n"
+    "  --depth N   give up paths of more than N steps (500)\n"
+    "  --doubt     let nothing stand for anything else, and see that what\n"
+    "              looks alike goes on alike\n"
+    "  --choices   go one path, and print all that happens on it\n"
     "  --plant X   have the planted fault X in whatever is run\n";
 
 struct options {
@@ -42,6 +54,10 @@ struct options {
     bool update;
     bool plants;
     bool zookeeper;
+    uint64_t depth;
+    bool doubt;
+    const char *scene;
+    const char *choices;
 };
 
 static int wrong(const char *what)
@@ -71,9 +87,20 @@ static bool flag(struct options *options, const char *word)
         options->update = true;
     else if (strcmp(word, "--plants") == 0)
         options->plants = true;
+    else if (strcmp(word, "--doubt") == 0)
+        options->doubt = true;
     else
         return false;
     return true;
+}
+
+static const char **text_of(struct options *options, const char *word)
+{
+    if (strcmp(word, "--explore") == 0)
+        return &options->scene;
+    if (strcmp(word, "--choices") == 0)
+        return &options->choices;
+    return NULL;
 }
 
 static uint64_t *value_of(struct options *options, const char *word)
@@ -84,6 +111,8 @@ static uint64_t *value_of(struct options *options, const char *word)
         return &options->first;
     if (strcmp(word, "--jobs") == 0)
         return &options->jobs;
+    if (strcmp(word, "--depth") == 0)
+        return &options->depth;
     if (strcmp(word, "--seed") != 0)
         return NULL;
     options->one = true;
@@ -113,6 +142,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
     for (char **word = argv; *word != NULL; word++) {
         uint64_t *value = value_of(options, *word);
+        const char **text = text_of(options, *word);
 
         if (strcmp(*word, "--engine") == 0) {
             if (!engine(options, *++word))
@@ -120,6 +150,9 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
         } else if (strcmp(*word, "--plant") == 0) {
             if (*++word == NULL || !plants_select(*word))
                 return "expected --plant NAME, of those that --plants shows";
+        } else if (text != NULL) {
+            if ((*text = *++word) == NULL)
+                return "a word is missing";
         } else if (value != NULL) {
             if (!number(*++word, value))
                 return "a number is missing";
@@ -133,9 +166,29 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
     return NULL;
 }
 
+static int scenes_run(const struct options *options)
+{
+    struct exploration exploration = {.scene = scene_find(options->scene),
+                                      .depth = (unsigned)options->depth,
+                                      .doubt = options->doubt};
+
+    if (options->depth == 0 || options->depth > EXPLORE_DEPTH_MAX)
+        return wrong("expected --depth of 1 to 500");
+    if (strcmp(options->scene, "all") == 0)
+        return explore_all(exploration.depth);
+    if (strcmp(options->scene, "plants") == 0)
+        return plants_explore(exploration.depth);
+    if (exploration.scene == NULL)
+        return wrong("there is no such scene");
+    if (options->choices != NULL)
+        return explore_replay(exploration.scene, options->choices);
+    return explore_run(&exploration);
+}
+
 int main(int argc, char **argv)
 {
-    struct options options = {.first = 1, .jobs = 1};
+    struct options options = {
+        .first = 1, .jobs = 1, .depth = EXPLORE_DEPTH_MAX};
     char **paths = argv + 1;
     size_t path_count = 0;
     const char *complaint = parse(argv + 1, &options, &path_count);
@@ -143,6 +196,8 @@ int main(int argc, char **argv)
     (void)argc;
     if (complaint != NULL)
         return wrong(complaint);
+    if (options.scene != NULL)
+        return scenes_run(&options);
     if (options.plants)
         return plants_run(options.seeds == 0 ? 400 : options.seeds, paths,
                           path_count);

@@ -11,6 +11,10 @@
  * stories at ${paths}, and that what is sound is not.  An exit code. */
 int plants_run(uint64_t count, char **paths, size_t path_count);
 
+/* See that those of them that show without much time passing are found by
+ * exploring scenes, on paths of at most ${depth} steps.  An exit code. */
+int plants_explore(unsigned depth);
+
 /* Have the fault called ${name} in force; false if there is none. */
 bool plants_select(const char *name);
 

@@ -189,24 +189,6 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
 
 /* ------------------------------------------------------------------- end -- */
 
-static bool empty(struct world *world)
-{
-    for (unsigned i = 0; i < world->place_count; i++) {
-        if (hf_sim_queue(world->sim, world->places[i].name).count > 0)
-            return false;
-    }
-    return true;
-}
-
-static bool all_idle(const struct world *world)
-{
-    for (unsigned i = 0; i < world->client_count; i++) {
-        if (!world_idle(&world->clients[i]))
-            return false;
-    }
-    return true;
-}
-
 static void run_until(struct world *world, uint64_t until_us,
                       bool (*done)(struct world *world))
 {
@@ -219,31 +201,6 @@ static void run_until(struct world *world, uint64_t until_us,
         }
         hf_sim_next(world->sim);
     }
-}
-
-static bool quiet(struct world *world)
-{
-    return all_idle(world) && empty(world);
-}
-
-/* 4, 5, 8: say what did not come to its end. */
-static void judge_end(struct world *world)
-{
-    for (unsigned i = 0; i < world->client_count; i++) {
-        for (struct attempt *a = world->clients[i].attempts; a != NULL;
-             a = a->next) {
-            if (a->forgotten)
-                continue;
-            if (!a->granted && !a->ended)
-                world_broken(world, 4, "%s waits for ever", a->name);
-            else if (a->release_called && !a->released)
-                world_broken(world, 8, "%s is never told RELEASED", a->name);
-            else
-                world_broken(world, 5, "%s is never forgotten", a->name);
-        }
-    }
-    if (!empty(world))
-        world_broken(world, 5, "a ticket is left in a queue");
 }
 
 static void close_all(struct world *world)
@@ -278,11 +235,12 @@ bool random_run(struct world *world, uint64_t seed, bool zookeeper,
     if (world->broken == 0)
         chaos_end();
     /* Holders come one after the other. */
-    run_until(world, now_us() + 60 * lease_us + 64 * plan.hold_most_us, quiet);
-    judge_end(world);
+    run_until(world, now_us() + 60 * lease_us + 64 * plan.hold_most_us,
+              check_quiet);
+    check_end(world);
     /* Nothing may come back, and a goodbye is answered. */
     run_until(world, now_us() + 2 * lease_us, NULL);
-    judge_end(world);
+    check_end(world);
     if (world->broken == 0)
         close_all(world);
     run_until(world, now_us() + lease_us, all_closed);

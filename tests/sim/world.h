@@ -193,6 +193,11 @@ void check_gone(struct world *world, const char *queue,
                 const struct hf_ticket *ticket,
                 struct hf_request *const *watches, size_t count);
 
+/* Has everything come to its end, and every queue run empty?  Say what has
+ * not. */
+bool check_quiet(struct world *world);
+void check_end(struct world *world);
+
 /* Whose ticket is it?  NULL if unknown. */
 struct ticket_record *world_record(struct world *world,
                                    const struct hf_ticket_id *id);

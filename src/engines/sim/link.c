@@ -30,6 +30,8 @@ struct sim_connection *sim_connection_new(struct hf_engine *engine)
     sim_pipe_init(&connection->pipes[SIM_OUT], sim, connection, &out_ops);
     sim_pipe_init(&connection->pipes[SIM_IN], sim, connection, &in_ops);
     sim_pipe_init(&connection->pipes[SIM_ASIDE], sim, connection, &in_ops);
+    for (size_t i = 0; i < SIM_DIRECTIONS; i++)
+        connection->pipes[i].by_hand = sim->config.by_hand;
     connection->next = sim->connections;
     sim->connections = connection;
     return connection;
@@ -37,9 +39,12 @@ struct sim_connection *sim_connection_new(struct hf_engine *engine)
 
 static uint64_t delay_us(struct hf_sim *sim)
 {
-    uint64_t delay =
-        sim_between(sim, sim->config.delay_least_us, sim->config.delay_most_us);
+    uint64_t delay;
 
+    if (sim->config.by_hand) /* nor does chance play any part */
+        return 0;
+    delay =
+        sim_between(sim, sim->config.delay_least_us, sim->config.delay_most_us);
     if (sim_happens(sim, sim->config.slow_chance))
         delay += sim_between(sim, 0, 1000 * sim->config.least_timeout_ms / 3);
     return delay;
@@ -453,8 +458,9 @@ void sim_connection_end(struct sim_connection *connection)
         if (p->connection == connection)
             p->placed = false;
     }
-    connection->lingers = sim_happens(sim, sim->config.late_chance);
-    if (connection->lingers)
+    connection->lingers =
+        sim->config.by_hand || sim_happens(sim, sim->config.late_chance);
+    if (connection->lingers && !sim->config.by_hand)
         hf_sim_call_at(
             sim,
             sim->now_us +

@@ -9,15 +9,8 @@
 
 #include "core/error.h"
 
-#define CHUNK_BYTES ((size_t)64 * 1024)
 #define MILLION 1000000
 #define SETTLE_STEPS 1000000
-
-struct sim_chunk {
-    struct sim_chunk *next;
-    size_t used;
-    max_align_t memory[CHUNK_BYTES / sizeof(max_align_t)];
-};
 
 /* --------------------------------------------------------------- memory -- */
 

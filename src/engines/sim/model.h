@@ -14,6 +14,9 @@
  *   link.c    connections and the messages on them, and the follower's part
  *   client.c  the engine: requests out, answers in, the session machine
  *   plain.c   all of them as a model
+ *   arrival.c messages moved by hand, one by one
+ *   moment.c  going back to how it was
+ *   imprint.c what of it decides how it goes on
  *
  * The other is an ensemble that speaks ZooKeeper's bytes to the real client:
  * see zk_model.h.
@@ -23,6 +26,8 @@
  */
 #ifndef HF_ENGINES_SIM_MODEL_H
 #define HF_ENGINES_SIM_MODEL_H
+
+#include <stddef.h>
 
 #include "engines/sim/clock.h"
 #include "engines/sim/pipe.h"
@@ -108,7 +113,7 @@ struct sim_message {
 };
 
 /* Notices may have a way in of their own. */
-enum sim_direction { SIM_OUT, SIM_IN, SIM_ASIDE };
+enum sim_direction { SIM_OUT, SIM_IN, SIM_ASIDE, SIM_DIRECTIONS };
 
 struct sim_connection {
     struct hf_engine *engine;
@@ -116,7 +121,7 @@ struct sim_connection {
     struct sim_session *session; /* once accepted */
     bool open;                   /* neither side has seen its end */
     bool lingers;                /* ended, but what was sent still arrives */
-    struct sim_pipe pipes[3];
+    struct sim_pipe pipes[SIM_DIRECTIONS];
     /* A follower that is cut off from the leader. */
     bool stalled;
     struct sim_item *parked; /* wait for the leader, in order */
@@ -214,7 +219,13 @@ struct sim_due {
     void *arg;
 };
 
-struct sim_chunk;
+#define SIM_CHUNK_BYTES ((size_t)64 * 1024)
+
+struct sim_chunk {
+    struct sim_chunk *next; /* the one before it */
+    size_t used;            /* elements of .memory */
+    max_align_t memory[SIM_CHUNK_BYTES / sizeof(max_align_t)];
+};
 
 struct hf_sim {
     struct hf_sim_config config;

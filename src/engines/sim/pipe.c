@@ -25,20 +25,30 @@ struct sim_item *sim_pipe_take(struct sim_pipe *pipe)
     return item;
 }
 
+bool sim_pipe_ready(const struct sim_pipe *pipe)
+{
+    return pipe->first != NULL && !pipe->ops->blocked(pipe);
+}
+
+void sim_pipe_move(struct sim_pipe *pipe)
+{
+    pipe->ops->deliver(pipe, sim_pipe_take(pipe));
+}
+
 static void arrive(void *arg)
 {
     struct sim_pipe *pipe = arg;
 
     pipe->due = false;
-    if (pipe->first == NULL || pipe->ops->blocked(pipe))
+    if (!sim_pipe_ready(pipe))
         return;
-    pipe->ops->deliver(pipe, sim_pipe_take(pipe));
+    sim_pipe_move(pipe);
     sim_pipe_pump(pipe);
 }
 
 void sim_pipe_pump(struct sim_pipe *pipe)
 {
-    if (pipe->first == NULL || pipe->due || pipe->ops->blocked(pipe))
+    if (pipe->by_hand || pipe->due || !sim_pipe_ready(pipe))
         return;
     pipe->due = true;
     hf_sim_call_at(pipe->sim, pipe->first->arrives_us, pipe->first->background,

@@ -32,6 +32,7 @@ struct sim_pipe {
     struct sim_item **end;
     uint64_t last_us; /* arrival of the last one */
     bool due;         /* in the calendar */
+    bool by_hand;     /* nothing comes out of itself */
 };
 
 void sim_pipe_init(struct sim_pipe *pipe, struct hf_sim *sim, void *owner,
@@ -46,5 +47,9 @@ void sim_pipe_pump(struct sim_pipe *pipe);
 
 /* Take the first out, whenever it would arrive; NULL if there is none. */
 struct sim_item *sim_pipe_take(struct sim_pipe *pipe);
+
+/* May something come out now?  Then let the first, whenever it would. */
+bool sim_pipe_ready(const struct sim_pipe *pipe);
+void sim_pipe_move(struct sim_pipe *pipe);
 
 #endif

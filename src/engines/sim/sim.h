@@ -73,6 +73,8 @@ struct hf_sim_config {
     uint32_t garble_chance; /* a snapshot is not what it should be */
     bool notices_apart;     /* GONE travels on a way of its own and may
                                overtake answers, as from a pub/sub */
+    bool by_hand;           /* messages stay where they are until somebody
+                               moves them: arrival.h */
     struct hf_sim_ensemble ensemble;
 };
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An imprint: all that decides how a world goes on, as bytes, and nothing else.
+ * Two worlds with equal imprints go on alike.  So names that were made up do
+ * not show (ticket ids, tokens, who is called what): each gets a number when it
+ * first appears.
+ */
+#ifndef HF_ENGINES_SIM_IMPRINT_H
+#define HF_ENGINES_SIM_IMPRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/ticket.h"
+
+#define HF_IMPRINT_BYTES 8192
+#define HF_IMPRINT_TICKETS 64
+#define HF_IMPRINT_OBJECTS 32
+
+/* Timers further off than this only show that they are: the explored part of a
+ * path takes no time but for those that are nearer. */
+#define HF_IMPRINT_SOON_MS 1000
+
+struct hf_sim;
+struct hf_engine;
+struct hf_request;
+
+struct hf_imprint {
+    uint8_t bytes[HF_IMPRINT_BYTES];
+    size_t used;
+    struct hf_ticket_id tickets[HF_IMPRINT_TICKETS];
+    size_t ticket_count;
+    const void *objects[HF_IMPRINT_OBJECTS];
+    size_t object_count;
+};
+
+/* One byte; ${number} fits. */
+void hf_imprint_number(struct hf_imprint *imprint, uint64_t number);
+void hf_imprint_ticket(struct hf_imprint *imprint,
+                       const struct hf_ticket_id *ticket);
+void hf_imprint_object(struct hf_imprint *imprint, const void *object);
+/* ${at} in milliseconds on the clock that shows ${now}. */
+void hf_imprint_instant(struct hf_imprint *imprint, uint64_t at, uint64_t now);
+/* Which one of its acquisition's requests it is; NULL is none. */
+void hf_imprint_request(struct hf_imprint *imprint,
+                        const struct hf_request *request);
+
+/* A queue as the leader has it, and who is in it. */
+void hf_sim_imprint_queue(struct hf_imprint *imprint, struct hf_sim *sim,
+                          const char *queue);
+/* The engine, its connections and all that is on its way over them. */
+void hf_sim_imprint_engine(struct hf_imprint *imprint,
+                           const struct hf_engine *engine);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whatever the core, or a check, goes by has to be in here: what is missing
+ * makes stages equal that are not, and they would not all be explored.
+ * test_explore.py has the explorer look for that (--doubt).
+ */
+#include "imprint.h"
+
+#include <string.h>
+
+#include "core/sha256.h"
+#include "engines/sim/imprint.h"
+
+struct ink {
+    struct hf_imprint *imprint;
+    uint64_t now_ms; /* on the clock of the client at hand */
+};
+
+static void number(const struct ink *ink, uint64_t value)
+{
+    hf_imprint_number(ink->imprint, value);
+}
+
+static void instant(const struct ink *ink, uint64_t at_ms)
+{
+    hf_imprint_instant(ink->imprint, at_ms, ink->now_ms);
+}
+
+static void ticket(const struct ink *ink, bool known,
+                   const struct hf_ticket_id *id)
+{
+    number(ink, known);
+    if (known)
+        hf_imprint_ticket(ink->imprint, id);
+}
+
+/* ----------------------------------------------------------- acquisition -- */
+
+static void put_withdrawal(const struct ink *ink,
+                           const struct hf_withdrawal *withdrawal)
+{
+    number(ink, withdrawal->state);
+    if (withdrawal->state == HF_WITHDRAWAL_NONE) {
+        number(ink, withdrawal->found);
+        return;
+    }
+    instant(ink, withdrawal->appears_until_ms);
+    instant(ink, withdrawal->at_ms);
+    number(ink, withdrawal->last);
+    number(ink, withdrawal->unsure);
+    number(ink, withdrawal->found);
+    number(ink, withdrawal->retry.tries);
+    hf_imprint_ticket(ink->imprint, &withdrawal->request.ticket);
+    number(ink, withdrawal->request.busy);
+}
+
+static void put_watches(const struct ink *ink, const struct hf_watches *watches)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        const struct hf_watch *watch = &watches->slots[i];
+
+        number(ink, watch->state);
+        ticket(ink, watch->state != HF_WATCH_FREE, &watch->request.ticket);
+        number(ink, watch->request.busy);
+    }
+}
+
+static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
+{
+    number(ink, a->list_wanted);
+    instant(ink, a->list_at_ms);
+    instant(ink, a->enqueue_at_ms);
+    instant(ink, a->watch_at_ms);
+    instant(ink, a->report_at_ms);
+    number(ink, a->enqueue_retry.tries);
+    number(ink, a->list_retry.tries);
+    number(ink, a->watch_retry.tries);
+    number(ink, a->blocking);
+    ticket(ink, a->before_known, &a->before);
+    ticket(ink, a->beyond_known, &a->beyond);
+    number(ink, a->gone_admits);
+    number(ink, a->stale);
+    number(ink, a->waited);
+}
+
+static void put_acquisition(const struct ink *ink, const struct client *client,
+                            const struct hf_acquisition *a)
+{
+    number(ink, a->state);
+    number(ink, a->status);
+    ticket(ink, a->state > HF_ACQUISITION_PAUSED, &a->ticket);
+    number(ink, a->session == client->core.session.number);
+    number(ink, a->ask.busy);
+    number(ink, a->ask.busy ? a->ask.kind : 0);
+    put_wait(ink, a);
+    put_watches(ink, &a->watches);
+    number(ink, a->told);
+    instant(ink, a->told ? 0 : a->tell_at_ms);
+    put_withdrawal(ink, &a->own);
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
+        put_withdrawal(ink, &a->abandoned[i]);
+}
+
+/* --------------------------------------------------------------- attempt -- */
+
+static void put_attempt(const struct ink *ink, const struct attempt *attempt)
+{
+    const struct place *place = attempt->place;
+
+    hf_imprint_object(ink->imprint, &attempt->a);
+    number(ink, attempt->cancelled);
+    number(ink, attempt->release_called);
+    number(ink, attempt->granted);
+    number(ink, attempt->lost);
+    number(ink, attempt->ended);
+    number(ink, attempt->released);
+    number(ink, attempt->forgotten);
+    number(ink, attempt->evicted);
+    if (attempt->forgotten)
+        return;
+    ticket(ink, attempt->enqueued, &attempt->id);
+    instant(ink, attempt->promise_ms);
+    /* Tokens rise; should one not, the checks will say so. */
+    number(ink, attempt->a.token > place->last_write_token);
+    number(ink, attempt->a.token > place->last_read_token);
+    put_acquisition(ink, attempt->client, &attempt->a);
+}
+
+static void put_session(const struct ink *ink, const struct hf_session *session)
+{
+    number(ink, session->state);
+    number(ink, session->closing);
+    instant(ink, session->safe_until_ms);
+    instant(ink, session->resume_cap_ms);
+    instant(ink, session->prove_at_ms);
+    number(ink, session->prove.busy);
+}
+
+static void put_client(struct hf_imprint *imprint, const struct stage *stage,
+                       const struct client *client)
+{
+    struct ink ink = {imprint, hf_sim_client_now_ms(client->engine)};
+    unsigned rounds = 0;
+    bool idle = client->attempts != NULL && world_idle(client);
+
+    number(&ink, scene_kind(stage->scene,
+                            (unsigned)(client - stage->world->clients)));
+    number(&ink, client->alive);
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next)
+        rounds++;
+    number(&ink, rounds);
+    if (client->attempts != NULL)
+        put_attempt(&ink, client->attempts);
+    if (client->alive && !idle)
+        put_session(&ink, &client->core.session);
+    hf_sim_imprint_engine(imprint, client->engine);
+}
+
+/* ----------------------------------------------------------------- order -- */
+
+/* Contenders come in the order of their tickets, and the rest by how far they
+ * have come: so one who is in the place of another looks the same.  Where that
+ * does not decide, two stages that go on alike may look different, which only
+ * means more to explore. */
+static size_t rank(const struct stage *stage, const struct hf_snapshot *queue,
+                   const struct client *client)
+{
+    const struct attempt *attempt = client->attempts;
+    bool has_begun = attempt != NULL;
+    size_t kind =
+        scene_kind(stage->scene, (unsigned)(client - stage->world->clients));
+    size_t place = !has_begun || !attempt->enqueued
+                       ? queue->count
+                       : hf_snapshot_find(queue, &attempt->id);
+
+    return place << 8 | (size_t)client->alive << 7 | (size_t)has_begun << 6 |
+           (size_t)(has_begun && attempt->forgotten) << 5 |
+           (size_t)(has_begun && attempt->granted) << 4 |
+           (size_t)(has_begun && attempt->enqueued) << 3 | kind;
+}
+
+static void order(const struct stage *stage, const struct client **clients)
+{
+    const struct world *world = stage->world;
+    struct hf_snapshot queue = hf_sim_queue(world->sim, world->places[0].name);
+
+    for (unsigned i = 0; i < world->client_count; i++) {
+        const struct client *client = &world->clients[i];
+        unsigned j = i;
+
+        while (!stage->told_apart && j > 0 &&
+               rank(stage, &queue, clients[j - 1]) >
+                   rank(stage, &queue, client)) {
+            clients[j] = clients[j - 1];
+            j--;
+        }
+        clients[j] = client;
+    }
+}
+
+struct digest stage_digest(const struct stage *stage)
+{
+    static struct hf_imprint imprint; /* too large for a stack */
+    const struct client *clients[WORLD_CLIENTS];
+    const struct world *world = stage->world;
+    uint8_t hash[HF_SHA256_BYTES];
+    struct digest digest;
+
+    imprint.used = imprint.ticket_count = imprint.object_count = 0;
+    hf_imprint_number(&imprint, stage->mishap_over);
+    hf_imprint_number(&imprint, stage->foreign);
+    hf_sim_imprint_queue(&imprint, world->sim, world->places[0].name);
+    order(stage, clients);
+    for (unsigned i = 0; i < world->client_count; i++)
+        put_client(&imprint, stage, clients[i]);
+    hf_sha256(imprint.bytes, imprint.used, hash);
+    memcpy(&digest, hash, sizeof digest);
+    return digest;
+}
