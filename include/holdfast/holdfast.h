@@ -400,16 +400,25 @@ enum hf_kind {
     HF_KIND_MUTEX = 0,
     HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
                          came before, so that none starves */
-    HF_KIND_WRITE = 2 /* alone */
+    HF_KIND_WRITE = 2, /* alone */
+    HF_KIND_SEMAPHORE = 3 /* .permits of .limit, all of them or none */
 };
+
+/* The most permits that one acquire may take, and the most locks. */
+#define HF_PERMITS_MAX 64
+#define HF_LOCKS_MAX 64
 
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
     enum hf_kind kind;
+    /* Of a semaphore, else 1.  Each goes by its own .limit: say the same
+     * everywhere. */
+    uint32_t permits;
+    uint32_t limit;
 };
 #define HF_LOCK_OPTS_INIT                                                      \
     {                                                                          \
-        sizeof(struct hf_lock_opts), HF_KIND_MUTEX                             \
+        sizeof(struct hf_lock_opts), HF_KIND_MUTEX, 1, 1                       \
     }
 
 /* Bytes in the longest lock name and in its longest component. */
@@ -443,6 +452,16 @@ HF_API hf_status hf_lock_open(struct hf_client *client, const char *name,
  * Free ${lock} (NULL is fine).  Operations under way and grants of it go on.
  */
 HF_API void hf_lock_free(struct hf_lock *lock);
+
+/**
+ * hf_lock_set_limit(lock, limit):
+ * Of the semaphore ${lock} there are ${limit} permits from now on, as far as
+ * this handle goes: whoever waits through it looks again.  What is held stays.
+ *   Fails     HF_EINVAL if it is no semaphore, or ${limit} less than it takes
+ *             at once; HF_EFORKED.
+ */
+HF_API hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
+    HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
  * hf_lock_name(lock):
@@ -540,6 +559,35 @@ HF_API hf_status hf_acquire_start(struct hf_lock *lock,
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
+ * hf_acquire_all(locks, count, opts, grant):
+ * As hf_acquire(), of all ${count} ${locks}, of any kinds, or none.  They are
+ * taken one after the other in the order of their names, whatever their order
+ * here, so that callers never wait for each other in a circle; what was taken is
+ * given back, last first, if the rest is not had in time.  Should one be lost
+ * meanwhile all are taken from the start.  Of ${grant} everything holds for all
+ * of them: it is lost with the first that is.
+ *   Time      at most ${opts}->wait_ms, for all.
+ *   Ownership ${locks} is borrowed for the call.
+ *   Fails     as hf_acquire(); HF_EINVAL if there are none or more than
+ *             HF_LOCKS_MAX, one is given twice, or is of another client.  The
+ *             text is at hf_lock_error() of the first.
+ */
+HF_API hf_status hf_acquire_all(struct hf_lock *const *locks, size_t count,
+                                const struct hf_acquire_opts *opts,
+                                struct hf_grant **grant)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
+ * hf_acquire_all_start(locks, count, opts, done, op):
+ * Begin hf_acquire_all(), as hf_acquire_start() begins hf_acquire().
+ */
+HF_API hf_status hf_acquire_all_start(struct hf_lock *const *locks,
+                                      size_t count,
+                                      const struct hf_acquire_opts *opts,
+                                      struct hf_done done, struct hf_op **op)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
  * hf_op_cancel(op):
  * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED
  * or, if the grant won the race, with HF_OK and a grant to release.
@@ -560,10 +608,20 @@ HF_API void hf_op_free(struct hf_op *op);
  * The fencing token: greater than that of every earlier ticket of this lock
  * that was granted, ever.  Hand it to the resource with each write and let the
  * resource refuse a lower one than it has seen: only that covers a process or
- * machine that was paused past its lease.
+ * machine that was paused past its lease.  Of several locks, that of the first
+ * that was asked for.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_token(const struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_token_of(grant, lock):
+ * The fencing token for ${lock}, one of those that ${grant} is of; else 0.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
+                                  const struct hf_lock *lock)
+    HF_NONNULL(1, 2);
 
 /**
  * hf_grant_safe_until_ms(grant):
@@ -606,6 +664,16 @@ HF_API hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
  */
 HF_API hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
     HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_hold_fd_of(grant, lock, fd):
+ * The same for the ticket of ${lock}, one of several; hf_grant_hold_fd() is
+ * about the first that was asked for.
+ *   Fails     also HF_EINVAL if ${grant} is not of ${lock}.
+ */
+HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
+                                     const struct hf_lock *lock, int *fd)
+    HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
 
 /**
  * hf_grant_release(grant):

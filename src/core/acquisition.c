@@ -18,7 +18,10 @@
 
 static const struct hf_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(PAUSED)},
-    [STATE(PAUSED)] = {"PAUSED", TO(ENQUEUING) | TO(WITHDRAWING)},
+    [STATE(PAUSED)] = {"PAUSED", TO(LOOKING) | TO(ENQUEUING) | TO(HELD) |
+                                     TO(WITHDRAWING)},
+    [STATE(LOOKING)] = {"LOOKING", TO(PAUSED) | TO(ENQUEUING) |
+                                       TO(WITHDRAWING)},
     [STATE(ENQUEUING)] = {"ENQUEUING", TO(QUEUED) | TO(UNSURE) | TO(PAUSED) |
                                            TO(WITHDRAWING)},
     [STATE(UNSURE)] = {"UNSURE", TO(QUEUED) | TO(PAUSED) | TO(WITHDRAWING)},
@@ -46,8 +49,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
 /* Is it on its way to a grant? */
 bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
 {
-    return a->state == STATE(PAUSED) || a->state == STATE(ENQUEUING) ||
-           a->state == STATE(UNSURE) || a->state == STATE(QUEUED);
+    return a->state >= STATE(PAUSED) && a->state <= STATE(QUEUED);
 }
 
 static void link_last(struct hf_core *core, struct hf_acquisition *a)
@@ -82,24 +84,40 @@ bool hf_acquisition_lurks(const struct hf_acquisition *a)
     return lurks;
 }
 
+void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
+                         struct hf_effect *effect, enum hf_effect_kind kind)
+{
+    if (a->whole == NULL)
+        hf_effect_add(&core->effects, effect, kind);
+    else if (kind == HF_EFFECT_LOST)
+        hf_bundle_lost(core, a);
+    else if (kind == HF_EFFECT_WAITING)
+        hf_bundle_waits(core, a);
+    else
+        hf_bundle_touch(core, a->whole);
+}
+
 /* Tell the owner, if it is time. */
 static void tell(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->told)
+    if (a->told || (a->bundle != NULL && !hf_bundle_may_tell(a)))
         return;
     if (a->state == STATE(RELEASING)) {
         if (a->own.state != HF_WITHDRAWAL_NONE && a->status != HF_EDENIED)
             return;
-        if (a->status == HF_OK && !a->own.found)
+        if (a->status == HF_OK && a->bundle != NULL)
+            a->status = hf_bundle_release_status(a);
+        else if (a->status == HF_OK && !a->own.found)
             a->status = HF_ELOST; /* somebody had removed it */
-        hf_effect_add(&core->effects, &a->released_effect, HF_EFFECT_RELEASED);
+        a->told = true;
+        hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
     } else {
         if (hf_acquisition_enqueue_unanswered(a) &&
             core->now_ms < a->tell_at_ms && !core->session.closing)
             return;
-        hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_ENDED);
+        a->told = true;
+        hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_ENDED);
     }
-    a->told = true;
 }
 
 /* Finish when nothing of it can be, or appear, in the queue, and the engine
@@ -109,12 +127,38 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
     if (a->state != STATE(RELEASING) && a->state != STATE(WITHDRAWING))
         return;
     tell(core, a);
-    if (!a->told || a->ask.busy || hf_acquisition_lurks(a))
+    if (!a->told || a->ask.busy || hf_acquisition_lurks(a) ||
+        (a->bundle != NULL && hf_bundle_lurks(a)))
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
     unlink(core, a);
-    hf_effect_add(&core->effects, &a->forgotten_effect, HF_EFFECT_FORGOTTEN);
+    hf_acquisition_tell(core, a, &a->forgotten_effect, HF_EFFECT_FORGOTTEN);
+}
+
+bool hf_acquisition_is_over(const struct hf_acquisition *a)
+{
+    if (a->state == STATE(IDLE))
+        return true;
+    return a->state == STATE(DONE) && hf_watches_idle(&a->watches) &&
+           a->lookout.state == HF_LOOKOUT_NONE;
+}
+
+void hf_acquisition_renew(struct hf_acquisition *a)
+{
+    assert(hf_acquisition_is_over(a));
+    *a = (struct hf_acquisition){
+        .queue = a->queue,
+        .payload = a->payload,
+        .kind = a->kind,
+        .weight = a->weight,
+        .limit = a->limit,
+        .whole = a->whole,
+        .gate = a->gate,
+        .only_try = a->only_try,
+        .deadline_at_ms = a->deadline_at_ms,
+        .report_every_ms = a->report_every_ms,
+    };
 }
 
 void hf_acquisition_keep_story(struct hf_acquisition *a,
@@ -151,18 +195,19 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     if (!HF_PLANTED(PROMISE_KEPT))
         atomic_store(&a->promise_ms, 0);
     hf_acquisition_move(core, a, STATE(LOST));
-    if (ticket_lives)
+    if (ticket_lives && a->bundle == NULL)
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
         hf_acquisition_pump(core, a);
-    hf_effect_add(&core->effects, &a->lost_effect, HF_EFFECT_LOST);
+    hf_acquisition_tell(core, a, &a->lost_effect, HF_EFFECT_LOST);
 }
 
 static void init(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_session *session = &core->session;
 
-    a->started_at_ms = core->now_ms;
+    a->started_at_ms =
+        a->whole != NULL ? a->whole->started_at_ms : core->now_ms;
     a->connect_by_ms = hf_after_ms(core->now_ms, core->config.connect_ms);
     if (core->now_ms < session->connect_by_ms && !session->ever_connected)
         a->connect_by_ms = session->connect_by_ms;
@@ -170,6 +215,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.queue = a->queue;
     a->ask.payload = a->payload;
     a->ask.ticket_kind = a->kind;
+    a->ask.weight = a->kind == HF_TICKET_LEASE ? a->weight : 1;
     a->ask.acquisition = a;
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
@@ -180,6 +226,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->released_effect.acquisition = a;
     a->forgotten_effect.acquisition = a;
     hf_watches_init(&a->watches, a, a->queue);
+    hf_lookout_init(&a->lookout, a, a->queue);
     hf_withdrawal_init(&a->own, a, a->queue);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_init(&a->abandoned[i], a, a->queue);
@@ -190,7 +237,9 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
-    assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_WRITE);
+    assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_LEASE);
+    assert(a->kind != HF_TICKET_LEASE ||
+           (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     init(core, a);
     link_last(core, a);
     hf_acquisition_move(core, a, STATE(PAUSED));
@@ -220,10 +269,21 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     hf_effect_remove(&core->effects, &a->lost_effect);
     if (a->state == STATE(HELD)) {
         atomic_store(&a->promise_ms, 0);
-        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+        if (a->bundle == NULL)
+            hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     }
     hf_acquisition_move(core, a, STATE(RELEASING));
     hf_acquisition_pump(core, a);
+}
+
+/* What is held stays; who waits looks again. */
+void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
+                              uint32_t limit)
+{
+    assert(a->kind == HF_TICKET_LEASE);
+    a->limit = limit;
+    if (a->lookout.state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
+        hf_lookout_end(&a->lookout, &core->effects);
 }
 
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
@@ -234,6 +294,7 @@ void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
         a->list_at_ms = 0;
         a->watch_at_ms = 0;
     }
+    a->lookout.at_ms = 0;
     hf_acquisition_pump(core, a);
 }
 
@@ -268,6 +329,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     /* The engine has answered everything before it reported this. */
     assert(!a->ask.busy);
     hf_watches_clear(&a->watches, &core->effects);
+    hf_lookout_clear(&a->lookout, &core->effects);
     hf_withdrawal_clear(&a->own, &core->effects);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_clear(&a->abandoned[i], &core->effects);
@@ -305,6 +367,9 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!in_queue || a->session == core->session.number);
     assert(!in_queue || hf_session_alive(&core->session));
     assert(in_queue || !hf_watches_any(&a->watches));
+    assert(hf_acquisition_wants_room(a) ||
+           a->lookout.state == HF_LOOKOUT_NONE ||
+           a->lookout.state == HF_LOOKOUT_FORGOTTEN);
     assert((a->state == STATE(ENQUEUING)) <=
            hf_acquisition_enqueue_unanswered(a));
     assert(!hf_acquisition_enqueue_unanswered(a) ||

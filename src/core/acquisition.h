@@ -4,7 +4,9 @@
  * several tickets, one after the other, before one is granted.
  *
  *   IDLE         not handed to the core yet
- *   PAUSED       no ticket in the queue; waits for a session or a retry
+ *   PAUSED       no ticket in the queue; waits for a session or a retry, or, of
+ *                a bundle, for its parts
+ *   LOOKING      a lease: waits for room in the queue before it enters it
  *   ENQUEUING    asked for a place, no answer yet
  *   UNSURE       the ticket may or may not be there; looking for it
  *   QUEUED       a ticket in the queue, watching the one before
@@ -21,8 +23,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/bundle.h"
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/lookout.h"
 #include "core/retry.h"
 #include "core/ticket.h"
 #include "core/watch.h"
@@ -50,6 +54,11 @@ struct hf_acquisition {
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
+    uint32_t weight;          /* LEASE: so many permits ... */
+    uint32_t limit;           /* ... of so many */
+    struct hf_bundle *bundle; /* what it consists of; NULL: a ticket */
+    struct hf_acquisition *whole; /* what it is a part of, or NULL */
+    bool gate;                /* a part that is let go once the next is had */
     bool only_try;            /* end with HF_EBUSY instead of waiting; the
                                  deadline is then not looked at */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
@@ -80,6 +89,9 @@ struct hf_acquisition {
     struct hf_effect ask_effect;
     uint64_t enqueue_at_ms; /* PAUSED: not before */
     struct hf_retry_state enqueue_retry;
+    /* LOOKING, and QUEUED without room. */
+    struct hf_lookout lookout;
+    bool room; /* LOOKING: it was seen */
     /* UNSURE, QUEUED: what is under way or on the way there may be out of
      * date, so list (again), not before .list_at_ms. */
     bool list_wanted;
@@ -116,6 +128,7 @@ struct hf_acquisition {
 enum hf_acquisition_state {
     HF_ACQUISITION_IDLE,
     HF_ACQUISITION_PAUSED,
+    HF_ACQUISITION_LOOKING,
     HF_ACQUISITION_ENQUEUING,
     HF_ACQUISITION_UNSURE,
     HF_ACQUISITION_QUEUED,
@@ -133,6 +146,8 @@ enum hf_acquisition_state {
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
+                              uint32_t limit);
 
 /* An answer to a request of ${a}'s. */
 void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,

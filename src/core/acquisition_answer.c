@@ -150,6 +150,21 @@ static void withdrawal_denied(struct hf_acquisition *a,
     hf_acquisition_keep_story(a, &why);
 }
 
+static void look_failed(struct hf_core *core, struct hf_acquisition *a,
+                        const struct hf_event *event)
+{
+    struct hf_error why;
+
+    hf_lookout_ended(&a->lookout, &core->effects);
+    if (event->as.answer.failure == HF_FAILURE_FATAL &&
+        hf_acquisition_wants_room(a)) {
+        story(&why, event);
+        hf_acquisition_give_up(core, a, &why);
+        return;
+    }
+    a->lookout.at_ms = hf_acquisition_again_at_ms(core, &a->lookout.retry);
+}
+
 static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
                                            const struct hf_request *request)
 {
@@ -176,6 +191,9 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
     case HF_REQUEST_LIST:
         a->ask.busy = false;
         list_failed(core, a, event);
+        break;
+    case HF_REQUEST_LOOK:
+        look_failed(core, a, event);
         break;
     case HF_REQUEST_WATCH:
         watch_failed(core, a, event);
@@ -209,9 +227,18 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         enqueued(core, a, &event->as.answer.snapshot);
         break;
     case HF_EVENT_LISTED:
+        if (request->kind == HF_REQUEST_LOOK) {
+            if (hf_lookout_listed(&a->lookout) && hf_acquisition_wants_room(a))
+                hf_acquisition_looked_for_room(core, a,
+                                               &event->as.answer.snapshot);
+            break;
+        }
         assert(request == &a->ask && a->ask.busy);
         a->ask.busy = false;
         listed(core, a, &event->as.answer.snapshot);
+        break;
+    case HF_EVENT_CHANGED:
+        hf_lookout_ended(&a->lookout, &core->effects);
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;

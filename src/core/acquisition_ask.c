@@ -95,6 +95,30 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     ask(core, a, HF_REQUEST_ENQUEUE);
 }
 
+/* A lease enters its queue only once there was room: what stands in it is what
+ * is held. */
+static void pump_room(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (a->state == STATE(PAUSED)) {
+        if (core->now_ms < a->enqueue_at_ms || free_abandoned(a) == NULL)
+            return;
+        a->room = false;
+        hf_acquisition_move(core, a, STATE(LOOKING));
+    }
+    if (a->room)
+        pump_enqueue(core, a);
+}
+
+static void pump_lookout(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (hf_acquisition_wants_room(a))
+        hf_lookout_keep(&a->lookout, &core->effects,
+                        hf_session_usable(&core->session) &&
+                            core->now_ms >= a->lookout.at_ms);
+    else
+        hf_lookout_end(&a->lookout, &core->effects);
+}
+
 static void pump_list(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->list_wanted || a->ask.busy || core->now_ms < a->list_at_ms)
@@ -135,13 +159,21 @@ static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
 {
+    if (a->bundle != NULL) {
+        hf_bundle_touch(core, a);
+        return;
+    }
     if (hf_session_usable(&core->session)) {
-        if (a->state == STATE(PAUSED))
+        if (a->kind == HF_TICKET_LEASE &&
+            (a->state == STATE(PAUSED) || a->state == STATE(LOOKING)))
+            pump_room(core, a);
+        else if (a->state == STATE(PAUSED))
             pump_enqueue(core, a);
         if (a->state == STATE(QUEUED) || a->state == STATE(UNSURE))
             pump_list(core, a);
     }
     pump_watches(core, a);
+    pump_lookout(core, a);
     pump_withdrawals(core, a);
     hf_acquisition_settle(core, a);
 }

@@ -14,7 +14,7 @@ static uint64_t limit_ms(const struct hf_core *core,
 {
     uint64_t at_ms = a->deadline_at_ms;
 
-    if (core->session.closing)
+    if (core->session.closing || hf_bundle_is_taking(a))
         return HF_FOREVER;
     if (a->only_try)
         at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);
@@ -48,6 +48,12 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
                      "the engine gave no answer within %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
+    else if (a->state == STATE(LOOKING) && a->lookout.state ==
+                                               HF_LOOKOUT_WATCHING)
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "waited %" PRIu64 " ms; first in line, but of %" PRIu32
+                     " permits %" PRIu32 " are not free; held by \"%s\"",
+                     waited_ms, a->limit, a->weight, a->holder);
     else if (a->state != STATE(QUEUED))
         hf_error_set(&why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
@@ -101,6 +107,8 @@ static uint64_t request_at_ms(const struct hf_core *core,
         at_ms = hf_earlier_ms(at_ms, a->watch_at_ms);
     if (a->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
+    if (hf_acquisition_wants_room(a) && a->lookout.state == HF_LOOKOUT_NONE)
+        at_ms = hf_earlier_ms(at_ms, a->lookout.at_ms);
     return at_ms;
 }
 

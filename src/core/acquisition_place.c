@@ -28,7 +28,7 @@ static void admit(struct hf_core *core, struct hf_acquisition *a)
         a->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
     hf_acquisition_move(core, a, STATE(HELD));
     atomic_store(&a->promise_ms, core->session.safe_until_ms);
-    hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+    hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_GRANTED);
 }
 
 /* The ticket is gone though nobody here withdrew it.  Back to the tail, but
@@ -41,18 +41,29 @@ void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a)
     a->enqueue_at_ms = hf_acquisition_again_at_ms(core, &a->enqueue_retry);
 }
 
+static const char *kind_text(enum hf_ticket_kind kind)
+{
+    switch (kind) {
+    case HF_TICKET_MUTEX:
+        return "a mutex";
+    case HF_TICKET_LEASE:
+        return "a semaphore";
+    case HF_TICKET_READ:
+    case HF_TICKET_WRITE:
+        break;
+    }
+    return "a read/write lock";
+}
+
 static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_ticket *ahead)
 {
     struct hf_error why;
 
     hf_error_set(&why, HF_EKIND,
-                 "the name is in use %s (by \"%.200s\"), and this is %s; use "
+                 "the name is in use as %s (by \"%.200s\"), and this is %s; use "
                  "another name or the same kind of lock",
-                 ahead->kind == HF_TICKET_MUTEX ? "as a mutex"
-                                                : "as a read/write lock",
-                 ahead->payload,
-                 a->kind == HF_TICKET_MUTEX ? "a mutex" : "a read/write lock");
+                 kind_text(ahead->kind), ahead->payload, kind_text(a->kind));
     hf_acquisition_give_up(core, a, &why);
 }
 
@@ -67,21 +78,24 @@ static void end_busy(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
+static void keep_holder(struct hf_acquisition *a, const char *payload)
+{
+    size_t bytes = strlen(payload);
+
+    if (bytes >= sizeof a->holder)
+        bytes = hf_utf8_cut(payload, sizeof a->holder - 1);
+    memcpy(a->holder, payload, bytes);
+    a->holder[bytes] = '\0';
+}
+
 /* Note the place for whoever wants to hear of it. */
 static void describe_place(struct hf_acquisition *a,
                            const struct hf_admission *admission,
                            const struct hf_snapshot *snapshot)
 {
-    const char *payload = snapshot->tickets[0].payload;
-    size_t bytes = strlen(payload);
-
     a->ahead = (uint32_t)admission->ahead;
-    if (admission->ahead == 0)
-        bytes = 0; /* that is us */
-    if (bytes >= sizeof a->holder)
-        bytes = hf_utf8_cut(payload, sizeof a->holder - 1);
-    memcpy(a->holder, payload, bytes);
-    a->holder[bytes] = '\0';
+    /* The head may be we. */
+    keep_holder(a, admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
 }
 
 static void take_place(struct hf_core *core, struct hf_acquisition *a,
@@ -101,7 +115,7 @@ static void take_place(struct hf_core *core, struct hf_acquisition *a,
 static void report(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->waiting_effect.queued)
-        hf_effect_add(&core->effects, &a->waiting_effect, HF_EFFECT_WAITING);
+        hf_acquisition_tell(core, a, &a->waiting_effect, HF_EFFECT_WAITING);
     a->report_at_ms = a->report_every_ms == 0
                           ? HF_FOREVER
                           : hf_after_ms(core->now_ms, a->report_every_ms);
@@ -112,7 +126,9 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_snapshot *snapshot)
 {
     struct hf_admission admission =
-        hf_admission_decide(snapshot, &a->ticket, a->kind);
+        a->kind == HF_TICKET_LEASE
+            ? hf_admission_decide_lease(snapshot, &a->ticket, a->limit)
+            : hf_admission_decide(snapshot, &a->ticket, a->kind);
 
     assert(a->state == STATE(QUEUED));
     if (admission.answer == HF_MISSING) {
@@ -207,4 +223,34 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     if (a->blocking == 1)
         hf_session_want_proof(&core->session, core->now_ms);
     a->list_wanted = !HF_PLANTED(NO_LIST_AFTER_GONE);
+}
+
+/* ------------------------------------------------------------------ room -- */
+
+bool hf_acquisition_wants_room(const struct hf_acquisition *a)
+{
+    if (a->kind != HF_TICKET_LEASE)
+        return false;
+    return (a->state == STATE(LOOKING) && !a->room) ||
+           (a->state == STATE(QUEUED) && a->blocking > 0);
+}
+
+void hf_acquisition_looked_for_room(struct hf_core *core,
+                                    struct hf_acquisition *a,
+                                    const struct hf_snapshot *leases)
+{
+    if (a->state == STATE(QUEUED)) {
+        hf_acquisition_decide(core, a, leases);
+        return;
+    }
+    assert(a->state == STATE(LOOKING));
+    a->room = hf_admission_has_room(leases, a->weight, a->limit) ||
+              HF_PLANTED(LEASES_NOT_COUNTED);
+    if (a->room)
+        return;
+    keep_holder(a, leases->count == 0 ? "" : leases->tickets[0].payload);
+    if (a->only_try)
+        end_busy(core, a);
+    else
+        report(core, a);
 }

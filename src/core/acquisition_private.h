@@ -12,6 +12,17 @@
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state);
 
+/* Tell the owner, or the whole that it is a part of. */
+void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
+                         struct hf_effect *effect, enum hf_effect_kind kind);
+
+/* Zero what is the core's own, of a part that is IDLE or has ended, for another
+ * try. */
+void hf_acquisition_renew(struct hf_acquisition *a);
+
+/* Has it ended, and has the engine nothing of it? */
+bool hf_acquisition_is_over(const struct hf_acquisition *a);
+
 /* Is it on its way to a grant? */
 bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
 
@@ -40,6 +51,14 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
 /* The last enqueue was answered, and yet a list does not show its ticket.
  * Somebody removed it, or the list is wrong: see that it is not there. */
 void hf_acquisition_disown(struct hf_acquisition *a);
+
+/* LOOKING, or QUEUED without room, and these are the leases. */
+void hf_acquisition_looked_for_room(struct hf_core *core,
+                                    struct hf_acquisition *a,
+                                    const struct hf_snapshot *leases);
+
+/* Does it want to hear when there may be room? */
+bool hf_acquisition_wants_room(const struct hf_acquisition *a);
 
 /* The enqueue failed as ${why} tells, which is worth a retry if the policy
  * allows another. */

@@ -17,14 +17,17 @@ struct rule {
 #define MUTEX KIND_BIT(HF_TICKET_MUTEX)
 #define READ KIND_BIT(HF_TICKET_READ)
 #define WRITE KIND_BIT(HF_TICKET_WRITE)
+#define LEASE KIND_BIT(HF_TICKET_LEASE)
 #define EXCLUSIVE KIND_BIT(HF_TICKET_EXCLUSIVE)
 
 /* A mutex lists behind an exclusive ticket too: should that be a writer that
  * downgrades, the list says that the name is a read/write lock's. */
 static const struct rule rules[] = {
-    [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE, READ | WRITE},
-    [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX},
-    [HF_TICKET_WRITE] = {READ | WRITE | EXCLUSIVE, WRITE | EXCLUSIVE, MUTEX},
+    [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE, READ | WRITE | LEASE},
+    [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX | LEASE},
+    [HF_TICKET_WRITE] = {READ | WRITE | EXCLUSIVE, WRITE | EXCLUSIVE,
+                         MUTEX | LEASE},
+    [HF_TICKET_LEASE] = {0, 0, MUTEX | READ | WRITE | EXCLUSIVE},
 };
 
 /* Count ${ticket}, found in the way and further ahead than those before. */
@@ -48,7 +51,7 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     size_t place = hf_snapshot_find(snapshot, mine);
     const struct rule *rule = &rules[kind];
 
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_LEASE);
     if (place == snapshot->count) {
         admission.answer = HF_MISSING;
         return admission;
@@ -72,4 +75,38 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
             admission.gone_admits = false;
     }
     return admission;
+}
+
+/* Permits of the first ${count} leases. */
+static uint64_t permits(const struct hf_snapshot *leases, size_t count)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += leases->tickets[i].weight;
+    return sum;
+}
+
+struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
+                                              const struct hf_ticket_id *mine,
+                                              uint32_t limit)
+{
+    struct hf_admission admission = hf_admission_decide(leases, mine, HF_TICKET_LEASE);
+
+    if (admission.answer != HF_ADMITTED || HF_PLANTED(LEASES_NOT_COUNTED))
+        return admission;
+    /* Only those ahead count, as with everybody: should two have been at the
+     * head of the other queue at once, the order between them is here. */
+    if (permits(leases, admission.ahead + 1) > limit) {
+        admission.answer = HF_WAIT_FOR;
+        admission.blocking = 1;
+        admission.gone_admits = false;
+    }
+    return admission;
+}
+
+bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
+                           uint32_t limit)
+{
+    return permits(leases, leases->count) + weight <= limit;
 }

@@ -11,8 +11,12 @@
  * An exclusive ticket, which is a mutex or a write ticket, stands in
  * everybody's way.  What is certainly of another kind of lock is HF_WRONG_KIND.
  *
- * A semaphore is not a row: it is a mutex queue whose head counts a second
- * queue of leases ("the first n tickets of one queue" loses wake-ups).
+ *   lease  no more permits ahead than leave room for mine
+ *
+ * A semaphore is a mutex queue whose head counts a second queue, of leases ("the
+ * first n tickets of one queue, each watching the one n places ahead" loses
+ * wake-ups: see tests/sim/test_semaphore.c).  No single ticket stands in the way
+ * of a lease: it waits for the queue to change.
  */
 #ifndef HF_CORE_ADMISSION_H
 #define HF_CORE_ADMISSION_H
@@ -31,7 +35,7 @@ struct hf_admission {
     enum hf_admission_answer answer;
     size_t ahead; /* tickets before mine, of any kind */
     /* With HF_WAIT_FOR: how many stand in the way, the nearest of them, and
-     * the next one further ahead (NULL if there is none). */
+     * the next one further ahead (NULL if there is none, as with leases). */
     size_t blocking;
     const struct hf_ticket *before;
     const struct hf_ticket *beyond;
@@ -42,9 +46,19 @@ struct hf_admission {
 };
 
 /* Apply the rule for the ticket ${mine} of ${kind}, which is none that is only
- * seen; the snapshot may know less of it.  ${snapshot} must be sorted. */
+ * seen; the snapshot may know less of it.  ${snapshot} must be sorted.  Leases,
+ * whose rule needs a number, are never in each other's way here. */
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
                                         const struct hf_ticket_id *mine,
                                         enum hf_ticket_kind kind);
+
+/* The same for a lease, of a semaphore with ${limit} permits. */
+struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
+                                              const struct hf_ticket_id *mine,
+                                              uint32_t limit);
+
+/* Is there room for ${weight} more permits behind all of ${leases}? */
+bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
+                           uint32_t limit);
 
 #endif

@@ -266,6 +266,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
+    case HF_EVENT_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_WITHDRAWN:
@@ -280,6 +281,10 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         break;
     case HF_EVENT_RELEASE:
         hf_acquisition_release(core, event->as.acquisition);
+        break;
+    case HF_EVENT_LIMIT:
+        hf_acquisition_set_limit(core, event->as.limit.acquisition,
+                                 event->as.limit.permits);
         break;
     case HF_EVENT_CLOSE:
         begin_close(core);
@@ -299,7 +304,12 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
     if (forget == NULL)
         return NULL;
     core->forget = NULL;
-    hf_watches_taken_back(&forget->acquisition->watches, forget->request);
+    if (forget->request->kind == HF_REQUEST_LOOK)
+        hf_lookout_taken_back(&forget->acquisition->lookout);
+    else
+        hf_watches_taken_back(&forget->acquisition->watches, forget->request);
+    if (forget->acquisition->whole != NULL) /* may be waited for */
+        hf_bundle_touch(core, forget->acquisition->whole);
     return forget->acquisition;
 }
 
@@ -313,6 +323,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     dispatch(core, event);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
+    hf_bundles_pump(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
@@ -322,6 +333,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
 
     if (a != NULL)
         hf_acquisition_pump(core, a);
+    hf_bundles_pump(core);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET)
         core->forget = effect;

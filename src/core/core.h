@@ -43,6 +43,7 @@ struct hf_core {
     /* Every acquisition from its WANT until its FORGOTTEN. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
+    struct hf_acquisition *dirty; /* wholes that something was heard for */
     size_t held;              /* how many are HELD */
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */

@@ -14,6 +14,9 @@
  *  - A WATCH that was answered WATCHING is followed by exactly one GONE, or by
  *    the core's FORGET, after which nothing comes.  FORGET also takes back a
  *    WATCH that has not been answered yet.
+ *  - A LOOK that was answered LISTED is followed by exactly one CHANGED, once a
+ *    ticket has gone since that list, or by FORGET.  One that has come may be
+ *    told as well.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.
@@ -48,6 +51,8 @@ enum hf_request_kind {
     HF_REQUEST_ENQUEUE,
     /* The queue as it is now, after every write of this session.  LISTED. */
     HF_REQUEST_LIST,
+    /* The queue as it is now, and tell when a ticket has gone.  LISTED. */
+    HF_REQUEST_LOOK,
     /* Tell when the ticket is gone, one's own included.  WATCHING or GONE. */
     HF_REQUEST_WATCH,
     /* Take the ticket out, wherever it is found by its id.  WITHDRAWN. */
@@ -64,6 +69,7 @@ struct hf_request {
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind; /* ENQUEUE */
+    uint32_t weight;                 /* ENQUEUE; of a LEASE, else 1 */
     const char *payload;             /* ENQUEUE; never NULL */
     /* The core's own. */
     struct hf_acquisition *acquisition; /* NULL: the session's */
@@ -87,6 +93,7 @@ enum hf_event_kind {
     /* From the engine: answers. */
     HF_EVENT_ENQUEUED,
     HF_EVENT_LISTED,
+    HF_EVENT_CHANGED,
     HF_EVENT_WATCHING,
     HF_EVENT_GONE,
     HF_EVENT_WITHDRAWN,
@@ -96,6 +103,7 @@ enum hf_event_kind {
     HF_EVENT_WANT,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
+    HF_EVENT_LIMIT,
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -142,6 +150,10 @@ struct hf_event {
             const char *text;            /* FAILED: the story, never NULL */
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE */
+        struct {
+            struct hf_acquisition *acquisition; /* a lease */
+            uint32_t permits; /* so many there are from now on */
+        } limit;
     } as;
 };
 
@@ -192,7 +204,7 @@ struct hf_engine_ops {
                       struct hf_engine **engine, struct hf_error *error);
     /* Carry out ${request}.  Cannot fail: answers FAILED instead. */
     void (*request)(struct hf_engine *engine, struct hf_request *request);
-    /* Take back a WATCH. */
+    /* Take back a WATCH or LOOK. */
     void (*forget)(struct hf_engine *engine, struct hf_request *watch);
     /* A new close-on-exec descriptor that keeps the ticket alive. */
     hf_status (*hold)(struct hf_engine *engine,

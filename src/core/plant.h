@@ -17,15 +17,18 @@
     X(READ_PASSES_WRITE, 1, "a reader waits for nobody")                       \
     X(SAFE_FROM_ANSWER, 1, "safe-until counts from a proof's answer")          \
     X(TOKEN_KEPT, 2, "the token of a first ticket serves for its second")      \
+    X(LEASES_NOT_COUNTED, 1, "there is always room for another lease")         \
     X(TRY_BARGES, 3, "a try enters past whoever is ahead")                     \
     X(GONE_SKIPS_ONE, 3, "the ticket ahead of the watched one is not counted") \
     X(GONE_FORGOTTEN, 4, "a GONE that comes during a list is dropped")         \
     X(WATCH_OWN_ONLY, 4, "a waiter watches only its own ticket")               \
     X(NO_LIST_AFTER_GONE, 4, "a GONE that does not admit is not followed up")  \
+    X(LIMIT_UNHEARD, 4, "a semaphore that grows wakes nobody")                 \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \
     X(WITHDRAW_ONCE, 5, "a withdraw that failed is not repeated")              \
+    X(BUNDLE_KEEPS_PART, 5, "a bundle that is given up keeps what it had")     \
     X(WATCH_FIRST, 6, "a waiter watches the head of the queue")                \
     X(LOST_AFTER_WITHDRAW, 7, "the ticket is withdrawn before LOST is told")   \
     X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \

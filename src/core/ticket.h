@@ -24,17 +24,27 @@ enum hf_ticket_kind {
     HF_TICKET_MUTEX = 1,
     HF_TICKET_READ = 2,
     HF_TICKET_WRITE = 3,
+    HF_TICKET_LEASE = 4, /* permits of a semaphore, in its second queue */
     /* Seen only, never asked for: a mutex or a write ticket, and its name does
      * not say which.  So kazoo names both, and so do we where we name as kazoo
      * does. */
-    HF_TICKET_EXCLUSIVE = 4
+    HF_TICKET_EXCLUSIVE = 5
 };
+
+/* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone
+ * may add leases, and the leases in NAME/leases.  No lock is called so. */
+#define HF_QUEUE_LOCKS "/locks"
+#define HF_QUEUE_LEASES "/leases"
+
+/* Permits that one ticket may stand for. */
+#define HF_WEIGHT_MAX 64
 
 struct hf_ticket {
     struct hf_ticket_id id;
     uint64_t sequence; /* its place, as the engine numbers the queue */
     uint64_t token;    /* fencing token; also decides between equal sequences */
     enum hf_ticket_kind kind;
+    uint32_t weight;     /* permits; 1 unless it is a LEASE */
     const char *payload; /* never NULL; lives as long as the snapshot */
 };
 

@@ -149,3 +149,12 @@ bool hf_watches_any(const struct hf_watches *watches)
     }
     return false;
 }
+
+bool hf_watches_idle(const struct hf_watches *watches)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        if (watches->slots[i].state != HF_WATCH_FREE)
+            return false;
+    }
+    return true;
+}

@@ -56,6 +56,9 @@ void hf_watches_taken_back(struct hf_watches *watches,
 void hf_watches_clear(struct hf_watches *watches,
                       struct hf_effect_queue *effects);
 
+/* Is every slot free, with no FORGET on its way? */
+bool hf_watches_idle(const struct hf_watches *watches);
+
 /* Is a watch asked for that the engine knows of or will hear of? */
 bool hf_watches_any(const struct hf_watches *watches);
 

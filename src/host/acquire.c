@@ -30,31 +30,42 @@ static void drop_all(const struct hf_acquire_opts *opts,
         opts->on_loss.drop(opts->on_loss.arg);
 }
 
-/* With the lock: hand ${lock} and ${opts} to the core as ${grant}. */
-static hf_status begin(struct hf_lock *lock, const struct hf_acquire_opts *opts,
-                       struct hf_done done, struct hf_slot *slot,
-                       struct hf_grant **grant, struct hf_error *error)
+/* What is wanted, by which call. */
+struct wish {
+    const char *call;
+    struct hf_lock *const *locks;
+    size_t count;
+    const struct hf_acquire_opts *opts;
+};
+
+/* With the lock: hand ${wish} to the core as ${grant}. */
+static hf_status begin(const struct wish *wish, struct hf_done done,
+                       struct hf_slot *slot, struct hf_grant **grant,
+                       struct hf_error *error)
 {
+    const struct hf_acquire_opts *opts = wish->opts;
+    struct hf_client *client = wish->locks[0]->client;
     struct hf_event event = {.kind = HF_EVENT_WANT};
     bool calls_back =
         done.fn != NULL || opts->on_wait.fn != NULL || opts->on_loss.fn != NULL;
     hf_status status;
 
-    if ((status = check_opts(opts, error)) != HF_OK)
+    if ((status = check_opts(opts, error)) != HF_OK ||
+        (status = hf_members_check(wish->locks, wish->count, error)) != HF_OK)
         return status;
-    if (lock->client->closing)
+    if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    if (calls_back && (status = hf_client_need_driver(lock->client)) != HF_OK)
+    if (calls_back && (status = hf_client_need_driver(client)) != HF_OK)
         return hf_error_set(error, status,
                             "no thread for callbacks could be started; raise "
                             "the limits on open files and processes");
-    if ((*grant = hf_grant_new(lock, opts, done)) == NULL)
+    if ((*grant = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     (*grant)->slot = slot;
     hf_grant_reference(*grant); /* the core's, until FORGOTTEN */
     hf_grant_set_unsettled(*grant, true);
     event.as.acquisition = &(*grant)->acquisition;
-    hf_client_step(lock->client, &event);
+    hf_client_step(client, &event);
     return HF_OK;
 }
 
@@ -89,11 +100,10 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     return status;
 }
 
-static hf_status acquire(struct hf_lock *lock, const char *call,
-                         const struct hf_acquire_opts *opts,
-                         struct hf_grant **grant)
+static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
+    struct hf_lock *lock = wish->locks[0];
     struct hf_client *client = lock->client;
     struct hf_slot slot = {.done = false};
     struct hf_grant *made = NULL;
@@ -104,51 +114,68 @@ static hf_status acquire(struct hf_lock *lock, const char *call,
     if ((status = hf_client_may_block(client)) == HF_OK)
         status = hf_client_enter(client);
     if (status != HF_OK) {
-        drop_all(opts, &no_done);
+        drop_all(wish->opts, &no_done);
         return status;
     }
-    status = begin(lock, opts, no_done, &slot, &made, &error);
+    status = begin(wish, no_done, &slot, &made, &error);
     if (status == HF_OK)
         status = await(made, &slot, &error);
     if (status != HF_OK)
-        hf_lock_fail(lock, call, &error);
+        hf_lock_fail(lock, wish->call, &error);
     hf_client_leave(client);
     if (status == HF_OK)
         *grant = made;
     else if (made == NULL)
-        drop_all(opts, &no_done);
+        drop_all(wish->opts, &no_done);
     return status;
 }
 
 hf_status hf_acquire(struct hf_lock *lock, const struct hf_acquire_opts *opts,
                      struct hf_grant **grant)
 {
-    return acquire(lock, "hf_acquire", opts != NULL ? opts : &defaults, grant);
+    const struct wish wish = {"hf_acquire", &lock, 1,
+                              opts != NULL ? opts : &defaults};
+
+    return acquire(&wish, grant);
+}
+
+hf_status hf_acquire_all(struct hf_lock *const *locks, size_t count,
+                         const struct hf_acquire_opts *opts,
+                         struct hf_grant **grant)
+{
+    const struct wish wish = {"hf_acquire_all", locks, count,
+                              opts != NULL ? opts : &defaults};
+
+    const struct hf_done no_done = {NULL, NULL, NULL};
+
+    *grant = NULL;
+    if (count > 0)
+        return acquire(&wish, grant);
+    drop_all(wish.opts, &no_done); /* nor is there a handle to say why */
+    return HF_EINVAL;
 }
 
 hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct wish wish = {"hf_try_acquire", &lock, 1, &opts};
 
     opts.wait_ms = 0;
-    return acquire(lock, "hf_try_acquire", &opts, grant);
+    return acquire(&wish, grant);
 }
 
-hf_status hf_acquire_start(struct hf_lock *lock,
-                           const struct hf_acquire_opts *opts,
-                           struct hf_done done, struct hf_op **op)
+static hf_status start(const struct wish *wish, struct hf_done done,
+                       struct hf_op **op)
 {
-    struct hf_client *client = lock->client;
+    struct hf_client *client = wish->locks[0]->client;
     struct hf_grant *made = NULL;
     struct hf_error error = {.status = HF_OK};
     hf_status status;
 
-    if (opts == NULL)
-        opts = &defaults;
     if (op != NULL)
         *op = NULL;
     if ((status = hf_client_enter(client)) != HF_OK) {
-        drop_all(opts, &done);
+        drop_all(wish->opts, &done);
         return status;
     }
     if (done.fn == NULL)
@@ -156,17 +183,42 @@ hf_status hf_acquire_start(struct hf_lock *lock,
                               "the callback is NULL, and the grant would be "
                               "lost with it; pass a function");
     else
-        status = begin(lock, opts, done, NULL, &made, &error);
+        status = begin(wish, done, NULL, &made, &error);
     if (status == HF_OK && op != NULL) {
         hf_grant_reference(made);
         *op = &made->op;
     }
     if (status != HF_OK)
-        hf_lock_fail(lock, "hf_acquire_start", &error);
+        hf_lock_fail(wish->locks[0], wish->call, &error);
     hf_client_leave(client);
     if (status != HF_OK)
-        drop_all(opts, &done);
+        drop_all(wish->opts, &done);
     return status;
+}
+
+hf_status hf_acquire_start(struct hf_lock *lock,
+                           const struct hf_acquire_opts *opts,
+                           struct hf_done done, struct hf_op **op)
+{
+    const struct wish wish = {"hf_acquire_start", &lock, 1,
+                              opts != NULL ? opts : &defaults};
+
+    return start(&wish, done, op);
+}
+
+hf_status hf_acquire_all_start(struct hf_lock *const *locks, size_t count,
+                               const struct hf_acquire_opts *opts,
+                               struct hf_done done, struct hf_op **op)
+{
+    const struct wish wish = {"hf_acquire_all_start", locks, count,
+                              opts != NULL ? opts : &defaults};
+
+    if (op != NULL)
+        *op = NULL;
+    if (count > 0)
+        return start(&wish, done, op);
+    drop_all(wish.opts, &done);
+    return HF_EINVAL;
 }
 
 void hf_op_cancel(struct hf_op *op)

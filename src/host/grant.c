@@ -97,9 +97,7 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
     uint64_t now_ms = hf_now_ms();
 
     hf_owner_describe(grant->payload, now_ms);
-    acquisition->queue = grant->lock->name;
     acquisition->payload = grant->payload;
-    acquisition->kind = grant->lock->kind;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms = HF_FOREVER;
     /* One more, because now_ms was rounded down. */
@@ -109,16 +107,33 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-struct hf_grant *hf_grant_new(struct hf_lock *lock,
-                              const struct hf_acquire_opts *opts,
-                              struct hf_done done)
+/* The tickets of several, and the list of the locks, lie behind the grant. */
+static struct hf_grant *make(size_t tickets, size_t count)
 {
-    struct hf_grant *grant = hf_alloc(sizeof(*grant));
+    size_t parts = tickets == 1 ? 0 : tickets;
+    struct hf_grant *grant =
+        hf_alloc(sizeof(*grant) + parts * sizeof(grant->acquisition) +
+                 count * sizeof(grant->members[0]));
 
     if (grant == NULL)
         return NULL;
-    grant->client = lock->client;
-    grant->lock = lock;
+    grant->bundle.parts = (void *)(grant + 1);
+    grant->members = (void *)(grant->bundle.parts + parts);
+    grant->member_count = count;
+    return grant;
+}
+
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
+                              const struct hf_acquire_opts *opts,
+                              struct hf_done done)
+{
+    size_t tickets = hf_members_parts(locks, count);
+    struct hf_grant *grant = make(tickets, count);
+
+    if (grant == NULL)
+        return NULL;
+    grant->client = locks[0]->client;
+    grant->lock = locks[0];
     grant->references = 1;
     grant->op.grant = grant;
     grant->loss_fd = -1;
@@ -128,9 +143,11 @@ struct hf_grant *hf_grant_new(struct hf_lock *lock,
     grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
     grant->wait_callback = (struct hf_callback){.run = run_wait, .arg = grant};
     grant->loss_callback = (struct hf_callback){.run = run_loss, .arg = grant};
-    hf_lock_reference(lock);
+    for (size_t i = 0; i < count; i++)
+        hf_lock_reference(locks[i]);
     hf_client_reference(grant->client);
     describe(grant, opts);
+    hf_members_want(grant, locks, tickets == 1 ? NULL : grant->bundle.parts);
     return grant;
 }
 
@@ -161,7 +178,8 @@ void hf_grant_destroy(struct hf_grant *grant)
     if (grant->loss_fd >= 0)
         close(grant->loss_fd);
     pthread_mutex_lock(&client->lock);
-    hf_lock_dereference(grant->lock);
+    for (size_t i = 0; i < grant->member_count; i++)
+        hf_lock_dereference(grant->members[i].lock);
     pthread_mutex_unlock(&client->lock);
     hf_free(grant);
     hf_client_release(client);
@@ -173,7 +191,8 @@ void hf_grant_after_fork(struct hf_client *client)
 
     for (acquisition = client->core.first; acquisition != NULL;
          acquisition = acquisition->next) {
-        if (of_acquisition(acquisition)->loss_fd >= 0)
+        if (acquisition->whole == NULL &&
+            of_acquisition(acquisition)->loss_fd >= 0)
             close(of_acquisition(acquisition)->loss_fd);
     }
 }
@@ -276,6 +295,14 @@ uint64_t hf_grant_token(const struct hf_grant *grant)
     return grant->acquisition.token;
 }
 
+uint64_t hf_grant_token_of(const struct hf_grant *grant,
+                           const struct hf_lock *lock)
+{
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
+
+    return a != NULL ? a->token : 0;
+}
+
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 {
     return atomic_load(&grant->acquisition.promise_ms);
@@ -327,8 +354,10 @@ hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
     return status;
 }
 
-hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
+                              const struct hf_lock *lock, int *fd)
 {
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
     struct hf_client *client = grant->client;
     hf_status status = hf_client_enter(client);
 
@@ -336,15 +365,21 @@ hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
     if (status != HF_OK)
         return status;
     hf_client_settle(client);
-    if (!is_valid(grant))
+    if (a == NULL)
+        status = HF_EINVAL;
+    else if (!is_valid(grant))
         status = HF_ELOST;
     else if (client->ops->hold == NULL)
         status = HF_EUNSUPPORTED;
     else
-        status =
-            client->ops->hold(client->engine, &grant->acquisition.ticket, fd);
+        status = client->ops->hold(client->engine, &a->ticket, fd);
     hf_client_leave(client);
     return status;
+}
+
+hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+{
+    return hf_grant_hold_fd_of(grant, grant->lock, fd);
 }
 
 /* -------------------------------------------------------------- release -- */

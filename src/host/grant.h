@@ -15,6 +15,7 @@
 #include "host/client.h"
 #include "host/delivery.h"
 #include "host/lock.h"
+#include "host/members.h"
 
 struct hf_op {
     struct hf_grant *grant;
@@ -23,7 +24,10 @@ struct hf_op {
 struct hf_grant {
     struct hf_acquisition acquisition;
     struct hf_client *client;
-    struct hf_lock *lock;
+    struct hf_lock *lock; /* the first that was asked for */
+    struct hf_bundle bundle;
+    struct hf_member *members;
+    size_t member_count;
     unsigned references; /* under the client's lock */
     struct hf_op op;
 
@@ -46,8 +50,9 @@ struct hf_grant {
     char payload[HF_PAYLOAD_BYTES];
 };
 
-/* A new one with one reference, the user's; NULL if out of memory. */
-struct hf_grant *hf_grant_new(struct hf_lock *lock,
+/* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
+ * out of memory. */
+struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               struct hf_done done);
 

@@ -2,6 +2,7 @@
 #include "host/lock.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -12,6 +13,7 @@ static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
     [HF_KIND_READ] = HF_TICKET_READ,
     [HF_KIND_WRITE] = HF_TICKET_WRITE,
+    [HF_KIND_SEMAPHORE] = HF_TICKET_LEASE,
 };
 
 static hf_status check(struct hf_client *client, const char *name,
@@ -23,26 +25,50 @@ static hf_status check(struct hf_client *client, const char *name,
                             "the size of the options is %zu, expected %zu; "
                             "start from HF_LOCK_OPTS_INIT",
                             opts->size, sizeof(*opts));
-    if (opts->kind > HF_KIND_WRITE)
+    if (opts->kind > HF_KIND_SEMAPHORE)
         return hf_error_set(error, HF_EINVAL,
                             "the kind is %u; expected one of enum hf_kind, "
                             "%u at most",
-                            (unsigned)opts->kind, (unsigned)HF_KIND_WRITE);
+                            (unsigned)opts->kind, (unsigned)HF_KIND_SEMAPHORE);
+    if (opts->permits == 0 || opts->permits > HF_PERMITS_MAX ||
+        opts->limit < opts->permits)
+        return hf_error_set(error, HF_EINVAL,
+                            "%" PRIu32 " permits of %" PRIu32 "; expected 1 to "
+                            "%d, and no more than there are",
+                            opts->permits, opts->limit, HF_PERMITS_MAX);
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     return hf_name_check(name, canonical, error);
 }
 
+/* The queue ${suffix} of the lock, spelled behind its other names. */
+static const char *queue(const struct hf_lock *lock, char *at,
+                         const char *suffix)
+{
+    size_t bytes = strlen(lock->name);
+
+    memcpy(at, lock->name, bytes);
+    memcpy(at + bytes, suffix, strlen(suffix) + 1);
+    return at;
+}
+
 static struct hf_lock *make(struct hf_client *client, const char *name,
-                            enum hf_kind kind)
+                            const struct hf_lock_opts *opts)
 {
     size_t bytes = strlen(name) + 1;
-    struct hf_lock *lock = hf_alloc(sizeof(*lock) + bytes);
+    size_t locks_bytes = bytes + strlen(HF_QUEUE_LOCKS);
+    struct hf_lock *lock = hf_alloc(sizeof(*lock) + bytes + locks_bytes +
+                                    bytes + strlen(HF_QUEUE_LEASES));
 
     if (lock == NULL)
         return NULL;
     memcpy(lock->name, name, bytes);
-    lock->kind = ticket_kinds[kind];
+    lock->locks = queue(lock, lock->name + bytes, HF_QUEUE_LOCKS);
+    lock->leases =
+        queue(lock, lock->name + bytes + locks_bytes, HF_QUEUE_LEASES);
+    lock->kind = ticket_kinds[opts->kind];
+    lock->permits = opts->permits;
+    lock->limit = opts->limit;
     lock->references = 1;
     lock->client = client;
     hf_client_reference(client);
@@ -63,7 +89,7 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
     status = check(client, name, opts, &name, &error);
-    if (status == HF_OK && (*lock = make(client, name, opts->kind)) == NULL)
+    if (status == HF_OK && (*lock = make(client, name, opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);
@@ -75,6 +101,51 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
                        const struct hf_lock_opts *opts, struct hf_lock **lock)
 {
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
+}
+
+static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
+                             struct hf_error *error)
+{
+    if (lock->kind != HF_TICKET_LEASE)
+        return hf_error_set(error, HF_EINVAL,
+                            "it is no semaphore; open it as "
+                            "HF_KIND_SEMAPHORE");
+    if (limit < lock->permits)
+        return hf_error_set(error, HF_EINVAL,
+                            "%" PRIu32 " permits, of which %" PRIu32
+                            " are taken at once; expected no less",
+                            limit, lock->permits);
+    return HF_OK;
+}
+
+/* One that waits for ${lock} by another number, or NULL. */
+static struct hf_acquisition *uninformed(const struct hf_lock *lock)
+{
+    struct hf_acquisition *a = lock->client->core.first;
+
+    while (a != NULL && (a->queue != lock->leases || a->limit == lock->limit))
+        a = a->next;
+    return a;
+}
+
+hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
+{
+    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    struct hf_client *client = lock->client;
+    struct hf_error error;
+    hf_status status = hf_client_enter(client);
+
+    if (status != HF_OK)
+        return status;
+    if ((status = check_limit(lock, limit, &error)) == HF_OK) {
+        lock->limit = event.as.limit.permits = limit;
+        while ((event.as.limit.acquisition = uninformed(lock)) != NULL)
+            hf_client_step(client, &event);
+    } else {
+        hf_lock_fail(lock, "hf_lock_set_limit", &error);
+    }
+    hf_client_leave(client);
+    return status;
 }
 
 void hf_lock_reference(struct hf_lock *lock)

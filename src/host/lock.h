@@ -10,7 +10,11 @@ struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
     struct hf_error error;
-    enum hf_ticket_kind kind;
+    enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
+    uint32_t permits;         /* that are taken at once ... */
+    uint32_t limit;           /* ... of so many; under client->lock */
+    const char *locks;        /* the queues of a semaphore */
+    const char *leases;
     char name[];
 };
 

@@ -60,6 +60,13 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
         call->gone++;
         return;
     }
+    if (event->kind == HF_EVENT_CHANGED) {
+        assert_int_equal(call->request.kind, HF_REQUEST_LOOK);
+        assert_int_equal(call->answers, 1);
+        assert_int_equal(call->answer, HF_EVENT_LISTED);
+        call->gone++;
+        return;
+    }
     call->answers++;
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
@@ -160,11 +167,13 @@ struct call *seat_wait(struct seat *seat, struct call *call)
 
 static struct call *ask_enqueue(struct seat *seat, const char *queue,
                                 struct hf_ticket_id id,
-                                enum hf_ticket_kind kind, const char *payload)
+                                enum hf_ticket_kind kind, uint32_t weight,
+                                const char *payload)
 {
     struct call *call = new_call(seat, HF_REQUEST_ENQUEUE, queue, id);
 
     call->request.ticket_kind = kind;
+    call->request.weight = weight;
     call->request.payload = payload;
     seat->bench->ops->request(seat->engine, &call->request);
     return call;
@@ -173,14 +182,22 @@ static struct call *ask_enqueue(struct seat *seat, const char *queue,
 struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id)
 {
-    return ask_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+    return ask_enqueue(seat, queue, id, HF_TICKET_MUTEX, 1, "");
 }
 
 struct call *seat_enqueue(struct seat *seat, const char *queue,
                           struct hf_ticket_id id, enum hf_ticket_kind kind,
                           const char *payload)
 {
-    return seat_wait(seat, ask_enqueue(seat, queue, id, kind, payload));
+    return seat_wait(seat, ask_enqueue(seat, queue, id, kind, 1, payload));
+}
+
+struct call *seat_enqueue_lease(struct seat *seat, const char *queue,
+                                struct hf_ticket_id id, uint32_t weight,
+                                const char *payload)
+{
+    return seat_wait(
+        seat, ask_enqueue(seat, queue, id, HF_TICKET_LEASE, weight, payload));
 }
 
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,

@@ -12,7 +12,7 @@
 struct call {
     struct hf_request request;
     unsigned answers; /* of any kind, to be 1 */
-    unsigned gone;    /* GONE after WATCHING, at most 1 */
+    unsigned gone;    /* GONE after WATCHING, CHANGED after LISTED, at most 1 */
     bool forgotten;
     enum hf_event_kind answer;
     bool found;
@@ -51,6 +51,9 @@ struct call *seat_enqueue(struct seat *seat, const char *queue,
                           const char *payload);
 struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id);
+struct call *seat_enqueue_lease(struct seat *seat, const char *queue,
+                                struct hf_ticket_id id, uint32_t weight,
+                                const char *payload);
 /* The same without waiting; then seat_wait(). */
 struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id);
@@ -59,10 +62,11 @@ struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 
-/* Take back a WATCH. */
+/* Take back a WATCH or a LOOK. */
 void seat_forget(struct seat *seat, struct call *watch);
 
-/* Wait until ${watch} was told GONE, at once or later; false past the bound. */
+/* Wait until ${watch} was told GONE, at once or later, or a LOOK was told
+ * CHANGED; false past the bound. */
 bool seat_sees_gone(struct seat *seat, struct call *watch);
 
 /* Let the engine say whatever it still has to say. */

@@ -151,7 +151,10 @@ static void *acquire_main(void *arg)
     struct outcome *outcome = arg;
     struct hf_error error;
 
-    if (outcome->opts.wait_ms == 0)
+    if (outcome->count > 1)
+        outcome->status = hf_acquire_all(outcome->locks, outcome->count,
+                                         &outcome->opts, &outcome->grant);
+    else if (outcome->opts.wait_ms == 0)
         outcome->status = hf_try_acquire(outcome->lock, &outcome->grant);
     else
         outcome->status =
@@ -181,17 +184,31 @@ static struct hf_done done_of(struct outcome *outcome)
 void front_acquire(struct front *front, struct hf_lock *lock,
                    const struct hf_acquire_opts *opts, struct outcome *outcome)
 {
+    front_acquire_all(front, &lock, 1, opts, outcome);
+}
+
+void front_acquire_all(struct front *front, struct hf_lock *const *locks,
+                       size_t count, const struct hf_acquire_opts *opts,
+                       struct outcome *outcome)
+{
     static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
 
     memset(outcome, 0, sizeof(*outcome));
+    assert_in_range(count, 1, FRONT_LOCKS);
     outcome->front = front;
-    outcome->lock = lock;
+    outcome->lock = locks[0];
+    outcome->count = count;
+    memcpy(outcome->locks, locks, count * sizeof(struct hf_lock *));
     outcome->opts = opts != NULL ? *opts : defaults;
     if (front->way == WAY_BLOCKING)
         assert_int_equal(
             pthread_create(&outcome->thread, NULL, acquire_main, outcome), 0);
+    else if (count > 1)
+        assert_int_equal(hf_acquire_all_start(locks, count, &outcome->opts,
+                                              done_of(outcome), &outcome->op),
+                         HF_OK);
     else
-        assert_int_equal(hf_acquire_start(lock, &outcome->opts,
+        assert_int_equal(hf_acquire_start(outcome->lock, &outcome->opts,
                                           done_of(outcome), &outcome->op),
                          HF_OK);
 }

@@ -24,6 +24,8 @@ struct front {
     uv_loop_t loop;
 };
 
+#define FRONT_LOCKS 4
+
 /* One operation, and how it ended. */
 struct outcome {
     struct front *front;
@@ -34,7 +36,9 @@ struct outcome {
     struct hf_grant *grant;
     struct hf_op *op; /* NULL in the blocking way */
     pthread_t thread;
-    struct hf_lock *lock;
+    struct hf_lock *lock; /* the first of them */
+    struct hf_lock *locks[FRONT_LOCKS];
+    size_t count;
     struct hf_acquire_opts opts;
 };
 
@@ -46,6 +50,11 @@ void front_close(struct front *front);
 /* Begin an acquire with ${opts} (NULL: defaults). */
 void front_acquire(struct front *front, struct hf_lock *lock,
                    const struct hf_acquire_opts *opts, struct outcome *outcome);
+
+/* The same for several locks. */
+void front_acquire_all(struct front *front, struct hf_lock *const *locks,
+                       size_t count, const struct hf_acquire_opts *opts,
+                       struct outcome *outcome);
 
 /* Begin a release. */
 void front_release(struct front *front, struct hf_grant *grant,

@@ -154,6 +154,9 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_LIST:
         answer(engine, HF_EVENT_LISTED, request);
         break;
+    case HF_REQUEST_LOOK:
+        assert(false && "nobody wants permits here");
+        break;
     case HF_REQUEST_WATCH:
         if (find(engine, &request->ticket) == engine->ticket_count) {
             answer(engine, HF_EVENT_GONE, request);

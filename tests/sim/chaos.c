@@ -74,9 +74,47 @@ static enum hf_ticket_kind any_kind(const struct place *place)
     return one_in(2) ? HF_TICKET_READ : HF_TICKET_WRITE;
 }
 
+#define WISHES_MAX 3
+
+/* The next of them is wanted too, or is it? */
+static unsigned add_wish(struct wish *wishes, unsigned count,
+                         struct place *place)
+{
+    if (place->limit > 0) /* it is wanted at its first queue */
+        return count;
+    wishes[count].place = place;
+    if (place->leases != NULL) {
+        wishes[count].kind = HF_TICKET_LEASE;
+        wishes[count].weight = 1 + (uint32_t)below(place->leases->limit);
+    } else {
+        wishes[count].kind = any_kind(place);
+        wishes[count].weight = 1;
+    }
+    return count + 1;
+}
+
+/* Places in the order in which the world has them, which is everybody's. */
+static unsigned choose_wishes(struct wish wishes[WISHES_MAX])
+{
+    unsigned places = plan.world->place_count;
+    bool many = plan.bundles && one_in(4);
+    unsigned count = 0;
+
+    do {
+        unsigned first = (unsigned)below(places);
+
+        for (unsigned i = first; i < places && count < WISHES_MAX; i++) {
+            if (i == first || (many && one_in(2)))
+                count = add_wish(wishes, count, &plan.world->places[i]);
+        }
+    } while (count == 0);
+    return count;
+}
+
 static void want_one(struct client *client)
 {
-    struct place *place = &plan.world->places[below(plan.world->place_count)];
+    struct wish wishes[WISHES_MAX];
+    unsigned count = choose_wishes(wishes);
     bool only_try = one_in(6);
     uint64_t wait_ms = one_in(3) ? below(3000) : HF_FOREVER;
     uint64_t report_ms = one_in(8) ? 20 + below(200) : 0;
@@ -87,10 +125,28 @@ static void want_one(struct client *client)
     struct attempt *attempt;
 
     /* The grant may come in the call, so the plan for it comes first. */
-    attempt = world_want(client, place, any_kind(place), only_try, wait_ms,
-                         report_ms, hold_us, release_on_loss);
+    attempt = world_want_all(client, wishes, count, only_try, wait_ms,
+                             report_ms, hold_us, release_on_loss);
     if (cancels)
         later(cancel_us, cancel, attempt);
+}
+
+/* One who waits for a semaphore hears of another size. */
+static void resize(struct client *client)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        uint32_t limit = HF_WEIGHT_MAX;
+
+        for (unsigned i = 0; i < a->claim_count; i++) {
+            if (a->claims[i].place->limit > 0)
+                limit = a->claims[i].place->limit;
+        }
+        if (a->forgotten || limit == HF_WEIGHT_MAX || a->limited)
+            continue;
+        a->limited = true;
+        world_limit(a, limit + (uint32_t)below(2));
+        return;
+    }
 }
 
 static unsigned busy(const struct client *client)
@@ -110,6 +166,9 @@ static void use(void *arg)
         return;
     if (world_can_call(client) && !client->closing && busy(client) < 4)
         want_one(client);
+    if (plan.bundles && world_can_call(client) && !client->closing &&
+        one_in(8))
+        resize(client);
     later(1 + below(2 * plan.want_every_us), use, client);
 }
 

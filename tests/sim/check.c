@@ -15,7 +15,18 @@
 
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
 {
+    if (a == HF_TICKET_LEASE || b == HF_TICKET_LEASE)
+        return false; /* they are counted */
     return a != HF_TICKET_READ || b != HF_TICKET_READ;
+}
+
+uint64_t check_permits(const struct hf_snapshot *queue, size_t place)
+{
+    uint64_t permits = 0;
+
+    for (size_t i = 0; i < place; i++)
+        permits += queue->tickets[i].weight;
+    return permits;
 }
 
 static uint64_t client_ms(const struct client *client)
@@ -48,12 +59,13 @@ bool check_waits(const struct attempt *attempt)
 
 /* ---------------------------------------------------------------- grants -- */
 
-/* 1, 3: nobody who is in the way stands ahead of it, in truth. */
-static void check_way(struct attempt *attempt)
+/* 1, 3: nobody who is in the way stands ahead of it, in truth, and of permits
+ * there are enough. */
+static void check_way(struct attempt *attempt, const struct claim *claim)
 {
     struct world *world = attempt->client->world;
-    struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
-    size_t place = hf_snapshot_find(&queue, &attempt->a.ticket);
+    struct hf_snapshot queue = hf_sim_queue(world->sim, claim->place->name);
+    size_t place = hf_snapshot_find(&queue, &claim->a->ticket);
 
     if (attempt->evicted || tainted(attempt))
         return;
@@ -62,20 +74,25 @@ static void check_way(struct attempt *attempt)
                      attempt->name);
         return;
     }
-    if (!hf_sim_ticket_current(attempt->client->engine, &attempt->a.ticket))
+    if (!hf_sim_ticket_current(attempt->client->engine, &claim->a->ticket))
         world_broken(world, 1, "%s was granted on another session's ticket",
                      attempt->name);
-    if (queue.tickets[place].token != attempt->a.token)
+    if (queue.tickets[place].token != claim->a->token)
         world_broken(world, 2, "%s has token %" PRIu64 ", its ticket %" PRIu64,
-                     attempt->name, attempt->a.token,
+                     attempt->name, claim->a->token,
                      queue.tickets[place].token);
+    if (claim->a->kind == HF_TICKET_LEASE &&
+        check_permits(&queue, place + 1) > claim->a->limit)
+        world_broken(world, 1, "%s was granted permits %" PRIu64 " of %" PRIu32,
+                     attempt->name, check_permits(&queue, place + 1),
+                     claim->a->limit);
     for (size_t i = 0; i < place; i++) {
         const struct ticket_record *ahead =
             world_record(world, &queue.tickets[i].id);
         bool held =
             ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
 
-        if (check_conflict(queue.tickets[i].kind, attempt->a.kind))
+        if (check_conflict(queue.tickets[i].kind, claim->a->kind))
             world_broken(world, held ? 1 : 3, "%s was granted behind %s (%s)",
                          attempt->name,
                          ahead == NULL || ahead->attempt == NULL
@@ -85,34 +102,58 @@ static void check_way(struct attempt *attempt)
     }
 }
 
-/* 1: nobody else holds a promise that has not run out, in true time. */
-static void check_promises(struct attempt *granted)
+/* Its claim in ${place}, as far as it is had with a promise that has not run
+ * out, in true time; NULL: it has none, or cannot know better. */
+static const struct claim *promised(const struct attempt *attempt,
+                                    const struct place *place)
+{
+    if (!holds(attempt) || attempt->evicted || tainted(attempt) ||
+        promise_of(attempt) <= client_ms(attempt->client))
+        return NULL;
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (attempt->claims[i].place == place && !attempt->claims[i].a->gate)
+            return &attempt->claims[i];
+    }
+    return NULL;
+}
+
+/* 1: nobody else is promised what conflicts with it. */
+static void check_promises(struct attempt *granted, const struct claim *claim)
 {
     struct world *world = granted->client->world;
+    uint64_t permits = claim->a->weight;
 
+    if (granted->evicted || tainted(granted))
+        return;
     for (unsigned i = 0; i < world->client_count; i++) {
         struct client *client = &world->clients[i];
 
         for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
-            if (a == granted || a->place != granted->place || !holds(a) ||
-                !check_conflict(a->a.kind, granted->a.kind) || a->evicted ||
-                granted->evicted || tainted(a) || tainted(granted))
+            const struct claim *other =
+                a == granted ? NULL : promised(a, claim->place);
+
+            if (other == NULL)
                 continue;
-            if (promise_of(a) > client_ms(client))
+            permits += other->a->weight;
+            if (check_conflict(other->a->kind, claim->a->kind))
                 world_broken(
                     world, 1,
                     "%s was granted while %s is promised %" PRIu64 " ms more",
                     granted->name, a->name, promise_of(a) - client_ms(client));
         }
     }
+    if (claim->a->kind == HF_TICKET_LEASE && permits > claim->a->limit)
+        world_broken(world, 1, "with %s, %" PRIu64 " permits of %" PRIu32
+                               " are promised",
+                     granted->name, permits, claim->a->limit);
 }
 
 /* 2: its token is above all that it could conflict with. */
-static void check_token(struct attempt *attempt)
+static void check_token(struct attempt *attempt, const struct claim *claim)
 {
-    struct place *place = attempt->place;
-    uint64_t token = attempt->a.token;
-    bool reads = attempt->a.kind == HF_TICKET_READ;
+    struct place *place = claim->place;
+    uint64_t token = claim->a->token;
+    bool reads = claim->a->kind == HF_TICKET_READ;
 
     if (token <= place->last_write_token ||
         (!reads && token <= place->last_read_token))
@@ -149,10 +190,17 @@ static void told_granted(struct attempt *attempt)
                      hf_state_name(attempt->client->state));
     if (world->lied_to)
         return;
-    check_way(attempt);
-    check_promises(attempt);
-    if (!tainted(attempt) && !attempt->evicted)
-        check_token(attempt);
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct claim *claim = &attempt->claims[i];
+
+        if (claim->a->gate)
+            continue;
+        check_way(attempt, claim);
+        check_promises(attempt, claim);
+        if (!tainted(attempt) && !attempt->evicted &&
+            claim->a->kind != HF_TICKET_LEASE)
+            check_token(attempt, claim);
+    }
 }
 
 static void told_lost(struct attempt *attempt)
@@ -183,7 +231,11 @@ static void told_lost(struct attempt *attempt)
 /* Could somebody have been in the way since it began? */
 static bool contended(const struct attempt *attempt)
 {
-    return attempt->place->others_at_us >= attempt->started_us;
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (attempt->claims[i].place->others_at_us >= attempt->started_us)
+            return true;
+    }
+    return false;
 }
 
 static bool may_end(const struct attempt *attempt)
@@ -250,10 +302,13 @@ static void told_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
-    if (attempt->a.status == HF_OK &&
-        hf_sim_ticket_current(attempt->client->engine, &attempt->id))
-        world_broken(world, 5, "%s is released and still in the queue",
-                     attempt->name);
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (attempt->a.status == HF_OK && attempt->claims[i].enqueued &&
+            hf_sim_ticket_current(attempt->client->engine,
+                                  &attempt->claims[i].id))
+            world_broken(world, 5, "%s is released and still in the queue",
+                         attempt->name);
+    }
 }
 
 static void told_forgotten(struct attempt *attempt)
@@ -363,15 +418,20 @@ static void check_published(struct attempt *attempt)
 static void check_lease(struct attempt *attempt)
 {
     struct client *client = attempt->client;
+    const struct hf_sim *sim = client->world->sim;
     uint64_t end_us;
 
     if (attempt->evicted || tainted(attempt) ||
         attempt->promise_ms <= client_ms(client))
         return;
-    if (!hf_sim_ticket_exists(client->world->sim, &attempt->a.ticket))
-        world_broken(client->world, 1,
-                     "the ticket of %s is gone, promised until %" PRIu64,
-                     attempt->name, attempt->promise_ms);
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct hf_acquisition *a = attempt->claims[i].a;
+
+        if (!a->gate && !hf_sim_ticket_exists(sim, &a->ticket))
+            world_broken(client->world, 1,
+                         "the ticket of %s is gone, promised until %" PRIu64,
+                         attempt->name, attempt->promise_ms);
+    }
     end_us = hf_sim_lease_end_us(client->engine);
     if (end_us < hf_sim_client_at_us(client->engine, attempt->promise_ms))
         world_broken(client->world, 1,

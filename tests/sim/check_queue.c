@@ -11,20 +11,58 @@
 
 /* -------------------------------------------------------------- wake-ups -- */
 
-static bool admissible(struct attempt *attempt)
+/* Does nobody stand in the way of the ticket? */
+static bool is_next(const struct attempt *attempt, const struct claim *claim)
 {
     struct hf_snapshot queue =
-        hf_sim_queue(attempt->client->world->sim, attempt->place->name);
-    size_t place = hf_snapshot_find(&queue, &attempt->id);
+        hf_sim_queue(attempt->client->world->sim, claim->place->name);
+    size_t place = hf_snapshot_find(&queue, &claim->id);
 
-    if (place == queue.count ||
-        !hf_sim_ticket_current(attempt->client->engine, &attempt->id))
+    if (!claim->enqueued || place == queue.count ||
+        !hf_sim_ticket_current(attempt->client->engine, &claim->id))
         return false;
     for (size_t i = 0; i < place; i++) {
-        if (check_conflict(queue.tickets[i].kind, attempt->a.kind))
+        if (check_conflict(queue.tickets[i].kind, claim->a->kind))
             return false;
     }
     return true;
+}
+
+/* Would its permits fit, were its ticket behind all others? */
+static bool has_room(const struct attempt *attempt, const struct claim *lease)
+{
+    struct hf_snapshot leases =
+        hf_sim_queue(attempt->client->world->sim, lease->place->name);
+    size_t place = hf_snapshot_find(&leases, &lease->id);
+    uint64_t permits = check_permits(&leases, leases.count);
+
+    if (place < leases.count)
+        permits -= leases.tickets[place].weight;
+    return permits + lease->a->weight <= lease->a->limit;
+}
+
+/* Should it be granted, or get on to its next part, without anybody else doing
+ * anything?  The claim that should be met, or NULL.  Which part it is at is its
+ * own word, but for that it would have to be at one. */
+static const struct claim *admissible(const struct attempt *attempt)
+{
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct claim *claim = &attempt->claims[i];
+
+        if (attempt->claim_count > 1 && !claim->a->gate &&
+            claim->a->state == HF_ACQUISITION_HELD)
+            continue;
+        if (claim->a->gate && claim->a->state == HF_ACQUISITION_DONE)
+            continue;
+        if (!is_next(attempt, claim))
+            return NULL;
+        if (claim->a->gate && claim->a->state == HF_ACQUISITION_HELD)
+            return has_room(attempt, claim + 1) ? claim + 1 : NULL;
+        if (claim->a->kind == HF_TICKET_LEASE && !has_room(attempt, claim))
+            return NULL;
+        return claim;
+    }
+    return NULL;
 }
 
 static void check_wakeup(struct attempt *attempt)
@@ -33,12 +71,14 @@ static void check_wakeup(struct attempt *attempt)
     struct world *world = client->world;
     uint64_t now_us = hf_sim_now_us(world->sim);
 
-    if (!attempt->enqueued || !admissible(attempt)) {
-        attempt->admissible_us = 0;
-        return;
-    }
-    if (attempt->admissible_us == 0)
+    const struct claim *due = attempt->enqueued ? admissible(attempt) : NULL;
+
+    if (due != attempt->due || due == NULL) {
+        attempt->due = due;
         attempt->admissible_us = now_us;
+    }
+    if (due == NULL)
+        return;
     if (now_us > attempt->admissible_us + world->patience_us &&
         now_us > client->disturbed_us + world->patience_us)
         world_broken(world, 4,
@@ -79,6 +119,7 @@ static void note_others(struct world *world, const struct hf_ticket *ticket)
             hf_sim_queue(world->sim, world->places[i].name);
 
         if (queue.count > 1 ||
+            (world->places[i].limit > 0 && queue.count > 0) ||
             (queue.count == 1 && record != NULL && record->attempt == NULL))
             world->places[i].others_at_us = hf_sim_now_us(world->sim);
     }
@@ -107,6 +148,16 @@ static struct place *place_of(struct world *world, const char *queue)
     return NULL;
 }
 
+static bool is_last_of(const struct attempt *attempt,
+                       const struct hf_ticket *ticket)
+{
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (hf_ticket_id_equal(&attempt->claims[i].id, &ticket->id))
+            return true;
+    }
+    return false;
+}
+
 /* 6: the end of a grant wakes those whom it admits, and few others. */
 void check_gone(struct world *world, const char *queue,
                 const struct hf_ticket *ticket,
@@ -121,16 +172,14 @@ void check_gone(struct world *world, const char *queue,
         place->others_at_us = hf_sim_now_us(world->sim);
     /* Neither a wait that is given up nor a ticket that came late. */
     if (record == NULL || record->attempt == NULL ||
-        !record->attempt->granted ||
-        !hf_ticket_id_equal(&record->attempt->id, &ticket->id))
+        !record->attempt->granted || !is_last_of(record->attempt, ticket))
         return;
     for (size_t i = 0; i < count; i++) {
-        struct attempt *woken =
-            (struct attempt *)(void *)watches[i]->acquisition;
+        struct attempt *woken = world_attempt(watches[i]->acquisition);
 
         /* One who was evicted and has not heard is in nobody's place. */
         if (woken == record->attempt || !check_waits(woken) ||
-            admissible(woken) || !hf_sim_ticket_exists(world->sim, &woken->id))
+            admissible(woken) != NULL || !hf_sim_ticket_exists(world->sim, &woken->id))
             continue;
         idle++;
         strncat(names, " ", sizeof names - strlen(names) - 1);

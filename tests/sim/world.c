@@ -109,7 +109,7 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 static const char *const request_names[] = {
     [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
-    [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
+    [HF_REQUEST_LOOK] = "look", [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
     [HF_REQUEST_PROVE] = "prove",     [HF_REQUEST_END] = "end",
 };
 
@@ -122,6 +122,7 @@ static const char *const event_names[] = {
     [HF_EVENT_CLOSED] = "CLOSED",
     [HF_EVENT_ENQUEUED] = "ENQUEUED",
     [HF_EVENT_LISTED] = "LISTED",
+    [HF_EVENT_CHANGED] = "CHANGED",
     [HF_EVENT_WATCHING] = "WATCHING",
     [HF_EVENT_GONE] = "GONE",
     [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
@@ -130,15 +131,31 @@ static const char *const event_names[] = {
     [HF_EVENT_WANT] = "want",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
+    [HF_EVENT_LIMIT] = "limit",
     [HF_EVENT_CLOSE] = "close",
     [HF_EVENT_TICK] = "tick",
 };
 
-static const char *attempt_name(const struct hf_acquisition *a)
+struct attempt *world_attempt(struct hf_acquisition *a)
 {
     /* The acquisition is the first member of its attempt. */
-    return a == NULL ? "session"
-                     : ((const struct attempt *)(const void *)a)->name;
+    return (struct attempt *)(void *)(a->whole != NULL ? a->whole : a);
+}
+
+static const char *attempt_name(struct hf_acquisition *a)
+{
+    return a == NULL ? "session" : world_attempt(a)->name;
+}
+
+static struct claim *claim_of(struct hf_acquisition *a)
+{
+    struct attempt *attempt = world_attempt(a);
+    struct claim *claim = attempt->claims;
+
+    while (claim->a != a)
+        claim++;
+    assert(claim < attempt->claims + attempt->claim_count);
+    return claim;
 }
 
 static void line_event(struct client *client, const struct hf_event *event)
@@ -202,11 +219,15 @@ static void request(struct client *client, struct hf_request *asked)
     struct world *world = client->world;
 
     if (asked->kind == HF_REQUEST_ENQUEUE) {
-        struct attempt *attempt = (struct attempt *)(void *)asked->acquisition;
+        struct attempt *attempt = world_attempt(asked->acquisition);
+        struct claim *claim = claim_of(asked->acquisition);
 
-        attempt->id = asked->ticket;
-        attempt->enqueued = true;
-        attempt->evicted = client->killed;
+        attempt->id = claim->id = asked->ticket;
+        attempt->enqueued = claim->enqueued = true;
+        attempt->place = claim->place;
+        if (claim == attempt->claims) /* all of it is taken anew */
+            attempt->evicted = client->killed;
+        attempt->evicted |= client->killed;
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt);
     }
@@ -253,6 +274,7 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         world_line(world, client->name, "%s FORGOTTEN", attempt->name);
         /* Whoever still looks into it shall see nonsense. */
         memset(&attempt->a, 0xdd, sizeof attempt->a);
+        memset(attempt->parts, 0xdd, sizeof attempt->parts);
         break;
     case HF_EFFECT_STATE:
         world_line(world, client->name, "state %s",
@@ -357,10 +379,17 @@ static void call(struct client *client, enum hf_event_kind kind,
     step(client, &event);
 }
 
-struct attempt *world_want(struct client *client, struct place *place,
-                           enum hf_ticket_kind kind, bool only_try,
-                           uint64_t wait_ms, uint64_t report_every_ms,
-                           uint64_t hold_us, bool release_on_loss)
+static const char *letter_of(const struct wish *wishes, unsigned count)
+{
+    static const char *const letters[] = {[HF_TICKET_MUTEX] = "m",
+                                          [HF_TICKET_READ] = "r",
+                                          [HF_TICKET_WRITE] = "w",
+                                          [HF_TICKET_LEASE] = "s"};
+
+    return count > 1 ? "x" : letters[wishes[0].kind];
+}
+
+static struct attempt *attempt_new(struct client *client, const char *letter)
 {
     struct world *world = client->world;
     struct attempt *attempt = calloc(1, sizeof *attempt);
@@ -368,28 +397,118 @@ struct attempt *world_want(struct client *client, struct place *place,
     if (attempt == NULL)
         abort();
     attempt->client = client;
-    attempt->place = place;
-    attempt->hold_us = hold_us;
-    attempt->release_on_loss = release_on_loss;
     attempt->next = client->attempts;
     client->attempts = attempt;
-    snprintf(attempt->name, sizeof attempt->name, "%s%u",
-             kind == HF_TICKET_READ    ? "r"
-             : kind == HF_TICKET_WRITE ? "w"
-                                       : "m",
+    snprintf(attempt->name, sizeof attempt->name, "%s%u", letter,
              ++world->attempt_count);
     snprintf(attempt->payload, sizeof attempt->payload, "%s/%s", client->name,
              attempt->name);
     attempt->started_us = hf_sim_now_us(world->sim);
-    attempt->a.queue = place->name;
+    return attempt;
+}
+
+/* Have ${attempt} want a ticket of ${kind}, for itself or as its next part. */
+static struct hf_acquisition *claim_one(struct attempt *attempt,
+                                        struct place *place,
+                                        enum hf_ticket_kind kind, bool alone)
+{
+    struct claim *claim = &attempt->claims[attempt->claim_count];
+
+    assert(attempt->claim_count < WORLD_CLAIMS);
+    claim->a = alone ? &attempt->a : &attempt->parts[attempt->claim_count];
+    claim->place = place;
+    claim->a->queue = place->name;
+    claim->a->payload = attempt->payload;
+    claim->a->kind = kind;
+    if (!alone) {
+        claim->a->whole = &attempt->a;
+        claim->a->only_try = attempt->a.only_try;
+        claim->a->deadline_at_ms = attempt->a.deadline_at_ms;
+        claim->a->report_every_ms = attempt->a.report_every_ms;
+    }
+    attempt->claim_count++;
+    return claim->a;
+}
+
+static void claim_semaphore(struct attempt *attempt, const struct wish *wish)
+{
+    struct hf_acquisition *part;
+
+    part = claim_one(attempt, wish->place, HF_TICKET_MUTEX, false);
+    part->gate = true;
+    part = claim_one(attempt, wish->place->leases, HF_TICKET_LEASE, false);
+    part->weight = wish->weight;
+    part->limit = wish->place->leases->limit;
+}
+
+static void claim_all(struct attempt *attempt, const struct wish *wishes,
+                      unsigned count)
+{
+    if (count == 1 && wishes[0].kind != HF_TICKET_LEASE) {
+        claim_one(attempt, wishes[0].place, wishes[0].kind, true);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (wishes[i].kind == HF_TICKET_LEASE)
+            claim_semaphore(attempt, &wishes[i]);
+        else
+            claim_one(attempt, wishes[i].place, wishes[i].kind, false);
+    }
+    attempt->a.kind = HF_TICKET_MUTEX;
+    attempt->a.queue = wishes[0].place->name;
     attempt->a.payload = attempt->payload;
-    attempt->a.kind = kind;
+    attempt->a.bundle = &attempt->bundle;
+    attempt->bundle.parts = attempt->parts;
+    attempt->bundle.count = attempt->claim_count;
+    attempt->bundle.token = attempt->claim_count - 1;
+}
+
+struct attempt *world_want_all(struct client *client, const struct wish *wishes,
+                               unsigned count, bool only_try, uint64_t wait_ms,
+                               uint64_t report_every_ms, uint64_t hold_us,
+                               bool release_on_loss)
+{
+    struct attempt *attempt = attempt_new(client, letter_of(wishes, count));
+
+    attempt->place = wishes[0].place;
+    attempt->hold_us = hold_us;
+    attempt->release_on_loss = release_on_loss;
     attempt->a.only_try = only_try;
     attempt->a.deadline_at_ms = hf_after_ms(now_ms(client), wait_ms);
     attempt->a.report_every_ms = report_every_ms;
     attempt->limit_ms = only_try ? HF_FOREVER : attempt->a.deadline_at_ms;
+    claim_all(attempt, wishes, count);
     call(client, HF_EVENT_WANT, attempt);
     return attempt;
+}
+
+struct attempt *world_want(struct client *client, struct place *place,
+                           enum hf_ticket_kind kind, bool only_try,
+                           uint64_t wait_ms, uint64_t report_every_ms,
+                           uint64_t hold_us, bool release_on_loss)
+{
+    const struct wish wish = {place, kind, 1};
+
+    return world_want_all(client, &wish, 1, only_try, wait_ms, report_every_ms,
+                          hold_us, release_on_loss);
+}
+
+void world_limit(struct attempt *attempt, uint32_t limit)
+{
+    struct client *client = attempt->client;
+    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+
+    assert(world_can_call(client));
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (attempt->claims[i].a->kind != HF_TICKET_LEASE)
+            continue;
+        event.now_ms = now_ms(client);
+        event.as.limit.acquisition = attempt->claims[i].a;
+        event.as.limit.permits = limit;
+        world_line(client->world, client->name, "limit %s %" PRIu32,
+                   attempt->name, limit);
+        step(client, &event);
+    }
 }
 
 void world_cancel(struct attempt *attempt)
@@ -595,4 +714,18 @@ struct place *world_place(struct world *world, const char *name,
     snprintf(place->name, sizeof place->name, "%s", name);
     place->read_write = read_write;
     return place;
+}
+
+struct place *world_semaphore(struct world *world, const char *name,
+                              uint32_t limit)
+{
+    char queue[sizeof world->places[0].name];
+    struct place *locks;
+
+    snprintf(queue, sizeof queue, "%s" HF_QUEUE_LOCKS, name);
+    locks = world_place(world, queue, false);
+    snprintf(queue, sizeof queue, "%s" HF_QUEUE_LEASES, name);
+    locks->leases = world_place(world, queue, false);
+    locks->leases->limit = limit;
+    return locks;
 }

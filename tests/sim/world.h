@@ -21,31 +21,54 @@
 #include "engines/sim/sim.h"
 
 #define WORLD_CLIENTS 6
-#define WORLD_PLACES 4
+#define WORLD_PLACES 8
+#define WORLD_CLAIMS 6
 #define WORLD_TICKETS 4096
 #define WORLD_TEXT 320
 
 struct world;
 
-/* A lock name, and what was granted under it. */
+/* A queue, and what was granted in it. */
 struct place {
     char name[32];
     bool read_write;
+    struct place *leases; /* it is the first queue of a semaphore ... */
+    uint32_t limit;       /* ... or the second, with so many permits */
     uint64_t last_write_token; /* highest granted that excludes */
     uint64_t last_read_token;
     uint64_t others_at_us; /* somebody had a ticket that could be in the way */
 };
 
+/* A ticket that an attempt wants. */
+struct claim {
+    struct hf_acquisition *a; /* the attempt's own, or a part of it */
+    struct place *place;
+    struct hf_ticket_id id; /* of the last enqueue */
+    bool enqueued;
+};
+
+/* What is wanted of a place: a LEASE is a semaphore's, at its first queue. */
+struct wish {
+    struct place *place;
+    enum hf_ticket_kind kind;
+    uint32_t weight;
+};
+
 /* A user's wish for a lock, from the want to the end of it. */
 struct attempt {
     struct hf_acquisition a;
+    struct hf_bundle bundle;
+    struct hf_acquisition parts[WORLD_CLAIMS];
+    struct claim claims[WORLD_CLAIMS];
+    unsigned claim_count;
     struct client *client;
-    struct place *place;
+    struct place *place; /* of the last enqueue */
     char name[16];
     char payload[32];
     struct attempt *next;
     /* What the user does. */
     bool cancelled;
+    bool limited;      /* told of another limit */
     uint64_t limit_ms; /* on the client's clock: the wait ends by then */
     bool release_called;
     uint64_t hold_us;
@@ -62,7 +85,8 @@ struct attempt {
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
-    uint64_t admissible_us; /* since when it could have been granted; 0 */
+    const struct claim *due; /* could have been met ... */
+    uint64_t admissible_us;  /* ... since then */
 };
 
 /* Every ticket there ever was. */
@@ -142,6 +166,13 @@ void world_free(struct world *world);
 struct place *world_place(struct world *world, const char *name,
                           bool read_write);
 
+/* The first queue of a semaphore called ${name}. */
+struct place *world_semaphore(struct world *world, const char *name,
+                              uint32_t limit);
+
+/* Whose acquisition is it? */
+struct attempt *world_attempt(struct hf_acquisition *a);
+
 /* A process starts, with a clock that shows ${clock_ms}. */
 void world_open(struct client *client, uint64_t clock_ms, int32_t ppm);
 
@@ -149,6 +180,13 @@ struct attempt *world_want(struct client *client, struct place *place,
                            enum hf_ticket_kind kind, bool only_try,
                            uint64_t wait_ms, uint64_t report_every_ms,
                            uint64_t hold_us, bool release_on_loss);
+/* The same for several places: all or none. */
+struct attempt *world_want_all(struct client *client, const struct wish *wishes,
+                               unsigned count, bool only_try, uint64_t wait_ms,
+                               uint64_t report_every_ms, uint64_t hold_us,
+                               bool release_on_loss);
+/* There are so many permits from now on, as far as this attempt goes. */
+void world_limit(struct attempt *attempt, uint32_t limit);
 void world_cancel(struct attempt *attempt);
 void world_release(struct attempt *attempt);
 void world_close(struct client *client);
@@ -179,8 +217,10 @@ void world_line(struct world *world, const char *who, const char *format, ...)
 
 /* -------------------------------------------------------------- check.c -- */
 
-/* Do the kinds exclude each other?  Has it no answer yet? */
+/* Do the kinds exclude each other?  Has it no answer yet?  How many permits do
+ * the tickets before ${place} stand for? */
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b);
+uint64_t check_permits(const struct hf_snapshot *queue, size_t place);
 bool check_waits(const struct attempt *attempt);
 
 void check_effect(struct client *client, const struct hf_effect *effect);

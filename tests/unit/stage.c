@@ -137,8 +137,8 @@ static void describe_request(const struct stage *s,
                              const struct hf_request *request, bool forget,
                              char *text, size_t bytes)
 {
-    static const char *const verbs[] = {"ENQUEUE",  "LIST",  "WATCH",
-                                        "WITHDRAW", "PROVE", "END"};
+    static const char *const verbs[] = {
+        "ENQUEUE", "LIST", "LOOK", "WATCH", "WITHDRAW", "PROVE", "END"};
     char name[24] = "";
 
     if (request->acquisition == NULL) {

@@ -80,37 +80,63 @@ static void a_digest_cuts_no_character(void **state)
     assert_int_equal(strchr(entry, '~') - entry, 1 + 39 * 3);
 }
 
+static void expect_read_back(const struct hf_ticket *ticket)
+{
+    char file[HF_PAYLOAD_FILE_BYTES];
+    struct hf_ticket back;
+
+    hf_ticket_file_format(ticket, file);
+    assert_true(strlen(file) < HF_TICKET_FILE_BYTES);
+    assert_int_equal(hf_file_parse(file, &back), HF_FILE_TICKET);
+    assert_true(back.sequence == ticket->sequence);
+    assert_true(back.token == ticket->sequence);
+    assert_int_equal(back.kind, ticket->kind);
+    assert_int_equal(back.weight, ticket->weight);
+    assert_true(hf_ticket_id_equal(&back.id, &ticket->id));
+    assert_string_equal(back.payload, "");
+    hf_payload_file_format(ticket, file);
+    assert_true(strlen(file) < HF_PAYLOAD_FILE_BYTES);
+    assert_int_equal(hf_file_parse(file, &back), HF_FILE_PAYLOAD);
+    assert_true(hf_ticket_id_equal(&back.id, &ticket->id));
+}
+
 static void tickets_are_read_back(void **state)
 {
-    static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX, HF_TICKET_READ,
-                                                HF_TICKET_WRITE};
+    static const enum hf_ticket_kind kinds[] = {
+        HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_LEASE};
     static const uint64_t sequences[] = {0, 1, UINT64_C(1795259628291109),
                                          UINT64_MAX};
     struct hf_random random;
-    char file[HF_PAYLOAD_FILE_BYTES];
 
     (void)state;
     hf_random_seed(&random, 7);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         for (size_t s = 0; s < 4; s++) {
             struct hf_ticket ticket = {.id = hf_random_ticket_id(&random),
                                        .sequence = sequences[s],
-                                       .kind = kinds[k]};
-            struct hf_ticket back;
+                                       .kind = kinds[k],
+                                       .weight = 1};
 
-            hf_ticket_file_format(&ticket, file);
-            assert_int_equal(strlen(file), HF_TICKET_FILE_BYTES - 1);
-            assert_int_equal(hf_file_parse(file, &back), HF_FILE_TICKET);
-            assert_true(back.sequence == ticket.sequence);
-            assert_true(back.token == ticket.sequence);
-            assert_int_equal(back.kind, ticket.kind);
-            assert_true(hf_ticket_id_equal(&back.id, &ticket.id));
-            assert_string_equal(back.payload, "");
-            hf_payload_file_format(&ticket, file);
-            assert_int_equal(hf_file_parse(file, &back), HF_FILE_PAYLOAD);
-            assert_true(hf_ticket_id_equal(&back.id, &ticket.id));
+            expect_read_back(&ticket);
         }
     }
+}
+
+static void a_lease_says_what_it_weighs(void **state)
+{
+    struct hf_ticket ticket = {.sequence = 9, .kind = HF_TICKET_LEASE};
+    struct hf_random random;
+    char file[HF_TICKET_FILE_BYTES];
+
+    (void)state;
+    hf_random_seed(&random, 8);
+    ticket.id = hf_random_ticket_id(&random);
+    for (uint32_t weight = 1; weight <= HF_WEIGHT_MAX; weight++) {
+        ticket.weight = weight;
+        expect_read_back(&ticket);
+    }
+    hf_ticket_file_format(&ticket, file);
+    assert_memory_equal(file, "00000000000000000009-l64-", 25);
 }
 
 static void foreign_files_are_left_alone(void **state)
@@ -133,6 +159,23 @@ static void foreign_files_are_left_alone(void **state)
         "00000000000000000001-m-" ID ".payloa",
         "00000000000000000001-m-" ID ".payload2",
         "00000000000000000001-m-0A1B2C3D-0A1B-4C3D-8A1B-0A1B2C3D4E5F",
+        /* A weight where it does not belong, or that is none. */
+        "00000000000000000001-m01-" ID,
+        "00000000000000000001-w01-" ID,
+        "00000000000000000001-l",
+        "00000000000000000001-l0",
+        "00000000000000000001-l01",
+        "00000000000000000001-l01-",
+        "00000000000000000001-l-" ID,
+        "00000000000000000001-l1-" ID,
+        "00000000000000000001-l00-" ID,
+        "00000000000000000001-l65-" ID,
+        "00000000000000000001-l001-" ID,
+        "00000000000000000001-l 1-" ID,
+        "00000000000000000001-l1x-" ID,
+        "00000000000000000001-l01_" ID,
+        "00000000000000000001-l01-" ID "0",
+        "00000000000000000001-l01-0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5",
     };
     struct hf_ticket ticket;
 
@@ -140,6 +183,8 @@ static void foreign_files_are_left_alone(void **state)
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         assert_int_equal(hf_file_parse(foreign[i], &ticket), HF_FILE_OTHER);
     assert_int_equal(hf_file_parse("00000000000000000001-m-" ID, &ticket),
+                     HF_FILE_TICKET);
+    assert_int_equal(hf_file_parse("00000000000000000001-l01-" ID, &ticket),
                      HF_FILE_TICKET);
 }
 
@@ -151,6 +196,7 @@ int main(void)
         cmocka_unit_test(the_digest_is_sha256),
         cmocka_unit_test(a_digest_cuts_no_character),
         cmocka_unit_test(tickets_are_read_back),
+        cmocka_unit_test(a_lease_says_what_it_weighs),
         cmocka_unit_test(foreign_files_are_left_alone),
     };
 

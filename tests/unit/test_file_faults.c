@@ -90,6 +90,33 @@ static bool live_with_fault(const char *queue, unsigned step)
     return met;
 }
 
+/* A look at two leases, one of which goes: if it was answered it is told. */
+static bool look_with_fault(const char *queue, unsigned step)
+{
+    struct seat *a = seat_open(&bench_file);
+    struct seat *b = seat_open(&bench_file);
+    struct hf_ticket_id first = fresh_id();
+    struct call *look;
+    bool met;
+
+    (void)seat_enqueue_lease(a, queue, first, 1, "first");
+    (void)seat_enqueue_lease(a, queue, fresh_id(), 2, "second");
+    steps_left = step;
+    hf_sys_step = fail_one;
+    look = seat_ask(b, HF_REQUEST_LOOK, queue, first);
+    (void)seat_ask(a, HF_REQUEST_WITHDRAW, queue, first);
+    met = steps_left == 0;
+    steps_left = 0;
+    hf_sys_step = NULL;
+    if (look->answer == HF_EVENT_LISTED)
+        assert_true(seat_sees_gone(b, look));
+    else
+        assert_int_equal(look->answer, HF_EVENT_FAILED);
+    seat_close(b);
+    seat_close(a);
+    return met;
+}
+
 static void expect_free(const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
@@ -101,7 +128,8 @@ static void expect_free(const char *queue)
     seat_close(seat);
 }
 
-static void sweep(const char *queue)
+static void sweep(const char *queue, unsigned least,
+                  bool (*with_fault)(const char *queue, unsigned step))
 {
     unsigned before;
 
@@ -111,11 +139,11 @@ static void sweep(const char *queue)
         unsigned step = 1;
 
         error_now = errors[e];
-        while (live_with_fault(queue, step)) {
+        while (with_fault(queue, step)) {
             expect_free(queue);
             assert_true(step++ < STEPS_MAX);
         }
-        assert_true(step > 30);
+        assert_true(step > least);
     }
     assert_int_equal(open_descriptors(), before);
 }
@@ -123,7 +151,7 @@ static void sweep(const char *queue)
 static void every_call_may_fail(void **state)
 {
     (void)state;
-    sweep("q");
+    sweep("q", 30, live_with_fault);
 }
 
 static void every_call_may_fail_for_a_long_name(void **state)
@@ -133,7 +161,13 @@ static void every_call_may_fail_for_a_long_name(void **state)
     (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
-    sweep(name);
+    sweep(name, 30, live_with_fault);
+}
+
+static void every_call_of_a_look_may_fail(void **state)
+{
+    (void)state;
+    sweep("q", 12, look_with_fault);
 }
 
 /* Two names of one digest, if there ever are: the second is refused. */
@@ -168,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_call_may_fail),
         TEST(every_call_may_fail_for_a_long_name),
+        TEST(every_call_of_a_look_may_fail),
         TEST(a_digest_serves_one_name),
     };
 

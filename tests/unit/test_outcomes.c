@@ -103,6 +103,9 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_LISTED,
                                .as.answer.snapshot = snapshot});
         break;
+    case HF_REQUEST_LOOK:
+        assert(false && "nobody wants permits here");
+        break;
     case HF_REQUEST_WATCH:
         send(e, slot,
              (struct hf_event){.kind =

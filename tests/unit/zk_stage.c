@@ -110,7 +110,7 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE",  "LIST",  "WATCH",
+static const char *const kinds[] = {"ENQUEUE", "LIST", "LOOK", "WATCH",
                                     "WITHDRAW", "PROVE", "END"};
 
 static struct stage_request *of(struct hf_request *request)

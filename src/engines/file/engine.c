@@ -35,6 +35,16 @@ void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
+void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
+                      const struct hf_error *error)
+{
+    enum hf_class class = hf_status_class(error->status);
+    bool passes = class == HF_CLASS_UNAVAILABLE || class == HF_CLASS_CANCELLED;
+
+    hf_engine_fail(engine, request,
+                   passes ? HF_FAILURE_RETRY : HF_FAILURE_FATAL, error);
+}
+
 /* ------------------------------------------------------------------ open -- */
 
 /* Tickets live as long as the process does: nothing expires. */
@@ -102,6 +112,8 @@ static hf_status open_engine(const struct hf_url *url,
 
 static void drop_all(struct hf_engine *engine)
 {
+    while (engine->looks != NULL)
+        hf_look_end(engine->looks);
     while (engine->watches != NULL)
         hf_watch_end(engine->watches);
     for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
@@ -148,7 +160,7 @@ static void on_helper_closed(uv_handle_t *handle)
 
 static void free_engine(struct hf_engine *engine)
 {
-    assert(engine->ended && engine->watches == NULL);
+    assert(engine->ended && engine->watches == NULL && engine->looks == NULL);
     engine->handles++; /* so that the last close is not the free's own */
     engine->freeing = true;
     hf_own_close(engine);
@@ -190,6 +202,9 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_LIST:
         hf_engine_list(engine, request);
         break;
+    case HF_REQUEST_LOOK:
+        hf_engine_look(engine, request);
+        break;
     case HF_REQUEST_WATCH:
         watch(engine, request);
         break;
@@ -207,17 +222,10 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
 
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_watch *watch = request->engine_data;
-    char entry[HF_ENTRY_BYTES];
-    bool others;
-
-    if (watch == NULL)
-        return;
-    others = watch->own == NULL;
-    memcpy(entry, watch->entry, sizeof(entry));
-    hf_watch_end(watch);
-    if (others)
-        hf_own_wake(engine, entry);
+    if (request->kind == HF_REQUEST_LOOK)
+        hf_look_forget(request);
+    else
+        hf_watch_forget(engine, request);
 }
 
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "engines/file/file.h"
+#include "engines/file/hang_up.h"
 #include "engines/file/helper.h"
 #include "engines/file/warm.h"
 
@@ -28,17 +29,23 @@ struct hf_own_ticket {
 struct hf_watch {
     struct hf_engine *engine;
     struct hf_request *request;
-    struct hf_own_ticket *own; /* NULL: of another's */
     struct hf_watch *next;
     struct hf_watch **link;
-    /* Of another's ticket. */
-    struct hf_ticket ticket;
-    char entry[HF_ENTRY_BYTES];
-    int fifo;
-    uv_poll_t poll;
-    /* Of one's own. */
-    int ticket_wd; /* -1: rests, or is looked at now and then */
+    struct hf_hang_up *hang_up; /* of another's ticket, else NULL */
+    struct hf_own_ticket *own;  /* one's own, else NULL, and what follows */
+    int ticket_wd;              /* -1: rests, or is looked at now and then */
     int dir_wd;
+};
+
+/* A LOOK that was answered LISTED; its request's engine_data. */
+struct hf_look {
+    struct hf_engine *engine;
+    struct hf_request *request;
+    char entry[HF_ENTRY_BYTES];
+    struct hf_hang_up *hang_ups; /* of others' tickets in it */
+    bool changed;                /* about to be told so */
+    struct hf_look *next;
+    struct hf_look **link;
 };
 
 /* How removal of one's own tickets is noticed: see own.c. */
@@ -61,6 +68,7 @@ struct hf_engine {
     struct hf_warm warm;
     struct hf_own_ticket *tickets[HF_TICKET_BUCKETS];
     struct hf_watch *watches;
+    struct hf_look *looks;
     struct hf_own_watching own;
     struct hf_helper helper;
     struct hf_job *jobs;        /* with the helper */
@@ -77,6 +85,9 @@ void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
                       enum hf_event_kind kind);
 void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
                     enum hf_failure failure, const struct hf_error *error);
+/* FAILED, to be tried again if ${error} passes by itself. */
+void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
+                      const struct hf_error *error);
 
 /* requests.c: ENQUEUE, LIST and WITHDRAW. */
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
@@ -91,6 +102,11 @@ struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
 /* Take it out of its queue and free it; was it still there? */
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 
+/* The queue as it is; empty where there is no directory.  One reference. */
+hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
+                               bool payloads, struct hf_listing **listing,
+                               struct hf_error *error);
+
 /* Find ${id} in the queue called ${queue}: in the last list told, else in the
  * directory.  HF_OK with ${found}, which also holds where it is not there. */
 hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
@@ -101,8 +117,16 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
 /* A handle of the engine's has been closed. */
 void hf_engine_handle_closed(struct hf_engine *engine);
 
-/* watch.c: WATCH of another's ticket. */
+/* watch.c: WATCH of another's ticket, and the FORGET of any WATCH. */
 void hf_watch_other(struct hf_engine *engine, struct hf_request *request);
+void hf_watch_forget(struct hf_engine *engine, struct hf_request *request);
+
+/* look.c: LOOK, and its FORGET. */
+void hf_engine_look(struct hf_engine *engine, struct hf_request *request);
+void hf_look_forget(struct hf_request *request);
+void hf_look_end(struct hf_look *look);
+/* A ticket of ${entry} is gone that nothing hangs up for. */
+void hf_looks_changed(struct hf_engine *engine, const char *entry);
 
 /* own.c: WATCH of one's own, and the end of all of that. */
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,

@@ -10,6 +10,7 @@
 
 #define DIGEST_PREFIX_BYTES 120
 #define SEQUENCE_DIGITS 20
+#define WEIGHT_DIGITS 2
 #define ID_CHARS (HF_TICKET_ID_TEXT_BYTES - 1)
 
 static const char hex_upper[] = "0123456789ABCDEF";
@@ -21,6 +22,7 @@ static const struct {
     {HF_TICKET_MUTEX, 'm'},
     {HF_TICKET_READ, 'r'},
     {HF_TICKET_WRITE, 'w'},
+    {HF_TICKET_LEASE, 'l'},
 };
 #define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
 
@@ -100,18 +102,23 @@ void hf_ticket_file_format(const struct hf_ticket *ticket,
                            char file[HF_TICKET_FILE_BYTES])
 {
     char id[HF_TICKET_ID_TEXT_BYTES];
+    char weight[WEIGHT_DIGITS + 1] = "";
 
+    if (ticket->kind == HF_TICKET_LEASE) {
+        assert(ticket->weight >= 1 && ticket->weight <= HF_WEIGHT_MAX);
+        (void)snprintf(weight, sizeof(weight), "%02u",
+                       (unsigned)ticket->weight % 100);
+    }
     hf_ticket_id_format(&ticket->id, id);
-    (void)snprintf(file, HF_TICKET_FILE_BYTES, "%020" PRIu64 "-%c-%s",
-                   ticket->sequence, kind_letter(ticket->kind), id);
+    (void)snprintf(file, HF_TICKET_FILE_BYTES, "%020" PRIu64 "-%c%s-%s",
+                   ticket->sequence, kind_letter(ticket->kind), weight, id);
 }
 
 void hf_payload_file_format(const struct hf_ticket *ticket,
                             char file[HF_PAYLOAD_FILE_BYTES])
 {
     hf_ticket_file_format(ticket, file);
-    memcpy(file + HF_TICKET_FILE_BYTES - 1, HF_PAYLOAD_SUFFIX,
-           sizeof(HF_PAYLOAD_SUFFIX));
+    memcpy(file + strlen(file), HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
 }
 
 static bool parse_sequence(const char *file, uint64_t *sequence)
@@ -129,18 +136,46 @@ static bool parse_sequence(const char *file, uint64_t *sequence)
     return true;
 }
 
+/* Two digits that stand behind a lease's letter; sets ${rest} past them. */
+static bool parse_weight(const char **rest, struct hf_ticket *ticket)
+{
+    const char *text = *rest;
+
+    ticket->weight = 1;
+    if (ticket->kind != HF_TICKET_LEASE)
+        return true;
+    for (size_t i = 0; i < WEIGHT_DIGITS; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    ticket->weight = (uint32_t)(10 * (text[0] - '0') + (text[1] - '0'));
+    *rest += WEIGHT_DIGITS;
+    return ticket->weight >= 1 && ticket->weight <= HF_WEIGHT_MAX;
+}
+
+/* "-K-" as the kind has it; sets ${rest} past it. */
+static bool parse_kind(const char **rest, struct hf_ticket *ticket)
+{
+    if ((*rest)[0] != '-' || !kind_of_letter((*rest)[1], &ticket->kind))
+        return false;
+    *rest += 2;
+    if (!parse_weight(rest, ticket) || (*rest)[0] != '-')
+        return false;
+    *rest += 1;
+    return true;
+}
+
 enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket)
 {
     const char *rest = file + SEQUENCE_DIGITS;
 
-    if (strlen(file) < HF_TICKET_FILE_BYTES - 1 ||
-        !parse_sequence(file, &ticket->sequence) || rest[0] != '-' ||
-        !kind_of_letter(rest[1], &ticket->kind) || rest[2] != '-' ||
-        !hf_ticket_id_parse(&ticket->id, rest + 3, ID_CHARS))
+    if (strlen(file) < SEQUENCE_DIGITS ||
+        !parse_sequence(file, &ticket->sequence) ||
+        !parse_kind(&rest, ticket) || strlen(rest) < ID_CHARS ||
+        !hf_ticket_id_parse(&ticket->id, rest, ID_CHARS))
         return HF_FILE_OTHER;
     ticket->token = ticket->sequence;
     ticket->payload = "";
-    rest += 3 + ID_CHARS;
+    rest += ID_CHARS;
     if (*rest == '\0')
         return HF_FILE_TICKET;
     return strcmp(rest, HF_PAYLOAD_SUFFIX) == 0 ? HF_FILE_PAYLOAD

@@ -4,14 +4,19 @@
  *
  *   ROOT/locks/ENTRY/                      a lock
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID          a ticket: a FIFO
- *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  what its owner says: a symlink's
- * text .new                                 a ticket being made name the name,
- * where ENTRY is a digest
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  what its owner says: the text of a
+ *                                          symlink
+ *     .new                                 a ticket being made
+ *     name                                 the name, where ENTRY is a digest
+ *
+ * K is "m", "r", "w", or for a lease "l" and two digits: its permits.
  */
 #ifndef HF_ENGINES_FILE_ENTRY_H
 #define HF_ENGINES_FILE_ENTRY_H
 
 #include <stdbool.h>
+
+#include <holdfast/holdfast.h>
 
 #include "core/ticket.h"
 
@@ -19,8 +24,11 @@
 #define HF_ENTRY_PLAIN_BYTES 200
 #define HF_ENTRY_BYTES (HF_ENTRY_PLAIN_BYTES + 1)
 
-/* A ticket's file name with its NUL, and that of its payload. */
-#define HF_TICKET_FILE_BYTES (20 + 3 + HF_TICKET_ID_TEXT_BYTES)
+/* The longest name of a queue. */
+#define HF_QUEUE_BYTES (HF_NAME_BYTES + sizeof(HF_QUEUE_LEASES) - 1)
+
+/* A ticket's file name with its NUL, at most, and that of its payload. */
+#define HF_TICKET_FILE_BYTES (20 + 5 + HF_TICKET_ID_TEXT_BYTES)
 #define HF_PAYLOAD_SUFFIX ".payload"
 #define HF_PAYLOAD_FILE_BYTES                                                  \
     (HF_TICKET_FILE_BYTES + sizeof(HF_PAYLOAD_SUFFIX) - 1)

@@ -73,6 +73,7 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
         .queue = job->text,
         .ticket = {.id = request->ticket,
                    .kind = request->ticket_kind,
+                   .weight = request->weight,
                    .payload = job->text + queue_bytes},
         .patience = HF_PATIENCE_SLICE,
         .cancelled = &job->cancelled,

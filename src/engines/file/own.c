@@ -268,8 +268,8 @@ static bool waits(const struct hf_engine *engine,
                   const struct hf_own_ticket *own)
 {
     for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own == NULL && strcmp(w->entry, own->entry) == 0 &&
-            hf_ticket_compare(&w->ticket, &own->ticket) < 0)
+        if (w->hang_up != NULL && strcmp(w->hang_up->entry, own->entry) == 0 &&
+            hf_ticket_compare(&w->hang_up->ticket, &own->ticket) < 0)
             return true;
     return false;
 }

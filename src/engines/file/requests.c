@@ -42,10 +42,9 @@ static void tell(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
-/* The queue as it is; empty where there is no directory.  One reference. */
-static hf_status read_queue(struct hf_engine *engine, const char *queue,
-                            bool payloads, struct hf_listing **listing,
-                            struct hf_error *error)
+hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
+                               bool payloads, struct hf_listing **listing,
+                               struct hf_error *error)
 {
     char entry[HF_ENTRY_BYTES];
     char path[HF_PATH_BYTES];
@@ -82,7 +81,8 @@ void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
     struct hf_listing *listing;
     struct hf_error error;
 
-    if (read_queue(engine, request->queue, true, &listing, &error) != HF_OK) {
+    if (hf_engine_read_queue(engine, request->queue, true, &listing, &error) !=
+        HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
@@ -118,7 +118,7 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
              find_in(engine->listing, id, ticket);
     if (*found)
         return HF_OK;
-    status = read_queue(engine, queue, false, &listing, error);
+    status = hf_engine_read_queue(engine, queue, false, &listing, error);
     if (status != HF_OK)
         return status;
     *found = find_in(listing, id, ticket);
@@ -158,16 +158,6 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         tell(engine, request, HF_EVENT_ENQUEUED, listing);
     }
     hf_listing_unref(listing);
-}
-
-/* What passes by itself is worth a retry; what the user must mend is not. */
-static enum hf_failure gravity(const struct hf_error *error)
-{
-    enum hf_class class = hf_status_class(error->status);
-
-    return class == HF_CLASS_UNAVAILABLE || class == HF_CLASS_CANCELLED
-               ? HF_FAILURE_RETRY
-               : HF_FAILURE_FATAL;
 }
 
 static void take_over_place(struct hf_engine *engine, struct hf_job *job)
@@ -218,7 +208,7 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
     if (job->answer == HF_SECTION_DONE)
         adopt(engine, job->request, &job->result);
     else
-        hf_engine_fail(engine, job->request, gravity(&job->error), &job->error);
+        hf_engine_refuse(engine, job->request, &job->error);
     /* Listed up to here: an END from inside the answer waits for the rest. */
     withdraw = job->withdraw;
     unlist_job(engine, job);
@@ -269,6 +259,7 @@ static void enqueue_new(struct hf_engine *engine, struct hf_request *request)
         .queue = request->queue,
         .ticket = {.id = request->ticket,
                    .kind = request->ticket_kind,
+                   .weight = request->weight,
                    .payload = request->payload},
         .patience = HF_PATIENCE_NONE};
     char entry[HF_ENTRY_BYTES];
@@ -287,7 +278,7 @@ static void enqueue_new(struct hf_engine *engine, struct hf_request *request)
         adopt(engine, request, &result);
         break;
     case HF_SECTION_FAILED:
-        hf_engine_fail(engine, request, gravity(&error), &error);
+        hf_engine_refuse(engine, request, &error);
         break;
     case HF_SECTION_BUSY:
     case HF_SECTION_STALE:
@@ -308,7 +299,8 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
         enqueue_new(engine, request);
         return;
     }
-    if (read_queue(engine, request->queue, true, &listing, &error) != HF_OK) {
+    if (hf_engine_read_queue(engine, request->queue, true, &listing, &error) !=
+        HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
@@ -317,6 +309,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
     } else { /* somebody removed it */
         (void)hf_engine_drop(engine, own);
         enqueue_new(engine, request);
+        hf_looks_changed(engine, listing->entry);
     }
     hf_listing_unref(listing);
 }
@@ -434,15 +427,21 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
         return;
     }
     withdrawn(engine, request, found);
+    if (found) /* its owner may be slow to let go of it */
+        hf_looks_changed(engine, entry);
 }
 
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_job *job = job_of(engine, &request->ticket);
+    char entry[HF_ENTRY_BYTES];
 
     if (own != NULL) {
+        memcpy(entry, own->entry, sizeof(entry));
         withdrawn(engine, request, hf_engine_drop(engine, own));
+        /* Last: the core may end the session on hearing of either. */
+        hf_looks_changed(engine, entry);
     } else if (job != NULL) {
         assert(job->withdraw == NULL);
         job->withdraw = request; /* when it is known whether it went in */

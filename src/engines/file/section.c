@@ -124,7 +124,7 @@ static enum hf_section_answer check_name(struct section *s)
 {
     const char *queue = s->order->queue;
     size_t bytes = strlen(queue);
-    char there[HF_NAME_BYTES + 1];
+    char there[HF_QUEUE_BYTES + 1];
     ssize_t got;
 
     if (!s->digest)

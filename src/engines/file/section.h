@@ -25,7 +25,8 @@ struct hf_directory {
 
 struct hf_section_order {
     const char *queue;
-    struct hf_ticket ticket; /* .id .kind .payload; the rest is given to it */
+    struct hf_ticket ticket; /* .id .kind .weight .payload; the rest is given
+                                to it */
     enum hf_patience patience;
     const atomic_bool *cancelled; /* may be NULL */
 };

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Watching another's ticket: its FIFO, open for reading, hangs up when the last
- * copy of the owner's descriptor is closed, whether by a withdrawal, an exit or
- * a kill; the kernel wakes whoever waits, and nobody else.
- */
+/* WATCH: of another's ticket by its hang-up, of one's own as own.c has it. */
 #include <string.h>
 
 #include "core/memory.h"
@@ -18,7 +14,6 @@ struct hf_watch *hf_watch_new(struct hf_engine *engine,
         return NULL;
     watch->engine = engine;
     watch->request = request;
-    watch->fifo = -1;
     watch->ticket_wd = -1;
     watch->dir_wd = -1;
     watch->next = engine->watches;
@@ -30,36 +25,17 @@ struct hf_watch *hf_watch_new(struct hf_engine *engine,
     return watch;
 }
 
-static void unlink_watch(struct hf_watch *watch)
+void hf_watch_end(struct hf_watch *watch)
 {
     *watch->link = watch->next;
     if (watch->next != NULL)
         watch->next->link = watch->link;
     watch->request->engine_data = NULL;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    struct hf_watch *watch = handle->data;
-    struct hf_engine *engine = watch->engine;
-
-    hf_free(watch);
-    hf_engine_handle_closed(engine);
-}
-
-void hf_watch_end(struct hf_watch *watch)
-{
-    struct hf_engine *engine = watch->engine;
-
-    unlink_watch(watch);
-    if (watch->own != NULL) {
+    if (watch->own != NULL)
         hf_own_forget(watch);
-        hf_free(watch);
-        return;
-    }
-    engine->handles++;
-    uv_close((uv_handle_t *)&watch->poll, on_closed);
-    hf_descriptors_close(&engine->descriptors, &watch->fifo);
+    if (watch->hang_up != NULL)
+        hf_hang_up_end(watch->hang_up);
+    hf_free(watch);
 }
 
 void hf_watch_gone(struct hf_watch *watch)
@@ -71,84 +47,69 @@ void hf_watch_gone(struct hf_watch *watch)
     hf_engine_answer(engine, request, HF_EVENT_GONE);
 }
 
-/* The owner is gone; if it was killed, its ticket is not, and goes before
- * anybody is admitted on that account. */
-static void on_hang_up(uv_poll_t *poll, int failure, int events)
+void hf_watch_forget(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_watch *watch = poll->data;
-    struct hf_engine *engine = watch->engine;
-    char entry[HF_ENTRY_BYTES];
-    struct hf_error error;
-    bool found = false;
+    struct hf_watch *watch = request->engine_data;
+    char entry[HF_ENTRY_BYTES] = "";
 
-    memcpy(entry, watch->entry, sizeof(entry));
-    (void)failure; /* of the poll itself: the core lists and watches anew */
-    (void)events;
-    if (hf_section_remove(&engine->site, watch->entry, &watch->ticket, &found,
-                          &error) != HF_OK)
-        engine->host.log(engine->host.host, HF_LOG_WARNING,
-                         "a dead ticket stays in the way: %s", error.text);
-    if (found)
-        hf_warm_left(&engine->warm, watch->entry);
+    if (watch == NULL)
+        return;
+    if (watch->hang_up != NULL)
+        memcpy(entry, watch->hang_up->entry, sizeof(entry));
+    hf_watch_end(watch);
+    if (entry[0] != '\0')
+        hf_own_wake(engine, entry);
+}
+
+static void heard(struct hf_hang_up *hang_up)
+{
+    struct hf_engine *engine = hang_up->engine;
+    char entry[HF_ENTRY_BYTES];
+
+    memcpy(entry, hang_up->entry, sizeof(entry));
     hf_own_drain(engine);
     hf_own_look(engine, entry);
     /* That may have had this watch forgotten, or the engine ended. */
-    if (!uv_is_closing((uv_handle_t *)poll))
-        hf_watch_gone(watch);
+    if (!hf_hang_up_is_over(hang_up))
+        hf_watch_gone(hang_up->arg);
     hf_own_wake(engine, entry);
     hf_own_look(engine, entry); /* gone before the waking: not told of */
 }
 
-/* A hang-up is what is asked for, and nothing else: bytes that somebody writes
- * into the FIFO wake nobody. */
-static bool wait_for_hang_up(struct hf_watch *watch, uv_loop_t *loop)
+/* ${ticket} was found in ${entry}; ${watch} is ended unless it lives. */
+static void watch_found(struct hf_watch *watch, const char *entry,
+                        const struct hf_ticket *ticket)
 {
-    if (uv_poll_init(loop, &watch->poll, watch->fifo) != 0)
-        return false;
-    watch->poll.data = watch;
-    uv_unref((uv_handle_t *)&watch->poll);
-    (void)uv_poll_start(&watch->poll, UV_DISCONNECT, on_hang_up);
-    return true;
-}
+    struct hf_engine *engine = watch->engine;
+    struct hf_request *request = watch->request;
+    struct hf_error error;
 
-static void watch_alive(struct hf_engine *engine, struct hf_request *request,
-                        const struct hf_ticket *ticket, const char *entry,
-                        int fifo)
-{
-    static const struct hf_error no_loop = {
-        HF_ELIMIT, "cannot wait for a ticket: no memory or descriptor for the "
-                   "event loop; raise this process's limits (ulimit -n)"};
-    uv_loop_t *loop = engine->host.loop(engine->host.host);
-    struct hf_watch *watch =
-        loop == NULL ? NULL : hf_watch_new(engine, request);
-
-    if (watch == NULL)
-        goto close_fifo;
-    watch->ticket = *ticket;
-    watch->fifo = fifo;
-    memcpy(watch->entry, entry, strlen(entry) + 1);
-    if (!wait_for_hang_up(watch, loop))
-        goto free_watch;
-    hf_engine_answer(engine, request, HF_EVENT_WATCHING);
-    return;
-
-free_watch:
-    unlink_watch(watch);
-    hf_free(watch);
-close_fifo:
-    hf_descriptors_close(&engine->descriptors, &fifo);
-    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_loop);
+    switch (hf_hang_up_begin(engine, entry, ticket, heard, watch,
+                             &watch->hang_up, &error)) {
+    case HF_LIFE_ALIVE:
+        hf_engine_answer(engine, request, HF_EVENT_WATCHING);
+        return;
+    case HF_LIFE_DEAD:
+        hf_watch_end(watch);
+        hf_warm_left(&engine->warm, entry);
+        hf_engine_answer(engine, request, HF_EVENT_GONE);
+        return;
+    case HF_LIFE_UNKNOWN:
+        hf_watch_end(watch);
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+        return;
+    }
 }
 
 void hf_watch_other(struct hf_engine *engine, struct hf_request *request)
 {
+    static const struct hf_error no_memory = {HF_ENOMEM,
+                                              "no memory to watch a ticket"};
     char entry[HF_ENTRY_BYTES];
-    char file[HF_TICKET_FILE_BYTES];
-    char path[HF_PATH_BYTES];
+    struct hf_watch *watch;
     struct hf_ticket ticket;
     struct hf_error error;
     bool found;
-    int fifo;
 
     if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
                        &found, &error) != HF_OK) {
@@ -159,23 +120,11 @@ void hf_watch_other(struct hf_engine *engine, struct hf_request *request)
         hf_engine_answer(engine, request, HF_EVENT_GONE);
         return;
     }
-    hf_entry_format(request->queue, entry);
-    hf_ticket_file_format(&ticket, file);
-    hf_site_path(&engine->site, entry, file, path);
-    switch (hf_section_probe(&engine->descriptors, path, &fifo, &error)) {
-    case HF_LIFE_ALIVE:
-        watch_alive(engine, request, &ticket, entry, fifo);
+    watch = hf_watch_new(engine, request);
+    if (watch == NULL) {
+        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_memory);
         return;
-    case HF_LIFE_DEAD:
-        if (hf_section_remove(&engine->site, entry, &ticket, &found, &error) ==
-            HF_OK) {
-            hf_warm_left(&engine->warm, entry);
-            hf_engine_answer(engine, request, HF_EVENT_GONE);
-            return;
-        }
-        break;
-    case HF_LIFE_UNKNOWN:
-        break;
     }
-    hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
+    hf_entry_format(request->queue, entry);
+    watch_found(watch, entry, &ticket);
 }

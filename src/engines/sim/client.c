@@ -39,6 +39,7 @@ static struct sim_pending *pending_new(struct hf_engine *engine,
     pending->queue =
         request->queue == NULL ? "" : sim_queue_find(sim, request->queue)->name;
     pending->ticket = request->ticket;
+    pending->looks = request->kind == HF_REQUEST_LOOK;
     request->engine_data = pending;
     pending->previous = engine->last;
     if (engine->last != NULL)
@@ -368,6 +369,8 @@ static void notice(struct hf_engine *engine, struct sim_pending *watch)
     struct hf_event event = {.kind = HF_EVENT_GONE};
 
     (void)engine;
+    if (watch->looks)
+        event.kind = HF_EVENT_CHANGED;
     if (!watch->withdrawn) /* else forgotten meanwhile */
         answer(watch, &event);
 }
@@ -378,14 +381,15 @@ static void answered(struct hf_engine *engine, struct sim_message *message)
 
     if (pending->withdrawn) /* a WATCH that was forgotten */
         return;
-    if (message->request == HF_REQUEST_LIST && message->sync)
+    if (message->sync)
         engine->must_sync = false;
     if (message->answer.kind == HF_EVENT_CLOSED) {
         engine->phase = SIM_CLOSED;
         engine->session = NULL;
         cut(engine);
     }
-    if (message->answer.kind == HF_EVENT_WATCHING) {
+    if (message->answer.kind == HF_EVENT_WATCHING ||
+        (pending->looks && message->answer.kind == HF_EVENT_LISTED)) {
         pending->watching = true;
         message->answer.as.answer.request = pending->request;
         emit(engine, &message->answer);
@@ -465,7 +469,9 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->sent_ms = now_ms(engine);
     message->request = request->kind;
     message->ticket_kind = request->ticket_kind;
-    message->sync = request->kind == HF_REQUEST_LIST && engine->must_sync;
+    message->weight = request->weight;
+    message->sync = engine->must_sync && (request->kind == HF_REQUEST_LIST ||
+                                          request->kind == HF_REQUEST_LOOK);
     if (request->kind == HF_REQUEST_ENQUEUE)
         message->payload = sim_text(sim, request->payload);
     if (sim->config.delay_most_us == 0)

@@ -7,10 +7,13 @@
 /* -------------------------------------------------------------- watches -- */
 
 /* Have ${watch} fire, if its ticket is the one and its server knows. */
-static bool fire(struct sim_pending *watch, const struct hf_ticket_id *ticket)
+static bool fire(struct sim_pending *watch, const struct sim_ticket *gone)
 {
-    if (!watch->placed || watch->connection->stalled ||
-        !hf_ticket_id_equal(&watch->ticket, ticket))
+    bool meant = watch->looks
+                     ? watch->queue == gone->queue->name
+                     : hf_ticket_id_equal(&watch->ticket, &gone->ticket.id);
+
+    if (!watch->placed || watch->connection->stalled || !meant)
         return false;
     watch->placed = false;
     sim_send_notice(watch);
@@ -24,7 +27,7 @@ static void tell_watchers(struct hf_sim *sim, const struct sim_ticket *gone)
 
     for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
         for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
-            if (fire(p, &gone->ticket.id) && p->request != NULL &&
+            if (fire(p, gone) && p->request != NULL &&
                 count < WATCHES_MAX)
                 told[count++] = p->request;
         }
@@ -121,6 +124,7 @@ static struct sim_queue *copy_queue(struct hf_sim *sim,
     struct sim_ticket **end = &copy->first;
 
     copy->name = queue->name;
+    copy->gone = queue->gone;
     for (struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
         *end = sim_alloc(sim, sizeof **end);
         (*end)->ticket = t->ticket;

@@ -135,6 +135,7 @@ static void enqueue(struct hf_sim *sim, struct sim_session *session,
                                  .sequence = ++queue->sequence,
                                  .token = ++sim->transaction,
                                  .kind = message->ticket_kind,
+                                 .weight = message->weight,
                                  .payload = message->payload};
 
         ticket = sim_ticket_add(sim, queue, &like, session);
@@ -174,6 +175,30 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     message->answer.kind = HF_EVENT_WATCHING;
     pending->connection = session->connection;
     pending->placed = true;
+}
+
+static void look(struct hf_sim *sim, struct sim_queue *view,
+                 struct sim_session *session, struct sim_message *message)
+{
+    struct sim_pending *pending = message->pending;
+    struct sim_queue *queue = view == NULL
+                                  ? sim_queue_find(sim, pending->queue)
+                                  : sim_view_find(view, pending->queue);
+
+    list(sim, view, message);
+    pending->seen = queue == NULL ? 0 : queue->gone;
+    pending->connection = session->connection;
+    pending->placed = true;
+}
+
+/* Has what is watched happened? */
+static bool has_happened(struct hf_sim *sim, const struct sim_pending *watch_)
+{
+    const struct sim_queue *queue = sim_queue_find(sim, watch_->queue);
+
+    if (watch_->looks)
+        return queue->gone != watch_->seen;
+    return sim_ticket_find(queue, &watch_->ticket) == NULL;
 }
 
 /* Whose it is; NULL: a foreign one. */
@@ -216,6 +241,9 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_LIST:
         list(sim, view, message);
+        break;
+    case HF_REQUEST_LOOK:
+        look(sim, view, session, message);
         break;
     case HF_REQUEST_WATCH:
         watch(sim, view, session, message);
@@ -291,6 +319,7 @@ static bool needs_leader(const struct sim_message *message)
     if (message->kind == SIM_CONNECT)
         return true;
     return message->sync || (message->request != HF_REQUEST_LIST &&
+                             message->request != HF_REQUEST_LOOK &&
                              message->request != HF_REQUEST_WATCH);
 }
 
@@ -305,7 +334,7 @@ static void rewatch(struct sim_connection *connection,
         return;
     watch_->connection = connection;
     watch_->placed = true;
-    if (sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket))
+    if (!has_happened(sim, watch_))
         return;
     watch_->placed = false;
     sim_send_notice(watch_);
@@ -423,9 +452,7 @@ void sim_connection_unstall(struct sim_connection *connection)
     /* It hears at once of all that went on without it. */
     for (struct sim_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
-        if (p->placed && p->connection == connection &&
-            sim_ticket_find(sim_queue_find(sim, p->queue), &p->ticket) ==
-                NULL) {
+        if (p->placed && p->connection == connection && has_happened(sim, p)) {
             p->placed = false;
             sim_send_notice(p);
         }

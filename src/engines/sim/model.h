@@ -49,6 +49,7 @@ struct sim_ticket {
 struct sim_queue {
     char *name;
     uint64_t sequence; /* of the last ticket */
+    uint64_t gone;     /* so many tickets, ever */
     struct sim_ticket *first;
     struct sim_queue *next;
 };
@@ -65,14 +66,16 @@ struct sim_session {
 /* ---------------------------------------------------------------- links -- */
 
 /* A request of the core while the engine is responsible for it.  That of a
- * WATCH lives until its GONE; .request is NULL once it was answered or
- * forgotten. */
+ * WATCH lives until its GONE, of a LOOK until its CHANGED; .request is NULL once
+ * it was answered or forgotten. */
 struct sim_pending {
     struct hf_request *request;
     struct hf_engine *engine;
     const char *queue;
     struct hf_ticket_id ticket;
-    bool watching;  /* WATCHING was answered */
+    bool looks;     /* a LOOK: at the whole queue ... */
+    uint64_t seen;  /* ... of which so many were gone then */
+    bool watching;  /* WATCHING, or LISTED, was answered */
     bool placed;    /* the watch is in place on .connection */
     bool withdrawn; /* off the engine's list */
     struct sim_connection *connection;
@@ -91,7 +94,7 @@ enum sim_message_kind {
     SIM_EXPIRED,
     SIM_PONG,
     SIM_ANSWER,
-    SIM_NOTICE, /* a watched ticket is gone */
+    SIM_NOTICE, /* a watched ticket, or one of a queue, is gone */
 };
 
 struct sim_message {
@@ -106,6 +109,7 @@ struct sim_message {
     /* SIM_REQUEST; text is the model's */
     enum hf_request_kind request;
     enum hf_ticket_kind ticket_kind;
+    uint32_t weight;
     const char *payload;
     bool sync;
     /* SIM_ANSWER */

@@ -68,6 +68,7 @@ static void foreign(struct hf_sim *sim, struct sim_queue *queue,
     struct hf_ticket like = {
         .id = *ticket,
         .kind = kind,
+        .weight = 1,
         .payload = "foreign",
         .token = ++sim->transaction,
         .sequence =

@@ -80,6 +80,7 @@ void sim_ticket_take(struct sim_ticket *ticket)
         place = &(*place)->next;
     }
     *place = ticket->next;
+    ticket->queue->gone++;
 }
 
 void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts tell their whole of what happens to them while the core is in the midst
+ * of a step.  The whole only notes that it was told, and looks at its parts when
+ * the step has ended: whatever it then asks of them meets a core that is in
+ * order.  The one exception is a loss, which is passed on at once, for LOST
+ * comes first.
+ */
+#include "core/bundle.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/acquisition_private.h"
+#include "core/core.h"
+#include "core/error.h"
+#include "core/plant.h"
+
+static struct hf_acquisition *part_at(const struct hf_acquisition *whole,
+                                      size_t i)
+{
+    return &whole->bundle->parts[i];
+}
+
+static bool is_had(const struct hf_acquisition *part)
+{
+    return part->state == STATE(HELD) || part->state == STATE(LOST);
+}
+
+/* ---------------------------------------------------------------- hearing -- */
+
+void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
+{
+    struct hf_bundle *bundle = whole->bundle;
+
+    if (bundle->dirty)
+        return;
+    bundle->dirty = true;
+    bundle->next_dirty = core->dirty;
+    core->dirty = whole;
+}
+
+void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part)
+{
+    if (part->whole->state == STATE(HELD) && !part->gate)
+        hf_acquisition_lose(core, part->whole, false);
+    hf_bundle_touch(core, part->whole);
+}
+
+void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
+{
+    struct hf_acquisition *whole = part->whole;
+
+    if (whole->state != STATE(PAUSED) || whole->bundle->undoing)
+        return;
+    whole->ahead = part->ahead;
+    memcpy(whole->holder, part->holder, sizeof whole->holder);
+    if (!whole->waiting_effect.queued)
+        hf_effect_add(&core->effects, &whole->waiting_effect,
+                      HF_EFFECT_WAITING);
+}
+
+/* ------------------------------------------------------------ giving back -- */
+
+/* In reverse of how they were taken.  Asked for; their ends are heard of. */
+static void give_back(struct hf_core *core, struct hf_acquisition *whole)
+{
+    struct hf_error why;
+
+    for (size_t i = whole->bundle->count; i-- > 0;) {
+        struct hf_acquisition *part = part_at(whole, i);
+
+        hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
+        if (part->state != STATE(IDLE) && hf_acquisition_is_waiting(part))
+            hf_acquisition_give_up(core, part, &why);
+        else if (is_had(part) && !HF_PLANTED(BUNDLE_KEEPS_PART))
+            hf_acquisition_release(core, part);
+    }
+}
+
+static bool are_over(const struct hf_acquisition *whole)
+{
+    for (size_t i = 0; i < whole->bundle->count; i++) {
+        if (!hf_acquisition_is_over(part_at(whole, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Something that was had is lost, and with it the order of what comes after:
+ * from the start, as soon as nothing of this try can be in a queue. */
+static void undo(struct hf_core *core, struct hf_acquisition *whole)
+{
+    whole->bundle->undoing = true;
+    give_back(core, whole);
+}
+
+static void begin_again(struct hf_acquisition *whole)
+{
+    struct hf_bundle *bundle = whole->bundle;
+
+    for (size_t i = 0; i < bundle->count; i++)
+        hf_acquisition_renew(part_at(whole, i));
+    bundle->at = 0;
+    bundle->undoing = false;
+}
+
+/* ----------------------------------------------------------------- taking -- */
+
+/* Is all that was taken still there? */
+static bool is_sound(const struct hf_acquisition *whole)
+{
+    const struct hf_bundle *bundle = whole->bundle;
+
+    for (size_t i = 0; i < bundle->at; i++) {
+        const struct hf_acquisition *part = part_at(whole, i);
+        bool let_go = part->gate && i + 1 < bundle->at;
+
+        if (part->state != STATE(HELD) && !let_go)
+            return false;
+    }
+    return true;
+}
+
+static void grant(struct hf_core *core, struct hf_acquisition *whole)
+{
+    const struct hf_bundle *bundle = whole->bundle;
+
+    whole->token = part_at(whole, bundle->token)->token;
+    whole->session = core->session.number;
+    hf_acquisition_move(core, whole, STATE(HELD));
+    atomic_store(&whole->promise_ms, core->session.safe_until_ms);
+    hf_effect_add(&core->effects, &whole->answer_effect, HF_EFFECT_GRANTED);
+}
+
+/* The part that is waited for was granted. */
+static void advance(struct hf_core *core, struct hf_acquisition *whole)
+{
+    struct hf_bundle *bundle = whole->bundle;
+
+    bundle->at++;
+    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate)
+        hf_acquisition_release(core, part_at(whole, bundle->at - 2));
+    if (bundle->at == bundle->count)
+        grant(core, whole);
+}
+
+/* The part that is waited for has ended without a grant. */
+static void fail(struct hf_core *core, struct hf_acquisition *whole,
+                 const struct hf_acquisition *part)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, part->status, "%s", part->text);
+    hf_acquisition_give_up(core, whole, &why);
+}
+
+static void take(struct hf_core *core, struct hf_acquisition *whole)
+{
+    struct hf_bundle *bundle = whole->bundle;
+    struct hf_acquisition *part;
+
+    while (whole->state == STATE(PAUSED)) {
+        part = part_at(whole, bundle->at);
+        if (!is_sound(whole)) {
+            undo(core, whole);
+            return;
+        }
+        if (part->state == STATE(HELD)) {
+            advance(core, whole);
+        } else if (part->state == STATE(LOST)) {
+            undo(core, whole);
+            return;
+        } else if (part->told) {
+            fail(core, whole, part);
+        } else if (part->state == STATE(IDLE)) {
+            hf_acquisition_want(core, part);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- looking -- */
+
+static void pump(struct hf_core *core, struct hf_acquisition *whole)
+{
+    switch (whole->state) {
+    case STATE(PAUSED):
+        if (whole->bundle->undoing && are_over(whole))
+            begin_again(whole);
+        if (!whole->bundle->undoing)
+            take(core, whole);
+        break;
+    case STATE(RELEASING):
+    case STATE(WITHDRAWING):
+        give_back(core, whole);
+        hf_acquisition_settle(core, whole);
+        break;
+    default:
+        break;
+    }
+}
+
+/* It ends: a look at one changes its parts, and they are done some time. */
+void hf_bundles_pump(struct hf_core *core)
+{
+    struct hf_acquisition *whole;
+
+    while ((whole = core->dirty) != NULL) {
+        core->dirty = whole->bundle->next_dirty;
+        whole->bundle->dirty = false;
+        pump(core, whole);
+    }
+}
+
+/* ---------------------------------------------------------------- answers -- */
+
+bool hf_bundle_is_taking(const struct hf_acquisition *whole)
+{
+    return whole->bundle != NULL && !whole->bundle->undoing;
+}
+
+bool hf_bundle_may_tell(const struct hf_acquisition *whole)
+{
+    for (size_t i = 0; i < whole->bundle->count; i++) {
+        const struct hf_acquisition *part = part_at(whole, i);
+        bool had = part->state == STATE(RELEASING);
+
+        if (part->state == STATE(IDLE) || part->told)
+            continue;
+        if (whole->state == STATE(RELEASING) || !had)
+            return false;
+    }
+    return true;
+}
+
+hf_status hf_bundle_release_status(const struct hf_acquisition *whole)
+{
+    for (size_t i = 0; i < whole->bundle->count; i++) {
+        const struct hf_acquisition *part = part_at(whole, i);
+
+        if (!part->gate && part->status != HF_OK)
+            return part->status;
+    }
+    return HF_OK;
+}
+
+bool hf_bundle_lurks(const struct hf_acquisition *whole)
+{
+    return !are_over(whole);
+}

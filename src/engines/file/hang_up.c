@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/file/hang_up.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/file/engine.h"
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_hang_up *hang_up = handle->data;
+    struct hf_engine *engine = hang_up->engine;
+
+    hf_free(hang_up);
+    hf_engine_handle_closed(engine);
+}
+
+void hf_hang_up_end(struct hf_hang_up *hang_up)
+{
+    struct hf_engine *engine = hang_up->engine;
+
+    engine->handles++;
+    uv_close((uv_handle_t *)&hang_up->poll, on_closed);
+    hf_descriptors_close(&engine->descriptors, &hang_up->fifo);
+}
+
+bool hf_hang_up_is_over(const struct hf_hang_up *hang_up)
+{
+    return uv_is_closing((const uv_handle_t *)&hang_up->poll);
+}
+
+/* The owner is gone; if it was killed, its ticket is not, and goes before
+ * anybody is admitted on that account. */
+static void on_hang_up(uv_poll_t *poll, int failure, int events)
+{
+    struct hf_hang_up *hang_up = poll->data;
+    struct hf_engine *engine = hang_up->engine;
+    struct hf_error error;
+    bool found = false;
+
+    (void)failure; /* of the poll itself: the core lists and watches anew */
+    (void)events;
+    if (hf_section_remove(&engine->site, hang_up->entry, &hang_up->ticket,
+                          &found, &error) != HF_OK)
+        engine->host.log(engine->host.host, HF_LOG_WARNING,
+                         "a dead ticket stays in the way: %s", error.text);
+    if (found)
+        hf_warm_left(&engine->warm, hang_up->entry);
+    hang_up->heard(hang_up);
+}
+
+/* A hang-up is what is asked for, and nothing else: bytes that somebody writes
+ * into the FIFO wake nobody. */
+static bool wait_for_it(struct hf_hang_up *hang_up, uv_loop_t *loop)
+{
+    if (uv_poll_init(loop, &hang_up->poll, hang_up->fifo) != 0)
+        return false;
+    hang_up->poll.data = hang_up;
+    uv_unref((uv_handle_t *)&hang_up->poll);
+    (void)uv_poll_start(&hang_up->poll, UV_DISCONNECT, on_hang_up);
+    return true;
+}
+
+/* Takes over ${fifo}; NULL if that fails. */
+static struct hf_hang_up *hang_up_new(struct hf_engine *engine,
+                                      const char *entry,
+                                      const struct hf_ticket *ticket, int fifo,
+                                      struct hf_error *error)
+{
+    uv_loop_t *loop = engine->host.loop(engine->host.host);
+    struct hf_hang_up *mine = hf_alloc(sizeof(*mine));
+
+    if (mine == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
+        goto close_fifo;
+    }
+    mine->engine = engine;
+    mine->ticket = *ticket;
+    mine->ticket.payload = "";
+    memcpy(mine->entry, entry, strlen(entry) + 1);
+    mine->fifo = fifo;
+    if (loop != NULL && wait_for_it(mine, loop))
+        return mine;
+    (void)hf_error_set(error, HF_ELIMIT,
+                       "cannot wait for a ticket: no memory or descriptor for "
+                       "the event loop; raise this process's limits "
+                       "(ulimit -n)");
+    hf_free(mine);
+
+close_fifo:
+    hf_descriptors_close(&engine->descriptors, &fifo);
+    return NULL;
+}
+
+enum hf_life hf_hang_up_begin(struct hf_engine *engine, const char *entry,
+                              const struct hf_ticket *ticket,
+                              hf_hang_up_fn *heard, void *arg,
+                              struct hf_hang_up **hang_up,
+                              struct hf_error *error)
+{
+    char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
+    enum hf_life life;
+    bool found;
+    int fifo;
+
+    *hang_up = NULL;
+    hf_ticket_file_format(ticket, file);
+    hf_site_path(&engine->site, entry, file, path);
+    life = hf_section_probe(&engine->descriptors, path, &fifo, error);
+    if (life == HF_LIFE_DEAD &&
+        hf_section_remove(&engine->site, entry, ticket, &found, error) != HF_OK)
+        return HF_LIFE_UNKNOWN;
+    if (life != HF_LIFE_ALIVE)
+        return life;
+    *hang_up = hang_up_new(engine, entry, ticket, fifo, error);
+    if (*hang_up == NULL)
+        return HF_LIFE_UNKNOWN;
+    (*hang_up)->heard = heard;
+    (*hang_up)->arg = arg;
+    return HF_LIFE_ALIVE;
+}

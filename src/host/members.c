@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/members.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "host/grant.h"
+
+/* A semaphore is two queues, see core/bundle.h. */
+static size_t tickets_of(const struct hf_lock *lock)
+{
+    return lock->kind == HF_TICKET_LEASE ? 2 : 1;
+}
+
+hf_status hf_members_check(struct hf_lock *const *locks, size_t count,
+                           struct hf_error *error)
+{
+    if (count == 0 || count > HF_LOCKS_MAX)
+        return hf_error_set(error, HF_EINVAL,
+                            "%zu locks; expected 1 to %d at once", count,
+                            HF_LOCKS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (locks[i]->client != locks[0]->client)
+            return hf_error_set(error, HF_EINVAL,
+                                "the lock \"%.200s\" is of another client; "
+                                "expected locks of one",
+                                locks[i]->name);
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(locks[k]->name, locks[i]->name) == 0)
+                return hf_error_set(error, HF_EINVAL,
+                                    "the lock \"%.200s\" is given twice; it "
+                                    "would wait for itself",
+                                    locks[i]->name);
+        }
+    }
+    return HF_OK;
+}
+
+size_t hf_members_parts(struct hf_lock *const *locks, size_t count)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < count; i++)
+        parts += tickets_of(locks[i]);
+    return parts;
+}
+
+/* In the order of their names, which is the same in every process. */
+static void sort(struct hf_member *members, struct hf_lock *const *locks,
+                 size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t place = i;
+
+        while (place > 0 &&
+               strcmp(members[place - 1].lock->name, locks[i]->name) > 0) {
+            members[place] = members[place - 1];
+            place--;
+        }
+        members[place].lock = locks[i];
+    }
+}
+
+static void want(struct hf_acquisition *part, const struct hf_grant *grant,
+                 const char *queue, enum hf_ticket_kind kind)
+{
+    part->queue = queue;
+    part->kind = kind;
+    if (part == &grant->acquisition)
+        return;
+    part->payload = grant->acquisition.payload;
+    part->only_try = grant->acquisition.only_try;
+    part->deadline_at_ms = grant->acquisition.deadline_at_ms;
+    part->report_every_ms = grant->acquisition.report_every_ms;
+    part->whole = (struct hf_acquisition *)(uintptr_t)&grant->acquisition;
+}
+
+static struct hf_acquisition *want_semaphore(struct hf_acquisition *parts,
+                                             const struct hf_grant *grant,
+                                             const struct hf_lock *lock)
+{
+    want(&parts[0], grant, lock->locks, HF_TICKET_MUTEX);
+    parts[0].gate = true;
+    want(&parts[1], grant, lock->leases, HF_TICKET_LEASE);
+    parts[1].weight = lock->permits;
+    parts[1].limit = lock->limit;
+    return &parts[1];
+}
+
+void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
+                     struct hf_acquisition *parts)
+{
+    struct hf_acquisition *part = parts != NULL ? parts : &grant->acquisition;
+
+    sort(grant->members, locks, grant->member_count);
+    for (size_t i = 0; i < grant->member_count; i++) {
+        struct hf_member *member = &grant->members[i];
+
+        member->acquisition = part;
+        if (member->lock->kind == HF_TICKET_LEASE)
+            member->acquisition = want_semaphore(part, grant, member->lock);
+        else
+            want(part, grant, member->lock->name, member->lock->kind);
+        if (member->lock == grant->lock && parts != NULL)
+            grant->bundle.token = (size_t)(member->acquisition - parts);
+        part = member->acquisition + 1;
+    }
+    if (parts == NULL)
+        return;
+    grant->acquisition.queue = grant->lock->name;
+    grant->acquisition.kind = HF_TICKET_MUTEX; /* it has no ticket */
+    grant->acquisition.bundle = &grant->bundle;
+    grant->bundle.parts = parts;
+    grant->bundle.count = (size_t)(part - parts);
+}
+
+struct hf_acquisition *hf_members_find(const struct hf_grant *grant,
+                                       const struct hf_lock *lock)
+{
+    for (size_t i = 0; i < grant->member_count; i++) {
+        if (grant->members[i].lock == lock)
+            return grant->members[i].acquisition;
+    }
+    return NULL;
+}

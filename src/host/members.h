@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The locks that a grant is of: one, or several in the order of their names. */
+#ifndef HF_HOST_MEMBERS_H
+#define HF_HOST_MEMBERS_H
+
+#include "core/acquisition.h"
+#include "host/lock.h"
+
+struct hf_grant;
+
+struct hf_member {
+    struct hf_lock *lock;
+    struct hf_acquisition *acquisition; /* that has its ticket */
+};
+
+/* May the ${count} ${locks} be had together? */
+hf_status hf_members_check(struct hf_lock *const *locks, size_t count,
+                           struct hf_error *error);
+
+/* How many tickets are theirs, one after the other. */
+size_t hf_members_parts(struct hf_lock *const *locks, size_t count);
+
+/* Have ${grant}, whose acquisition is set but for what is wanted, want
+ * ${locks}; ${parts} has room for all tickets, and is NULL where there is one:
+ * that is the grant's own. */
+void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
+                     struct hf_acquisition *parts);
+
+/* Its acquisition for ${lock}, or NULL. */
+struct hf_acquisition *hf_members_find(const struct hf_grant *grant,
+                                       const struct hf_lock *lock);
+
+#endif

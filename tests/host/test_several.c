@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants of more than one ticket: semaphores, and several locks at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+
+static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+
+struct world {
+    struct place place;
+    struct front a;
+    struct front b;
+};
+
+static void world_open(struct world *world, enum way way)
+{
+    memset(world, 0, sizeof(*world));
+    place_make(&world->place);
+    front_open(&world->a, way, world->place.url, no_listener);
+    front_open(&world->b, way, world->place.url, no_listener);
+}
+
+static void world_close(struct world *world)
+{
+    front_close(&world->a);
+    front_close(&world->b);
+    assert_int_equal(place_tickets(&world->place), 0);
+    place_remove(&world->place);
+}
+
+static struct hf_lock *lock_of(struct front *front, const char *name,
+                               enum hf_kind kind, uint32_t permits,
+                               uint32_t limit)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    struct hf_lock *lock;
+
+    opts.kind = kind;
+    opts.permits = permits;
+    opts.limit = limit;
+    assert_int_equal(hf_lock_open(front->client, name, &opts, &lock), HF_OK);
+    return lock;
+}
+
+static struct hf_lock *semaphore(struct front *front, uint32_t permits,
+                                 uint32_t limit)
+{
+    return lock_of(front, "pool", HF_KIND_SEMAPHORE, permits, limit);
+}
+
+/* ------------------------------------------------------------ semaphores */
+
+static hf_status try_it(struct front *front, struct hf_lock *lock,
+                        struct hf_grant **grant)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    opts.wait_ms = 0;
+    front_acquire(front, lock, &opts, &outcome);
+    front_await(&outcome);
+    *grant = outcome.grant;
+    return outcome.status;
+}
+
+static void as_many_as_there_are(enum way way)
+{
+    struct world w;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *one, *two, *three;
+
+    world_open(&w, way);
+    mine = semaphore(&w.a, 1, 2);
+    theirs = semaphore(&w.b, 1, 2);
+    one = front_take(&w.a, mine);
+    two = front_take(&w.b, theirs);
+    assert_true(hf_grant_token(two) > hf_grant_token(one));
+    assert_int_equal(try_it(&w.b, theirs, &three), HF_EBUSY);
+    assert_int_equal(front_give(&w.a, one), HF_OK);
+    assert_int_equal(try_it(&w.b, theirs, &three), HF_OK);
+    assert_int_equal(front_give(&w.b, two), HF_OK);
+    assert_int_equal(front_give(&w.b, three), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static void all_permits_or_none(enum way way)
+{
+    struct world w;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *one, *two;
+    struct outcome outcome;
+
+    world_open(&w, way);
+    mine = semaphore(&w.a, 1, 3);
+    theirs = semaphore(&w.b, 3, 3);
+    one = front_take(&w.a, mine);
+    two = front_take(&w.a, mine);
+    front_acquire(&w.b, theirs, NULL, &outcome);
+    kit_await_tickets(&w.place, 3); /* two leases, and who is next */
+    assert_int_equal(front_give(&w.a, one), HF_OK);
+    /* One permit is not enough; and nobody takes those that are free. */
+    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
+    assert_int_equal(front_give(&w.a, two), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
+    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static void a_wait_for_permits_ends_in_time(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct world w;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    struct outcome first, second;
+
+    world_open(&w, way);
+    mine = semaphore(&w.a, 1, 1);
+    theirs = semaphore(&w.b, 1, 1);
+    grant = front_take(&w.a, mine);
+    opts.wait_ms = 300;
+    front_acquire(&w.b, theirs, &opts, &first);
+    kit_await_tickets(&w.place, 2);
+    front_acquire(&w.b, theirs, &opts, &second);
+    front_await(&first);
+    front_await(&second);
+    assert_int_equal(first.status, HF_ETIMEDOUT);
+    assert_int_equal(second.status, HF_ETIMEDOUT);
+    assert_non_null(strstr(first.text, "permits"));
+    kit_await_tickets(&w.place, 1);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static void who_waits_hears_of_another_size(enum way way)
+{
+    struct world w;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    struct outcome outcome;
+
+    world_open(&w, way);
+    mine = semaphore(&w.a, 1, 1);
+    theirs = semaphore(&w.b, 1, 1);
+    grant = front_take(&w.a, mine);
+    front_acquire(&w.b, theirs, NULL, &outcome);
+    kit_await_tickets(&w.place, 2);
+    assert_int_equal(hf_lock_set_limit(theirs, 2), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+/* ---------------------------------------------------------- several locks */
+
+static void all_of_them_or_none(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct world w;
+    struct hf_lock *locks[3], *theirs;
+    struct hf_grant *grant;
+    struct outcome outcome;
+
+    world_open(&w, way);
+    locks[0] = lock_of(&w.a, "c", HF_KIND_MUTEX, 1, 1);
+    locks[1] = lock_of(&w.a, "a", HF_KIND_WRITE, 1, 1);
+    locks[2] = lock_of(&w.a, "b", HF_KIND_SEMAPHORE, 2, 2);
+    theirs = lock_of(&w.b, "c", HF_KIND_MUTEX, 1, 1);
+    grant = front_take(&w.b, theirs);
+    opts.wait_ms = 30;
+    front_acquire_all(&w.a, locks, 3, &opts, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_ETIMEDOUT);
+    kit_await_tickets(&w.place, 1); /* the others were given back */
+    front_acquire_all(&w.a, locks, 3, NULL, &outcome);
+    kit_await_tickets(&w.place, 4); /* a, the leases of b, and two for c */
+    assert_int_equal(front_give(&w.b, grant), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(hf_grant_token(outcome.grant),
+                     hf_grant_token_of(outcome.grant, locks[0]));
+    assert_true(hf_grant_token_of(outcome.grant, locks[1]) > 0);
+    assert_true(hf_grant_token_of(outcome.grant, locks[2]) > 0);
+    assert_int_equal(hf_grant_token_of(outcome.grant, theirs), 0);
+    assert_int_equal(hf_grant_check(outcome.grant), HF_OK);
+    assert_int_equal(front_give(&w.a, outcome.grant), HF_OK);
+    for (int i = 0; i < 3; i++)
+        hf_lock_free(locks[i]);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+/* Callers that name them in opposite orders. */
+static void *go_round(void *arg)
+{
+    struct hf_lock *const *locks = arg;
+    struct hf_grant *grant;
+    uintptr_t rounds;
+
+    for (rounds = 0; rounds < 200; rounds++) {
+        if (hf_acquire_all(locks, 2, NULL, &grant) != HF_OK ||
+            hf_grant_release(grant) != HF_OK)
+            break;
+    }
+    return (void *)rounds;
+}
+
+static void nobody_waits_in_a_circle(void **state)
+{
+    struct world w;
+    struct hf_lock *mine[2], *theirs[2];
+    pthread_t threads[2];
+    void *rounds;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine[0] = front_lock(&w.a, "left");
+    mine[1] = front_lock(&w.a, "right");
+    theirs[0] = front_lock(&w.b, "right");
+    theirs[1] = front_lock(&w.b, "left");
+    threads[0] = kit_thread(go_round, mine);
+    threads[1] = kit_thread(go_round, theirs);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], &rounds), 0);
+        assert_int_equal((uintptr_t)rounds, 200);
+        hf_lock_free(mine[i]);
+        hf_lock_free(theirs[i]);
+    }
+    world_close(&w);
+}
+
+static void lost_with_the_first_that_is(enum way way)
+{
+    struct world w;
+    struct hf_lock *locks[2];
+    struct outcome outcome;
+    int fd;
+
+    world_open(&w, way);
+    locks[0] = front_lock(&w.a, "one");
+    locks[1] = front_lock(&w.a, "two");
+    front_acquire_all(&w.a, locks, 2, NULL, &outcome);
+    front_await(&outcome);
+    assert_int_equal(hf_grant_hold_fd_of(outcome.grant, locks[1], &fd), HF_OK);
+    close(fd);
+    kit_rob(&w.place);
+    while (hf_grant_check(outcome.grant) == HF_OK)
+        usleep(1000);
+    assert_int_equal(hf_grant_safe_until_ms(outcome.grant), 0);
+    assert_int_equal(front_give(&w.a, outcome.grant), HF_ELOST);
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    world_close(&w);
+}
+
+/* ----------------------------------------------------------------- misuse */
+
+static void wrong_lists_are_refused(void **state)
+{
+    struct world w;
+    struct hf_lock *locks[2], *theirs, *again;
+    struct hf_grant *grant;
+    struct hf_error error;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    locks[0] = front_lock(&w.a, "one");
+    again = front_lock(&w.a, "/one");
+    theirs = front_lock(&w.b, "two");
+    assert_int_equal(hf_acquire_all(locks, 0, NULL, &grant), HF_EINVAL);
+    locks[1] = again;
+    assert_int_equal(hf_acquire_all(locks, 2, NULL, &grant), HF_EINVAL);
+    hf_lock_error(locks[0], &error);
+    assert_non_null(strstr(error.text, "hf_acquire_all"));
+    assert_non_null(strstr(error.text, "\"one\" is given twice"));
+    locks[1] = theirs;
+    assert_int_equal(hf_acquire_all(locks, 2, NULL, &grant), HF_EINVAL);
+    hf_lock_error(locks[0], &error);
+    assert_non_null(strstr(error.text, "another client"));
+    assert_null(grant);
+    hf_lock_free(locks[0]);
+    hf_lock_free(again);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static void wrong_permits_are_refused(void **state)
+{
+    static const struct {
+        uint32_t permits, limit;
+    } rows[] = {{0, 1}, {2, 1}, {HF_PERMITS_MAX + 1, 1000}};
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    struct world w;
+    struct hf_lock *lock;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    opts.kind = HF_KIND_SEMAPHORE;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        opts.permits = rows[i].permits;
+        opts.limit = rows[i].limit;
+        assert_int_equal(hf_lock_open(w.a.client, "pool", &opts, &lock),
+                         HF_EINVAL);
+        assert_null(lock);
+    }
+    lock = semaphore(&w.a, 2, 4);
+    assert_int_equal(hf_lock_set_limit(lock, 1), HF_EINVAL);
+    assert_int_equal(hf_lock_set_limit(lock, 2), HF_OK);
+    hf_lock_free(lock);
+    lock = front_lock(&w.a, "pool");
+    assert_int_equal(hf_lock_set_limit(lock, 2), HF_EINVAL);
+    hf_lock_free(lock);
+    world_close(&w);
+}
+
+#define STORIES(X)                                                             \
+    X(as_many_as_there_are)                                                    \
+    X(all_permits_or_none)                                                     \
+    X(a_wait_for_permits_ends_in_time)                                         \
+    X(who_waits_hears_of_another_size)                                         \
+    X(all_of_them_or_none)                                                     \
+    X(lost_with_the_first_that_is)
+#include "in_each_way.h"
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        STORIES(STORY_TESTS)
+            cmocka_unit_test(wrong_lists_are_refused),
+        cmocka_unit_test(wrong_permits_are_refused),
+        cmocka_unit_test(nobody_waits_in_a_circle),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A semaphore as the core works it, by processes that are killed at random:
+ * never more permits out than there are, and none lost. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_file.h"
+#include "conformance/seat.h"
+#include "core/admission.h"
+#include "core/random.h"
+
+#define LOCKS "s" HF_QUEUE_LOCKS
+#define LEASES "s" HF_QUEUE_LEASES
+#define CONTENDERS 6
+#define LIMIT 4
+#define WEIGHT_MOST 3
+#define ROUNDS 400
+#define KILLS 60
+#define STEPS_MAX 200
+
+/* A byte for each contender: the permits it has, and whether it is about to be
+ * killed, when nobody counts them any more. */
+#define DOOMED 0x80u
+#define BYTE(who, value) ((uint64_t)(value) << 8 * (who))
+
+struct board {
+    _Atomic uint64_t permits;
+    atomic_uint rounds;
+    atomic_uint most; /* permits out at one time */
+    atomic_uint overdrafts;
+    atomic_uint failures;
+};
+
+static struct board *board;
+
+static int begin(void **state)
+{
+    (void)state;
+    bench_file.begin(&bench_file);
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(board != MAP_FAILED);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    assert_int_equal(munmap(board, sizeof(*board)), 0);
+    bench_file.finish(&bench_file);
+    return 0;
+}
+
+static unsigned permits_out(uint64_t permits)
+{
+    unsigned sum = 0;
+
+    for (unsigned who = 0; who < CONTENDERS; who++) {
+        unsigned byte = (unsigned)(permits >> 8 * who) & 0xff;
+
+        if ((byte & DOOMED) == 0)
+            sum += byte;
+    }
+    return sum;
+}
+
+static void hold_them(unsigned who, uint32_t weight)
+{
+    uint64_t mine = BYTE(who, weight);
+    unsigned out = permits_out(atomic_fetch_add(&board->permits, mine) + mine);
+    unsigned most = atomic_load(&board->most);
+
+    if (out > LIMIT)
+        atomic_fetch_add(&board->overdrafts, 1);
+    while (out > most &&
+           !atomic_compare_exchange_weak(&board->most, &most, out))
+        continue;
+    for (unsigned i = 0; i < 20; i++)
+        (void)sched_yield(); /* as long as others need to barge in */
+    atomic_fetch_sub(&board->permits, mine);
+    atomic_fetch_add(&board->rounds, 1);
+}
+
+/* At the head of the locks. */
+static bool wait_for_gate(struct seat *seat, struct hf_ticket_id id)
+{
+    struct call *call =
+        seat_enqueue(seat, LOCKS, id, HF_TICKET_MUTEX, "contender");
+
+    if (call->answer != HF_EVENT_ENQUEUED)
+        return false;
+    for (unsigned i = 0; i < STEPS_MAX; i++) {
+        struct hf_snapshot snapshot = {call->tickets, call->count};
+        struct hf_admission admission = hf_admission_decide(&snapshot, &id);
+        struct call *watch;
+
+        if (admission.answer != HF_WAIT_FOR)
+            return admission.answer == HF_ADMITTED;
+        watch = seat_ask(seat, HF_REQUEST_WATCH, LOCKS, admission.before->id);
+        if (!seat_sees_gone(seat, watch))
+            return false;
+        call = seat_ask(seat, HF_REQUEST_LIST, LOCKS, id);
+    }
+    return false;
+}
+
+/* Behind all leases. */
+static bool wait_for_room(struct seat *seat, uint32_t weight)
+{
+    struct hf_ticket_id nobody = {{0}};
+
+    for (unsigned i = 0; i < STEPS_MAX; i++) {
+        struct call *call = seat_ask(seat, HF_REQUEST_LOOK, LEASES, nobody);
+        struct hf_snapshot leases = {call->tickets, call->count};
+
+        if (call->answer != HF_EVENT_LISTED)
+            return false;
+        if (hf_admission_has_room(&leases, weight, LIMIT)) {
+            seat_forget(seat, call);
+            return true;
+        }
+        if (!seat_sees_gone(seat, call))
+            return false;
+    }
+    return false;
+}
+
+static bool take_lease(struct seat *seat, struct hf_ticket_id id,
+                       uint32_t weight)
+{
+    struct call *call = seat_enqueue_lease(seat, LEASES, id, weight, "lease");
+    struct hf_snapshot leases = {call->tickets, call->count};
+
+    return call->answer == HF_EVENT_ENQUEUED &&
+           hf_admission_decide_lease(&leases, &id, LIMIT).answer == HF_ADMITTED;
+}
+
+static void take_and_give_back(struct seat *seat, unsigned who, uint32_t weight)
+{
+    struct hf_ticket_id gate = fresh_id();
+    struct hf_ticket_id lease = fresh_id();
+    bool taken = wait_for_gate(seat, gate) && wait_for_room(seat, weight) &&
+                 take_lease(seat, lease, weight);
+
+    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, LOCKS, gate);
+    if (taken)
+        hold_them(who, weight);
+    else
+        atomic_fetch_add(&board->failures, 1);
+    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, LEASES, lease);
+}
+
+static void contend(void *arg)
+{
+    unsigned who = *(const unsigned *)arg;
+    struct hf_random random;
+
+    hf_random_seed(&random, (uint64_t)getpid());
+    while (atomic_load(&board->rounds) < ROUNDS) {
+        struct seat *seat = seat_open(&bench_file);
+
+        for (unsigned i = 0; i < 3; i++)
+            take_and_give_back(
+                seat, who, 1 + (uint32_t)hf_random_below(&random, WEIGHT_MOST));
+        seat_close(seat);
+    }
+}
+
+static void kill_and_replace(pid_t *pids, struct hf_random *random)
+{
+    unsigned who = (unsigned)hf_random_below(random, CONTENDERS);
+
+    atomic_fetch_or(&board->permits, BYTE(who, DOOMED));
+    assert_int_equal(kill(pids[who], SIGKILL), 0);
+    assert_int_equal(waitpid(pids[who], NULL, 0), pids[who]);
+    atomic_fetch_and(&board->permits, ~BYTE(who, 0xff));
+    pids[who] = bench_file_fork(contend, &who);
+}
+
+/* What was killed leaves its tickets to whoever comes next. */
+static void expect_all_free(void)
+{
+    struct seat *seat = seat_open(&bench_file);
+    struct hf_ticket_id gate = fresh_id();
+
+    assert_true(wait_for_gate(seat, gate));
+    assert_true(wait_for_room(seat, LIMIT));
+    assert_true(take_lease(seat, fresh_id(), LIMIT));
+    seat_close(seat);
+}
+
+static void never_too_many_whoever_is_killed(void **state)
+{
+    pid_t pids[CONTENDERS];
+    struct hf_random random;
+    int ended;
+
+    (void)state;
+    hf_random_seed(&random, 57);
+    for (unsigned i = 0; i < CONTENDERS; i++)
+        pids[i] = bench_file_fork(contend, &i);
+    for (unsigned i = 0; i < KILLS; i++) {
+        unsigned goal =
+            atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);
+
+        while (atomic_load(&board->rounds) < goal &&
+               atomic_load(&board->rounds) < ROUNDS)
+            (void)sched_yield();
+        kill_and_replace(pids, &random);
+    }
+    for (unsigned i = 0; i < CONTENDERS; i++) {
+        assert_int_equal(waitpid(pids[i], &ended, 0), pids[i]);
+        assert_int_equal(ended, 0);
+    }
+    assert_int_equal(atomic_load(&board->overdrafts), 0);
+    assert_int_equal(atomic_load(&board->failures), 0);
+    assert_int_equal(atomic_load(&board->most), LIMIT);
+    expect_all_free();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(never_too_many_whoever_is_killed, begin,
+                                        finish),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
