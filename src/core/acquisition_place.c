@@ -45,6 +45,7 @@ static const char *kind_text(enum hf_ticket_kind kind)
 {
     switch (kind) {
     case HF_TICKET_MUTEX:
+    case HF_TICKET_EXCLUSIVE:
         return "a mutex";
     case HF_TICKET_LEASE:
         return "a semaphore";

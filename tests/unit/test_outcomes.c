@@ -7,6 +7,7 @@
  */
 #include "stage.h"
 
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
