@@ -22,6 +22,7 @@
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
 
+#define LOCKS "s" HF_QUEUE_LOCKS
 #define LEASES "s" HF_QUEUE_LEASES
 #define VICTIMS_MAX 4
 
@@ -232,6 +233,51 @@ static void a_lease_that_had_to_wait_has_its_weight(void **state)
     seat_close(a);
 }
 
+static unsigned lists_left;
+
+/* The directory goes between its opening and the reading of it. */
+static int remove_before_list(const char *call)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+    char command[BENCH_FILE_PATH_BYTES + 8];
+
+    if (strcmp(call, "getdents") != 0 || --lists_left > 0)
+        return 0;
+    hf_sys_step = NULL;
+    bench_file_path(LEASES, path);
+    (void)snprintf(command, sizeof(command), "rm -r %s", path);
+    assert_int_equal(system(command), 0);
+    return 0;
+}
+
+static void expect_empty(struct seat *seat, enum hf_request_kind kind,
+                         unsigned lists)
+{
+    struct hf_ticket_id nobody = {{0}};
+    struct call *call;
+
+    (void)take(seat, 1);
+    lists_left = lists;
+    hf_sys_step = remove_before_list;
+    call = seat_ask(seat, kind, LEASES, nobody);
+    assert_null(hf_sys_step);
+    assert_int_equal(call->answer, HF_EVENT_LISTED);
+    assert_int_equal(call->count, 0);
+}
+
+/* As the last one out removes it; whether nothing was read of it or part. */
+static void a_directory_that_is_removed_is_empty(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+
+    (void)state;
+    for (unsigned lists = 1; lists <= 2; lists++) {
+        expect_empty(a, HF_REQUEST_LIST, lists);
+        expect_empty(a, HF_REQUEST_LOOK, lists);
+    }
+    seat_close(a);
+}
+
 /* ---------------------------------------------------------------- going -- */
 
 static void whoever_goes_is_told_once(void **state)
@@ -357,6 +403,71 @@ static void a_copy_keeps_a_lease(void **state)
     assert_true(seat_sees_gone(a, call));
     (void)look(a, 0);
     seat_close(a);
+}
+
+/* A host at the head of the locks, which has no use for a look once that is
+ * lost. */
+struct head {
+    struct hf_engine_host host;
+    struct hf_engine *engine;
+    struct hf_ticket gate;
+    struct hf_request look;
+    unsigned gone;
+    unsigned changed;
+};
+
+static void on_head_event(void *arg, struct hf_event *event)
+{
+    struct head *head = arg;
+
+    if (event->kind == HF_EVENT_ENQUEUED)
+        head->gate = event->as.answer.snapshot.tickets[0];
+    if (event->kind == HF_EVENT_CHANGED)
+        head->changed++;
+    if (event->kind != HF_EVENT_GONE)
+        return;
+    head->gone++;
+    hf_engine_file.forget(head->engine, &head->look);
+}
+
+static bool head_is_lost(void *arg)
+{
+    return ((struct head *)arg)->gone > 0;
+}
+
+/* The loop hears of the lease first, and yet it is told last, or not at all. */
+static void a_lost_head_is_told_before_a_change(void **state)
+{
+    struct head head = {.look = {.kind = HF_REQUEST_LOOK, .queue = LEASES}};
+    struct seat *b = seat_open(&bench_file);
+    struct hf_ticket_id lease = take(b, 1);
+    struct hf_request end = {.kind = HF_REQUEST_END};
+    struct hf_request enqueue = {.kind = HF_REQUEST_ENQUEUE,
+                                 .queue = LOCKS,
+                                 .ticket = fresh_id(),
+                                 .ticket_kind = HF_TICKET_MUTEX,
+                                 .weight = 1,
+                                 .payload = ""};
+    struct hf_request watch = {
+        .kind = HF_REQUEST_WATCH, .queue = LOCKS, .ticket = enqueue.ticket};
+
+    (void)state;
+    head.host = (struct hf_engine_host){.event = on_head_event, .host = &head};
+    head.engine = bench_file.open(&bench_file, &head.host);
+    hf_engine_file.request(head.engine, &enqueue);
+    hf_engine_file.request(head.engine, &watch);
+    hf_engine_file.request(head.engine, &head.look);
+    assert_non_null(head.look.engine_data);
+    seat_settle(b); /* the loop waits for all of it from here on */
+    assert_true(leave(b, lease));
+    bench_file.evict(&bench_file, LOCKS, &head.gate);
+    bench_file.pump(&bench_file, head_is_lost, &head);
+    assert_int_equal(head.gone, 1);
+    seat_settle(b);
+    assert_int_equal(head.changed, 0);
+    hf_engine_file.request(head.engine, &end);
+    hf_engine_file.free(head.engine);
+    seat_close(b);
 }
 
 /* A host that looks again from inside the news. */
@@ -752,12 +863,14 @@ int main(void)
         TEST(a_queue_without_tickets_stays_quiet),
         TEST(the_longest_name_has_leases),
         TEST(a_lease_that_had_to_wait_has_its_weight),
+        TEST(a_directory_that_is_removed_is_empty),
         TEST(whoever_goes_is_told_once),
         TEST(all_going_at_once_is_one_change),
         TEST(looks_do_not_mix),
         TEST(ones_own_ticket_that_goes_is_told),
         TEST(ones_own_take_no_descriptor),
         TEST(a_copy_keeps_a_lease),
+        TEST(a_lost_head_is_told_before_a_change),
         TEST(looking_again_at_once_is_another_look),
         TEST(a_crash_is_told),
         TEST(the_dead_are_dropped),

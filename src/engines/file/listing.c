@@ -114,6 +114,12 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
     return status;
 }
 
+void hf_listing_clear(struct hf_listing *listing)
+{
+    listing->tickets.count = 0;
+    listing->payloads.count = 0;
+}
+
 static struct hf_ticket *find(const struct hf_ticket_list *list,
                               const struct hf_ticket *ticket)
 {

@@ -39,6 +39,9 @@ void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
                           struct hf_error *error);
 
+/* Make it that of an empty directory. */
+void hf_listing_clear(struct hf_listing *listing);
+
 /* Read what the owners say; one that is gone by now says "".  ${own} (may be
  * NULL) is known to say ${own_payload}, which must outlive ${listing}'s use.
  *   Fails     HF_ENOMEM. */

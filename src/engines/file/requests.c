@@ -42,6 +42,14 @@ static void tell(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
+/* Nobody was in it any more when it was removed after it was opened. */
+static bool was_removed(int dir)
+{
+    struct stat status;
+
+    return hf_sys_fstat(dir, &status) == 0 && status.st_nlink == 0;
+}
+
 hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
                                bool payloads, struct hf_listing **listing,
                                struct hf_error *error)
@@ -64,6 +72,10 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
         goto free_listing;
     }
     status = hf_listing_read(*listing, dir, path, error);
+    if (status != HF_OK && was_removed(dir)) {
+        hf_listing_clear(*listing);
+        status = HF_OK;
+    }
     if (status == HF_OK && payloads)
         status = hf_listing_read_payloads(*listing, dir, NULL, NULL, error);
     hf_descriptors_close(&engine->descriptors, &dir);
