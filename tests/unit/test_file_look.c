@@ -459,7 +459,7 @@ static void a_lost_head_is_told_before_a_change(void **state)
     hf_engine_file.request(head.engine, &head.look);
     assert_non_null(head.look.engine_data);
     seat_settle(b); /* the loop waits for all of it from here on */
-    assert_true(leave(b, lease));
+    assert_true(seat_ask_only(b, HF_REQUEST_WITHDRAW, LEASES, lease)->found);
     bench_file.evict(&bench_file, LOCKS, &head.gate);
     bench_file.pump(&bench_file, head_is_lost, &head);
     assert_int_equal(head.gone, 1);
