@@ -24,17 +24,22 @@ struct bench {
     /* Let things happen, and time pass, until ${done} or a bound that is far
      * beyond what a sound engine needs. */
     void (*pump)(struct bench *bench, bool (*done)(void *arg), void *arg);
-    /* A client that has put a ticket in the queue, and the end of it without
-     * a goodbye: a process killed, a session expired. */
+    /* A client that has put a ticket in the queue, a mutex or, if ${weight} is
+     * not 0, a lease; and the end of it without a goodbye: a process killed, a
+     * session expired. */
     struct victim *(*victim_start)(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id ticket);
+                                   struct hf_ticket_id ticket, uint32_t weight);
     void (*victim_kill)(struct bench *bench, struct victim *victim);
-    /* Somebody removes a ticket behind the engine's back. */
+    /* Somebody removes a ticket behind the engine's back, or, of a lease, a
+     * part of it where it has parts. */
     void (*evict)(struct bench *bench, const char *queue,
                   const struct hf_ticket *ticket);
     /* As what a ticket of each kind is shown, 0 if the engine, being set up as
      * it is, takes none of that kind; NULL: as what it is. */
     const enum hf_ticket_kind *shown;
+    /* Cut the connection of every client, each of which will be CONNECTED again
+     * in the same session; NULL where there are none that could be cut. */
+    void (*cut)(struct bench *bench);
     void *data;
 };
 

@@ -152,6 +152,7 @@ struct victim_task {
     struct bench *bench;
     const char *queue;
     struct hf_ticket_id id;
+    uint32_t weight;
     int said;
 };
 
@@ -161,7 +162,11 @@ static void be_victim(void *arg)
     struct victim_task *task = arg;
     struct seat *seat = seat_open(task->bench);
 
-    (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX, "victim");
+    if (task->weight > 0)
+        (void)seat_lease(seat, task->queue, task->id, task->weight);
+    else
+        (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX,
+                           "victim");
     if (write(task->said, "x", 1) != 1)
         _exit(1);
     for (;;)
@@ -169,10 +174,11 @@ static void be_victim(void *arg)
 }
 
 static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id)
+                                   struct hf_ticket_id id, uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
-    struct victim_task task = {.bench = bench, .queue = queue, .id = id};
+    struct victim_task task = {
+        .bench = bench, .queue = queue, .id = id, .weight = weight};
     int said[2];
     char byte;
 

@@ -57,13 +57,16 @@ struct victim {
 };
 
 static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id)
+                                   struct hf_ticket_id id, uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
 
     assert_non_null(victim);
     victim->seat = seat_open(bench);
-    (void)seat_enqueue(victim->seat, queue, id, HF_TICKET_MUTEX, "victim");
+    if (weight > 0)
+        (void)seat_lease(victim->seat, queue, id, weight);
+    else
+        (void)seat_enqueue(victim->seat, queue, id, HF_TICKET_MUTEX, "victim");
     return victim;
 }
 
@@ -82,6 +85,12 @@ static void evict(struct bench *bench, const char *queue,
     assert_true(hf_sim_evict(sim, queue, &ticket->id));
 }
 
+static void cut(struct bench *bench)
+{
+    (void)bench;
+    hf_sim_restart(sim);
+}
+
 int bench_sim_run(const char *name, const struct hf_sim_config *config,
                   const enum hf_ticket_kind *shown)
 {
@@ -96,6 +105,7 @@ int bench_sim_run(const char *name, const struct hf_sim_config *config,
         .victim_kill = victim_kill,
         .evict = evict,
         .shown = shown,
+        .cut = cut,
         .data = &copy,
     };
 

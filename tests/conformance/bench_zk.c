@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,7 +176,7 @@ struct victim {
 /* In the child, which has the parent's loop but must not touch it: take the
  * ticket, say so, and live until killed. */
 static void be_victim(struct bench *bench, const char *queue,
-                      struct hf_ticket_id id, int said)
+                      struct hf_ticket_id id, uint32_t weight, int said)
 {
     struct seat *seat;
 
@@ -183,7 +184,10 @@ static void be_victim(struct bench *bench, const char *queue,
     begin_loop();
     place.timeout = "1s"; /* what the server then takes to see the death */
     seat = seat_open(bench);
-    (void)seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "victim");
+    if (weight > 0)
+        (void)seat_lease(seat, queue, id, weight);
+    else
+        (void)seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "victim");
     if (write(said, "x", 1) != 1)
         _exit(1);
     for (;;)
@@ -191,7 +195,7 @@ static void be_victim(struct bench *bench, const char *queue,
 }
 
 static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id)
+                                   struct hf_ticket_id id, uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
     int said[2];
@@ -202,7 +206,7 @@ static struct victim *victim_start(struct bench *bench, const char *queue,
     victim->pid = fork();
     assert_true(victim->pid >= 0);
     if (victim->pid == 0)
-        be_victim(bench, queue, id, said[1]);
+        be_victim(bench, queue, id, weight, said[1]);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);
@@ -233,6 +237,23 @@ static void evict(struct bench *bench, const char *queue,
     assert_true(raw_zk_delete(place.raw, path));
 }
 
+static void shut(uv_handle_t *handle, void *arg)
+{
+    int fd;
+
+    (void)arg;
+    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
+        uv_fileno(handle, &fd) == 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* As if the network had: the engines are not asked. */
+static void cut(struct bench *bench)
+{
+    (void)bench;
+    uv_walk(&place.loop, shut, NULL);
+}
+
 int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
 {
     char name[64];
@@ -247,6 +268,7 @@ int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
         .victim_kill = victim_kill,
         .evict = evict,
         .shown = shown,
+        .cut = cut,
     };
 
     (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",

@@ -12,7 +12,7 @@
 struct call {
     struct hf_request request;
     unsigned answers; /* of any kind, to be 1 */
-    unsigned gone;    /* GONE after WATCHING, CHANGED after LISTED, at most 1 */
+    unsigned gone;    /* GONE after WATCHING, CHANGED after LISTED: at most 1 */
     bool forgotten;
     enum hf_event_kind answer;
     bool found;
@@ -51,9 +51,8 @@ struct call *seat_enqueue(struct seat *seat, const char *queue,
                           const char *payload);
 struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id);
-struct call *seat_enqueue_lease(struct seat *seat, const char *queue,
-                                struct hf_ticket_id id, uint32_t weight,
-                                const char *payload);
+struct call *seat_lease(struct seat *seat, const char *queue,
+                        struct hf_ticket_id id, uint32_t weight);
 /* The same without waiting; then seat_wait(). */
 struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id);
@@ -62,11 +61,15 @@ struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 
-/* Take back a WATCH or a LOOK. */
+/* Take back a WATCH or LOOK. */
 void seat_forget(struct seat *seat, struct call *watch);
 
-/* Wait until ${watch} was told GONE, at once or later, or a LOOK was told
- * CHANGED; false past the bound. */
+/* Wait until the connection is down; and up again. */
+void seat_wait_suspended(struct seat *seat);
+void seat_wait_connected(struct seat *seat);
+
+/* Wait until ${watch} was told GONE, or CHANGED, at once or later; false past
+ * the bound. */
 bool seat_sees_gone(struct seat *seat, struct call *watch);
 
 /* Let the engine say whatever it still has to say. */

@@ -99,8 +99,8 @@ static bool look_with_fault(const char *queue, unsigned step)
     struct call *look;
     bool met;
 
-    (void)seat_enqueue_lease(a, queue, first, 1, "first");
-    (void)seat_enqueue_lease(a, queue, fresh_id(), 2, "second");
+    (void)seat_lease(a, queue, first, 1);
+    (void)seat_lease(a, queue, fresh_id(), 2);
     steps_left = step;
     hf_sys_step = fail_one;
     look = seat_ask(b, HF_REQUEST_LOOK, queue, first);

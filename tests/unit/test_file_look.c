@@ -79,7 +79,7 @@ static int finish(void **state)
 static struct hf_ticket_id take(struct seat *seat, uint32_t weight)
 {
     struct hf_ticket_id id = fresh_id();
-    struct call *call = seat_enqueue_lease(seat, LEASES, id, weight, "who");
+    struct call *call = seat_lease(seat, LEASES, id, weight);
 
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(call_find(call, id)->weight, weight);
@@ -161,7 +161,7 @@ static void a_list_says_who_has_how_many(void **state)
     assert_true(hf_ticket_id_equal(&call->tickets[0].id, &first));
     assert_int_equal(call->tickets[0].kind, HF_TICKET_LEASE);
     assert_int_equal(call->tickets[0].weight, 3);
-    assert_string_equal(call->tickets[0].payload, "who");
+    assert_string_equal(call->tickets[0].payload, "lease");
     assert_true(hf_ticket_id_equal(&call->tickets[1].id, &second));
     assert_int_equal(call->tickets[1].weight, HF_WEIGHT_MAX);
     seat_close(b);
@@ -194,9 +194,9 @@ static void the_longest_name_has_leases(void **state)
     (void)state;
     memset(name, 'n', HF_NAME_BYTES);
     (void)strcpy(name + HF_NAME_BYTES, HF_QUEUE_LEASES);
-    call = seat_enqueue_lease(a, name, id, 1, "");
+    call = seat_lease(a, name, id, 1);
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    call = seat_enqueue_lease(b, name, fresh_id(), 1, "");
+    call = seat_lease(b, name, fresh_id(), 1);
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(call->count, 2);
     call = seat_ask(b, HF_REQUEST_LOOK, name, id);
@@ -332,7 +332,7 @@ static void looks_do_not_mix(void **state)
     struct call *here, *there, *again;
 
     (void)state;
-    (void)seat_enqueue_lease(a, "t/leases", other, 1, "");
+    (void)seat_lease(a, "t/leases", other, 1);
     here = look(b, 1);
     there = seat_ask(b, HF_REQUEST_LOOK, "t/leases", other);
     again = look(b, 1);
@@ -669,8 +669,7 @@ static void a_lease_put_in_anew_has_been_gone(void **state)
 
     (void)state;
     bench_file.evict(&bench_file, LEASES, &call->tickets[0]);
-    assert_int_equal(seat_enqueue_lease(a, LEASES, id, 1, "")->answer,
-                     HF_EVENT_ENQUEUED);
+    assert_int_equal(seat_lease(a, LEASES, id, 1)->answer, HF_EVENT_ENQUEUED);
     assert_int_equal(call->gone, 1);
     seat_close(a);
 }

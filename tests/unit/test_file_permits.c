@@ -139,7 +139,7 @@ static bool wait_for_room(struct seat *seat, uint32_t weight)
 static bool take_lease(struct seat *seat, struct hf_ticket_id id,
                        uint32_t weight)
 {
-    struct call *call = seat_enqueue_lease(seat, LEASES, id, weight, "lease");
+    struct call *call = seat_lease(seat, LEASES, id, weight);
     struct hf_snapshot leases = {call->tickets, call->count};
 
     return call->answer == HF_EVENT_ENQUEUED &&

@@ -406,7 +406,7 @@ static void users_share_a_queue(void **state)
         skip();
     }
     bench_file_share();
-    victim = bench_file.victim_start(&bench_file, "q", stranger.before);
+    victim = bench_file.victim_start(&bench_file, "q", stranger.before, 0);
     assert_int_equal(pipe(said), 0);
     stranger.said = said[1];
     pid = bench_file_fork(be_stranger, &stranger);
