@@ -102,7 +102,8 @@ static bool wait_for_gate(struct seat *seat, struct hf_ticket_id id)
         return false;
     for (unsigned i = 0; i < STEPS_MAX; i++) {
         struct hf_snapshot snapshot = {call->tickets, call->count};
-        struct hf_admission admission = hf_admission_decide(&snapshot, &id);
+        struct hf_admission admission =
+            hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
         struct call *watch;
 
         if (admission.answer != HF_WAIT_FOR)
