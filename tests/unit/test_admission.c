@@ -33,6 +33,10 @@ static size_t place_of(const struct hf_ticket *ticket)
     return ticket->id.bytes[0] - 1u;
 }
 
+/* Those that may stand in one queue without permits. */
+static const enum hf_ticket_kind plain[KINDS] = {
+    HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_EXCLUSIVE};
+
 /* The ${number}-th queue of ${count} tickets, in base 4. */
 static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
 {
@@ -41,7 +45,8 @@ static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
             .id = id_of(i),
             .sequence = 10 + i,
             .token = i,
-            .kind = (enum hf_ticket_kind)(HF_TICKET_MUTEX + number % KINDS),
+            .kind = plain[number % KINDS],
+            .weight = 1,
             .payload = "",
         };
         number /= KINDS;
@@ -245,6 +250,59 @@ static void what_may_be_a_mutex_or_a_writer_is_waited_for(void **state)
     }
 }
 
+/* Permits count where they stand: those behind are in nobody's way. */
+static void leases_wait_for_room(void **state)
+{
+    struct hf_ticket tickets[3];
+    struct hf_snapshot snapshot = {tickets, 3};
+    struct hf_admission admission;
+
+    (void)state;
+    make_queue(tickets, 3, 0);
+    for (size_t i = 0; i < 3; i++) {
+        tickets[i].kind = HF_TICKET_LEASE;
+        tickets[i].weight = (uint32_t)i + 1;
+    }
+    for (uint32_t limit = 1; limit <= 8; limit++) {
+        uint32_t permits = 0;
+
+        for (size_t i = 0; i < 3; i++) {
+            permits += tickets[i].weight;
+            admission =
+                hf_admission_decide_lease(&snapshot, &tickets[i].id, limit);
+            assert_int_equal(admission.answer,
+                             permits <= limit ? HF_ADMITTED : HF_WAIT_FOR);
+            assert_int_equal(admission.blocking, permits <= limit ? 0 : 1);
+            assert_null(admission.before);
+        }
+        assert_int_equal(hf_admission_has_room(&snapshot, 2, limit),
+                         limit >= 8);
+    }
+}
+
+static void leases_do_not_mix_with_others(void **state)
+{
+    struct hf_ticket tickets[2];
+    struct hf_snapshot snapshot = {tickets, 2};
+    struct hf_admission admission;
+
+    (void)state;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        make_queue(tickets, 2, kind);
+        tickets[1].kind = HF_TICKET_LEASE;
+        admission = hf_admission_decide_lease(&snapshot, &tickets[1].id, 9);
+        assert_int_equal(admission.answer, HF_WRONG_KIND);
+        make_queue(tickets, 2, kind * KINDS);
+        tickets[0].kind = HF_TICKET_LEASE;
+        admission =
+            hf_admission_decide(&snapshot, &tickets[1].id,
+                                plain[kind] == HF_TICKET_EXCLUSIVE
+                                    ? HF_TICKET_MUTEX
+                                    : plain[kind]);
+        assert_int_equal(admission.answer, HF_WRONG_KIND);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +311,8 @@ int main(void)
         cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
         cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
         cmocka_unit_test(what_may_be_a_mutex_or_a_writer_is_waited_for),
+        cmocka_unit_test(leases_wait_for_room),
+        cmocka_unit_test(leases_do_not_mix_with_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
