@@ -25,7 +25,8 @@
 struct hf_front {
     struct hf_run *run;
     struct hf_alarm alarm;
-    int hold_fd; /* keeps the ticket in the queue; -1: none */
+    int hold_fds[HF_LOCKS_MAX]; /* keep the tickets in their queues */
+    size_t hold_count;
     bool granted;
     bool started;
     bool keeper_hung;  /* killed by us, past its time */
@@ -148,11 +149,15 @@ static void on_stopped(struct hf_front *front, int number, uint32_t epoch,
         ignore_stop_key();
 }
 
-static void on_granted(struct hf_front *front, int hold_fd)
+static void on_ticket(struct hf_front *front, int fd)
 {
-    assert(front->hold_fd < 0);
+    assert(fd >= 0 && front->hold_count < HF_LOCKS_MAX);
+    front->hold_fds[front->hold_count++] = fd;
+}
+
+static void on_granted(struct hf_front *front)
+{
     front->granted = true;
-    front->hold_fd = hold_fd;
     hf_say_no_more_waiting();
     if (hf_say_shows_wait(front->run->options->verbosity))
         send_word(front, HF_MESSAGE_RESUME, 0);
@@ -160,15 +165,14 @@ static void on_granted(struct hf_front *front, int hold_fd)
 
 static void let_go(struct hf_front *front)
 {
-    if (front->hold_fd >= 0)
-        close(front->hold_fd);
-    front->hold_fd = -1;
+    while (front->hold_count > 0)
+        close(front->hold_fds[--front->hold_count]);
 }
 
 static void on_message(struct hf_front *front, const struct hf_message *message,
                        int fd)
 {
-    assert(fd < 0 || message->kind == HF_MESSAGE_GRANTED);
+    assert((fd >= 0) == (message->kind == HF_MESSAGE_TICKET));
     assert(message->kind < HF_MESSAGE_SIGNAL);
     switch (message->kind) {
     case HF_MESSAGE_TEXT:
@@ -176,11 +180,14 @@ static void on_message(struct hf_front *front, const struct hf_message *message,
         break;
     case HF_MESSAGE_WAITING:
         if (!front->ending_signal)
-            hf_say_waiting(front->run->options->name, message->as.wait.ahead,
+            hf_say_waiting(front->run->options->label, message->as.wait.ahead,
                            message->as.wait.waited_ms, message->as.wait.holder);
         break;
+    case HF_MESSAGE_TICKET:
+        on_ticket(front, fd);
+        break;
     case HF_MESSAGE_GRANTED:
-        on_granted(front, fd);
+        on_granted(front);
         break;
     case HF_MESSAGE_STARTED:
         front->started = true;
@@ -312,16 +319,16 @@ static int broken(const struct hf_front *front)
                  front->keeper.si_status);
     if (!front->granted) {
         hf_say("the process that waits for '%.200s' %s; run it again",
-               front->run->options->name, cause);
+               front->run->options->label, cause);
         return HF_EXIT_BUG;
     }
     if (front->keeper_hung)
         hf_say("the process that holds '%.200s' did not move in time to prove "
                "that it still does; the command was killed",
-               front->run->options->name);
+               front->run->options->label);
     else
         hf_say("the process that holds '%.200s' %s; the command was stopped",
-               front->run->options->name, cause);
+               front->run->options->label, cause);
     return HF_EXIT_LOST;
 }
 
@@ -342,7 +349,7 @@ static int finish(struct hf_front *front)
     if (front->keeper.si_code != CLD_EXITED)
         hf_say("the process that held '%.200s' was killed by signal %d while "
                "it released; its ticket is removed by the next in line",
-               run->options->name, front->keeper.si_status);
+               run->options->label, front->keeper.si_status);
     if (outcome->withdrawn && front->ending_signal)
         hf_signals_die(front->ending_signal);
     return outcome->exit_code;
@@ -350,7 +357,7 @@ static int finish(struct hf_front *front)
 
 int hf_front_main(struct hf_run *run)
 {
-    struct hf_front front = {.run = run, .alarm = HF_ALARM_INIT, .hold_fd = -1};
+    struct hf_front front = {.run = run, .alarm = HF_ALARM_INIT};
 
     while (front.keeper.si_pid == 0)
         turn(&front);

@@ -128,6 +128,16 @@ static bool command_runs(const struct hf_keeper *keeper)
     return keeper->state == HF_KEEPER_RUNNING && !keeper->command_ended;
 }
 
+static char **environment(const struct hf_keeper *keeper)
+{
+    uint64_t tokens[HF_LOCKS_MAX];
+
+    for (size_t i = 0; i < keeper->lock_count; i++)
+        tokens[i] = hf_grant_token_of(keeper->grant, keeper->locks[i]);
+    return hf_spawn_environment(hf_lock_name(keeper->locks[0]), tokens,
+                                keeper->lock_count);
+}
+
 static bool start_command(struct hf_keeper *keeper)
 {
     struct hf_message message = {.kind = HF_MESSAGE_STARTED};
@@ -137,9 +147,8 @@ static bool start_command(struct hf_keeper *keeper)
                              .signals = &run->signals};
 
     hf_keeper_tell(keeper, HF_VERBOSE, "'%.200s' granted, token %" PRIu64,
-                   hf_lock_name(keeper->lock), hf_grant_token(keeper->grant));
-    spawn.environment = hf_spawn_environment(hf_lock_name(keeper->lock),
-                                             hf_grant_token(keeper->grant));
+                   run->options->label, hf_grant_token(keeper->grant));
+    spawn.environment = environment(keeper);
     keeper->command = spawn.environment ? hf_spawn(&spawn) : -1;
     if (keeper->command < 0)
         hf_error_set(&keeper->failure, HF_ELIMIT,
@@ -217,6 +226,7 @@ static void on_message(struct hf_keeper *keeper,
         break;
     case HF_MESSAGE_TEXT:
     case HF_MESSAGE_WAITING:
+    case HF_MESSAGE_TICKET:
     case HF_MESSAGE_GRANTED:
     case HF_MESSAGE_STARTED:
     case HF_MESSAGE_STOPPED:
@@ -424,7 +434,7 @@ static void set_lost(struct hf_keeper *keeper)
 
     outcome->exit_code = HF_EXIT_LOST;
     snprintf(outcome->text, sizeof outcome->text, "'%.200s' was lost %s: %s",
-             keeper->run->options->name,
+             keeper->run->options->label,
              keeper->command > 0
                  ? "while the command ran, which was therefore stopped"
                  : "before the command could be started",

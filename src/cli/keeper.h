@@ -26,7 +26,8 @@ struct hf_keeper {
     struct hf_run *run;
     enum hf_keeper_state state;
     struct hf_client *client;
-    struct hf_lock *lock;
+    struct hf_lock *locks[HF_LOCKS_MAX]; /* in the user's order */
+    size_t lock_count;
     struct hf_op *op;
     struct hf_grant *grant;
     /* What callbacks and messages told, for the loop to act on. */

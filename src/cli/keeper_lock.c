@@ -119,7 +119,8 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     opts.on_wait.arg = keeper;
     if (hf_say_shows_wait(options->verbosity))
         opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
-    return hf_acquire_start(keeper->lock, &opts, done, &keeper->op);
+    return hf_acquire_all_start(keeper->locks, keeper->lock_count, &opts, done,
+                                &keeper->op);
 }
 
 /* Where there is no session to be made first, ask right here: a run that need
@@ -127,15 +128,18 @@ static hf_status start_acquire(struct hf_keeper *keeper)
  * heard meanwhile, and a second request is dear. */
 static bool acquire_at_once(struct hf_keeper *keeper)
 {
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     hf_status status;
 
     if (hf_client_state(keeper->client) != HF_STATE_CONNECTED)
         return false;
-    status = hf_try_acquire(keeper->lock, &keeper->grant);
+    opts.wait_ms = 0;
+    status = hf_acquire_all(keeper->locks, keeper->lock_count, &opts,
+                            &keeper->grant);
     if (status == HF_EBUSY && keeper->run->options->wait_ms > 0)
         return false;
     if (status != HF_OK)
-        hf_lock_error(keeper->lock, &keeper->failure);
+        hf_lock_error(keeper->locks[0], &keeper->failure);
     keeper->answered = true;
     return true;
 }
@@ -159,13 +163,18 @@ bool hf_keeper_open(struct hf_keeper *keeper)
         return false;
     describe(keeper);
     lock_opts.kind = options->kind;
-    if (hf_lock_open(keeper->client, options->name, &lock_opts,
-                     &keeper->lock) != HF_OK) {
-        hf_client_error(keeper->client, &keeper->failure);
-        return false;
+    lock_opts.permits = options->permits;
+    lock_opts.limit = options->limit;
+    for (int i = 0; i < options->name_count; i++) {
+        if (hf_lock_open(keeper->client, options->names[i], &lock_opts,
+                         &keeper->locks[i]) != HF_OK) {
+            hf_client_error(keeper->client, &keeper->failure);
+            return false;
+        }
+        keeper->lock_count++;
     }
     if (!acquire_at_once(keeper) && start_acquire(keeper) != HF_OK) {
-        hf_lock_error(keeper->lock, &keeper->failure);
+        hf_lock_error(keeper->locks[0], &keeper->failure);
         return false;
     }
     return true;
@@ -188,34 +197,53 @@ uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms)
            (look_ms > HF_LEASE_LOOK_MIN_MS ? look_ms : HF_LEASE_LOOK_MIN_MS);
 }
 
+/* Give the front a descriptor of the ticket of ${lock}, if there is such a
+ * thing.  False with .failure set if that fails. */
+static bool share_ticket(struct hf_keeper *keeper, struct hf_lock *lock)
+{
+    struct hf_message message = {.kind = HF_MESSAGE_TICKET};
+    const char *why = "";
+    hf_status status;
+    int fd = -1;
+
+    status = hf_grant_hold_fd_of(keeper->grant, lock, &fd);
+    if (status == HF_EUNSUPPORTED)
+        return true;
+    if (status != HF_OK) {
+        why = hf_status_text(status);
+    } else if (hf_message_send(keeper->run->keeper_end, &message, fd)) {
+        keeper->shared = true;
+    } else {
+        why = strerror(errno);
+        status = HF_ELIMIT;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (status != HF_OK)
+        hf_error_set(&keeper->failure, status,
+                     "the ticket of '%.200s' cannot be shared between two "
+                     "processes: %s; end some of what is running",
+                     hf_lock_name(lock), why);
+    return status == HF_OK;
+}
+
 bool hf_keeper_share_grant(struct hf_keeper *keeper)
 {
     struct hf_message message = {.kind = HF_MESSAGE_GRANTED};
-    hf_status status;
-    bool sent;
-    int fd = -1;
 
-    status = hf_grant_hold_fd(keeper->grant, &fd);
-    if (status != HF_OK && status != HF_EUNSUPPORTED) {
-        hf_error_set(&keeper->failure, status,
-                     "the ticket of '%.200s' cannot be shared between two "
-                     "processes: %s",
-                     hf_lock_name(keeper->lock), hf_status_text(status));
-        return false;
+    for (size_t i = 0; i < keeper->lock_count; i++) {
+        if (!share_ticket(keeper, keeper->locks[i]))
+            return false;
     }
-    assert((status == HF_OK) == (fd >= 0));
     hf_keeper_publish_lease(keeper, hf_clock_now_ms());
     atomic_store(&keeper->run->page->phase, HF_PHASE_RUNNING);
-    sent = hf_message_send(keeper->run->keeper_end, &message, fd);
-    if (!sent)
-        hf_error_set(&keeper->failure, HF_ELIMIT,
-                     "the ticket of '%.200s' cannot be shared between two "
-                     "processes: %s; end some of what is running",
-                     hf_lock_name(keeper->lock), strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    keeper->shared = sent && fd >= 0;
-    return sent;
+    if (hf_message_send(keeper->run->keeper_end, &message, -1))
+        return true;
+    hf_error_set(&keeper->failure, HF_ELIMIT,
+                 "'%.200s' was granted, but the process that should know "
+                 "cannot be told: %s; end some of what is running",
+                 keeper->run->options->label, strerror(errno));
+    return false;
 }
 
 uint64_t hf_keeper_watch_grant(struct hf_keeper *keeper, uint64_t now_ms)
@@ -246,7 +274,8 @@ bool hf_keeper_close(struct hf_keeper *keeper)
     if (keeper->grant)
         kept = hf_grant_release(keeper->grant) != HF_ELOST;
     hf_op_free(keeper->op);
-    hf_lock_free(keeper->lock);
+    for (size_t i = 0; i < keeper->lock_count; i++)
+        hf_lock_free(keeper->locks[i]);
     hf_client_close(keeper->client);
     return kept;
 }

@@ -9,7 +9,7 @@
 #include "cli/say.h"
 
 static const char usage[] =
-    "usage: holdfast run [OPTION...] NAME -- COMMAND [ARG...]\n"
+    "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast --version\n"
     "       holdfast --help\n"
     "\n"

@@ -18,8 +18,8 @@ enum hf_message_kind {
     /* Keeper to front. */
     HF_MESSAGE_TEXT,      /* .text: show it */
     HF_MESSAGE_WAITING,   /* .wait: show it on a terminal */
-    HF_MESSAGE_GRANTED,   /* the command is about to start; carries the
-                             descriptor that keeps the ticket, if there is one */
+    HF_MESSAGE_TICKET,    /* carries a descriptor that keeps a ticket */
+    HF_MESSAGE_GRANTED,   /* all of it: the command is about to start */
     HF_MESSAGE_STARTED,   /* the command is in the front's group */
     HF_MESSAGE_STOPPED,   /* .signal: the command, .process, stopped */
     HF_MESSAGE_RELEASING, /* the tree is gone: let go of the ticket */

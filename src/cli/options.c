@@ -18,13 +18,15 @@
  * wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
-enum { OPTION_TRY = 256, OPTION_GRACE, OPTION_READ, OPTION_WRITE };
+enum { OPTION_TRY = 256, OPTION_GRACE, OPTION_READ, OPTION_WRITE,
+       OPTION_PERMITS };
 
 static const struct option long_options[] = {
     {"try", no_argument, NULL, OPTION_TRY},
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"read", no_argument, NULL, OPTION_READ},
     {"write", no_argument, NULL, OPTION_WRITE},
+    {"permits", required_argument, NULL, OPTION_PERMITS},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -99,10 +101,37 @@ static enum hf_parsed take_verbosity(struct parse *parse,
 static enum hf_parsed take_kind(struct parse *parse, enum hf_kind kind)
 {
     if (parse->options->kind != HF_KIND_MUTEX && parse->options->kind != kind)
-        return wrong(parse, "--read and --write contradict each other: give "
-                            "one");
+        return wrong(parse, "--read, --write and --permits contradict each "
+                            "other: give one");
     parse->options->kind = kind;
     return HF_PARSED_RUN;
+}
+
+static bool take_count(const char **text, uint32_t *count)
+{
+    size_t digits = strspn(*text, "0123456789");
+
+    if (digits == 0 || digits > 9)
+        return false;
+    *count = (uint32_t)strtoul(*text, NULL, 10);
+    *text += digits;
+    return true;
+}
+
+static enum hf_parsed take_permits(struct parse *parse, const char *text)
+{
+    struct hf_run_options *options = parse->options;
+    const char *rest = text;
+
+    if (!take_count(&rest, &options->permits) || *rest++ != '/' ||
+        !take_count(&rest, &options->limit) || *rest != '\0' ||
+        options->permits == 0 || options->permits > HF_PERMITS_MAX ||
+        options->permits > options->limit)
+        return wrong(parse,
+                     "--permits '%.80s': expected N/M, to take N of M, for "
+                     "instance 1/4; N is 1 to %d, and no more than M",
+                     text, HF_PERMITS_MAX);
+    return take_kind(parse, HF_KIND_SEMAPHORE);
 }
 
 /* The option as the user wrote it, for an error text. */
@@ -139,6 +168,8 @@ static enum hf_parsed take_option(struct parse *parse, int option)
         return take_kind(parse, HF_KIND_READ);
     case OPTION_WRITE:
         return take_kind(parse, HF_KIND_WRITE);
+    case OPTION_PERMITS:
+        return take_permits(parse, optarg);
     case 'E':
         return take_exit_status(parse, optarg);
     case 'q':
@@ -158,7 +189,27 @@ static enum hf_parsed take_option(struct parse *parse, int option)
     }
 }
 
-/* What stands after the options: NAME -- COMMAND [ARG...].  ${dashes}: a "--"
+static void label(struct hf_run_options *options)
+{
+    if (options->name_count == 1)
+        snprintf(options->label, sizeof options->label, "%.200s",
+                 options->names[0]);
+    else
+        snprintf(options->label, sizeof options->label, "%.200s and %d more",
+                 options->names[0], options->name_count - 1);
+}
+
+/* So many names there are before the "--"; all operands if there is none. */
+static int count_names(char **operands, int left)
+{
+    int count = 0;
+
+    while (count < left && strcmp(operands[count], "--") != 0)
+        count++;
+    return count;
+}
+
+/* What stands after the options: NAME... -- COMMAND [ARG...].  ${dashes}: a "--"
  * ended the options, as before a NAME that begins with '-'. */
 static enum hf_parsed take_operands(struct parse *parse, bool dashes)
 {
@@ -166,6 +217,7 @@ static enum hf_parsed take_operands(struct parse *parse, bool dashes)
     char better[HF_ERROR_TEXT_BYTES - 100];
     int left = parse->argc - optind;
     char **operands = parse->argv + optind;
+    int names = count_names(operands, left);
 
     if (left == 0)
         return wrong(parse,
@@ -176,12 +228,12 @@ static enum hf_parsed take_operands(struct parse *parse, bool dashes)
                      "COMMAND is missing; expected "
                      "holdfast run %.200s -- COMMAND [ARG...]",
                      operands[0]);
-    if (dashes && (left == 1 || strcmp(operands[1], "--") != 0))
+    if (dashes && (names == left || names == 0))
         return wrong(parse,
                      "NAME is missing before '--'; expected "
                      "holdfast run NAME -- %.200s",
                      operands[0]);
-    if (strcmp(operands[1], "--") != 0) {
+    if (names == left || (!dashes && hf_command_line_options_late(&line))) {
         hf_command_line_correct(&line, better, sizeof better);
         return wrong(parse, "%s; write: %s",
                      hf_command_line_options_late(&line)
@@ -189,13 +241,18 @@ static enum hf_parsed take_operands(struct parse *parse, bool dashes)
                          : "'--' is missing between NAME and COMMAND",
                      better);
     }
-    if (left == 2)
+    if (left == names + 1)
         return wrong(parse,
                      "COMMAND is missing after '--'; expected "
                      "holdfast run %.200s -- COMMAND [ARG...]",
                      operands[0]);
-    parse->options->name = operands[0];
-    parse->options->command = operands + 2;
+    if (names > HF_LOCKS_MAX)
+        return wrong(parse, "%d names before '--'; expected at most %d", names,
+                     HF_LOCKS_MAX);
+    parse->options->names = operands;
+    parse->options->name_count = names;
+    label(parse->options);
+    parse->options->command = operands + names + 1;
     return HF_PARSED_RUN;
 }
 
@@ -207,7 +264,9 @@ enum hf_parsed hf_run_options_parse(int argc, char **argv,
     enum hf_parsed parsed;
     int option;
 
-    *options = (struct hf_run_options){.wait_ms = HF_FOREVER,
+    *options = (struct hf_run_options){.permits = 1,
+                                       .limit = 1,
+                                       .wait_ms = HF_FOREVER,
                                        .grace_ms = HF_GRACE_DEFAULT_MS,
                                        .busy_exit = HF_EXIT_BUSY,
                                        .verbosity = HF_NORMAL};

@@ -13,10 +13,14 @@ struct hf_run_options {
     const char *url;   /* NULL: HOLDFAST_URL, else the file engine */
     uint64_t wait_ms;  /* HF_FOREVER: no limit; 0: try */
     uint64_t grace_ms; /* from SIGTERM to SIGKILL */
-    enum hf_kind kind;
-    int busy_exit; /* when the lock was not to be had */
+    enum hf_kind kind; /* of every lock */
+    uint32_t permits;  /* of a semaphore ... */
+    uint32_t limit;    /* ... of so many */
+    int busy_exit;     /* when the lock was not to be had */
     enum hf_verbosity verbosity;
-    const char *name;
+    char **names; /* all are had or none */
+    int name_count;
+    char label[240]; /* what they are called in messages */
     char **command; /* ends with NULL; never empty */
 };
 

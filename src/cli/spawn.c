@@ -67,32 +67,45 @@ static bool sets(const char *entry, const char *name)
 
 static bool passes(const char *entry)
 {
-    if (sets(entry, "HOLDFAST_NAME") || sets(entry, "HOLDFAST_TOKEN"))
+    if (sets(entry, "HOLDFAST_NAME") || sets(entry, "HOLDFAST_TOKEN") ||
+        sets(entry, "HOLDFAST_TOKENS"))
         return false;
     return !sets(entry, "HOLDFAST_URL") ||
            !hf_url_has_secret(strchr(entry, '=') + 1);
 }
 
-char **hf_spawn_environment(const char *name, uint64_t token)
+static void put_tokens(char *text, const uint64_t *tokens, size_t count)
 {
-    size_t count = 0, kept = 0;
+    text += sprintf(text, "HOLDFAST_TOKENS=");
+    for (size_t i = 0; i < count; i++)
+        text += sprintf(text, "%s%" PRIu64, i > 0 ? " " : "", tokens[i]);
+}
+
+char **hf_spawn_environment(const char *name, const uint64_t *tokens,
+                            size_t count)
+{
+    size_t entries = 0, kept = 0;
     size_t name_bytes = sizeof "HOLDFAST_NAME=" + strlen(name);
     char **block;
     char *text;
 
-    while (environ[count])
-        count++;
-    block = hf_alloc((count + 3) * sizeof *block + name_bytes + HF_TOKEN_BYTES);
+    while (environ[entries])
+        entries++;
+    block = hf_alloc((entries + 4) * sizeof *block + name_bytes +
+                     (1 + count) * HF_TOKEN_BYTES);
     if (!block)
         return NULL;
-    text = (char *)(block + count + 3);
-    for (size_t i = 0; i < count; i++)
+    text = (char *)(block + entries + 4);
+    for (size_t i = 0; i < entries; i++)
         if (passes(environ[i]))
             block[kept++] = environ[i];
     snprintf(text, name_bytes, "HOLDFAST_NAME=%s", name);
     block[kept++] = text;
     text += name_bytes;
-    snprintf(text, HF_TOKEN_BYTES, "HOLDFAST_TOKEN=%" PRIu64, token);
+    snprintf(text, HF_TOKEN_BYTES, "HOLDFAST_TOKEN=%" PRIu64, tokens[0]);
+    block[kept++] = text;
+    text += HF_TOKEN_BYTES;
+    put_tokens(text, tokens, count);
     block[kept++] = text;
     block[kept] = NULL;
     return block;
