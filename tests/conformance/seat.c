@@ -201,8 +201,8 @@ struct call *seat_enqueue(struct seat *seat, const char *queue,
 struct call *seat_lease(struct seat *seat, const char *queue,
                         struct hf_ticket_id id, uint32_t weight)
 {
-    return seat_wait(seat, ask_enqueue(seat, queue, id, HF_TICKET_LEASE, weight,
-                                       "lease"));
+    return seat_wait(
+        seat, ask_enqueue(seat, queue, id, HF_TICKET_LEASE, weight, "lease"));
 }
 
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,

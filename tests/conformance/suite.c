@@ -13,18 +13,18 @@
 
 #include <cmocka.h>
 
-#include "conformance/seat.h"
+#include "conformance/suite.h"
 
-static struct bench *bench;
+struct bench *bench;
 
-static int begin(void **state)
+int suite_begin(void **state)
 {
     (void)state;
     bench->begin(bench);
     return 0;
 }
 
-static int finish(void **state)
+int suite_finish(void **state)
 {
     (void)state;
     bench->finish(bench);
@@ -37,8 +37,8 @@ enum hf_ticket_kind bench_shown(const struct bench *of,
     return of->shown == NULL ? kind : of->shown[kind];
 }
 
-static struct call *take_place(struct seat *seat, const char *queue,
-                               struct hf_ticket_id id)
+struct call *take_place(struct seat *seat, const char *queue,
+                        struct hf_ticket_id id)
 {
     struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
 
@@ -46,8 +46,7 @@ static struct call *take_place(struct seat *seat, const char *queue,
     return call;
 }
 
-/* The token of ${id} in the answer that put it into the queue. */
-static uint64_t token_of(const struct call *call, struct hf_ticket_id id)
+uint64_t token_of(const struct call *call, struct hf_ticket_id id)
 {
     const struct hf_ticket *ticket = call_find(call, id);
 
@@ -55,8 +54,7 @@ static uint64_t token_of(const struct call *call, struct hf_ticket_id id)
     return ticket->token;
 }
 
-static void leave_place(struct seat *seat, const char *queue,
-                        struct hf_ticket_id id)
+void leave_place(struct seat *seat, const char *queue, struct hf_ticket_id id)
 {
     struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
 
@@ -64,7 +62,7 @@ static void leave_place(struct seat *seat, const char *queue,
     assert_true(call->found);
 }
 
-static size_t queue_length(struct seat *seat, const char *queue)
+size_t queue_length(struct seat *seat, const char *queue)
 {
     struct hf_ticket_id nobody = {{0}};
     struct call *list = seat_ask(seat, HF_REQUEST_LIST, queue, nobody);
@@ -520,338 +518,6 @@ static void a_session_can_be_proven(void **state)
     seat_close(a);
 }
 
-/* ----------------------------------------------------------------- looking --
- */
-
-static struct call *look(struct seat *seat, const char *queue, size_t expected)
-{
-    struct hf_ticket_id nobody = {{0}};
-    struct call *call = seat_ask(seat, HF_REQUEST_LOOK, queue, nobody);
-
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    assert_int_equal(call->count, expected);
-    return call;
-}
-
-static void a_look_is_told_of_a_ticket_that_goes(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id ids[2] = {fresh_id(), fresh_id()};
-    struct call *seen;
-
-    (void)state;
-    (void)seat_enqueue(a, "q", ids[0], HF_TICKET_MUTEX, "first");
-    (void)take_place(a, "q", ids[1]);
-    seen = look(b, "q", 2);
-    assert_non_null(call_find(seen, ids[1]));
-    assert_true(hf_ticket_id_equal(&seen->tickets[0].id, &ids[0]));
-    assert_string_equal(seen->tickets[0].payload, "first");
-    assert_int_equal(seen->tickets[0].weight, 1);
-    seat_settle(b);
-    assert_int_equal(seen->gone, 0);
-    leave_place(a, "q", ids[1]); /* not the first: any will do */
-    assert_true(seat_sees_gone(b, seen));
-    seen = look(b, "q", 1);
-    leave_place(a, "q", ids[0]);
-    assert_true(seat_sees_gone(b, seen));
-    (void)look(b, "q", 0);
-    seat_close(b);
-    seat_close(a);
-}
-
-static void a_look_is_told_of_a_death(void **state)
-{
-    struct hf_ticket_id id = fresh_id();
-    struct victim *victim = bench->victim_start(bench, "q", id, 0);
-    struct seat *b = seat_open(bench);
-    struct call *seen = look(b, "q", 1);
-
-    (void)state;
-    bench->victim_kill(bench, victim);
-    assert_true(seat_sees_gone(b, seen));
-    (void)look(b, "q", 0);
-    seat_close(b);
-}
-
-static void each_look_is_told_once(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct call *looks[3];
-
-    (void)state;
-    (void)take_place(a, "q", id);
-    looks[0] = look(a, "q", 1); /* one of them is the owner */
-    looks[1] = look(b, "q", 1);
-    looks[2] = look(b, "q", 1);
-    leave_place(a, "q", id);
-    assert_true(seat_sees_gone(a, looks[0]));
-    assert_true(seat_sees_gone(b, looks[1]));
-    assert_true(seat_sees_gone(b, looks[2]));
-    (void)take_place(b, "q", fresh_id());
-    seat_settle(a);
-    seat_settle(b);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(looks[i]->gone, 1);
-    seat_close(b);
-    seat_close(a);
-}
-
-static void a_look_beside_a_watch(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct call *seen, *watch;
-
-    (void)state;
-    (void)take_place(a, "q", id);
-    seen = look(b, "q", 1);
-    watch = seat_ask(b, HF_REQUEST_WATCH, "q", id);
-    assert_int_equal(watch->answer, HF_EVENT_WATCHING);
-    leave_place(a, "q", id);
-    assert_true(seat_sees_gone(b, seen));
-    assert_true(seat_sees_gone(b, watch));
-    seat_close(b);
-    seat_close(a);
-}
-
-static void a_forgotten_look_is_silent(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct hf_ticket_id nobody = {{0}};
-    struct call *late, *early, *witness;
-
-    (void)state;
-    (void)take_place(a, "q", id);
-    late = look(b, "q", 1);
-    seat_forget(b, late);
-    early = seat_ask_only(b, HF_REQUEST_LOOK, "q", nobody);
-    seat_forget(b, early);
-    witness = look(b, "q", 1);
-    leave_place(a, "q", id);
-    assert_true(seat_sees_gone(b, witness));
-    seat_settle(b);
-    assert_int_equal(late->gone, 0);
-    assert_int_equal(early->gone, 0);
-    seat_close(b);
-    seat_close(a);
-}
-
-/* Of nobody nobody can go. */
-static void an_empty_queue_is_looked_at(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct call *forgotten, *left;
-    struct hf_ticket_id id = fresh_id();
-
-    (void)state;
-    forgotten = look(b, "never", 0);
-    left = look(b, "never", 0);
-    seat_settle(b);
-    assert_int_equal(forgotten->gone + left->gone, 0);
-    seat_forget(b, forgotten);
-    (void)take_place(a, "never", id);
-    (void)look(b, "never", 1);
-    seat_close(b);
-    seat_close(a);
-}
-
-static void looks_and_watches_survive_the_link(void **state)
-{
-    struct seat *a, *b;
-    struct hf_ticket_id ids[2] = {fresh_id(), fresh_id()};
-    struct call *looks[2], *watch;
-
-    (void)state;
-    if (bench->cut == NULL)
-        skip();
-    a = seat_open(bench);
-    b = seat_open(bench);
-    (void)take_place(a, "q", ids[0]);
-    (void)seat_lease(a, "r/leases", ids[1], 2);
-    looks[0] = look(b, "q", 1);
-    looks[1] = look(b, "r/leases", 1);
-    watch = seat_ask(b, HF_REQUEST_WATCH, "r/leases", ids[1]);
-    bench->cut(bench);
-    seat_wait_suspended(a);
-    seat_wait_suspended(b);
-    seat_wait_connected(a);
-    seat_wait_connected(b);
-    seat_settle(b);
-    assert_int_equal(looks[0]->gone + looks[1]->gone + watch->gone, 0);
-    leave_place(a, "r/leases", ids[1]);
-    assert_true(seat_sees_gone(b, looks[1]));
-    assert_true(seat_sees_gone(b, watch));
-    leave_place(a, "q", ids[0]);
-    assert_true(seat_sees_gone(b, looks[0]));
-    seat_close(b);
-    seat_close(a);
-}
-
-/* ------------------------------------------------------------------ leases --
- */
-
-static struct call *take_lease(struct seat *seat, struct hf_ticket_id id,
-                               uint32_t weight)
-{
-    struct call *call = seat_lease(seat, "s/leases", id, weight);
-
-    assert_string_equal(call->text, "");
-    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
-    assert_non_null(call_find(call, id));
-    assert_int_equal(call_find(call, id)->weight, weight);
-    assert_int_equal(call_find(call, id)->kind, HF_TICKET_LEASE);
-    return call;
-}
-
-static void leases_are_tickets_with_a_weight(void **state)
-{
-    static const uint32_t weights[] = {1, 3, HF_WEIGHT_MAX, 1};
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id ids[4];
-    struct hf_ticket_id nobody = {{0}};
-    uint64_t token = 0;
-    struct call *list;
-
-    (void)state;
-    for (size_t i = 0; i < 4; i++) {
-        ids[i] = fresh_id();
-        list = take_lease(i % 2 == 0 ? a : b, ids[i], weights[i]);
-        assert_true(token_of(list, ids[i]) > token);
-        token = token_of(list, ids[i]);
-    }
-    list = seat_ask(b, HF_REQUEST_LIST, "s/leases", nobody);
-    assert_int_equal(list->count, 4);
-    for (size_t i = 0; i < 4; i++) {
-        assert_true(hf_ticket_id_equal(&list->tickets[i].id, &ids[i]));
-        assert_int_equal(list->tickets[i].weight, weights[i]);
-        assert_int_equal(list->tickets[i].kind, HF_TICKET_LEASE);
-    }
-    leave_place(a, "s/leases", ids[2]);
-    leave_place(b, "s/leases", ids[1]);
-    list = look(a, "s/leases", 2);
-    assert_int_equal(list->tickets[0].weight + list->tickets[1].weight, 2);
-    seat_close(b);
-    seat_close(a);
-}
-
-static void a_lease_is_found_again(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    uint64_t token = token_of(take_lease(a, id, 3), id);
-    struct call *again = take_lease(a, id, 3);
-    struct hf_ticket_id nobody = {{0}};
-
-    (void)state;
-    assert_int_equal(again->count, 1);
-    assert_true(token_of(again, id) == token);
-    again = seat_ask(a, HF_REQUEST_PROVE, NULL, nobody);
-    assert_true(again->answer == HF_EVENT_PROVEN ||
-                again->answer == HF_EVENT_FAILED);
-    leave_place(a, "s/leases", id);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
-    again = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(again->answer, HF_EVENT_WITHDRAWN);
-    assert_false(again->found);
-    seat_close(a);
-}
-
-static void a_lease_goes_as_one(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct seat *b = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct call *own, *other, *seen, *forgotten;
-
-    (void)state;
-    (void)take_lease(a, id, 3);
-    own = seat_ask(a, HF_REQUEST_WATCH, "s/leases", id);
-    other = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
-    forgotten = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
-    seat_forget(b, forgotten);
-    seen = look(b, "s/leases", 1);
-    assert_int_equal(own->answer, HF_EVENT_WATCHING);
-    assert_int_equal(other->answer, HF_EVENT_WATCHING);
-    leave_place(a, "s/leases", id);
-    assert_true(seat_sees_gone(a, own));
-    assert_true(seat_sees_gone(b, other));
-    assert_true(seat_sees_gone(b, seen));
-    assert_int_equal(queue_length(b, "s/leases"), 0);
-    seat_settle(a);
-    seat_settle(b);
-    assert_int_equal(own->gone + other->gone + seen->gone, 3);
-    assert_int_equal(forgotten->gone, 0);
-    seat_close(b);
-    seat_close(a);
-}
-
-static void a_dead_owner_leaves_no_lease(void **state)
-{
-    struct hf_ticket_id id = fresh_id();
-    struct victim *victim = bench->victim_start(bench, "s/leases", id, 3);
-    struct seat *b = seat_open(bench);
-    struct call *watch = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
-    struct call *seen = look(b, "s/leases", 1);
-
-    (void)state;
-    assert_int_equal(seen->tickets[0].weight, 3);
-    bench->victim_kill(bench, victim);
-    assert_true(seat_sees_gone(b, watch));
-    assert_true(seat_sees_gone(b, seen));
-    assert_int_equal(queue_length(b, "s/leases"), 0);
-    seat_close(b);
-}
-
-/* A part of it may be left, which its owner takes out. */
-static void a_lease_taken_by_force_is_gone(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct call *call = take_lease(a, id, 3);
-    struct call *watch = seat_ask(a, HF_REQUEST_WATCH, "s/leases", id);
-
-    (void)state;
-    assert_int_equal(watch->answer, HF_EVENT_WATCHING);
-    bench->evict(bench, "s/leases", call_find(call, id));
-    assert_true(seat_sees_gone(a, watch));
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
-    seat_settle(a);
-    assert_int_equal(watch->gone, 1);
-    seat_close(a);
-}
-
-/* Also when nobody was watching: its owner does not find it in a list. */
-static void a_lease_that_was_taken_is_not_listed(void **state)
-{
-    struct seat *a = seat_open(bench);
-    struct hf_ticket_id id = fresh_id();
-    struct call *call = take_lease(a, id, 3);
-
-    (void)state;
-    bench->evict(bench, "s/leases", call_find(call, id));
-    for (unsigned i = 0; i < 3; i++)
-        seat_settle(a);
-    call = seat_ask(a, HF_REQUEST_LIST, "s/leases", id);
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    assert_null(call_find(call, id));
-    call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
-    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
-    seat_close(a);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
-
 int suite_run(struct bench *of)
 {
     const struct CMUnitTest tests[] = {
@@ -876,21 +542,9 @@ int suite_run(struct bench *of)
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),
-        STORY(a_look_is_told_of_a_ticket_that_goes),
-        STORY(a_look_is_told_of_a_death),
-        STORY(each_look_is_told_once),
-        STORY(a_look_beside_a_watch),
-        STORY(a_forgotten_look_is_silent),
-        STORY(an_empty_queue_is_looked_at),
-        STORY(looks_and_watches_survive_the_link),
-        STORY(leases_are_tickets_with_a_weight),
-        STORY(a_lease_is_found_again),
-        STORY(a_lease_goes_as_one),
-        STORY(a_dead_owner_leaves_no_lease),
-        STORY(a_lease_taken_by_force_is_gone),
-        STORY(a_lease_that_was_taken_is_not_listed),
     };
 
     bench = of;
-    return cmocka_run_group_tests_name(of->name, tests, NULL, NULL);
+    return cmocka_run_group_tests_name(of->name, tests, NULL, NULL) +
+           suite_run_semaphores(of->name);
 }

@@ -424,21 +424,18 @@ static void try_event(struct input *in)
 
 /* ---------------------------------------------------------------- proofs -- */
 
-#define RESULTS_MAX 33
-
 static bool is_proof(struct input in)
 {
-    for (int i = 0; i < RESULTS_MAX; i++) {
+    for (;;) {
         int32_t type = (int32_t)number(&in, 4);
         bool last = number(&in, 1) != 0;
 
         (void)number(&in, 4);
-        if (in.ended || (!last && type == HF_ZK_ERROR_RESULT))
+        if (in.ended || last)
+            return !in.ended;
+        if (type != HF_ZK_CHECK && type != HF_ZK_DELETE)
             return false;
-        if (last)
-            return true;
     }
-    return false;
 }
 
 static void try_multi(struct input *in)

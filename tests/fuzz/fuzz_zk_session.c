@@ -69,7 +69,8 @@ static bool is_busy(const struct play *p, const struct hf_ticket_id *id)
 {
     for (const struct stage_request *r = p->s.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_ENDED && hf_ticket_id_equal(&r->about, id))
+        if (r->state != STAGE_ENDED && r->request.kind != HF_REQUEST_LOOK &&
+            hf_ticket_id_equal(&r->about, id))
             return true;
     }
     return false;
@@ -84,7 +85,7 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
     struct hf_ticket_id id = stage_id(ticket);
     char path[16];
 
-    if (kind == HF_REQUEST_PROVE)
+    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK)
         return true;
     if (is_busy(p, &id))
         return false;
@@ -98,14 +99,23 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
            (kind == HF_REQUEST_WITHDRAW || !p->unsure[ticket[0] - 'a']);
 }
 
-static void request(struct play *p, uint8_t kind, uint8_t which)
+/* Two are leases, and each always as large. */
+static void choose_kind(struct play *p, uint8_t which)
+{
+    bool lease = which % 4 == 1;
+
+    p->s.kind = lease ? HF_TICKET_LEASE : HF_TICKET_MUTEX + which / TICKETS % 3;
+    p->s.weight = which % TICKETS == 1 ? 3 : 1;
+}
+
+static void request(struct play *p, enum hf_request_kind kind, uint8_t which)
 {
     char ticket[] = {(char)('a' + which % TICKETS), '\0'};
 
     if (p->s.closed)
         return;
     p->s.queue = queue_of(which);
-    p->s.kind = HF_TICKET_MUTEX + which / TICKETS % 3;
+    choose_kind(p, which);
     if (kind == HF_REQUEST_END) {
         if (!p->ending) {
             p->ending = true;
@@ -116,10 +126,18 @@ static void request(struct play *p, uint8_t kind, uint8_t which)
     }
 }
 
+static const enum hf_request_kind step_kinds[] = {
+    HF_REQUEST_ENQUEUE,  HF_REQUEST_LIST,  HF_REQUEST_WATCH,
+    HF_REQUEST_WITHDRAW, HF_REQUEST_PROVE, HF_REQUEST_END,
+};
+#define STEP_KINDS (sizeof step_kinds / sizeof step_kinds[0])
+
 static void forget_one(struct play *p, unsigned nth)
 {
     for (struct stage_request *r = p->s.requests; r != NULL; r = r->next) {
-        if (r->state == STAGE_ENDED || r->request.kind != HF_REQUEST_WATCH ||
+        if (r->state == STAGE_ENDED ||
+            (r->request.kind != HF_REQUEST_WATCH &&
+             r->request.kind != HF_REQUEST_LOOK) ||
             nth-- > 0)
             continue;
         forget(&p->s, &r->request);
@@ -149,7 +167,7 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     bool there, own;
     char ticket[32];
 
-    if (which >= TICKETS)
+    if (which >= TICKETS || r->request.kind == HF_REQUEST_LOOK)
         return; /* "z", of a proof */
     name_ticket(r, ticket);
     there = honest_has(&p->server, ticket);
@@ -190,7 +208,7 @@ static void end_session(struct play *p)
 static void on_event(struct stage *s, const struct hf_event *event)
 {
     struct play *p = (struct play *)(void *)s;
-    uint8_t kind = p->inside_kind % 8;
+    uint8_t kind = p->inside_kind % 9;
 
     if (event->kind >= HF_EVENT_ENQUEUED && p->honest &&
         event->as.answer.request != NULL)
@@ -205,8 +223,10 @@ static void on_event(struct stage *s, const struct hf_event *event)
         return;
     p->inside--;
     p->inside_ticket++;
-    if (kind <= HF_REQUEST_END)
-        request(p, kind, p->inside_ticket);
+    if (kind < STEP_KINDS)
+        request(p, step_kinds[kind], p->inside_ticket);
+    else if (kind == 8)
+        request(p, HF_REQUEST_LOOK, p->inside_ticket);
     else
         forget_one(p, kind == 6 ? 0 : 1);
 }
@@ -334,6 +354,8 @@ static void say_success(struct play *p)
     case HF_ZK_MULTI:
         if (owner == 7)
             check_failed(&p->s, 0);
+        else if (p->s.first->part == HF_ZK_CREATE)
+            created_all(&p->s, choose_sequence(p));
         else
             checked(&p->s);
         break;
@@ -353,7 +375,7 @@ static void say_record(struct play *p)
 static void say_event(struct play *p)
 {
     static const char *const tickets[] = {
-        "q/a#0", "q/a#1", "q/b#1", "q/b#2", "q/c#3", "q/z#0", "q/d#-1", "x/y",
+        "q/a#0", "q/a#1", "q/b#1", "q/b/l#2", "q/c#3", "q/", "q/d#-1", "x/y",
     };
     uint8_t which = next(p);
 
@@ -438,10 +460,12 @@ static void answer(struct play *p, uint8_t step)
 
 static void step(struct play *p)
 {
-    uint8_t which = next(p) % 30;
+    uint8_t which = next(p) % 31;
 
-    if (which <= HF_REQUEST_END) {
-        request(p, which, next(p));
+    if (which < STEP_KINDS) {
+        request(p, step_kinds[which], next(p));
+    } else if (which == 30) {
+        request(p, HF_REQUEST_LOOK, next(p));
     } else if (which == 6) {
         forget_one(p, next(p) % 8);
     } else if (which == 7) {
@@ -504,7 +528,7 @@ static void check_waits(struct play *p)
         return;
     for (const struct stage_request *r = p->s.requests; r != NULL;
          r = r->next) {
-        if (r->state != STAGE_WATCHING)
+        if (r->state != STAGE_WATCHING || r->request.kind == HF_REQUEST_LOOK)
             continue;
         name_ticket(r, ticket);
         MUST(honest_has(&p->server, ticket));
@@ -534,6 +558,7 @@ static void work_on(struct play *p)
     honest_serve(&p->s, &p->server);
     check_waits(p);
     p->s.queue = "q";
+    p->s.kind = HF_TICKET_MUTEX;
     expect(p, HF_REQUEST_ENQUEUE, "ENQUEUED z:");
     expect(p, HF_REQUEST_WATCH, "WATCHING z");
     expect(p, HF_REQUEST_PROVE, p->removed ? "PROVE" : "PROVEN ");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define LIST_BYTES (HONEST_NODES * HONEST_PATH_BYTES)
+#define HONEST_MULTI_BYTES STAGE_TEXT_BYTES
 
 static struct honest_node *find(struct honest *h, const char *path)
 {
@@ -42,6 +43,24 @@ static struct honest_node *add(struct honest *h, const char *path,
     return node;
 }
 
+/* A child of it has come or gone. */
+static void change_parent(struct stage *s, struct honest *h, const char *child)
+{
+    char path[HONEST_PATH_BYTES];
+    struct honest_node *node;
+    bool tell;
+
+    snprintf(path, sizeof path, "%.*s", (int)above(child), child);
+    node = find(h, path);
+    if (node == NULL)
+        return;
+    node->changed = s->zxid;
+    tell = node->looked_at && s->connected;
+    node->looked_at = false;
+    if (tell)
+        event_at(s, HF_ZK_NODE_CHILDREN_CHANGED, path);
+}
+
 /* Whoever watches it is told, before the answer to whatever removed it. */
 static void drop(struct stage *s, struct honest *h, struct honest_node *node)
 {
@@ -50,15 +69,30 @@ static void drop(struct stage *s, struct honest *h, struct honest_node *node)
     memmove(node, node + 1,
             (size_t)(h->nodes + h->count - node - 1) * sizeof *node);
     h->count--;
-    if (was.watched && s->connected)
+    if ((was.watched || was.looked_at) && s->connected)
         event_at(s, HF_ZK_NODE_DELETED, was.path);
+    change_parent(s, h, was.path);
 }
 
 /* ---------------------------------------------------------- what it does -- */
 
+/* In one: what an event leads to may be the end of the connection. */
+static void in_one_begin(struct stage *s, bool *was_holding)
+{
+    *was_holding = s->holding;
+    hold(s);
+}
+
+static void in_one_end(struct stage *s, bool was_holding)
+{
+    if (!was_holding)
+        deliver(s);
+}
+
 static void make_ticket(struct stage *s, struct honest *h, const char *prefix)
 {
     char path[HONEST_PATH_BYTES];
+    bool was_holding;
 
     if (!has_parent(h, prefix)) {
         refused(s, HF_ZK_NO_NODE);
@@ -69,8 +103,37 @@ static void make_ticket(struct stage *s, struct honest *h, const char *prefix)
         return;
     }
     snprintf(path, sizeof path, "%s%010d", prefix, h->sequence);
-    (void)add(h, path, s->zxid, s->session);
+    add(h, path, s->zxid, s->session)->weight = 1;
+    in_one_begin(s, &was_holding);
+    change_parent(s, h, path);
     created(s, h->sequence++, s->zxid);
+    in_one_end(s, was_holding);
+}
+
+/* ${prefixes}: all the same, each with a sign in front. */
+static void make_lease(struct stage *s, struct honest *h, char *prefixes,
+                       int32_t count)
+{
+    char *prefix = strtok(prefixes, " ") + 1;
+    char path[HONEST_PATH_BYTES];
+    bool was_holding;
+
+    if (!has_parent(h, prefix)) {
+        part_failed(s, 0, HF_ZK_NO_NODE);
+        return;
+    }
+    if (h->count + (size_t)count > HONEST_NODES) {
+        part_failed(s, 0, HF_ZK_QUOTA_EXCEEDED);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s%010d", prefix, h->sequence++);
+        add(h, path, s->zxid, s->session)->weight = count;
+    }
+    in_one_begin(s, &was_holding);
+    change_parent(s, h, path);
+    created_all(s, h->sequence - count);
+    in_one_end(s, was_holding);
 }
 
 static void make_parent(struct stage *s, struct honest *h, int32_t opcode,
@@ -93,7 +156,7 @@ static void make_parent(struct stage *s, struct honest *h, int32_t opcode,
 static void delete_node(struct stage *s, struct honest *h, const char *path)
 {
     struct honest_node *node = find(h, path);
-    bool was_holding = s->holding;
+    bool was_holding;
 
     if (node == NULL) {
         refused(s, HF_ZK_NO_NODE);
@@ -106,23 +169,25 @@ static void delete_node(struct stage *s, struct honest *h, const char *path)
             return;
         }
     }
-    /* In one: what the event leads to may be the end of the connection. */
-    hold(s);
+    in_one_begin(s, &was_holding);
     drop(s, h, node);
     done(s);
-    if (!was_holding)
-        deliver(s);
+    in_one_end(s, was_holding);
 }
 
-static void list_children(struct stage *s, struct honest *h, const char *path)
+static void list_children(struct stage *s, struct honest *h, const char *path,
+                          bool watch)
 {
-    char list[LIST_BYTES] = "";
+    static char list[LIST_BYTES];
+    struct honest_node *node = find(h, path);
     size_t used = 0;
 
-    if (find(h, path) == NULL) {
+    list[0] = '\0';
+    if (node == NULL) {
         refused(s, HF_ZK_NO_NODE);
         return;
     }
+    node->looked_at |= watch;
     for (size_t i = 0; i < h->count; i++) {
         const char *name = h->nodes[i].path;
 
@@ -148,23 +213,37 @@ static void read_node(struct stage *s, struct honest_node *node, int32_t opcode,
     }
 }
 
-static void check(struct stage *s, struct honest *h, char *paths)
+/* Those of ${paths} that are deleted have a sign in front. */
+static void check(struct stage *s, struct honest *h, const char *paths)
 {
-    char *rest = NULL;
+    char copy[HONEST_MULTI_BYTES], *rest = NULL;
+    bool was_holding;
     int32_t nth = 0;
 
-    for (char *path = strtok_r(paths, " ", &rest); path != NULL;
+    strcpy(copy, paths);
+    for (char *path = strtok_r(copy, " ", &rest); path != NULL;
          path = strtok_r(NULL, " ", &rest), nth++) {
+        path += path[0] == '-';
         if (strcmp(path, "/") != 0 && find(h, path) == NULL) {
             check_failed(s, nth);
             return;
         }
     }
+    in_one_begin(s, &was_holding);
+    strcpy(copy, paths);
+    for (char *path = strtok_r(copy, " ", &rest); path != NULL;
+         path = strtok_r(NULL, " ", &rest)) {
+        if (path[0] == '-')
+            drop(s, h, find(h, path + 1));
+    }
     checked(s);
+    in_one_end(s, was_holding);
 }
 
 void honest_expire(struct stage *s, struct honest *h)
 {
+    for (size_t i = 0; i < h->count; i++)
+        h->nodes[i].looked_at = false;
     for (size_t i = h->count; i-- > 0;) {
         if (h->nodes[i].owner == s->session) {
             h->nodes[i].watched = false;
@@ -177,7 +256,8 @@ void honest_answer(struct stage *s, struct honest *h)
 {
     int32_t opcode = s->first->opcode;
     bool watch = s->first->watch;
-    char path[4096] = "";
+    int32_t parts = s->first->parts, part = s->first->part;
+    char path[HONEST_MULTI_BYTES] = "";
 
     if (s->first->path != NULL)
         snprintf(path, sizeof path, "%s", s->first->path);
@@ -193,14 +273,17 @@ void honest_answer(struct stage *s, struct honest *h)
         delete_node(s, h, path);
         break;
     case HF_ZK_GET_CHILDREN:
-        list_children(s, h, path);
+        list_children(s, h, path, watch);
         break;
     case HF_ZK_EXISTS:
     case HF_ZK_GET_DATA:
         read_node(s, find(h, path), opcode, watch);
         break;
     case HF_ZK_MULTI:
-        check(s, h, path);
+        if (part == HF_ZK_CREATE)
+            make_lease(s, h, path, parts);
+        else
+            check(s, h, path);
         break;
     case HF_ZK_CLOSE_SESSION:
         honest_expire(s, h);
@@ -224,17 +307,23 @@ void honest_serve(struct stage *s, struct honest *h)
 
 /* --------------------------------------------------------------- stories -- */
 
-static void rewatch(struct stage *s, const char *path)
+static void rewatch(struct stage *s, const char *path, bool queue,
+                    int64_t since)
 {
     struct honest *h = s->watched_arg;
     struct honest_node *node = find(h, path);
+    struct honest_missed *missed = &h->missed[h->missed_count];
 
-    if (node != NULL) {
-        node->watched = true;
+    if (node != NULL && !(queue && node->changed > since)) {
+        node->watched |= !queue;
+        node->looked_at |= queue;
         return;
     }
-    STAGE_MUST(h->missing_count < HONEST_NODES);
-    snprintf(h->missing[h->missing_count++], HONEST_PATH_BYTES, "%s", path);
+    STAGE_MUST(h->missed_count < sizeof h->missed / sizeof h->missed[0]);
+    snprintf(missed->path, sizeof missed->path, "%s", path);
+    missed->type =
+        node == NULL ? HF_ZK_NODE_DELETED : HF_ZK_NODE_CHILDREN_CHANGED;
+    h->missed_count++;
 }
 
 void honest_begin(struct stage *s, struct honest *h)
@@ -247,8 +336,8 @@ void honest_begin(struct stage *s, struct honest *h)
 void honest_connect(struct stage *s, struct honest *h)
 {
     for (size_t i = 0; i < h->count; i++)
-        h->nodes[i].watched = false;
-    h->missing_count = 0;
+        h->nodes[i].watched = h->nodes[i].looked_at = false;
+    h->missed_count = 0;
     link_up(s);
     if (!s->greeting)
         return; /* there was no memory to greet with */
@@ -261,30 +350,45 @@ void honest_connect(struct stage *s, struct honest *h)
         s->session++;
     }
     accept_session(s);
-    for (size_t i = 0; i < h->missing_count && s->connected; i++)
-        event_at(s, HF_ZK_NODE_DELETED, h->missing[i]);
+    for (size_t i = 0; i < h->missed_count && s->connected; i++)
+        event_at(s, h->missed[i].type, h->missed[i].path);
 }
 
-/* By its id, whatever its kind. */
-static struct honest_node *find_ticket(struct honest *h, const char *ticket)
+/* By its id, whatever its kind: its first node, and how many there are. */
+static struct honest_node *find_nodes(struct honest *h, const char *ticket,
+                                      int32_t *count)
 {
     const char *name = strrchr(ticket, '/') + 1;
     char path[HONEST_PATH_BYTES], uuid[HF_TICKET_ID_TEXT_BYTES];
     struct hf_ticket_id id = stage_id(name);
+    struct honest_node *node = NULL;
 
     hf_ticket_id_format(&id, uuid);
     snprintf(path, sizeof path, "/%.*s_c_%s-", (int)(name - ticket), ticket,
              uuid);
-    for (size_t i = 0; i < h->count; i++) {
-        if (strncmp(h->nodes[i].path, path, strlen(path)) == 0)
-            return &h->nodes[i];
+    *count = 0;
+    for (size_t i = h->count; i-- > 0;) {
+        if (strncmp(h->nodes[i].path, path, strlen(path)) == 0) {
+            node = &h->nodes[i];
+            ++*count;
+        }
     }
-    return NULL;
+    return node;
+}
+
+static struct honest_node *find_ticket(struct honest *h, const char *ticket)
+{
+    int32_t count;
+
+    return find_nodes(h, ticket, &count);
 }
 
 bool honest_has(struct honest *h, const char *ticket)
 {
-    return find_ticket(h, ticket) != NULL;
+    int32_t count;
+    const struct honest_node *node = find_nodes(h, ticket, &count);
+
+    return node != NULL && count >= node->weight;
 }
 
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket)
@@ -307,8 +411,9 @@ void honest_put(struct stage *s, struct honest *h, const char *ticket)
     if (!has_parent(h, path) || h->count == HONEST_NODES ||
         find_ticket(h, ticket) != NULL)
         return;
-    (void)add(h, path, s->zxid++, OTHERS_SESSION);
+    add(h, path, s->zxid++, OTHERS_SESSION)->weight = 1;
     h->sequence++;
+    change_parent(s, h, path);
 }
 
 void honest_remove(struct stage *s, struct honest *h, const char *ticket)

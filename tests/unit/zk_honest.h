@@ -8,14 +8,23 @@
 
 #include "zk_stage.h"
 
-#define HONEST_NODES 32
+#define HONEST_NODES 64
 #define HONEST_PATH_BYTES 160
 
 struct honest_node {
     char path[HONEST_PATH_BYTES];
     int64_t czxid;
-    int64_t owner; /* the session of a ticket */
-    bool watched;  /* by this connection */
+    int64_t owner;   /* the session of a ticket */
+    bool watched;    /* by this connection */
+    bool looked_at;  /* so are its children */
+    int64_t changed; /* the last transaction that one came or went in */
+    int32_t weight;  /* of a ticket: so many nodes were made for it */
+};
+
+/* A watch that was to be set again, and what it missed. */
+struct honest_missed {
+    char path[HONEST_PATH_BYTES];
+    int32_t type;
 };
 
 struct honest {
@@ -23,9 +32,8 @@ struct honest {
     size_t count;
     int32_t sequence; /* of the next ticket, in whatever queue */
     bool no_containers;
-    /* Of the watches that were to be set again: on nodes that are gone. */
-    char missing[HONEST_NODES][HONEST_PATH_BYTES];
-    size_t missing_count;
+    struct honest_missed missed[2 * HONEST_NODES];
+    size_t missed_count;
 };
 
 /* On a stage that is set: with no node but the root. */
@@ -42,8 +50,9 @@ void honest_serve(struct stage *s, struct honest *h);
 /* The session is over: its tickets go. */
 void honest_expire(struct stage *s, struct honest *h);
 
-/* Is there a ticket "q/a", and of the session?  What others do: put it there,
- * remove it, whoever's it is, or change its data. */
+/* Is there a ticket "q/a", with all its nodes; and any node of it, of the
+ * session?  What others do: put it there, remove a node of it, whoever's it is,
+ * or change its data. */
 bool honest_has(struct honest *h, const char *ticket);
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket);
 void honest_put(struct stage *s, struct honest *h, const char *ticket);

@@ -10,14 +10,13 @@
  */
 
 static struct stage_call *put_off(struct stage *s, int32_t xid, int32_t opcode,
-                                  const char *path, int32_t checks)
+                                  const char *path)
 {
     struct stage_call *call = calloc(1, sizeof *call);
 
     STAGE_MUST(call != NULL);
     call->xid = xid;
     call->opcode = opcode;
-    call->checks = checks;
     call->sent_at_ms = s->now_ms;
     call->path = path != NULL ? strdup(path) : NULL;
     *s->last = call;
@@ -77,6 +76,7 @@ static void shorten(const struct stage *s, const char *path, char *text,
     static const char *const suffixes[] = {[HF_TICKET_MUTEX] = "",
                                            [HF_TICKET_READ] = "/r",
                                            [HF_TICKET_WRITE] = "/w",
+                                           [HF_TICKET_LEASE] = "/l",
                                            [HF_TICKET_EXCLUSIVE] = ""};
     size_t chroot = strlen(s->config.chroot);
     struct hf_zk_node node;
@@ -102,33 +102,6 @@ static void shorten(const struct stage *s, const char *path, char *text,
                  (int)node.sequence);
 }
 
-static void say_multi(struct stage *s, int32_t xid,
-                      struct hf_jute_reader *frame, const char *between)
-{
-    char path[PATH_BYTES], text[PATH_BYTES];
-    struct stage_text paths = {.used = 0};
-    int32_t checks = 0;
-
-    stage_say(&s->sent, between, "MULTI");
-    for (;;) {
-        int32_t type = hf_jute_get_int(frame);
-        bool last = hf_jute_get_bool(frame);
-
-        STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
-        if (last)
-            break;
-        STAGE_MUST(type == HF_ZK_CHECK);
-        read_path(frame, path, sizeof path);
-        shorten(s, path, text, sizeof text);
-        stage_say(&s->sent, "", " %s", text);
-        stage_say(&paths, " ", "%s", path);
-        STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
-        checks++;
-    }
-    STAGE_MUST(checks > 0);
-    put_off(s, xid, HF_ZK_MULTI, paths.text, checks);
-}
-
 /* An access list: one entry, which the story of credentials looks at. */
 static void read_acl(struct stage *s, struct hf_jute_reader *frame)
 {
@@ -139,6 +112,56 @@ static void read_acl(struct stage *s, struct hf_jute_reader *frame)
     scheme = hf_jute_get_buffer(frame);
     STAGE_MUST(scheme.count == (s->config.private_nodes ? 4u : 5u));
     (void)hf_jute_get_buffer(frame);
+}
+
+/* One operation: its path, with what it does in front of it. */
+static void say_part(struct stage *s, struct hf_jute_reader *frame,
+                     int32_t opcode, struct stage_text *paths)
+{
+    const char *what = opcode == HF_ZK_CHECK    ? ""
+                       : opcode == HF_ZK_CREATE ? "+"
+                                                : "-";
+    char path[PATH_BYTES], text[PATH_BYTES];
+
+    read_path(frame, path, sizeof path);
+    shorten(s, path, text, sizeof text);
+    stage_say(&s->sent, "", " %s%s", what, text);
+    stage_say(paths, " ", "%s%s", what, path);
+    if (opcode == HF_ZK_CREATE) {
+        STAGE_MUST(hf_jute_get_buffer(frame).count == strlen(s->payload));
+        read_acl(s, frame);
+        STAGE_MUST(hf_jute_get_int(frame) == HF_ZK_EPHEMERAL_SEQUENTIAL);
+    } else {
+        STAGE_MUST(opcode == HF_ZK_CHECK || opcode == HF_ZK_DELETE);
+        STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
+    }
+}
+
+static void say_multi(struct stage *s, int32_t xid,
+                      struct hf_jute_reader *frame, const char *between)
+{
+    static struct stage_text paths;
+    struct stage_call *call;
+    int32_t parts = 0, part = 0;
+
+    paths.used = 0;
+    stage_say(&s->sent, between, "MULTI");
+    for (;;) {
+        int32_t type = hf_jute_get_int(frame);
+        bool last = hf_jute_get_bool(frame);
+
+        STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
+        if (last)
+            break;
+        STAGE_MUST(parts == 0 || type == part);
+        part = type;
+        say_part(s, frame, part, &paths);
+        parts++;
+    }
+    STAGE_MUST(parts > 0);
+    call = put_off(s, xid, HF_ZK_MULTI, paths.text);
+    call->parts = parts;
+    call->part = part;
 }
 
 static void say_create(struct stage *s, int32_t opcode, const char *path,
@@ -170,7 +193,7 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
 
     read_path(frame, path, sizeof path);
     shorten(s, path, text, sizeof text);
-    call = put_off(s, xid, opcode, path, 0);
+    call = put_off(s, xid, opcode, path);
     switch (opcode) {
     case HF_ZK_CREATE:
     case HF_ZK_CREATE2:
@@ -191,8 +214,9 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
                   call->watch ? " w" : "");
         break;
     case HF_ZK_GET_CHILDREN:
-        STAGE_MUST(!hf_jute_get_bool(frame));
-        stage_say(&s->sent, between, "LIST %s", text);
+        call->watch = hf_jute_get_bool(frame);
+        stage_say(&s->sent, between, "LIST %s%s", text,
+                  call->watch ? " w" : "");
         break;
     default:
         STAGE_MUST(opcode == HF_ZK_SYNC);
@@ -205,17 +229,20 @@ static void say_set_watches(struct stage *s, struct hf_jute_reader *frame,
 {
     char path[PATH_BYTES], text[PATH_BYTES];
     int64_t zxid = hf_jute_get_long(frame);
-    size_t count = hf_jute_get_count(frame, 4);
 
     stage_say(&s->sent, between, "SETWATCHES 0x%llx", (long long)zxid);
-    for (size_t i = 0; i < count; i++) {
-        read_path(frame, path, sizeof path);
-        shorten(s, path, text, sizeof text);
-        stage_say(&s->sent, "", " %s", text);
-        if (s->watched != NULL)
-            s->watched(s, path);
+    for (int list = 0; list < 3; list++) {
+        size_t count = hf_jute_get_count(frame, 4);
+
+        STAGE_MUST(list != 1 || count == 0); /* nothing is to come */
+        for (size_t i = 0; i < count; i++) {
+            read_path(frame, path, sizeof path);
+            shorten(s, path, text, sizeof text);
+            stage_say(&s->sent, "", " %s%s", text, list == 2 ? "/" : "");
+            if (s->watched != NULL)
+                s->watched(s, path, list == 2, zxid);
+        }
     }
-    STAGE_MUST(hf_jute_get_int(frame) == 0 && hf_jute_get_int(frame) == 0);
 }
 
 static void say_greeting(struct stage *s, struct hf_jute_reader *frame)
@@ -256,7 +283,7 @@ static void say_frame(struct stage *s, struct hf_jute_reader *frame,
         break;
     case HF_ZK_CLOSE_SESSION:
         stage_say(&s->sent, between, "CLOSE");
-        put_off(s, xid, opcode, NULL, 0);
+        put_off(s, xid, opcode, NULL);
         break;
     case HF_ZK_AUTH:
         (void)hf_jute_get_int(frame);
@@ -471,24 +498,65 @@ static void put_result(struct stage *s, int32_t type, bool last, int32_t error)
     hf_jute_put_int(&s->out, error);
 }
 
-static void answer_multi(struct stage *s, int32_t failing)
+/* What was done.  Of the creates, which are all the same, the first makes
+ * ${sequence}. */
+static void put_results(struct stage *s, const struct stage_call *call,
+                        const char *prefix, int32_t sequence)
 {
-    int32_t checks = s->first != NULL ? s->first->checks : 0;
+    char made[PATH_BYTES + 16];
+
+    for (int32_t i = 0; i < call->parts; i++) {
+        put_result(s, call->part, false, 0);
+        if (call->part != HF_ZK_CREATE)
+            continue;
+        snprintf(made, sizeof made, "%s%010d", prefix,
+                 (int32_t)((uint32_t)sequence + (uint32_t)i));
+        hf_jute_put_string(&s->out, made);
+    }
+}
+
+static void answer_multi(struct stage *s, int32_t sequence)
+{
+    struct stage_call call = {.parts = 0};
+    char prefix[PATH_BYTES] = "";
+    size_t at_;
+
+    if (s->first != NULL) {
+        call = *s->first;
+        snprintf(prefix, sizeof prefix, "%.*s",
+                 (int)strcspn(call.path + 1, " "), call.path + 1);
+    }
+    at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
+    put_results(s, &call, prefix, sequence);
+    put_result(s, -1, true, -1);
+    end(s, at_);
+}
+
+void checked(struct stage *s)
+{
+    STAGE_MUST(s->first != NULL && s->first->part != HF_ZK_CREATE);
+    answer_multi(s, 0);
+}
+
+void created_all(struct stage *s, int32_t sequence)
+{
+    STAGE_MUST(s->first != NULL && s->first->part == HF_ZK_CREATE);
+    answer_multi(s, sequence);
+}
+
+void part_failed(struct stage *s, int32_t nth, int32_t why)
+{
+    int32_t parts = s->first != NULL ? s->first->parts : 0;
     uint64_t committed_ms = s->committed_ms;
     size_t at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
     int32_t error;
 
-    STAGE_MUST(failing < checks);
-    if (failing >= 0)
-        s->committed_ms = committed_ms;
-    for (int32_t i = 0; i < checks; i++) {
-        if (failing < 0) {
-            put_result(s, HF_ZK_CHECK, false, 0);
-            continue;
-        }
+    STAGE_MUST(nth < parts);
+    s->committed_ms = committed_ms;
+    for (int32_t i = 0; i < parts; i++) {
         /* What is before the one that failed was rolled back, what is behind
          * it not tried: -2, "runtime inconsistency". */
-        error = i < failing ? 0 : i == failing ? HF_ZK_NO_NODE : -2;
+        error = i < nth ? 0 : i == nth ? why : -2;
         put_result(s, HF_ZK_ERROR_RESULT, false, error);
         hf_jute_put_int(&s->out, error);
     }
@@ -496,14 +564,9 @@ static void answer_multi(struct stage *s, int32_t failing)
     end(s, at_);
 }
 
-void checked(struct stage *s)
-{
-    answer_multi(s, -1);
-}
-
 void check_failed(struct stage *s, int32_t nth)
 {
-    answer_multi(s, nth);
+    part_failed(s, nth, HF_ZK_NO_NODE);
 }
 
 void done(struct stage *s)
@@ -567,13 +630,19 @@ void event_at(struct stage *s, int32_t type, const char *path)
     end(s, at_);
 }
 
-/* ${ticket} is "q/x#1". */
+/* ${ticket} is "q/x#1"; "q/" is the queue. */
 void event(struct stage *s, int32_t type, const char *ticket)
 {
     const char *slash = strchr(ticket, '/');
     char path[PATH_BYTES], node[256];
 
     STAGE_MUST(slash != NULL);
+    if (slash[1] == '\0') {
+        snprintf(path, sizeof path, "%s/%.*s", s->config.chroot,
+                 (int)(slash - ticket), ticket);
+        event_at(s, type, path);
+        return;
+    }
     stage_node(s, slash + 1, node, sizeof node);
     snprintf(path, sizeof path, "%s/%.*s/%s", s->config.chroot,
              (int)(slash - ticket), ticket, node);

@@ -83,7 +83,7 @@ void stage_id_name(const struct hf_ticket_id *id, char name[16])
     snprintf(name, 16, id->bytes[15] == NUMBERED ? "n%lu" : "?", number);
 }
 
-/* "[name](/r|/w)?(#sequence)?" or what stays as it is. */
+/* "[name](/r|/w|/l)?(#sequence)?" or what stays as it is. */
 void stage_node(const struct stage *s, const char *ticket, char *node,
                 size_t bytes)
 {
@@ -99,7 +99,9 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
     }
     id = stage_id(ticket);
     if (ticket[length] == '/')
-        kind = ticket[length + 1] == 'r' ? HF_TICKET_READ : HF_TICKET_WRITE;
+        kind = ticket[length + 1] == 'r'   ? HF_TICKET_READ
+               : ticket[length + 1] == 'l' ? HF_TICKET_LEASE
+                                           : HF_TICKET_WRITE;
     STAGE_MUST(hf_zk_node_prefix(s->config.layout, &id, kind, prefix));
     if (sequence == NULL)
         snprintf(node, bytes, "%s", prefix);
@@ -110,7 +112,7 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE", "LIST", "LOOK", "WATCH",
+static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK", "WATCH",
                                     "WITHDRAW", "PROVE", "END"};
 
 static struct stage_request *of(struct hf_request *request)
@@ -135,9 +137,11 @@ static void answered(struct stage *s, struct stage_request *r,
                      enum hf_event_kind kind)
 {
     s->answered++;
-    STAGE_MUST(r->state == STAGE_ASKED ||
-               (r->state == STAGE_WATCHING && kind == HF_EVENT_GONE));
-    if (kind != HF_EVENT_WATCHING) {
+    STAGE_MUST(kind == HF_EVENT_CHANGED
+                   ? r->state == STAGE_WATCHING
+                   : r->state == STAGE_ASKED || kind == HF_EVENT_GONE);
+    if (kind != HF_EVENT_WATCHING &&
+        (kind != HF_EVENT_LISTED || r->request.kind != HF_REQUEST_LOOK)) {
         end_request(s, r);
         return;
     }
@@ -171,7 +175,11 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     r->request.queue = s->queue;
     r->request.ticket = stage_id(ticket[0] != '\0' ? ticket : "z");
     r->about = r->request.ticket;
+    if (kind == HF_REQUEST_LOOK)
+        memset(&r->request.ticket, 0, sizeof r->request.ticket);
     r->request.ticket_kind = s->kind;
+    if (kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_LIST)
+        r->request.weight = s->kind == HF_TICKET_LEASE ? s->weight : 1;
     r->request.payload = s->payload;
     s->under_way++;
     hf_zk_request(s->zk, &r->request, s->now_ms);
@@ -183,7 +191,8 @@ void forget(struct stage *s, struct hf_request *watch)
 {
     struct stage_request *r = of(watch);
 
-    STAGE_MUST(r->state != STAGE_ENDED && watch->kind == HF_REQUEST_WATCH);
+    STAGE_MUST(r->state != STAGE_ENDED && (watch->kind == HF_REQUEST_WATCH ||
+                                           watch->kind == HF_REQUEST_LOOK));
     hf_zk_forget(s->zk, watch);
     end_request(s, r);
     stage_settle(s);
@@ -193,7 +202,7 @@ void forget(struct stage *s, struct hf_request *watch)
 
 static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
 {
-    static const char *const suffix[] = {"?", "", "/r", "/w", ""};
+    static const char *const suffix[] = {"?", "", "/r", "/w", "/l", ""};
     const struct hf_ticket *ticket;
     char name[16];
 
@@ -202,6 +211,10 @@ static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
         stage_id_name(&ticket->id, name);
         stage_say(&s->told, "", " %s%s#%d", name, suffix[ticket->kind],
                   (int32_t)(uint32_t)ticket->sequence);
+        STAGE_MUST(ticket->weight == 1 ||
+                   (ticket->weight > 1 && ticket->kind == HF_TICKET_LEASE));
+        if (ticket->weight > 1)
+            stage_say(&s->told, "", "*%u", ticket->weight);
         if (ticket->token != 0)
             stage_say(&s->told, "", "@%llu", (unsigned long long)ticket->token);
         STAGE_MUST(ticket->payload != NULL);
@@ -241,11 +254,13 @@ static void say_failed(struct stage *s, const struct hf_event *event,
 
 static void say_answer(struct stage *s, const struct hf_event *event)
 {
-    const struct hf_request *request = event->as.answer.request;
     char name[16];
 
-    stage_id_name(&request->ticket, name);
+    stage_id_name(&of(event->as.answer.request)->about, name);
     switch (event->kind) {
+    case HF_EVENT_CHANGED:
+        stage_say(&s->told, "; ", "CHANGED %s", name);
+        break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
         stage_say(&s->told, "; ", "%s %s:",
@@ -275,7 +290,9 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     case HF_EVENT_ENQUEUED:
         return asked == HF_REQUEST_ENQUEUE;
     case HF_EVENT_LISTED:
-        return asked == HF_REQUEST_LIST;
+        return asked == HF_REQUEST_LIST || asked == HF_REQUEST_LOOK;
+    case HF_EVENT_CHANGED:
+        return asked == HF_REQUEST_LOOK;
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
         return asked == HF_REQUEST_WATCH;
@@ -503,6 +520,7 @@ void stage_init(struct stage *s)
     s->queue = "q";
     s->payload = "me";
     s->kind = HF_TICKET_MUTEX;
+    s->weight = 1;
     s->session = STAGE_SESSION;
     s->zxid = 1;
     s->last = &s->first;

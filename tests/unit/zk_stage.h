@@ -6,23 +6,26 @@
  *
  * Tickets are called by one letter, or n and a number: their ids are made of
  * that.  Everybody names them in the layout of .config.  In paths and lists a
- * ticket is NAME#SEQUENCE, with /r or /w behind the name for a read or a write
- * ticket: "x/r#7" is the node
+ * ticket is NAME#SEQUENCE, with /r, /w or /l behind the name for a read or a
+ * write ticket or a lease: "x/r#7" is the node
  * _c_78787878-7878-7878-7878-787878787878-__READ__0000000007, and without a
- * sequence the prefix that a create has.  Sent frames read
+ * sequence the prefix that a create has.  In what was told, a lease of several
+ * permits has them behind it: "x/l#7*3".  Sent frames read
  *
  *     GREET 0x0 10000 0x0         last zxid, timeout, session
  *     CREATE2 q/a; LIST q         of one write; " | " is between two writes
  *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
  *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
+ *     LIST q w                    with a watch, and in a SETWATCHES: "q/"
+ *     MULTI +q/x/l +q/x/l         creates, and with "-" deletes
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
  *
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
- *     WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN a; PROVEN 990 (asked
- *     for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
+ *     CHANGED z (of a LOOK); WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN
+ * a; PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
  *
  * Whatever the story, the stage sees to it that every request is answered
  * once, a watch ends once, nothing is under way when the session is lost or
@@ -70,8 +73,9 @@ struct stage_call {
     struct stage_call *next;
     int32_t xid;
     int32_t opcode;
-    int32_t checks; /* of a MULTI */
-    bool watch;     /* of a DATA */
+    int32_t parts; /* of a MULTI, */
+    int32_t part;  /* each of this opcode */
+    bool watch;    /* of a DATA or LIST */
     uint64_t sent_at_ms;
     char *path; /* of a MULTI all, with a space between; or NULL */
 };
@@ -103,6 +107,7 @@ struct stage {
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
+    uint32_t weight;
     unsigned under_way;
     unsigned answered; /* so many requests, ever */
     /* The server. */
@@ -135,8 +140,10 @@ struct stage {
     unsigned lines;
     /* To be called, if set, with each event while it is being told. */
     void (*then)(struct stage *s, const struct hf_event *event);
-    /* And with each path of a SETWATCHES. */
-    void (*watched)(struct stage *s, const char *path);
+    /* And with each path of a SETWATCHES, ${queue} that of a queue; of a queue
+     * all that has changed in transactions later than ${since} was missed. */
+    void (*watched)(struct stage *s, const char *path, bool queue,
+                    int64_t since);
     void *watched_arg;
 };
 
@@ -213,12 +220,15 @@ void deliver(struct stage *s);
 
 /* Answers to the oldest request that has none, which must be of that kind. */
 void created(struct stage *s, int32_t sequence, int64_t czxid);
+/* To a MULTI of creates: the first is ${sequence}. */
+void created_all(struct stage *s, int32_t sequence);
 void created_as(struct stage *s, const char *path, int64_t czxid);
 void children(struct stage *s, const char *tickets);
 void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);
 void exists(struct stage *s, int64_t czxid, int64_t owner);
-void checked(struct stage *s);                   /* all of a MULTI */
+void checked(struct stage *s); /* or deleted: all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
+void part_failed(struct stage *s, int32_t nth, int32_t error);
 void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
 void refused(struct stage *s, int32_t error); /* to any */
 /* A success, to any, with this for a record. */

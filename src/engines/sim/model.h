@@ -42,7 +42,10 @@ struct sim_ticket {
     struct hf_ticket ticket;
     struct sim_queue *queue;
     const void *owner;       /* the session; NULL: foreign and immortal */
-    void *data;              /* the model's own */
+    bool torn;               /* a part of it was taken: it is gone for its owner */
+    void *data;              /* the model's own, as is .nodes */
+    uint32_t nodes;
+    struct sim_ticket *next_touched;
     struct sim_ticket *next; /* in queue order */
 };
 

@@ -115,7 +115,7 @@ bool hf_sim_ticket_current(const struct hf_engine *engine,
         const struct sim_ticket *found = sim_ticket_find(q, ticket);
 
         if (found != NULL)
-            return found->owner != NULL &&
+            return !found->torn && found->owner != NULL &&
                    found->owner == engine->sim->model->owner(engine);
     }
     return false;

@@ -249,7 +249,7 @@ static int32_t missed(const struct zk_node *node, enum watch_sort sort,
         return HF_ZK_NODE_DELETED;
     if (sort == DATA_WATCH)
         return node->mzxid > since ? HF_ZK_NODE_DATA_CHANGED : 0;
-    return node->pzxid > since ? ZK_NODE_CHILDREN_CHANGED : 0;
+    return node->pzxid > since ? HF_ZK_NODE_CHILDREN_CHANGED : 0;
 }
 
 static void set_again(struct zk_connection *connection, const char *path,

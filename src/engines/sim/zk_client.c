@@ -165,9 +165,10 @@ static void note_watch(struct zk_client *client, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
 
-    if (request == NULL || request->kind != HF_REQUEST_WATCH)
+    if (request == NULL ||
+        (request->kind != HF_REQUEST_WATCH && request->kind != HF_REQUEST_LOOK))
         return;
-    if (event->kind == HF_EVENT_WATCHING)
+    if (event->kind == HF_EVENT_WATCHING || event->kind == HF_EVENT_LISTED)
         (*watch_of(client, request))->watching = true;
     else
         watch_end(client, request);
@@ -201,6 +202,7 @@ static void note(struct zk_client *client, const struct hf_event *event)
         break;
     case HF_EVENT_ENQUEUED:
     case HF_EVENT_LISTED:
+    case HF_EVENT_CHANGED:
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_WITHDRAWN:
@@ -284,7 +286,7 @@ static void request(struct hf_engine *engine, struct hf_request *asked)
     struct zk_client *client = engine->zk;
 
     assert(!engine->frozen && !engine->gone);
-    if (asked->kind == HF_REQUEST_WATCH) {
+    if (asked->kind == HF_REQUEST_WATCH || asked->kind == HF_REQUEST_LOOK) {
         struct zk_watch_request *watch = sim_alloc(engine->sim, sizeof *watch);
 
         watch->request = asked;

@@ -41,10 +41,7 @@ enum zk_opcode {
     ZK_DELETE_CONTAINER = 20,
 };
 
-enum {
-    ZK_NODE_CHILDREN_CHANGED = 4, /* an event */
-    ZK_NO_WATCHER = -121,         /* an error */
-};
+#define ZK_NO_WATCHER (-121) /* an error */
 
 struct zk_server;
 struct zk_connection;
@@ -281,6 +278,8 @@ struct zk_ensemble {
     struct zk_session *foreign;
     struct zk_command *first_command;
     struct zk_command *last_command;
+    struct sim_ticket *touched; /* leases that this transaction has deleted
+                                   nodes of */
     struct zk_node *spare_nodes;
     struct zk_watch *spare_watches;
     struct zk_chunk *spare_chunks;
@@ -491,8 +490,12 @@ void zk_client_receive(struct zk_client *client,
 
 /* ----------------------------------------------------------- zk_truth.c -- */
 
-void zk_truth_created(struct hf_sim *sim, struct zk_node *node);
+/* ${following}: the parts of the same transaction that come behind it. */
+void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
+                      const struct zk_txn *following);
 void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node);
+/* The transaction is over. */
+void zk_truth_settled(struct hf_sim *sim);
 uint64_t zk_lease_end_us(const struct hf_engine *engine);
 bool zk_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
               struct sim_ticket *found);

@@ -317,6 +317,11 @@ static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
     op->malformed |= body->failed;
 }
 
+static bool denies(struct hf_sim *sim)
+{
+    return sim_happens(sim, sim->config.deny_chance);
+}
+
 static void fail_parts(struct zk_txn *txn)
 {
     bool behind = false;
@@ -350,6 +355,8 @@ static void multi(struct zk_server *leader, struct zk_txn *txn,
         (*end)->session = txn->session;
         if (error != 0 && !failed)
             fail(*end, error);
+        else if (!failed && opcode == HF_ZK_CREATE && denies(leader->sim))
+            fail(*end, HF_ZK_NO_AUTH);
         else if (!failed)
             decide(leader, *end, &op, zxid);
         failed |= (*end)->opcode == HF_ZK_ERROR_RESULT;
@@ -389,8 +396,7 @@ struct zk_txn *zk_prepare(struct zk_server *leader, struct zk_request *request,
         fail(txn, error);
     } else {
         read_op(&body, request->opcode, &op);
-        if (request->opcode != HF_ZK_DELETE &&
-            sim_happens(leader->sim, leader->sim->config.deny_chance))
+        if (request->opcode != HF_ZK_DELETE && denies(leader->sim))
             fail(txn, HF_ZK_NO_AUTH);
         else
             decide(leader, txn, &op, zxid);

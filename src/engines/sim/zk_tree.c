@@ -120,7 +120,7 @@ static void fire_parent(struct zk_replica *replica, const char *path)
     assert(bytes + 2 < sizeof parent);
     memcpy(parent, path, bytes == 0 ? 1 : bytes);
     parent[bytes == 0 ? 1 : bytes] = '\0';
-    zk_watches_fire(replica->server, parent, true, ZK_NODE_CHILDREN_CHANGED);
+    zk_watches_fire(replica->server, parent, true, HF_ZK_NODE_CHILDREN_CHANGED);
 }
 
 static void create(struct zk_replica *replica, const struct zk_txn *txn,
@@ -148,7 +148,7 @@ static void create(struct zk_replica *replica, const struct zk_txn *txn,
         parent->pzxid = zxid;
     }
     if (replica->server == NULL)
-        zk_truth_created(replica->sim, node);
+        zk_truth_created(replica->sim, node, txn->next);
     fire(replica, txn->path, false, HF_ZK_NODE_CREATED);
     fire_parent(replica, txn->path);
 }
@@ -247,6 +247,8 @@ void zk_catch_up(struct zk_replica *replica, struct zk_txn *txn)
     while (next != NULL) {
         replica->applied = next;
         carry_out(replica, next, next->zxid);
+        if (replica->server == NULL)
+            zk_truth_settled(replica->sim);
         if (replica->server == NULL && next->command != NULL)
             next->command->done = true;
         next = next == txn ? NULL : next->following;

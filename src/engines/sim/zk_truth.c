@@ -28,16 +28,50 @@ static const char *payload_of(struct hf_sim *sim, const struct zk_node *node)
     return payload;
 }
 
-void zk_truth_created(struct hf_sim *sim, struct zk_node *node)
+/* One more node of a lease that is there. */
+static void add_node(struct sim_ticket *ticket)
+{
+    if (++ticket->nodes > ticket->ticket.weight)
+        ticket->ticket.weight = ticket->nodes;
+}
+
+/* So many of the parts make nodes of that lease. */
+static uint32_t count_nodes(const struct zk_txn *parts,
+                            const struct hf_ticket_id *id)
+{
+    struct hf_zk_node parsed;
+    uint32_t count = 0;
+
+    for (; parts != NULL; parts = parts->next) {
+        const char *name =
+            parts->path == NULL ? "" : strrchr(parts->path, '/') + 1;
+
+        count += parts->opcode == HF_ZK_CREATE &&
+                 hf_zk_node_parse(name, strlen(name), &parsed) &&
+                 hf_ticket_id_equal(&parsed.id, id);
+    }
+    return count;
+}
+
+void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
+                      const struct zk_txn *following)
 {
     struct hf_engine *engine = engine_of(node->owner);
     struct hf_zk_node parsed;
-    struct hf_ticket ticket = {.token = (uint64_t)node->czxid};
+    struct hf_ticket ticket = {.token = (uint64_t)node->czxid, .weight = 1};
     struct sim_queue *queue;
 
     if (!hf_zk_node_parse(node->name, strlen(node->name), &parsed))
         return;
     queue = sim_queue_find(sim, node->parent->path + 1);
+    if (parsed.kind == HF_TICKET_LEASE) {
+        node->ticket = sim_ticket_find(queue, &parsed.id);
+        ticket.weight += count_nodes(following, &parsed.id);
+    }
+    if (node->ticket != NULL) {
+        add_node(node->ticket);
+        return;
+    }
     ticket.id = parsed.id;
     ticket.kind = parsed.kind;
     ticket.sequence = hf_zk_node_order(parsed.sequence);
@@ -45,6 +79,7 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node)
     node->ticket = sim_ticket_add(sim, queue, &ticket,
                                   engine == NULL ? NULL : node->owner);
     node->ticket->data = (void *)(uintptr_t)node->path;
+    node->ticket->nodes = 1;
     sim_line(sim, engine, "server adds ticket %d to %s", parsed.sequence,
              queue->name);
 }
@@ -62,24 +97,59 @@ static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
              w = w->next) {
             if (w->watching && count < WATCHES_MAX &&
                 strcmp(w->request->queue, ticket->queue->name) == 0 &&
-                hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id))
+                (w->request->kind == HF_REQUEST_LOOK ||
+                 hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id)))
                 told[count++] = w->request;
         }
     }
     return count;
 }
 
-void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
+/* With its first node it has gone for its owner, with the last for all. */
+static void has_gone(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     struct hf_request *told[WATCHES_MAX];
+    bool known = ticket->torn;
+
+    if (ticket->nodes == 0)
+        sim_ticket_take(ticket);
+    else
+        ticket->ticket.weight = ticket->nodes;
+    ticket->torn = ticket->nodes > 0;
+    if (!known)
+        sim_ticket_tell(sim, ticket, told, find_watches(sim, ticket, told));
+}
+
+void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
+{
     struct sim_ticket *ticket = node->ticket;
+    struct sim_ticket *touched = sim->zk->touched;
 
     if (ticket == NULL)
         return;
     sim_line(sim, engine_of(node->owner), "server removes ticket %s from %s",
              node->name + strlen(node->name) - 10, ticket->queue->name);
-    sim_ticket_take(ticket);
-    sim_ticket_tell(sim, ticket, told, find_watches(sim, ticket, told));
+    ticket->nodes--;
+    if (ticket->ticket.weight == 1) {
+        has_gone(sim, ticket);
+        return;
+    }
+    while (touched != NULL && touched != ticket)
+        touched = touched->next_touched;
+    if (touched != NULL)
+        return;
+    ticket->next_touched = sim->zk->touched;
+    sim->zk->touched = ticket;
+}
+
+void zk_truth_settled(struct hf_sim *sim)
+{
+    struct sim_ticket *ticket;
+
+    while ((ticket = sim->zk->touched) != NULL) {
+        sim->zk->touched = ticket->next_touched;
+        has_gone(sim, ticket);
+    }
 }
 
 /* ---------------------------------------------------------------- leases -- */

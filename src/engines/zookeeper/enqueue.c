@@ -2,7 +2,7 @@
 /*
  * ENQUEUE: a create and a list in one write.  A session's requests are carried
  * out in order, so the list is the queue as of the create, and an uncontended
- * acquire is one round trip.
+ * acquire is one round trip.  A lease of n permits is a multi of n creates.
  *
  * The list counts only if the create succeeded and our own name is in it: a
  * create that succeeded and a list without our name mean that somebody has
@@ -130,14 +130,10 @@ static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
  * queue. */
 static void taken_back(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
-
     if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->error, "withdraw from", op->queue->path);
         return;
     }
-    if (own != NULL)
-        hf_zk_own_drop(zk, own);
     hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EEXHAUSTED,
                "the server has numbered the tickets of this queue up to "
                "%" PRId64 "; let the queue drain and remove its node, so that "
@@ -150,13 +146,11 @@ bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (own == NULL || HF_PLANTED(ZK_BEYOND_KEPT) ||
-        (own->sequence >= 0 && own->sequence < HF_ZK_SEQUENCE_END))
+        hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
         return false;
-    hf_zk_op_step(op, taken_back);
     op->error = HF_ZK_CUT;
     if (hf_zk_session_usable(&zk->session))
-        hf_zk_send_delete(zk, hf_zk_op_call(op, noted),
-                          hf_zk_child_path(zk, op->queue, own->name));
+        hf_zk_remove(zk, op, taken_back);
     else
         taken_back(zk, op);
     return true;
@@ -196,26 +190,43 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
     }
 }
 
-/* Remember our ticket as the server named it; false if it makes no sense. */
-static bool take_name(struct hf_zk *zk, struct hf_zk_op *op,
-                      struct hf_jute_reader *body)
+/* The child that the server made for us and what it calls it; false if that
+ * makes no sense. */
+static bool read_path(const struct hf_zk_op *op, struct hf_jute_piece path,
+                      struct hf_jute_piece *name, struct hf_zk_node *node)
 {
-    struct hf_jute_piece path = hf_jute_get_buffer(body);
-    struct hf_zk_stat stat = hf_zk_get_stat(body);
     size_t before = strlen(op->queue->path) + 1;
-    struct hf_zk_node node;
-    const char *name;
 
-    if (body->failed || path.count <= before ||
+    if (path.count <= before ||
         memcmp(path.bytes, op->queue->path, before - 1) != 0 ||
         path.bytes[before - 1] != '/')
         return false;
-    name = path.bytes + before;
-    return hf_zk_node_parse(name, path.count - before, &node) &&
-           hf_ticket_id_equal(&node.id, &op->request->ticket) &&
-           hf_zk_own_find(zk, &node.id) == NULL &&
-           hf_zk_own_add(zk, op->queue, name, path.count - before,
-                         stat.czxid) != NULL;
+    *name = (struct hf_jute_piece){path.bytes + before, path.count - before};
+    return hf_zk_node_parse(name->bytes, name->count, node) &&
+           hf_ticket_id_equal(&node->id, &op->request->ticket);
+}
+
+/* Remember our ticket as the server named its ${count} nodes; false if it makes
+ * no sense. */
+static bool take_names(struct hf_zk *zk, struct hf_zk_op *op,
+                       const struct hf_jute_piece *paths, uint32_t count,
+                       int64_t czxid)
+{
+    struct hf_jute_piece first, name;
+    struct hf_zk_node node;
+    uint32_t sequence;
+
+    if (!read_path(op, paths[0], &first, &node) ||
+        hf_zk_own_find(zk, &node.id) != NULL)
+        return false;
+    sequence = (uint32_t)node.sequence;
+    for (uint32_t i = 1; i < count; i++) {
+        if (!read_path(op, paths[i], &name, &node) ||
+            (uint32_t)node.sequence != sequence + i)
+            return false;
+    }
+    return hf_zk_own_add(zk, op->queue, first.bytes, first.count, count,
+                         czxid) != NULL;
 }
 
 static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
@@ -223,11 +234,46 @@ static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
 {
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
+    struct hf_jute_piece path = hf_jute_get_buffer(&body);
+    int64_t czxid = hf_zk_get_stat(&body).czxid;
 
     op->error = reply->error;
-    if (reply->error == HF_ZK_OK && !take_name(zk, op, &body))
+    if (reply->error == HF_ZK_OK &&
+        (body.failed || !take_names(zk, op, &path, 1, czxid)))
         op->error = HF_ZK_NONSENSE; /* it is there: to be looked for */
     hf_zk_op_answered(zk, op);
+}
+
+static void lease_answered(struct hf_zk *zk, struct hf_zk_call *call,
+                           const struct hf_zk_reply *reply)
+{
+    struct hf_jute_piece paths[HF_WEIGHT_MAX];
+    struct hf_zk_op *op = call->owner;
+    uint32_t weight = op->request->weight;
+
+    op->error = reply->error;
+    if (op->error == HF_ZK_OK)
+        op->error = hf_zk_multi_result(&reply->body, paths, weight);
+    if (op->error == HF_ZK_OK) {
+        hf_zk_tell_committed(zk, call);
+        if (reply->zxid <= 0 || !take_names(zk, op, paths, weight, reply->zxid))
+            op->error = HF_ZK_NONSENSE;
+    }
+    hf_zk_op_answered(zk, op);
+}
+
+/* One node for each permit, all or none. */
+static void create_nodes(struct hf_zk *zk, struct hf_zk_op *op,
+                         const char *path)
+{
+    const struct hf_request *request = op->request;
+    struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
+    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+
+    for (uint32_t i = 0; i < request->weight; i++)
+        hf_zk_multi_create(zk, path, request->payload,
+                           HF_ZK_EPHEMERAL_SEQUENTIAL);
+    hf_zk_multi_end(zk, begin);
 }
 
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
@@ -236,14 +282,18 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     char prefix[HF_ZK_PREFIX_BYTES];
     bool named = hf_zk_node_prefix(zk->config.layout, &request->ticket,
                                    request->ticket_kind, prefix);
+    const char *path;
 
     assert(named); /* see hf_zk_enqueue() */
     (void)named;
     hf_zk_op_step(op, created);
     op->rounds++;
-    hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
-                      hf_zk_child_path(zk, op->queue, prefix), request->payload,
-                      HF_ZK_EPHEMERAL_SEQUENTIAL);
+    path = hf_zk_child_path(zk, op->queue, prefix);
+    if (request->weight > 1)
+        create_nodes(zk, op, path);
+    else
+        hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
+                          path, request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
 }
 
@@ -257,6 +307,7 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
         hf_zk_list(zk, request);
         return;
     }
+    assert(request->weight <= HF_WEIGHT_MAX);
     if (!hf_zk_node_prefix(zk->config.layout, &request->ticket,
                            request->ticket_kind, prefix))
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIST: the queue as it is now.
+ * LIST: the queue as it is now.  LOOK (look.c) ends here too.
  *
  * Names tell the order and whose ticket is whose, but not everything: the token
  * of a ticket that we find again after its create got no answer, and whether it
@@ -16,10 +16,9 @@
 
 /* ------------------------------------------------------------- children -- */
 
-static void children(struct hf_zk *zk, struct hf_zk_call *call,
-                     const struct hf_zk_reply *reply)
+void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
+                         const struct hf_zk_reply *reply)
 {
-    struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
     op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
@@ -28,12 +27,21 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
     else if (op->list_error == HF_ZK_OK &&
              !hf_zk_queue_update(zk, op->queue, &body))
         op->list_error = HF_ZK_NONSENSE;
+}
+
+static void children(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    hf_zk_take_children(zk, op, reply);
     hf_zk_op_answered(zk, op);
 }
 
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path);
+    hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path,
+                            false);
 }
 
 /* Without it the list behind it may be older than what is looked for. */
@@ -58,15 +66,23 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
 static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
+    bool looks = op->request->kind == HF_REQUEST_LOOK;
 
     if (op->request->kind == HF_REQUEST_ENQUEUE)
         event.kind = HF_EVENT_ENQUEUED;
+    if (looks)
+        hf_zk_op_end_look(zk, op);
     if (!hf_zk_queue_snapshot(zk, op->queue, &event.as.answer.snapshot)) {
+        if (looks)
+            hf_zk_watches_forget(zk, op->request);
         hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
         return;
     }
     event.as.answer.request = op->request;
-    hf_zk_tell(zk, &event);
+    if (looks)
+        hf_zk_watches_listed(zk, op->queue, &event);
+    else
+        hf_zk_tell(zk, &event);
     /* Last: with it the queue may go, which has the payload of the snapshot. */
     hf_zk_op_free(zk, op);
 }
@@ -76,6 +92,11 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 /* The step's calls are answered. */
 static void known(struct hf_zk *zk, struct hf_zk_op *op)
 {
+    if (op->request == NULL) { /* a LOOK that was taken back meanwhile */
+        hf_zk_op_end_look(zk, op);
+        hf_zk_op_free(zk, op);
+        return;
+    }
     if (op->error == HF_ZK_OK) {
         if (hf_zk_take_back_beyond(zk, op))
             return;
@@ -103,9 +124,10 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
         stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
         name = op->queue->children[place].name;
         if (stat.owner != zk->session.id && !HF_PLANTED(ZK_OWNER_IGNORED))
-            hf_zk_queue_disown(op->queue, place);
-        else if (hf_zk_own_add(zk, op->queue, name, strlen(name), stat.czxid) ==
-                 NULL)
+            hf_zk_queue_disown(op->queue, id);
+        else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
+                               hf_zk_queue_weight(op->queue, id),
+                               stat.czxid) == NULL)
             op->error = HF_ZK_NONSENSE;
         else
             op->queue->children[place].czxid = stat.czxid;
@@ -200,7 +222,8 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
         (queue->head_known &&
          hf_ticket_id_equal(&queue->head, &queue->children[0].node.id)))
         return;
-    op->head_watched = own == 1;
+    op->head_watched = own == 1 && op->request->kind != HF_REQUEST_LOOK &&
+                       queue->children[0].node.kind != HF_TICKET_LEASE;
     hf_zk_send_get_data(zk, call_about(op, 0, head_node), path_at(zk, op, 0),
                         op->head_watched);
 }
@@ -208,18 +231,25 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
-    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+    const struct hf_ticket_id *id = &op->request->ticket;
+    struct hf_zk_own *own = hf_zk_own_find(zk, id);
+    size_t place;
 
-    /* Gone, whoever removed it: its check would fail those of all others. */
-    if (own != NULL && place == queue->count)
-        hf_zk_own_drop(zk, own);
+    /* Gone, whoever removed it: its check would fail those of all others.  So
+     * is a lease of which somebody has taken a part. */
+    if (hf_zk_queue_weight(queue, id) <
+        (own != NULL ? own->weight : op->request->weight)) {
+        if (own != NULL)
+            hf_zk_own_drop(zk, own);
+        hf_zk_queue_disown(queue, id);
+    }
+    place = hf_zk_queue_place(queue, id);
     if (hf_zk_take_back_beyond(zk, op))
         return;
     hf_zk_op_step(op, known);
     op->error = HF_ZK_OK;
     if (hf_zk_session_usable(&zk->session)) {
-        if (place < queue->count)
+        if (place < queue->count && op->request->kind != HF_REQUEST_LOOK)
             ask_about_own(zk, op, place);
         ask_about_head(zk, op, place);
     }

@@ -2,6 +2,7 @@
 #include "engines/zookeeper/node.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static const struct marker curator_markers[] = {
     {"lock-", HF_TICKET_MUTEX},
     {"__READ__", HF_TICKET_READ},
     {"__WRIT__", HF_TICKET_WRITE},
+    {"lease-", HF_TICKET_LEASE},
 };
 
 static const struct marker kazoo_markers[] = {
@@ -209,7 +211,7 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
 struct layout {
     const char *name;
     const char *before;
-    const char *after[HF_TICKET_WRITE + 1];
+    const char *after[HF_TICKET_LEASE + 1];
     bool hyphens; /* in the id */
     bool seen_by[HF_ZK_DIALECTS];
 };
@@ -219,7 +221,8 @@ static const struct layout layouts[] = {
                        .before = "_c_",
                        .after = {[HF_TICKET_MUTEX] = "-lock-",
                                  [HF_TICKET_READ] = "-__READ__",
-                                 [HF_TICKET_WRITE] = "-__WRIT__"},
+                                 [HF_TICKET_WRITE] = "-__WRIT__",
+                                 [HF_TICKET_LEASE] = "-lease-"},
                        .hyphens = true,
                        .seen_by = {[HF_ZK_CURATOR] = true,
                                    [HF_ZK_GO] = true,
@@ -255,11 +258,13 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
                        enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES])
 {
-    const struct layout *of = &layouts[layout];
+    /* Nobody but Curator has leases that lie like this. */
+    const struct layout *of =
+        &layouts[kind == HF_TICKET_LEASE ? HF_ZK_CURATOR : layout];
     char text[HF_TICKET_ID_TEXT_BYTES];
 
     assert(of->name != NULL);
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_LEASE);
     if (of->after[kind] == NULL)
         return false;
     format_id(id, of->hyphens, text);
@@ -276,6 +281,21 @@ const char *hf_zk_layout_name(enum hf_zk_dialect layout)
 bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout)
 {
     return layouts[layout].seen_by[dialect];
+}
+
+void hf_zk_node_number(const char *prefix, int32_t sequence,
+                       char name[HF_ZK_NODE_BYTES])
+{
+    int bytes =
+        snprintf(name, HF_ZK_NODE_BYTES, "%s%010" PRId32, prefix, sequence);
+
+    assert(bytes > 0 && bytes < HF_ZK_NODE_BYTES);
+    (void)bytes;
+}
+
+size_t hf_zk_node_digits(int32_t sequence)
+{
+    return (size_t)snprintf(NULL, 0, "%010" PRId32, sequence);
 }
 
 uint64_t hf_zk_node_order(int32_t sequence)

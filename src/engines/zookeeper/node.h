@@ -3,6 +3,7 @@
  * Names of children below a lock's node: how each dialect writes a ticket.
  *
  *   Curator     _c_UUID-lock-SEQ   _c_UUID-__READ__SEQ   _c_UUID-__WRIT__SEQ
+ *               _c_UUID-lease-SEQ
  *               (and the same without _c_UUID-, where protection is off)
  *   go-zk       _c_HEX-lock-SEQ
  *   kazoo       HEX__lock__SEQ     HEX__rlock__SEQ
@@ -67,6 +68,13 @@ const char *hf_zk_layout_name(enum hf_zk_dialect layout);
 /* Do programs that name their tickets in ${dialect}, set up as they come, see
  * ours in ${layout}? */
 bool hf_zk_dialect_sees(enum hf_zk_dialect dialect, enum hf_zk_dialect layout);
+
+/* The name that a server makes of a prefix. */
+void hf_zk_node_number(const char *prefix, int32_t sequence,
+                       char name[HF_ZK_NODE_BYTES]);
+
+/* So many bytes ${sequence} takes in a name. */
+size_t hf_zk_node_digits(int32_t sequence);
 
 /* ${sequence} as hf_ticket.sequence: what turned negative came last. */
 uint64_t hf_zk_node_order(int32_t sequence);

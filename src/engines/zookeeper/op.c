@@ -68,6 +68,21 @@ struct hf_zk_call *hf_zk_op_call(struct hf_zk_op *op, hf_zk_answered *answered)
     return call;
 }
 
+void hf_zk_op_begin_look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    op->next_look = zk->looks;
+    zk->looks = op;
+}
+
+void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_op **link = &zk->looks;
+
+    while (*link != op)
+        link = &(*link)->next_look;
+    *link = op->next_look;
+}
+
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op)
 {
     assert(op->pending > 0);

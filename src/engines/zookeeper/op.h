@@ -23,12 +23,14 @@ struct hf_zk_op {
     enum hf_zk_error list_error;
     enum hf_zk_error sync_error; /* of the sync before the list */
     size_t level;     /* ENQUEUE: how much of the path is being created */
-    unsigned rounds;  /* ENQUEUE: how often the create was tried */
+    unsigned rounds;  /* how often the create, or the delete, was tried */
     unsigned parents; /* ENQUEUE: how often a parent's was */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
-    struct hf_zk_op *next_look; /* WATCH: of those that look */
+    bool many; /* nodes are being deleted, not one */
+    void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
+    struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -41,6 +43,10 @@ struct hf_zk_call *hf_zk_op_call(struct hf_zk_op *op, hf_zk_answered *answered);
 /* Begin a step: when its calls are answered, ${then} goes on. */
 void hf_zk_op_step(struct hf_zk_op *op,
                    void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
+
+/* Put it on the list of those that a FORGET may take back, and off it. */
+void hf_zk_op_begin_look(struct hf_zk *zk, struct hf_zk_op *op);
+void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* One call of the step less to wait for. */
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
@@ -60,9 +66,18 @@ struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 /* Ask for the children of the queue; .list_error says how it went. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 
+/* Take them in; the caller says that the call is answered. */
+void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
+                         const struct hf_zk_reply *reply);
+
 /* The same, when a ticket is looked for that may have been made through
  * another server than the one we are connected to. */
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* Delete all there is of the request's ticket.  ${then} finds in .error whether
+ * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
+void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
+                  void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
 
 /* If the request's ticket is ours and has a number beyond what orders a queue,
  * delete it and answer so; false if not. */

@@ -25,7 +25,7 @@ struct hf_zk {
     struct hf_zk_queues queues;
     struct hf_zk_watches watches;
     struct hf_zk_strangers strangers;
-    struct hf_zk_op *looks;  /* for tickets that are to be watched */
+    struct hf_zk_op *looks;  /* that a FORGET may take back */
     uint64_t told_anchor_ms; /* the latest that PROVEN was told of unasked */
     bool containers_unknown; /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
@@ -52,10 +52,14 @@ void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
  * each. */
 uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call);
 
+/* ${call} is a multi and has been carried out: tell what that proves. */
+void hf_zk_tell_committed(struct hf_zk *zk, const struct hf_zk_call *call);
+
 /* -------------------------------------------------------------- requests -- */
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);

@@ -42,6 +42,7 @@ enum hf_zk_event_type {
     HF_ZK_NODE_CREATED = 1,
     HF_ZK_NODE_DELETED = 2,
     HF_ZK_NODE_DATA_CHANGED = 3,
+    HF_ZK_NODE_CHILDREN_CHANGED = 4,
 };
 
 /* X(name, number, text) */

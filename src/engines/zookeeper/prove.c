@@ -6,21 +6,20 @@
 #include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
-/* So many tickets are checked at a time, by turns. */
+/* So many nodes are checked at a time, by turns; more only if one ticket has
+ * them. */
 #define CHECKS_MAX 32
 
-static void put_header(struct hf_jute_writer *out, int32_t type, bool done)
+/* Those that were checked, ${count} tickets, are behind all others the next
+ * time. */
+static void rotate(struct hf_zk *zk, unsigned count)
 {
-    hf_jute_put_int(out, type);
-    hf_jute_put_bool(out, done);
-    hf_jute_put_int(out, -1);
-}
+    struct hf_zk_own *own = zk->queues.own, *next;
 
-static void put_check(struct hf_zk *zk, const char *path)
-{
-    put_header(&zk->wire.out, HF_ZK_CHECK, false);
-    hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1); /* of any version */
+    for (unsigned i = 0; i < count; i++, own = next) {
+        next = own->next;
+        hf_zk_own_rotate(zk, own);
+    }
 }
 
 /* A ticket that is being deleted would fail the check of all.  Without any the
@@ -28,44 +27,23 @@ static void put_check(struct hf_zk *zk, const char *path)
 static void put_checks(struct hf_zk *zk)
 {
     struct hf_zk_own *own = zk->queues.own;
+    unsigned count = 0;
+    uint32_t nodes = 0;
     bool any = false;
 
-    for (int i = 0; i < CHECKS_MAX && own != NULL; i++, own = own->next) {
-        if (own->leaving)
-            continue;
-        put_check(zk, hf_zk_child_path(zk, own->queue, own->name));
-        any = true;
+    for (; own != NULL && (count == 0 || nodes + own->weight <= CHECKS_MAX);
+         own = own->next) {
+        for (uint32_t i = 0; i < own->weight && !own->leaving; i++) {
+            hf_zk_multi_check(zk, hf_zk_own_path(zk, own, i));
+            any = true;
+        }
+        nodes += own->weight;
+        count++;
     }
     if (!any)
-        put_check(zk, zk->config.chroot[0] != '\0' ? zk->config.chroot : "/");
-    put_header(&zk->wire.out, -1, true);
-}
-
-/* Those that were checked are behind all others the next time. */
-static void rotate(struct hf_zk *zk)
-{
-    struct hf_zk_own *own = zk->queues.own, *next;
-
-    for (int i = 0; i < CHECKS_MAX && own != NULL; i++, own = next) {
-        next = own->next;
-        hf_zk_own_rotate(zk, own);
-    }
-}
-
-/* Were all checks passed? */
-static bool all_passed(struct hf_jute_reader *body)
-{
-    for (int i = 0; i <= CHECKS_MAX && !body->failed; i++) {
-        int32_t type = hf_jute_get_int(body);
-        bool done = hf_jute_get_bool(body);
-
-        (void)hf_jute_get_int(body);
-        if (done)
-            return !body->failed;
-        if (type == HF_ZK_ERROR_RESULT)
-            return false; /* and if it was not this one, then another */
-    }
-    return false;
+        hf_zk_multi_check(zk, zk->config.chroot[0] != '\0' ? zk->config.chroot
+                                                           : "/");
+    rotate(zk, count);
 }
 
 static void checked(struct hf_zk *zk, struct hf_zk_call *call,
@@ -73,9 +51,9 @@ static void checked(struct hf_zk *zk, struct hf_zk_call *call,
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
     struct hf_zk_op *op = call->owner;
-    struct hf_jute_reader body = reply->body;
     enum hf_zk_error error = reply->error;
-    bool passed = error == HF_ZK_OK && all_passed(&body);
+    bool passed = error == HF_ZK_OK &&
+                  hf_zk_multi_result(&reply->body, NULL, 0) == HF_ZK_OK;
 
     if (passed)
         event.as.answer.anchor_ms = hf_zk_call_proves_ms(zk, call);
@@ -118,6 +96,5 @@ void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
         return;
     begin = hf_zk_call_begin(zk, hf_zk_op_call(op, checked), HF_ZK_MULTI);
     put_checks(zk);
-    hf_zk_call_end(zk, begin);
-    rotate(zk);
+    hf_zk_multi_end(zk, begin);
 }

@@ -124,7 +124,8 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
             hf_zk_stranger_meet(zk, queue, name, NULL);
             continue;
         }
-        if (!hf_zk_dialect_sees(children[kept].node.dialect, zk->config.layout))
+        if (children[kept].node.kind != HF_TICKET_LEASE &&
+            !hf_zk_dialect_sees(children[kept].node.dialect, zk->config.layout))
             hf_zk_stranger_meet(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
@@ -190,12 +191,48 @@ size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
     return i;
 }
 
-void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place)
+uint32_t hf_zk_queue_weight(const struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id)
 {
-    struct hf_ticket_id *id = &queue->children[place].node.id;
+    size_t place = hf_zk_queue_place(queue, id), next = place;
+    const struct hf_zk_node *first;
+    const struct hf_zk_node *node;
+
+    if (place == queue->count)
+        return 0;
+    first = &queue->children[place].node;
+    do {
+        next++;
+        node = &queue->children[next].node;
+    } while (next < queue->count && first->kind == HF_TICKET_LEASE &&
+             node->kind == HF_TICKET_LEASE &&
+             hf_ticket_id_equal(&node->id, id) &&
+             (uint32_t)node->sequence ==
+                 (uint32_t)first->sequence + (uint32_t)(next - place));
+    return (uint32_t)(next - place);
+}
+
+size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id)
+{
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < queue->count; i++)
+        nodes += hf_ticket_id_equal(&queue->children[i].node.id, id);
+    return nodes;
+}
+
+void hf_zk_queue_disown(struct hf_zk_queue *queue,
+                        const struct hf_ticket_id *id)
+{
+    struct hf_ticket_id other = *id;
 
     /* No id that anybody makes: see node.c. */
-    id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | 0x80);
+    other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
+    for (size_t i = 0; i < queue->count; i++) {
+        if (hf_ticket_id_equal(&queue->children[i].node.id, id))
+            queue->children[i].node.id = other;
+    }
 }
 
 /* What others wrote is anything; a payload is valid UTF-8 without NUL. */
@@ -236,9 +273,20 @@ static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
     ticket->sequence = hf_zk_node_order(child->node.sequence);
     ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
     ticket->kind = child->node.kind;
+    ticket->weight = 1;
     ticket->payload = "";
     if (queue->head_known && hf_ticket_id_equal(&queue->head, &ticket->id))
         ticket->payload = queue->head_payload;
+}
+
+/* Is it one permit more of ${ticket}?  Such nodes are made at once, so that
+ * nobody's is between them. */
+static bool belongs_to(const struct hf_zk_child *child,
+                       const struct hf_ticket *ticket)
+{
+    return child->node.kind == HF_TICKET_LEASE &&
+           ticket->kind == HF_TICKET_LEASE &&
+           hf_ticket_id_equal(&child->node.id, &ticket->id);
 }
 
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
@@ -256,10 +304,17 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
         queues->snapshot = tickets;
         queues->snapshot_size = size;
     }
-    for (size_t i = 0; i < queue->count; i++)
-        fill_ticket(zk, queue, &queue->children[i], &tickets[i]);
     snapshot->tickets = tickets;
-    snapshot->count = queue->count;
+    snapshot->count = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_child *child = &queue->children[i];
+
+        if (snapshot->count > 0 &&
+            belongs_to(child, &tickets[snapshot->count - 1]))
+            tickets[snapshot->count - 1].weight++;
+        else
+            fill_ticket(zk, queue, child, &tickets[snapshot->count++]);
+    }
     return true;
 }
 
@@ -302,13 +357,15 @@ static void unlink_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
 }
 
 struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
-                                const char *name, size_t bytes, int64_t czxid)
+                                const char *name, size_t bytes, uint32_t weight,
+                                int64_t czxid)
 {
     struct hf_zk_own **bucket;
+    char again[HF_ZK_NODE_BYTES];
     struct hf_zk_node node;
     struct hf_zk_own *own;
 
-    if (bytes >= sizeof own->name || !hf_zk_node_parse(name, bytes, &node))
+    if (bytes >= sizeof own->prefix || !hf_zk_node_parse(name, bytes, &node))
         return NULL;
     assert(hf_zk_own_find(zk, &node.id) == NULL);
     if ((own = hf_alloc(sizeof *own)) == NULL)
@@ -317,8 +374,16 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     queue->users++;
     own->id = node.id;
     own->sequence = node.sequence;
+    own->weight = weight;
     own->czxid = czxid;
-    memcpy(own->name, name, bytes);
+    own->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
+    memcpy(own->prefix, name, own->prefix_bytes);
+    hf_zk_node_number(own->prefix, node.sequence, again);
+    if (memcmp(again, name, bytes) != 0) { /* no server writes numbers so */
+        leave(&zk->queues, queue);
+        hf_free(own);
+        return NULL;
+    }
     bucket = bucket_of(&zk->queues, &own->id);
     own->same = *bucket;
     *bucket = own;
@@ -352,8 +417,35 @@ void hf_zk_own_gone(struct hf_zk *zk, const char *path)
     if (!hf_zk_node_parse(name, strlen(name), &node))
         return;
     own = hf_zk_own_find(zk, &node.id);
-    if (own != NULL && strcmp(own->name, name) == 0)
+    if (own != NULL && strncmp(own->prefix, name, own->prefix_bytes) == 0 &&
+        (uint32_t)node.sequence - (uint32_t)own->sequence < own->weight)
         hf_zk_own_drop(zk, own);
+}
+
+const char *hf_zk_own_path(struct hf_zk *zk, const struct hf_zk_own *own,
+                           uint32_t nth)
+{
+    char name[HF_ZK_NODE_BYTES];
+
+    /* As the server counts on. */
+    hf_zk_node_number(own->prefix, (int32_t)((uint32_t)own->sequence + nth),
+                      name);
+    return hf_zk_child_path(zk, own->queue, name);
+}
+
+void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
+                      struct hf_zk_call *call)
+{
+    size_t begin;
+
+    if (own->weight == 1) {
+        hf_zk_send_delete(zk, call, hf_zk_own_path(zk, own, 0));
+        return;
+    }
+    begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    for (uint32_t i = 0; i < own->weight; i++)
+        hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, i));
+    hf_zk_multi_end(zk, begin);
 }
 
 void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own)

@@ -7,7 +7,7 @@
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/wire.h"
 
-/* A child that is a ticket. */
+/* A child that is a ticket, or, of a lease, one of its permits. */
 struct hf_zk_child {
     struct hf_zk_node node;
     const char *name; /* in .names of the queue */
@@ -28,7 +28,8 @@ struct hf_zk_queue {
     char path[];    /* chroot, "/", name */
 };
 
-/* A ticket of this session. */
+/* A ticket of this session: a node, or, of a lease, as many as it has permits,
+ * made at once and numbered one after the other. */
 struct hf_zk_own {
     struct hf_zk_own *next; /* in the order of proofs */
     struct hf_zk_own **link;
@@ -36,9 +37,11 @@ struct hf_zk_own {
     struct hf_zk_queue *queue;
     struct hf_ticket_id id;
     int64_t czxid;
-    int32_t sequence;
+    int32_t sequence; /* of its first node */
+    uint32_t weight;
     bool leaving; /* its delete is under way, or got no answer */
-    char name[HF_ZK_NODE_BYTES];
+    size_t prefix_bytes;
+    char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
 
 #define HF_ZK_OWN_BUCKETS 256
@@ -75,8 +78,16 @@ void hf_zk_queue_sort(struct hf_zk_queue *queue);
 size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
                          const struct hf_ticket_id *id);
 
-/* It is not what its name says: somebody else's. */
-void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place);
+/* So many nodes the ticket has in the last list, one after the other in number;
+ * 0: it is not there.  And so many nodes there have its id. */
+uint32_t hf_zk_queue_weight(const struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id);
+size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id);
+
+/* It is not what its nodes' names say: somebody else's, or no whole ticket. */
+void hf_zk_queue_disown(struct hf_zk_queue *queue,
+                        const struct hf_ticket_id *id);
 
 /* What the ticket at the head says of itself. */
 void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
@@ -92,14 +103,24 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
 struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
                                  const struct hf_ticket_id *id);
 
-/* The child called ${name} is ours.  NULL for lack of memory or if it is not
- * what we call our tickets. */
+/* The child called ${name} is ours, with ${weight} - 1 more that follow it in
+ * number.  NULL for lack of memory or if it is not what we call our tickets. */
 struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
-                                const char *name, size_t bytes, int64_t czxid);
+                                const char *name, size_t bytes, uint32_t weight,
+                                int64_t czxid);
 void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
 
-/* The node at ${path} is gone; perhaps it was a ticket of ours. */
+/* The path of its ${nth} node, as hf_zk_child_path(). */
+const char *hf_zk_own_path(struct hf_zk *zk, const struct hf_zk_own *own,
+                           uint32_t nth);
+
+/* The node at ${path} is gone; perhaps it was of a ticket of ours, which has
+ * then gone as a whole. */
 void hf_zk_own_gone(struct hf_zk *zk, const char *path);
+
+/* Have ${own} deleted, by ${call}. */
+void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
+                      struct hf_zk_call *call);
 
 /* Put ${own} behind all others in the order of proofs. */
 void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own);

@@ -279,7 +279,7 @@ static void closed(struct hf_zk *zk)
 
     move(zk, HF_ZK_ENDED);
     hf_zk_wire_cut(zk);
-    hf_zk_watches_clear(&zk->watches);
+    hf_zk_watches_clear(zk);
     hf_zk_queues_clear(&zk->queues);
     event.as.answer.request = zk->session.end;
     hf_zk_tell(zk, &event);
@@ -358,7 +358,7 @@ void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
     if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
         open_next(zk);
     hf_zk_wire_cut(zk);
-    hf_zk_watches_clear(&zk->watches);
+    hf_zk_watches_clear(zk);
     hf_zk_queues_clear(&zk->queues);
     event.as.answer.status = HF_ELOST;
     event.as.answer.text = why;

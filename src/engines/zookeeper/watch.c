@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WATCH: find the node of the ticket and have it watched.
+ * WATCH: find the nodes of the ticket and have them watched.
  *
  * Who waits has its ticket from the last list, or from its own create.  A
  * ticket that is in neither is looked for first: that it was not there when we
  * last looked does not say that it is gone.
  */
 #include "engines/zookeeper/op.h"
-
-static void take_off(struct hf_zk *zk, const struct hf_zk_op *op)
-{
-    struct hf_zk_op **link = &zk->looks;
-
-    while (*link != op)
-        link = &(*link)->next_look;
-    *link = op->next_look;
-}
 
 static void gone(struct hf_zk *zk, struct hf_request *request)
 {
@@ -29,28 +20,46 @@ static void gone(struct hf_zk *zk, struct hf_request *request)
 static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
                          const struct hf_zk_queue *queue)
 {
-    size_t place = hf_zk_queue_place(queue, &request->ticket);
+    const struct hf_zk_child *children = queue->children;
+    uint32_t nodes = 0;
 
-    if (place == queue->count)
-        return false;
-    hf_zk_watches_add(
-        zk, request, hf_zk_child_path(zk, queue, queue->children[place].name));
-    return true;
+    for (size_t i = 0; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
+        if (!hf_ticket_id_equal(&children[i].node.id, &request->ticket))
+            continue;
+        if (!hf_zk_watches_join(zk, request,
+                                hf_zk_child_path(zk, queue, children[i].name)))
+            return true; /* answered */
+        nodes++;
+        if (children[i].node.kind != HF_TICKET_LEASE)
+            break;
+    }
+    if (nodes > 0)
+        hf_zk_watches_start(zk, request);
+    return nodes > 0;
+}
+
+static void watch_own(struct hf_zk *zk, struct hf_request *request,
+                      const struct hf_zk_own *own)
+{
+    for (uint32_t i = 0; i < own->weight; i++) {
+        if (!hf_zk_watches_join(zk, request, hf_zk_own_path(zk, own, i)))
+            return;
+    }
+    hf_zk_watches_start(zk, request);
 }
 
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_request *request = op->request;
 
-    take_off(zk, op);
+    hf_zk_op_end_look(zk, op);
     if (request == NULL) /* taken back meanwhile */
         hf_zk_op_free(zk, op);
     else if (op->list_error != HF_ZK_OK && op->list_error != HF_ZK_NO_NODE)
         hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
     else if (!hf_zk_session_usable(&zk->session)) /* behind the goodbye */
         hf_zk_op_fail(zk, op, HF_ZK_CUT, "watch in", op->queue->path);
-    else if (op->list_error == HF_ZK_OK &&
-             watch_listed(zk, request, op->queue))
+    else if (op->list_error == HF_ZK_OK && watch_listed(zk, request, op->queue))
         hf_zk_op_free(zk, op);
     else
         gone(zk, hf_zk_op_end(zk, op));
@@ -62,8 +71,7 @@ static void look(struct hf_zk *zk, struct hf_request *request)
 
     if (op == NULL)
         return;
-    op->next_look = zk->looks;
-    zk->looks = op;
+    hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
     hf_zk_look(zk, op);
 }
@@ -74,8 +82,7 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     const struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
 
     if (own != NULL)
-        hf_zk_watches_add(zk, request,
-                          hf_zk_child_path(zk, own->queue, own->name));
+        watch_own(zk, request, own);
     else if (queue == NULL || !watch_listed(zk, request, queue))
         look(zk, request);
 }
@@ -88,6 +95,7 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
         op = op->next_look;
     if (op != NULL)
         op->request = NULL;
-    else
+    /* A LOOK whose list is there watches already, though it was not told. */
+    if (request->engine_data != NULL)
         hf_zk_watches_forget(zk, request);
 }

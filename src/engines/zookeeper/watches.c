@@ -12,10 +12,19 @@
  * megabyte (jute.maxbuffer), and ours are no longer than this and one path. */
 #define RESUME_BYTES (128 << 10)
 
-/* A request that waits.  Its .engine_data. */
+enum kind {
+    NODE,     /* its end */
+    CHILDREN, /* of a queue */
+};
+
+/* A request that waits, at one of the nodes that it waits for.  Its
+ * .engine_data, any of them if there are more. */
 struct watcher {
     struct hf_request *request;
-    bool told; /* WATCHING */
+    struct watcher *beside; /* at another node, in a ring */
+    bool ready;             /* this node is watched */
+    bool told;              /* WATCHING, LISTED */
+    bool news;              /* for who is not told yet */
     struct watcher *next;
     struct watcher **link;
     struct hf_zk_watch *watch;
@@ -28,6 +37,8 @@ struct hf_zk_watch {
     bool asking; /* a getData is under way */
     bool armed;  /* the server has it */
     struct hf_zk_call call;
+    struct hf_zk_queue *queue; /* of CHILDREN, in use by this */
+    enum kind kind;
     size_t bytes;
     char path[];
 };
@@ -42,17 +53,18 @@ static size_t bucket_of(const char *path, size_t bytes)
 }
 
 static struct hf_zk_watch *find(const struct hf_zk_watches *watches,
-                                const char *path, size_t bytes)
+                                enum kind kind, const char *path, size_t bytes)
 {
     struct hf_zk_watch *watch = watches->buckets[bucket_of(path, bytes)];
 
-    while (watch != NULL &&
-           (watch->bytes != bytes || memcmp(watch->path, path, bytes) != 0))
+    while (watch != NULL && (watch->kind != kind || watch->bytes != bytes ||
+                             memcmp(watch->path, path, bytes) != 0))
         watch = watch->next;
     return watch;
 }
 
-static struct hf_zk_watch *add(struct hf_zk_watches *watches, const char *path)
+static struct hf_zk_watch *add(struct hf_zk_watches *watches, enum kind kind,
+                               const char *path)
 {
     size_t bytes = strlen(path);
     struct hf_zk_watch **bucket = &watches->buckets[bucket_of(path, bytes)];
@@ -60,6 +72,7 @@ static struct hf_zk_watch *add(struct hf_zk_watches *watches, const char *path)
 
     if (watch == NULL)
         return NULL;
+    watch->kind = kind;
     watch->bytes = bytes;
     memcpy(watch->path, path, bytes);
     watch->next = *bucket;
@@ -69,6 +82,14 @@ static struct hf_zk_watch *add(struct hf_zk_watches *watches, const char *path)
     *bucket = watch;
     watches->count++;
     return watch;
+}
+
+static struct hf_zk_watch *find_or_add(struct hf_zk_watches *watches,
+                                       enum kind kind, const char *path)
+{
+    struct hf_zk_watch *watch = find(watches, kind, path, strlen(path));
+
+    return watch != NULL ? watch : add(watches, kind, path);
 }
 
 /* Nobody can find it any more. */
@@ -83,6 +104,46 @@ static void take_out(struct hf_zk_watches *watches, struct hf_zk_watch *watch)
     watches->count--;
 }
 
+/* Free a watch that nobody waits for, unless an answer is to come for it. */
+static void settle(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    if (watch->watchers != NULL || watch->asking)
+        return;
+    if (watch->armed && watch->link != NULL)
+        return; /* the server will tell of it */
+    take_out(&zk->watches, watch);
+    if (watch->queue != NULL)
+        hf_zk_queue_leave(zk, watch->queue);
+    hf_free(watch);
+}
+
+/* -------------------------------------------------------------- watchers -- */
+
+/* ${beside}: of the same request, or NULL. */
+static struct watcher *add_watcher(struct hf_zk_watch *watch,
+                                   struct hf_request *request,
+                                   struct watcher *beside)
+{
+    struct watcher *watcher = hf_alloc(sizeof *watcher);
+
+    if (watcher == NULL)
+        return NULL;
+    watcher->request = request;
+    watcher->beside = watcher;
+    if (beside != NULL) {
+        watcher->beside = beside->beside;
+        beside->beside = watcher;
+    }
+    watcher->watch = watch;
+    watcher->next = watch->watchers;
+    watcher->link = &watch->watchers;
+    if (watcher->next != NULL)
+        watcher->next->link = &watcher->next;
+    watch->watchers = watcher;
+    request->engine_data = watcher;
+    return watcher;
+}
+
 static void drop_watcher(struct watcher *watcher)
 {
     *watcher->link = watcher->next;
@@ -91,43 +152,94 @@ static void drop_watcher(struct watcher *watcher)
     hf_free(watcher);
 }
 
-/* Free a watch that nobody waits for, unless an answer is to come for it. */
-static void settle(struct hf_zk_watches *watches, struct hf_zk_watch *watch)
+/* Drop ${watcher} and those beside it. */
+static void drop_ring(struct hf_zk *zk, struct watcher *watcher)
 {
-    if (watch->watchers != NULL || watch->asking)
-        return;
-    if (watch->armed && watch->link != NULL)
-        return; /* the server will tell of it */
-    take_out(watches, watch);
-    hf_free(watch);
+    struct watcher *beside;
+    struct hf_zk_watch *watch;
+
+    while ((beside = watcher->beside) != watcher) {
+        watcher->beside = beside->beside;
+        watch = beside->watch;
+        drop_watcher(beside);
+        settle(zk, watch);
+    }
+    watch = watcher->watch;
+    drop_watcher(watcher);
+    settle(zk, watch);
 }
 
-/* --------------------------------------------------------------- answers -- */
-
-/* Take the first watcher off and tell it. */
-static void tell_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
+static bool ring_is_ready(const struct watcher *first)
 {
-    struct hf_request *request = watch->watchers->request;
-    struct hf_event event = {.kind = HF_EVENT_GONE};
+    const struct watcher *watcher = first;
 
-    drop_watcher(watch->watchers);
+    do {
+        if (!watcher->ready)
+            return false;
+        watcher = watcher->beside;
+    } while (watcher != first);
+    return true;
+}
+
+static void tell(struct hf_zk *zk, struct hf_request *request,
+                 enum hf_event_kind kind)
+{
+    struct hf_event event = {.kind = kind};
+
     event.as.answer.request = request;
     hf_zk_tell(zk, &event);
 }
 
-/* Taken out first: whoever is told may want to watch the path again.  And as
- * if an answer were to come, since they may forget the other watchers. */
+/* ----------------------------------------------------------------- nodes -- */
+
+/* As if an answer were to come, since those who are told may forget others. */
 static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
+    struct hf_request *request;
     bool asking = watch->asking;
 
     hf_zk_own_gone(zk, watch->path);
+    /* First: whoever is told may want to watch the path again. */
     take_out(&zk->watches, watch);
     watch->asking = true;
-    while (watch->watchers != NULL)
-        tell_gone(zk, watch);
+    while (watch->watchers != NULL) {
+        request = watch->watchers->request;
+        drop_ring(zk, watch->watchers);
+        tell(zk, request, HF_EVENT_GONE);
+    }
     watch->asking = asking;
-    settle(&zk->watches, watch);
+    settle(zk, watch);
+}
+
+static void tell_watching(struct hf_zk *zk, struct watcher *first)
+{
+    struct watcher *watcher = first;
+
+    do {
+        watcher->told = true;
+        watcher = watcher->beside;
+    } while (watcher != first);
+    tell(zk, first->request, HF_EVENT_WATCHING);
+}
+
+static struct watcher *first_unready(const struct hf_zk_watch *watch)
+{
+    struct watcher *watcher = watch->watchers;
+
+    while (watcher != NULL && watcher->ready)
+        watcher = watcher->next;
+    return watcher;
+}
+
+static void all_ready(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    struct watcher *watcher;
+
+    while ((watcher = first_unready(watch)) != NULL) {
+        watcher->ready = true;
+        if (ring_is_ready(watcher))
+            tell_watching(zk, watcher);
+    }
 }
 
 static struct watcher *first_untold(const struct hf_zk_watch *watch)
@@ -137,18 +249,6 @@ static struct watcher *first_untold(const struct hf_zk_watch *watch)
     while (watcher != NULL && watcher->told)
         watcher = watcher->next;
     return watcher;
-}
-
-static void all_watching(struct hf_zk *zk, struct hf_zk_watch *watch)
-{
-    struct hf_event event = {.kind = HF_EVENT_WATCHING};
-    struct watcher *watcher;
-
-    while ((watcher = first_untold(watch)) != NULL) {
-        watcher->told = true;
-        event.as.answer.request = watcher->request;
-        hf_zk_tell(zk, &event);
-    }
 }
 
 /* Those who were told WATCHING may still be: a connection that ended ends no
@@ -161,7 +261,7 @@ static void untold_failed(struct hf_zk *zk, struct hf_zk_watch *watch,
 
     while ((watcher = first_untold(watch)) != NULL) {
         request = watcher->request;
-        drop_watcher(watcher);
+        drop_ring(zk, watcher);
         hf_zk_fail_as(zk, request, error, "watch", watch->path);
     }
 }
@@ -176,7 +276,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
-        all_watching(zk, watch);
+        all_ready(zk, watch);
     } else if (reply->error == HF_ZK_NO_NODE) {
         all_gone(zk, watch);
     } else {
@@ -187,7 +287,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                 hf_zk_session_usable(&zk->session);
     }
     watch->asking = false;
-    settle(&zk->watches, watch);
+    settle(zk, watch);
     if (renew) /* last: it may end everything */
         hf_zk_session_drop(zk, "a watch could not be renewed (%d)",
                            (int)reply->error);
@@ -202,97 +302,188 @@ static void ask(struct hf_zk *zk, struct hf_zk_watch *watch)
     hf_zk_send_get_data(zk, &watch->call, watch->path, true);
 }
 
-/* -------------------------------------------------------------- requests -- */
-
-void hf_zk_watches_add(struct hf_zk *zk, struct hf_request *request,
-                       const char *path)
+bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
+                        const char *path)
 {
-    struct hf_zk_watch *watch = find(&zk->watches, path, strlen(path));
-    struct watcher *watcher = hf_alloc(sizeof *watcher);
+    struct hf_zk_watch *watch = find_or_add(&zk->watches, NODE, path);
+    struct watcher *beside = request->engine_data;
 
-    if (watcher != NULL && watch == NULL)
-        watch = add(&zk->watches, path);
-    if (watcher == NULL || watch == NULL) {
-        hf_free(watcher);
-        hf_zk_fail_memory(zk, request);
-        return;
-    }
-    watcher->request = request;
-    watcher->watch = watch;
-    watcher->next = watch->watchers;
-    watcher->link = &watch->watchers;
-    if (watcher->next != NULL)
-        watcher->next->link = &watcher->next;
-    watch->watchers = watcher;
-    request->engine_data = watcher;
-    if (watch->armed)
-        all_watching(zk, watch);
-    else if (!watch->asking)
-        ask(zk, watch);
+    if (watch != NULL && add_watcher(watch, request, beside) != NULL)
+        return true;
+    if (watch != NULL)
+        settle(zk, watch);
+    if (beside != NULL)
+        drop_ring(zk, beside);
+    request->engine_data = NULL;
+    hf_zk_fail_memory(zk, request);
+    return false;
+}
+
+void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
+{
+    struct watcher *last = request->engine_data, *first = last->beside;
+    struct watcher *watcher = first;
+
+    do {
+        watcher->ready = watcher->watch->armed;
+        if (!watcher->ready && !watcher->watch->asking)
+            ask(zk, watcher->watch);
+        watcher = watcher->beside;
+    } while (watcher != first);
+    if (ring_is_ready(first))
+        tell_watching(zk, first);
 }
 
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 {
-    struct watcher *watcher = request->engine_data;
-    struct hf_zk_watch *watch = watcher->watch;
-
-    drop_watcher(watcher);
-    settle(&zk->watches, watch);
+    drop_ring(zk, request->engine_data);
 }
 
 void hf_zk_watches_note(struct hf_zk *zk, const char *path)
 {
-    struct hf_zk_watch *watch = find(&zk->watches, path, strlen(path));
+    struct hf_zk_watch *watch = find_or_add(&zk->watches, NODE, path);
 
-    if (watch == NULL)
-        watch = add(&zk->watches, path);
     if (watch != NULL) /* without memory it is set once more: harmless */
         watch->armed = true;
 }
 
-void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
-                         const char *path, size_t bytes)
+static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
+                       struct hf_zk_watch *watch)
 {
-    struct hf_zk_watch *watch = find(&zk->watches, path, bytes);
-
-    if (watch == NULL)
-        return;
     if (type == HF_ZK_NODE_DELETED || HF_PLANTED(ZK_ANY_EVENT_GONE)) {
         all_gone(zk, watch);
         return;
     }
     watch->armed = false;
     if (watch->watchers == NULL)
-        settle(&zk->watches, watch);
+        settle(zk, watch);
     else if (!watch->asking && hf_zk_session_usable(&zk->session) &&
              !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
         ask(zk, watch); /* not behind a goodbye */
 }
 
+/* ---------------------------------------------------------------- queues -- */
+
+bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
+                        struct hf_zk_queue *queue, bool there)
+{
+    struct hf_zk_watch *watch =
+        find_or_add(&zk->watches, CHILDREN, queue->path);
+
+    if (watch == NULL)
+        return false;
+    /* What it knows of its head serves the next one who looks. */
+    if (watch->queue == NULL) {
+        watch->queue = queue;
+        queue->users++;
+    }
+    /* Where there is no node there is nothing to watch, and nobody who could go
+     * from there: such a LOOK waits for its FORGET. */
+    watch->armed |= there;
+    if (add_watcher(watch, request, NULL) != NULL)
+        return true;
+    settle(zk, watch);
+    return false;
+}
+
+static struct watcher *first_to_tell(const struct hf_zk_watch *watch)
+{
+    struct watcher *watcher = watch->watchers;
+
+    while (watcher != NULL && !(watcher->told && watcher->news))
+        watcher = watcher->next;
+    return watcher;
+}
+
+static void tell_news(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    struct hf_request *request;
+    struct watcher *watcher;
+    bool asking = watch->asking;
+
+    watch->asking = true;
+    while ((watcher = first_to_tell(watch)) != NULL) {
+        request = watcher->request;
+        drop_watcher(watcher);
+        tell(zk, request, HF_EVENT_CHANGED);
+    }
+    watch->asking = asking;
+    settle(zk, watch);
+}
+
+void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_event *listed)
+{
+    struct watcher *watcher = listed->as.answer.request->engine_data;
+    struct hf_zk_watch *watch;
+
+    watcher->told = true;
+    hf_zk_tell(zk, listed);
+    watch = find(&zk->watches, CHILDREN, queue->path, strlen(queue->path));
+    if (watch != NULL)
+        tell_news(zk, watch);
+}
+
+static void children_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    watch->armed = false;
+    for (struct watcher *w = watch->watchers; w != NULL; w = w->next)
+        w->news = true;
+    tell_news(zk, watch);
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
+                         const char *path, size_t bytes)
+{
+    struct hf_zk_watch *node = find(&zk->watches, NODE, path, bytes);
+    struct hf_zk_watch *queue;
+
+    if (node != NULL)
+        node_fired(zk, type, node);
+    queue = find(&zk->watches, CHILDREN, path, bytes);
+    if (queue != NULL &&
+        (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
+        children_fired(zk, queue);
+}
+
 /* ---------------------------------------------------------------- resume -- */
 
 /* Watches without anybody who waits need not be set again. */
-static void drop_unwatched(struct hf_zk_watches *watches)
+static void drop_unwatched(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
 
     for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = watches->buckets[i]; watch != NULL; watch = next) {
+        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
             next = watch->next;
             assert(!watch->asking);
-            watch->armed = watch->watchers != NULL;
-            settle(watches, watch);
+            if (watch->watchers == NULL)
+                watch->armed = false;
+            else if (watch->kind == NODE) /* was about to be renewed */
+                watch->armed = true;
+            settle(zk, watch);
         }
     }
 }
 
-/* A packet under way. */
+/* A packet under way: lists of data, exists and child watches. */
 struct packet {
     struct hf_zk *zk;
+    enum kind kind; /* of the list that is being written */
+    bool open;
     size_t begin;
     size_t count_at;
     int32_t count;
 };
+
+static void begin_list(struct packet *packet, enum kind kind)
+{
+    packet->kind = kind;
+    packet->count_at = hf_jute_begin_frame(&packet->zk->wire.out);
+    packet->count = 0;
+}
 
 static void begin_packet(struct packet *packet)
 {
@@ -302,58 +493,78 @@ static void begin_packet(struct packet *packet)
     hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
     hf_jute_put_int(out, HF_ZK_SET_WATCHES);
     hf_jute_put_long(out, packet->zk->session.zxid);
-    packet->count_at = hf_jute_begin_frame(out);
-    packet->count = 0;
+    begin_list(packet, NODE);
+    packet->open = true;
+}
+
+static void go_on_with_children(struct packet *packet)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    hf_jute_set_int(out, packet->count_at, packet->count);
+    hf_jute_put_int(out, 0); /* exists watches */
+    begin_list(packet, CHILDREN);
 }
 
 static void end_packet(struct packet *packet)
 {
     struct hf_jute_writer *out = &packet->zk->wire.out;
 
+    if (packet->kind == NODE)
+        go_on_with_children(packet);
     hf_jute_set_int(out, packet->count_at, packet->count);
-    hf_jute_put_int(out, 0); /* exists watches */
-    hf_jute_put_int(out, 0); /* child watches */
     hf_jute_end_frame(out, packet->begin);
+    packet->open = false;
+}
+
+static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    if (!packet->open)
+        begin_packet(packet);
+    if (packet->kind != watch->kind)
+        go_on_with_children(packet);
+    hf_jute_put_buffer(out, watch->path, watch->bytes);
+    packet->count++;
+    if (out->used - packet->begin >= RESUME_BYTES)
+        end_packet(packet);
 }
 
 void hf_zk_watches_resume(struct hf_zk *zk)
 {
     struct packet packet = {.zk = zk};
-    struct hf_zk_watch *watch;
+    const struct hf_zk_watch *watch;
 
-    drop_unwatched(&zk->watches);
+    drop_unwatched(zk);
     if (HF_PLANTED(ZK_NOT_RESUMED))
         return;
-    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = zk->watches.buckets[i]; watch != NULL;
-             watch = watch->next) {
-            if (packet.count == 0)
-                begin_packet(&packet);
-            hf_jute_put_buffer(&zk->wire.out, watch->path, watch->bytes);
-            packet.count++;
-            if (zk->wire.out.used - packet.begin < RESUME_BYTES)
-                continue;
-            end_packet(&packet);
-            packet.count = 0;
+    for (enum kind kind = NODE; kind <= CHILDREN; kind++) {
+        for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
+            for (watch = zk->watches.buckets[i]; watch != NULL;
+                 watch = watch->next) {
+                if (watch->kind == kind && watch->armed)
+                    put_watch(&packet, watch);
+            }
         }
     }
-    if (packet.count > 0)
+    if (packet.open)
         end_packet(&packet);
 }
 
-void hf_zk_watches_clear(struct hf_zk_watches *watches)
+void hf_zk_watches_clear(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
 
     for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = watches->buckets[i]; watch != NULL; watch = next) {
+        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
             next = watch->next;
             assert(!watch->asking);
             while (watch->watchers != NULL)
                 drop_watcher(watch->watchers);
             watch->armed = false;
-            settle(watches, watch);
+            settle(zk, watch);
         }
     }
-    assert(watches->count == 0);
+    assert(zk->watches.count == 0);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches.  A server keeps one per path and connection and fires it once,
- * whoever asked; so they are counted here, by path, and fanned out.
+ * Watches.  A server keeps one of each kind per path and connection and fires
+ * it once, whoever asked; so they are counted here, by kind and path, and
+ * fanned out.
  *
- * They are set with getData, which refuses a node that is gone, where exists
- * would leave a watch on it for ever.  Only the deletion of the node is GONE; a
- * change of its data sets the watch anew.
+ * For tickets they are set with getData, which refuses a node that is gone,
+ * where exists would leave a watch on it for ever.  Only the deletion of the
+ * node is GONE; a change of its data sets the watch anew.  A ticket of several
+ * nodes, a lease, is watched at each of them and gone with the first.
+ *
+ * For queues they are set with the getChildren that tells what a queue is like:
+ * each who looks has asked himself.  Any event is CHANGED.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_WATCHES_H
 #define HF_ENGINES_ZOOKEEPER_WATCHES_H
@@ -15,6 +20,7 @@
 
 #define HF_ZK_WATCH_BUCKETS 256
 
+struct hf_zk_queue;
 struct hf_zk_watch;
 
 struct hf_zk_watches {
@@ -22,11 +28,23 @@ struct hf_zk_watches {
     size_t count;
 };
 
-/* HF_REQUEST_WATCH: on the node at ${path}. */
-void hf_zk_watches_add(struct hf_zk *zk, struct hf_request *request,
-                       const char *path);
+/* HF_REQUEST_WATCH: join for each node of the ticket, then start.  False, and
+ * the request has been answered FAILED, for lack of memory. */
+bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
+                        const char *path);
+void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* As hf_engine_ops.forget. */
+/* HF_REQUEST_LOOK: ${queue} has been listed, and is watched if ${there} is such
+ * a node: what comes after this is news.  False for lack of memory. */
+bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
+                        struct hf_zk_queue *queue, bool there);
+
+/* Tell ${listed}, the answer to such a LOOK, and the news if there has been
+ * any. */
+void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_event *listed);
+
+/* As hf_engine_ops.forget; the request has joined, or looks. */
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request);
 
 /* A getData that set a watch on ${path} has been answered, though nobody waits
@@ -42,6 +60,6 @@ void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 void hf_zk_watches_resume(struct hf_zk *zk);
 
 /* Forget all, in silence. */
-void hf_zk_watches_clear(struct hf_zk_watches *watches);
+void hf_zk_watches_clear(struct hf_zk *zk);
 
 #endif

@@ -115,12 +115,12 @@ void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 void hf_zk_send_get_children(struct hf_zk *zk, struct hf_zk_call *call,
-                             const char *path)
+                             const char *path, bool watch)
 {
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_GET_CHILDREN);
 
     hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_bool(&zk->wire.out, false);
+    hf_jute_put_bool(&zk->wire.out, watch);
     hf_zk_call_end(zk, begin);
 }
 
@@ -152,18 +152,106 @@ static void put_acl(struct hf_jute_writer *out, bool private_nodes)
     hf_jute_put_string(out, private_nodes ? "" : "anyone");
 }
 
-void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
-                       enum hf_zk_opcode opcode, const char *path,
-                       const char *data, enum hf_zk_create_flags flags)
+static void put_create(struct hf_zk *zk, const char *path, const char *data,
+                       enum hf_zk_create_flags flags)
 {
     struct hf_jute_writer *out = &zk->wire.out;
-    size_t begin = hf_zk_call_begin(zk, call, opcode);
 
     hf_jute_put_string(out, path);
     hf_jute_put_string(out, data);
     put_acl(out, zk->config.private_nodes);
     hf_jute_put_int(out, (int32_t)flags);
+}
+
+void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
+                       enum hf_zk_opcode opcode, const char *path,
+                       const char *data, enum hf_zk_create_flags flags)
+{
+    size_t begin = hf_zk_call_begin(zk, call, opcode);
+
+    put_create(zk, path, data, flags);
     hf_zk_call_end(zk, begin);
+}
+
+/* ----------------------------------------------------------------- multi -- */
+
+static void put_header(struct hf_zk *zk, int32_t type, bool done)
+{
+    hf_jute_put_int(&zk->wire.out, type);
+    hf_jute_put_bool(&zk->wire.out, done);
+    hf_jute_put_int(&zk->wire.out, -1);
+}
+
+void hf_zk_multi_create(struct hf_zk *zk, const char *path, const char *data,
+                        enum hf_zk_create_flags flags)
+{
+    put_header(zk, HF_ZK_CREATE, false);
+    put_create(zk, path, data, flags);
+}
+
+static void put_of_any_version(struct hf_zk *zk, int32_t type, const char *path)
+{
+    put_header(zk, type, false);
+    hf_jute_put_string(&zk->wire.out, path);
+    hf_jute_put_int(&zk->wire.out, -1);
+}
+
+void hf_zk_multi_delete(struct hf_zk *zk, const char *path)
+{
+    put_of_any_version(zk, HF_ZK_DELETE, path);
+}
+
+void hf_zk_multi_check(struct hf_zk *zk, const char *path)
+{
+    put_of_any_version(zk, HF_ZK_CHECK, path);
+}
+
+void hf_zk_multi_end(struct hf_zk *zk, size_t begin)
+{
+    put_header(zk, -1, true);
+    hf_zk_call_end(zk, begin);
+}
+
+/* What the header of a result says of the whole: the error of what failed.  In
+ * front of that one those that were undone again have none. */
+static enum hf_zk_error get_error(struct hf_jute_reader *body, bool *undone)
+{
+    int32_t error = hf_jute_get_int(body);
+
+    *undone = true;
+    if (body->failed || error > 0)
+        return HF_ZK_NONSENSE;
+    return (enum hf_zk_error)error;
+}
+
+enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
+                                    struct hf_jute_piece *paths, size_t count)
+{
+    struct hf_jute_reader rest = *body;
+    enum hf_zk_error error = HF_ZK_OK;
+    bool done = false, undone = false;
+    size_t made = 0;
+
+    while (!done && error == HF_ZK_OK) {
+        int32_t type = hf_jute_get_int(&rest);
+
+        done = hf_jute_get_bool(&rest);
+        (void)hf_jute_get_int(&rest);
+        if (rest.failed)
+            return HF_ZK_NONSENSE;
+        if (done || type == HF_ZK_DELETE || type == HF_ZK_CHECK)
+            continue;
+        if (type == HF_ZK_ERROR_RESULT) {
+            error = get_error(&rest, &undone);
+        } else if (type == HF_ZK_CREATE && made < count) {
+            paths[made++] = hf_jute_get_buffer(&rest);
+        } else {
+            return HF_ZK_NONSENSE;
+        }
+    }
+    if (error == HF_ZK_OK && (undone || made != count))
+        return HF_ZK_NONSENSE;
+    return error;
 }
 
 /* -------------------------------------------------------------------- in -- */

@@ -15,6 +15,8 @@ struct hf_zk_call;
 
 struct hf_zk_reply {
     enum hf_zk_error error; /* or a number that we do not know */
+    int64_t zxid; /* the last transaction that the server had carried out: that
+                     of the request itself if it was one */
     struct hf_jute_reader body;
 };
 
@@ -72,7 +74,7 @@ void hf_zk_send_exists(struct hf_zk *zk, struct hf_zk_call *call,
 void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
                          const char *path, bool watch);
 void hf_zk_send_get_children(struct hf_zk *zk, struct hf_zk_call *call,
-                             const char *path);
+                             const char *path, bool watch);
 void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,
                      const char *path);
 void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
@@ -80,6 +82,21 @@ void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
 void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
                        enum hf_zk_opcode opcode, const char *path,
                        const char *data, enum hf_zk_create_flags flags);
+
+/* A multi, all or nothing: begun and ended as any call, between the two its
+ * operations. */
+void hf_zk_multi_create(struct hf_zk *zk, const char *path, const char *data,
+                        enum hf_zk_create_flags flags);
+void hf_zk_multi_delete(struct hf_zk *zk, const char *path);
+void hf_zk_multi_check(struct hf_zk *zk, const char *path);
+void hf_zk_multi_end(struct hf_zk *zk, size_t begin);
+
+/* What became of it: the error of the operation that failed, or
+ * HF_ZK_NONSENSE.  With HF_ZK_OK exactly ${count} of its operations, none or
+ * all, were creates: the ${paths} they made.  Servers answer create2 in a multi
+ * as create, without a Stat. */
+enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
+                                    struct hf_jute_piece *paths, size_t count);
 
 /* Take ${count} bytes in; false for lack of memory or for a frame longer than
  * HF_ZK_FRAME_MAX, whose length is then in ${length}. */

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WITHDRAW: delete the ticket, wherever it is found by its id. */
+/*
+ * WITHDRAW: delete the ticket, wherever it is found by its id.  The nodes of a
+ * lease go in one transaction; where somebody has removed one of them before,
+ * that fails, and those that are left are looked for.
+ */
 #include "core/plant.h"
 #include "engines/zookeeper/op.h"
+
+/* How often nodes may go between our listing and our deleting them. */
+#define ROUNDS_MAX 8
 
 /* From this number on an empty queue's node is removed with its last ticket, so
  * that the count begins anew long before it ends.  Containers go by
  * themselves, but only after a minute without any ticket. */
 #define SEQUENCE_HIGH (INT32_C(1) << 30)
 
-static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
-    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+static void look(struct hf_zk *zk, struct hf_zk_op *op);
 
-    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE &&
-        !HF_PLANTED(ZK_DELETE_ONCE)) {
-        hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
+static void removed(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+    bool gone = op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE;
+
+    if (op->error == HF_ZK_NO_NODE && op->many && op->rounds++ < ROUNDS_MAX &&
+        hf_zk_session_usable(&zk->session)) {
+        look(zk, op);
         return;
     }
-    if (own != NULL)
+    if (gone && op->many && op->error == HF_ZK_NO_NODE)
+        op->error = HF_ZK_CUT; /* some of them, and perhaps not all */
+    else if (gone && own != NULL)
         hf_zk_own_drop(zk, own);
-    event.as.answer.found = op->error == HF_ZK_OK;
-    event.as.answer.request = hf_zk_op_end(zk, op);
-    hf_zk_tell(zk, &event);
+    op->removed(zk, op);
 }
 
 static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
@@ -31,6 +40,8 @@ static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
 
     op->error = reply->error;
+    if (op->error == HF_ZK_OK && op->many)
+        op->error = hf_zk_multi_result(&reply->body, NULL, 0);
     hf_zk_op_answered(zk, op);
 }
 
@@ -42,47 +53,113 @@ static void parent_deleted(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, call->owner);
 }
 
-static void delete_ticket(struct hf_zk *zk, struct hf_zk_op *op,
-                          const char *name, int32_t sequence)
+static void delete_parent(struct hf_zk *zk, struct hf_zk_op *op,
+                          int32_t sequence)
 {
-    hf_zk_op_step(op, withdrawn);
-    hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
-                      hf_zk_child_path(zk, op->queue, name));
-    if (sequence < 0 || sequence >= SEQUENCE_HIGH)
+    if (op->request->kind == HF_REQUEST_WITHDRAW &&
+        (sequence < 0 || sequence >= SEQUENCE_HIGH))
         hf_zk_send_delete(zk, hf_zk_op_call(op, parent_deleted),
                           op->queue->path);
 }
 
-/* Looked for the ticket of a create that got no answer. */
+static void delete_own(struct hf_zk *zk, struct hf_zk_op *op,
+                       struct hf_zk_own *own)
+{
+    own->leaving = true;
+    op->many = own->weight > 1;
+    hf_zk_op_step(op, removed);
+    hf_zk_own_delete(zk, own, hf_zk_op_call(op, deleted));
+    delete_parent(zk, op, own->sequence);
+}
+
+/* As many as we ever make of one id; the rest, which can only be another's,
+ * another time. */
+static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
+                          size_t nodes)
+{
+    const struct hf_zk_queue *queue = op->queue;
+    const struct hf_ticket_id *id = &op->request->ticket;
+    int32_t sequence = queue->children[place].node.sequence;
+    struct hf_zk_call *call;
+    size_t begin;
+
+    op->many = nodes > 1;
+    hf_zk_op_step(op, removed);
+    call = hf_zk_op_call(op, deleted);
+    if (nodes == 1) {
+        hf_zk_send_delete(
+            zk, call, hf_zk_child_path(zk, queue, queue->children[place].name));
+    } else {
+        begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+        for (uint32_t i = 0; place < queue->count && i < HF_WEIGHT_MAX;
+             place++) {
+            if (!hf_ticket_id_equal(&queue->children[place].node.id, id))
+                continue;
+            hf_zk_multi_delete(
+                zk, hf_zk_child_path(zk, queue, queue->children[place].name));
+            i++;
+        }
+        hf_zk_multi_end(zk, begin);
+    }
+    delete_parent(zk, op, sequence);
+}
+
+/* Looked for what is there of the ticket. */
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
     size_t place = hf_zk_queue_place(queue, &op->request->ticket);
     bool listed = op->list_error == HF_ZK_OK;
 
-    op->error = op->list_error;
     if (listed && place < queue->count && hf_zk_session_usable(&zk->session)) {
-        delete_ticket(zk, op, queue->children[place].name,
-                      queue->children[place].node.sequence);
+        delete_listed(zk, op, place,
+                      hf_zk_queue_nodes(queue, &op->request->ticket));
         return;
     }
+    op->many = false;
+    op->error = op->list_error;
     if (listed)
         op->error = place < queue->count ? HF_ZK_CUT : HF_ZK_NO_NODE;
-    withdrawn(zk, op);
+    removed(zk, op);
+}
+
+static void look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_op_step(op, looked);
+    hf_zk_look(zk, op);
+}
+
+void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
+                  void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    op->removed = then;
+    op->rounds = 0;
+    if (own != NULL)
+        delete_own(zk, op, own);
+    else
+        look(zk, op);
+}
+
+static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
+
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE &&
+        !HF_PLANTED(ZK_DELETE_ONCE)) {
+        hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
+        return;
+    }
+    event.as.answer.found = op->error == HF_ZK_OK;
+    event.as.answer.request = hf_zk_op_end(zk, op);
+    hf_zk_tell(zk, &event);
 }
 
 void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
-    struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
 
-    if (op == NULL)
-        return;
-    if (own != NULL) {
-        own->leaving = true;
-        delete_ticket(zk, op, own->name, own->sequence);
-        return;
-    }
-    hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    if (op != NULL)
+        hf_zk_remove(zk, op, withdrawn);
 }

@@ -39,7 +39,7 @@ void hf_zk_free(struct hf_zk *zk)
     zk->host.event = tell_nobody;
     zk->session.state = HF_ZK_ENDED;
     hf_zk_wire_cut(zk); /* frees what was under way */
-    hf_zk_watches_clear(&zk->watches);
+    hf_zk_watches_clear(zk);
     hf_zk_queues_free(&zk->queues);
     hf_zk_wire_free(&zk->wire);
     hf_free(zk);
@@ -207,6 +207,9 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     case HF_REQUEST_LIST:
         hf_zk_list(zk, request);
         break;
+    case HF_REQUEST_LOOK:
+        hf_zk_look_out(zk, request);
+        break;
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);
         break;
@@ -243,6 +246,11 @@ static void tell_proven(struct hf_zk *zk, uint64_t anchor_ms)
     zk->told_anchor_ms = anchor_ms;
     event.as.answer.anchor_ms = anchor_ms;
     hf_zk_tell(zk, &event);
+}
+
+void hf_zk_tell_committed(struct hf_zk *zk, const struct hf_zk_call *call)
+{
+    tell_proven(zk, hf_zk_call_proves_ms(zk, call));
 }
 
 static void event_came(struct hf_zk *zk, struct hf_jute_reader *body)
@@ -320,7 +328,7 @@ static void call_answered(struct hf_zk *zk, int32_t xid,
     }
     hf_zk_session_answered(zk, call->sent_at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
-        tell_proven(zk, hf_zk_call_proves_ms(zk, call));
+        hf_zk_tell_committed(zk, call);
     call->answered(zk, call, reply);
     if (ends_connection(reply->error) && is_current(zk, number))
         hf_zk_session_drop(zk, "the server refused a request (%d)",
@@ -332,7 +340,7 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
     int32_t xid = hf_jute_get_int(frame);
     int64_t zxid = hf_jute_get_long(frame);
     int32_t error = hf_jute_get_int(frame);
-    struct hf_zk_reply reply = {(enum hf_zk_error)error, *frame};
+    struct hf_zk_reply reply = {(enum hf_zk_error)error, zxid, *frame};
 
     if (frame->failed || error > 0) {
         hf_zk_session_drop(zk, "an answer that makes no sense");

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the suite share. */
+#ifndef HF_TESTS_CONFORMANCE_SUITE_H
+#define HF_TESTS_CONFORMANCE_SUITE_H
+
+#include "conformance/seat.h"
+
+/* That the suite is run on. */
+extern struct bench *bench;
+
+#define STORY(name)                                                            \
+    cmocka_unit_test_setup_teardown(name, suite_begin, suite_finish)
+int suite_begin(void **state);
+int suite_finish(void **state);
+
+/* Of a mutex; and out again, being found. */
+struct call *take_place(struct seat *seat, const char *queue,
+                        struct hf_ticket_id id);
+void leave_place(struct seat *seat, const char *queue, struct hf_ticket_id id);
+
+/* The token of ${id} in the answer that put it into the queue. */
+uint64_t token_of(const struct call *call, struct hf_ticket_id id);
+
+size_t queue_length(struct seat *seat, const char *queue);
+
+/* suite_semaphores.c: looks and leases. */
+int suite_run_semaphores(const char *name);
+
+#endif
