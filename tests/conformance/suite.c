@@ -13,13 +13,14 @@
 
 #include <cmocka.h>
 
+#include "conformance/kinds.h"
 #include "conformance/seat.h"
 
 static struct bench *bench;
 
 static int begin(void **state)
 {
-    (void)state;
+    *state = bench;
     bench->begin(bench);
     return 0;
 }
@@ -521,6 +522,7 @@ static void a_session_can_be_proven(void **state)
 }
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define STORY_IN_LIST(name) STORY(name),
 
 int suite_run(struct bench *of)
 {
@@ -546,7 +548,7 @@ int suite_run(struct bench *of)
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),
-    };
+        KINDS_TESTS(STORY_IN_LIST)};
 
     bench = of;
     return cmocka_run_group_tests_name(of->name, tests, NULL, NULL);
