@@ -394,8 +394,8 @@ HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
 /* ----------------------------------------------------------------- lock -- */
 
 /* What a lock is wanted for.  The kind belongs to the name: while tickets of
- * one kind are in its queue, another kind is refused with HF_EKIND.  Reading and
- * writing are one kind, of two handles. */
+ * one kind are in its queue, another kind is refused with HF_EKIND.  Reading
+ * and writing are one kind, of two handles. */
 enum hf_kind {
     HF_KIND_MUTEX = 0,
     HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
@@ -606,6 +606,34 @@ HF_API hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
  */
 HF_API hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
     HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_downgrade(grant):
+ * Make the grant of a writer one of a reader, in its place: no other writer
+ * comes in between, readers right behind it enter, and the token stays.  There
+ * is no way back: a reader that wants to write could wait for another one that
+ * wants the same; release, and acquire as a writer.
+ *   Time      one answer of the engine; while cut off, until it answers or the
+ *             session is over.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
+ *             writer's, or this is under way, or hf_grant_hold_fd() gave out
+ *             its descriptor; HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT if the
+ *             engine cannot; HF_EREENTRANT HF_EFORKED.  But for HF_ELOST it is
+ *             then a writer's as before.
+ */
+HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_downgrade_start(grant, done):
+ * Begin hf_grant_downgrade().
+ *   Callback  ${done} once, with HF_OK or with a status that
+ *             hf_grant_downgrade() fails with; HF_ECANCELLED if ${grant} is
+ *             released before.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
+                                          struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
 
 /**
  * hf_grant_release(grant):

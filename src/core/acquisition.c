@@ -178,6 +178,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->lost_effect.acquisition = a;
     a->waiting_effect.acquisition = a;
     a->released_effect.acquisition = a;
+    a->downgraded_effect.acquisition = a;
     a->forgotten_effect.acquisition = a;
     hf_watches_init(&a->watches, a, a->queue);
     hf_withdrawal_init(&a->own, a, a->queue);
@@ -268,6 +269,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     /* The engine has answered everything before it reported this. */
     assert(!a->ask.busy);
     hf_watches_clear(&a->watches, &core->effects);
+    hf_acquisition_downgrade_ends(core, a);
     hf_withdrawal_clear(&a->own, &core->effects);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_clear(&a->abandoned[i], &core->effects);
@@ -312,6 +314,7 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!a->ask_effect.queued || a->ask.busy);
     assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
     assert(!a->told || a->state >= STATE(RELEASING));
+    assert(!a->downgrading || a->state == STATE(HELD));
     assert(a->state != STATE(QUEUED) || a->blocking > 0 || !a->before_known);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

@@ -65,6 +65,7 @@ struct hf_acquisition {
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
     struct hf_ticket_id ticket;    /* GRANTED */
     uint64_t token;                /* GRANTED */
+    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
     /* Safe-until of this grant: rises while HELD, 0 after.  Readable from any
      * thread and from signal handlers. */
     _Atomic uint64_t promise_ms;
@@ -75,7 +76,7 @@ struct hf_acquisition {
     struct hf_acquisition *previous;
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* number of the one that .ticket belongs to */
-    /* ENQUEUE or LIST, one at a time. */
+    /* ENQUEUE, LIST or DOWNGRADE, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;
     uint64_t enqueue_at_ms; /* PAUSED: not before */
@@ -89,8 +90,8 @@ struct hf_acquisition {
     size_t blocking; /* 0: waits for a proof of the session only */
     bool before_known;
     bool beyond_known;
-    struct hf_ticket_id before;
-    struct hf_ticket_id beyond;
+    struct hf_watched before;
+    struct hf_watched beyond;
     bool gone_admits;
     bool stale;  /* the link was down since: list before admitting */
     bool waited; /* this ticket was not admitted at once */
@@ -99,6 +100,10 @@ struct hf_acquisition {
     struct hf_watches watches;
     uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
     struct hf_retry_state watch_retry;
+    /* HELD, by a writer that is to be a reader and has not heard. */
+    bool downgrading;
+    uint64_t downgrade_at_ms; /* not asked for before */
+    struct hf_retry_state downgrade_retry;
     /* RELEASING, WITHDRAWING. */
     bool told; /* RELEASED or ENDED was queued */
     uint64_t tell_at_ms;
@@ -110,6 +115,7 @@ struct hf_acquisition {
     struct hf_effect lost_effect;
     struct hf_effect waiting_effect;
     struct hf_effect released_effect;
+    struct hf_effect downgraded_effect;
     struct hf_effect forgotten_effect;
 };
 
@@ -133,6 +139,8 @@ enum hf_acquisition_state {
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
+/* HELD, by a writer, and not under way. */
+void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
 /* An answer to a request of ${a}'s. */
 void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,

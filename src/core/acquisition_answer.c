@@ -188,6 +188,10 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         if (withdrawal == &a->own)
             withdrawal_denied(a, event);
         break;
+    case HF_REQUEST_DOWNGRADE:
+        a->ask.busy = false;
+        hf_acquisition_downgrade_failed(core, a, event);
+        break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
         assert(false && "a request of the session's");
@@ -222,6 +226,11 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         break;
     case HF_EVENT_WITHDRAWN:
         hf_withdrawal_done(withdrawal_of(a, request), event->as.answer.found);
+        break;
+    case HF_EVENT_DOWNGRADED:
+        assert(request == &a->ask && a->ask.busy);
+        a->ask.busy = false;
+        hf_acquisition_downgraded(core, a);
         break;
     case HF_EVENT_FAILED:
         failed(core, a, event);

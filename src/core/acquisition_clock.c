@@ -101,6 +101,8 @@ static uint64_t request_at_ms(const struct hf_core *core,
         at_ms = hf_earlier_ms(at_ms, a->watch_at_ms);
     if (a->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
+    if (a->downgrading && !a->ask.busy)
+        at_ms = hf_earlier_ms(at_ms, a->downgrade_at_ms);
     return at_ms;
 }
 

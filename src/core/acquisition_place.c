@@ -84,16 +84,21 @@ static void describe_place(struct hf_acquisition *a,
     a->holder[bytes] = '\0';
 }
 
+static struct hf_watched watched(const struct hf_ticket *ticket)
+{
+    return (struct hf_watched){ticket->id, ticket->kind};
+}
+
 static void take_place(struct hf_core *core, struct hf_acquisition *a,
                        const struct hf_admission *admission)
 {
     a->blocking = admission->blocking;
     a->before_known = admission->before != NULL;
     if (a->before_known)
-        a->before = admission->before->id;
+        a->before = watched(admission->before);
     a->beyond_known = admission->beyond != NULL;
     if (a->beyond_known)
-        a->beyond = admission->beyond->id;
+        a->beyond = watched(admission->beyond);
     a->gone_admits = admission->gone_admits;
     a->stale = core->session.state != HF_STATE_CONNECTED;
 }
@@ -190,9 +195,9 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS && !a->stale &&
                   a->gone_admits;
 
-    if (a->before_known && hf_ticket_id_equal(gone, &a->before))
+    if (a->before_known && hf_ticket_id_equal(gone, &a->before.id))
         a->before_known = false;
-    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond))
+    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond.id))
         a->beyond_known = false;
     else
         return; /* of an older place */

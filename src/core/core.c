@@ -269,6 +269,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_DOWNGRADED:
     case HF_EVENT_FAILED:
         answered(core, event);
         break;
@@ -280,6 +281,9 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         break;
     case HF_EVENT_RELEASE:
         hf_acquisition_release(core, event->as.acquisition);
+        break;
+    case HF_EVENT_DOWNGRADE:
+        hf_acquisition_downgrade(core, event->as.acquisition);
         break;
     case HF_EVENT_CLOSE:
         begin_close(core);

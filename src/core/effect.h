@@ -20,16 +20,18 @@ enum hf_effect_kind {
     HF_EFFECT_FORGET,  /* take back the WATCH .request; it stays put until the
                           core is called again */
     /* For the user of .acquisition. */
-    HF_EFFECT_LOST,      /* the grant ended before its release */
-    HF_EFFECT_GRANTED,   /* admitted: token and promise are set */
-    HF_EFFECT_ENDED,     /* no grant: .status and .text of the acquisition */
-    HF_EFFECT_WAITING,   /* in the queue: .ahead and .holder of the
-                            acquisition */
-    HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone, or may not
-                            be taken out (HF_EDENIED): .status */
-    HF_EFFECT_FORGOTTEN, /* the core holds no pointer to it any more.  Comes
-                            after ENDED or RELEASED, when nothing of it can
-                            reappear in the queue */
+    HF_EFFECT_LOST,       /* the grant ended before its release */
+    HF_EFFECT_GRANTED,    /* admitted: token and promise are set */
+    HF_EFFECT_ENDED,      /* no grant: .status and .text of the acquisition */
+    HF_EFFECT_WAITING,    /* in the queue: .ahead and .holder of the
+                             acquisition */
+    HF_EFFECT_RELEASED,   /* the ticket of a released grant is gone, or may not
+                             be taken out (HF_EDENIED): .status */
+    HF_EFFECT_DOWNGRADED, /* the request to become a reader has ended:
+                             .downgrade_status of the acquisition */
+    HF_EFFECT_FORGOTTEN,  /* the core holds no pointer to it any more.  Comes
+                             after ENDED or RELEASED, when nothing of it can
+                             reappear in the queue */
     /* For the user of the client. */
     HF_EFFECT_STATE, /* the session's public state changed to .state */
 };

@@ -28,6 +28,8 @@
  *    that is not the first, nor the token of any but one's own: "" and 0.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
+ *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
+ *    ask for its WITHDRAW before that is answered: then no form of it is left.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
  *  - Tickets belong to the session that enqueued them and go when it ends.
@@ -48,7 +50,9 @@ enum hf_request_kind {
     HF_REQUEST_ENQUEUE,
     /* The queue as it is now, after every write of this session.  LISTED. */
     HF_REQUEST_LIST,
-    /* Tell when the ticket is gone, one's own included.  WATCHING or GONE. */
+    /* Tell when the ticket is gone, one's own included, or is not of that kind
+     * any more: a write ticket that has become a read ticket.  WATCHING or
+     * GONE. */
     HF_REQUEST_WATCH,
     /* Take the ticket out, wherever it is found by its id.  WITHDRAWN. */
     HF_REQUEST_WITHDRAW,
@@ -57,14 +61,19 @@ enum hf_request_kind {
     HF_REQUEST_PROVE,
     /* Say goodbye: all tickets of the session go.  CLOSED. */
     HF_REQUEST_END,
+    /* Make a write ticket of ours, which has been admitted, a read ticket: at
+     * one instant, with id, sequence and token as they were.  Asked again for
+     * one that is a read ticket already, the engine finds it so.  DOWNGRADED,
+     * or FAILED{FATAL, HF_ELOST} where it is not there. */
+    HF_REQUEST_DOWNGRADE,
 };
 
 struct hf_request {
     enum hf_request_kind kind;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE */
-    const char *payload;             /* ENQUEUE; never NULL */
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH */
+    const char *payload;             /* ENQUEUE, DOWNGRADE; never NULL */
     /* The core's own. */
     struct hf_acquisition *acquisition; /* NULL: the session's */
     bool busy;                          /* asked and not answered */
@@ -91,11 +100,13 @@ enum hf_event_kind {
     HF_EVENT_GONE,
     HF_EVENT_WITHDRAWN,
     HF_EVENT_PROVEN,
+    HF_EVENT_DOWNGRADED,
     HF_EVENT_FAILED,
     /* From the user. */
     HF_EVENT_WANT,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
+    HF_EVENT_DOWNGRADE,
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -141,7 +152,8 @@ struct hf_event {
             hf_status status;            /* FAILED, and SESSION_LOST */
             const char *text;            /* FAILED: the story, never NULL */
         } answer;
-        struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE */
+        struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
+                                               DOWNGRADE */
     } as;
 };
 
@@ -206,7 +218,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 2
+#define HF_ENGINE_ABI 3
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

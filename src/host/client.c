@@ -75,6 +75,7 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     case HF_EFFECT_ENDED:
     case HF_EFFECT_WAITING:
     case HF_EFFECT_RELEASED:
+    case HF_EFFECT_DOWNGRADED:
     case HF_EFFECT_FORGOTTEN:
         hf_grant_effect(grant_of(effect), effect);
         break;

@@ -73,7 +73,7 @@ static void run_loss(struct hf_client *client, void *arg)
     hf_grant_dereference(grant);
 }
 
-static void queue(struct hf_grant *grant, struct hf_callback *callback)
+void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
 {
     if (callback->queued)
         return;
@@ -201,7 +201,7 @@ static void complete(struct hf_grant *grant, hf_status status)
     if (slot != NULL)
         hf_slot_answer(grant->client, slot, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
-        queue(grant, &grant->done_callback);
+        hf_grant_queue(grant, &grant->done_callback);
     else
         hf_grant_dereference(grant); /* a release that nobody waits for */
 }
@@ -226,7 +226,7 @@ static void lose(struct hf_grant *grant)
                  grant->lock->name,
                  (unsigned long long)grant->acquisition.token);
     if (grant->on_loss.fn != NULL && !grant->released)
-        queue(grant, &grant->loss_callback);
+        hf_grant_queue(grant, &grant->loss_callback);
 }
 
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
@@ -248,7 +248,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_WAITING:
         if (grant->on_wait.fn != NULL)
-            queue(grant, &grant->wait_callback);
+            hf_grant_queue(grant, &grant->wait_callback);
         break;
     case HF_EFFECT_RELEASED:
         if (grant->acquisition.status == HF_EDENIED)
@@ -257,6 +257,9 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
                          "this client is closed: %s",
                          grant->lock->name, grant->acquisition.text);
         complete(grant, grant->acquisition.status);
+        break;
+    case HF_EFFECT_DOWNGRADED:
+        hf_grant_downgraded(grant);
         break;
     case HF_EFFECT_FORGOTTEN:
         hf_grant_set_unsettled(grant, false);

@@ -18,6 +18,7 @@
 struct stand {
     struct seat *seat;
     struct hf_ticket_id id;
+    enum hf_ticket_kind kind;
     struct hf_admission place; /* .before and .beyond point into .call */
     struct call *call;
     struct call *watch; /* of the one it waits for, or NULL */
@@ -28,12 +29,13 @@ static void judge(struct stand *stand, struct call *call)
     struct hf_snapshot snapshot = {call->tickets, call->count};
 
     stand->call = call;
-    stand->place = hf_admission_decide(&snapshot, &stand->id);
+    stand->place = hf_admission_decide(&snapshot, &stand->id, stand->kind);
 }
 
 static struct stand enqueue(struct bench *bench, enum hf_ticket_kind kind)
 {
-    struct stand stand = {.seat = seat_open(bench), .id = fresh_id()};
+    struct stand stand = {
+        .seat = seat_open(bench), .id = fresh_id(), .kind = kind};
     struct call *call = seat_enqueue(stand.seat, "q", stand.id, kind, "");
 
     assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
@@ -65,8 +67,7 @@ static void assert_waits_for(const struct stand *stand,
 /* Watch the one before, as a waiter does. */
 static void watch(struct stand *stand)
 {
-    stand->watch =
-        seat_ask(stand->seat, HF_REQUEST_WATCH, "q", stand->place.before->id);
+    stand->watch = seat_watch(stand->seat, "q", stand->place.before);
     assert_int_equal(stand->watch->answer, HF_EVENT_WATCHING);
 }
 
@@ -214,4 +215,175 @@ void another_family_is_refused(void **state)
         assert_admitted(&s[0]);
         close_all(s, 2);
     }
+}
+
+/* ------------------------------------------------------------- downgrade -- */
+
+static struct call *downgrade(struct stand *stand)
+{
+    return seat_ask(stand->seat, HF_REQUEST_DOWNGRADE, "q", stand->id);
+}
+
+static void assert_downgraded(struct stand *stand)
+{
+    const struct hf_ticket before = *call_find(stand->call, stand->id);
+    const struct hf_ticket *after;
+
+    assert_int_equal(downgrade(stand)->answer, HF_EVENT_DOWNGRADED);
+    look_again(stand);
+    after = call_find(stand->call, stand->id);
+    assert_non_null(after);
+    assert_int_equal(after->kind, HF_TICKET_READ);
+    assert_true(after->sequence == before.sequence);
+    assert_true(after->token == before.token);
+    assert_admitted(stand);
+}
+
+void a_downgraded_writer_keeps_its_place(void **state)
+{
+    struct stand s[3] = {enqueue(*state, HF_TICKET_WRITE),
+                         enqueue(*state, HF_TICKET_WRITE),
+                         enqueue(*state, HF_TICKET_READ)};
+
+    watch(&s[1]);
+    watch(&s[2]);
+    assert_downgraded(&s[0]);
+    assert_woken(&s[1]);
+    assert_waits_for(&s[1], &s[0], 1);
+    assert_int_equal(s[1].place.before->kind, HF_TICKET_READ);
+    watch(&s[1]);
+    assert_asleep(&s[1]);
+    assert_asleep(&s[2]);
+    leave(&s[0]);
+    assert_woken(&s[1]);
+    assert_admitted(&s[1]);
+    assert_asleep(&s[2]);
+    close_all(s, 3);
+}
+
+void a_downgrade_lets_readers_in(void **state)
+{
+    struct stand s[4] = {
+        enqueue(*state, HF_TICKET_WRITE), enqueue(*state, HF_TICKET_READ),
+        enqueue(*state, HF_TICKET_READ), enqueue(*state, HF_TICKET_WRITE)};
+    struct stand late;
+
+    watch(&s[1]);
+    watch(&s[2]);
+    watch(&s[3]);
+    assert_downgraded(&s[0]);
+    assert_woken(&s[1]);
+    assert_admitted(&s[1]);
+    assert_woken(&s[2]);
+    assert_admitted(&s[2]);
+    assert_asleep(&s[3]);
+    late = enqueue(*state, HF_TICKET_READ);
+    assert_waits_for(&late, &s[3], 1);
+    seat_close(late.seat);
+    close_all(s, 4);
+}
+
+/* Others who wait in the same session. */
+void a_downgrade_wakes_its_own_session(void **state)
+{
+    struct stand writer = enqueue(*state, HF_TICKET_WRITE);
+    struct stand reader = {
+        .seat = writer.seat, .id = fresh_id(), .kind = HF_TICKET_READ};
+
+    judge(&reader,
+          seat_enqueue(reader.seat, "q", reader.id, HF_TICKET_READ, ""));
+    assert_waits_for(&reader, &writer, 1);
+    watch(&reader);
+    assert_downgraded(&writer);
+    assert_woken(&reader);
+    assert_admitted(&reader);
+    leave(&writer);
+    leave(&reader);
+    seat_close(writer.seat);
+}
+
+void a_downgrade_is_idempotent(void **state)
+{
+    struct stand s = {
+        .seat = seat_open(*state), .id = fresh_id(), .kind = HF_TICKET_WRITE};
+    struct seat *other = seat_open(*state);
+    struct call *list;
+
+    judge(&s, seat_enqueue(s.seat, "q", s.id, HF_TICKET_WRITE, "it is me"));
+    assert_downgraded(&s);
+    assert_downgraded(&s);
+    list = seat_ask(other, HF_REQUEST_LIST, "q", fresh_id());
+    assert_int_equal(list->count, 1);
+    assert_int_equal(list->tickets[0].kind, HF_TICKET_READ);
+    assert_true(hf_ticket_id_equal(&list->tickets[0].id, &s.id));
+    assert_string_equal(list->tickets[0].payload, "it is me");
+    seat_close(s.seat);
+    assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", fresh_id())->count,
+                     0);
+    seat_close(other);
+}
+
+void what_is_gone_cannot_be_downgraded(void **state)
+{
+    struct bench *bench = *state;
+    struct stand s = enqueue(bench, HF_TICKET_WRITE);
+    struct call *call;
+
+    bench->evict(bench, "q", call_find(s.call, s.id));
+    assert_true(seat_sees_gone(
+        s.seat, seat_watch(s.seat, "q", call_find(s.call, s.id))));
+    for (int i = 0; i < 2; i++) {
+        call = downgrade(&s);
+        assert_int_equal(call->answer, HF_EVENT_FAILED);
+        assert_int_equal(call->failure, HF_FAILURE_FATAL);
+        assert_int_equal(call->status, HF_ELOST);
+        s.id = fresh_id();
+    }
+    assert_int_equal(seat_ask(s.seat, HF_REQUEST_LIST, "q", s.id)->count, 0);
+    seat_close(s.seat);
+}
+
+/* Under what it is called now, and not under what it was. */
+void a_downgraded_ticket_is_watched_anew(void **state)
+{
+    struct bench *bench = *state;
+    struct stand s = enqueue(bench, HF_TICKET_WRITE);
+    struct seat *other = seat_open(bench);
+    struct hf_ticket writer = *call_find(s.call, s.id);
+    struct hf_ticket reader;
+    struct call *own, *others;
+
+    assert_downgraded(&s);
+    reader = *call_find(s.call, s.id);
+    assert_int_equal(seat_watch(s.seat, "q", &writer)->answer, HF_EVENT_GONE);
+    assert_int_equal(seat_watch(other, "q", &writer)->answer, HF_EVENT_GONE);
+    own = seat_watch(s.seat, "q", &reader);
+    others = seat_watch(other, "q", &reader);
+    assert_int_equal(own->answer, HF_EVENT_WATCHING);
+    assert_int_equal(others->answer, HF_EVENT_WATCHING);
+    seat_settle(s.seat);
+    seat_settle(other);
+    assert_int_equal(own->gone + others->gone, 0);
+    bench->evict(bench, "q", &reader);
+    assert_true(seat_sees_gone(s.seat, own));
+    /* For the others it may be gone no sooner than its owner has let go. */
+    assert_false(seat_ask(s.seat, HF_REQUEST_WITHDRAW, "q", s.id)->found);
+    assert_true(seat_sees_gone(other, others));
+    seat_close(other);
+    seat_close(s.seat);
+}
+
+void a_downgrade_and_a_withdrawal_leave_nothing(void **state)
+{
+    struct stand s = enqueue(*state, HF_TICKET_WRITE);
+    struct call *downgrade_ =
+        seat_ask_only(s.seat, HF_REQUEST_DOWNGRADE, "q", s.id);
+    struct call *withdraw =
+        seat_ask_only(s.seat, HF_REQUEST_WITHDRAW, "q", s.id);
+
+    assert_int_equal(seat_wait(s.seat, withdraw)->answer, HF_EVENT_WITHDRAWN);
+    assert_true(withdraw->found);
+    (void)seat_wait(s.seat, downgrade_);
+    assert_int_equal(seat_ask(s.seat, HF_REQUEST_LIST, "q", s.id)->count, 0);
+    seat_close(s.seat);
 }

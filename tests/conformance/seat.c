@@ -148,6 +148,8 @@ static struct call *new_call(struct seat *seat, enum hf_request_kind kind,
     call->request.kind = kind;
     call->request.queue = queue;
     call->request.ticket = id;
+    call->request.ticket_kind = HF_TICKET_MUTEX;
+    call->request.payload = "it is me";
     return call;
 }
 
@@ -181,6 +183,16 @@ struct call *seat_enqueue(struct seat *seat, const char *queue,
                           const char *payload)
 {
     return seat_wait(seat, ask_enqueue(seat, queue, id, kind, payload));
+}
+
+struct call *seat_watch(struct seat *seat, const char *queue,
+                        const struct hf_ticket *ticket)
+{
+    struct call *call = new_call(seat, HF_REQUEST_WATCH, queue, ticket->id);
+
+    call->request.ticket_kind = ticket->kind;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return seat_wait(seat, call);
 }
 
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,

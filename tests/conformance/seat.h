@@ -45,12 +45,15 @@ void seat_close(struct seat *seat); /* both */
 /* Free what belongs to a client whose engine crashed. */
 void seat_bury(struct seat *seat);
 
-/* Make a request and wait for its answer.  The call is ${seat}'s. */
+/* Make a request and wait for its answer.  The call is ${seat}'s.  A WATCH is
+ * of a mutex' ticket but in seat_watch(). */
 struct call *seat_enqueue(struct seat *seat, const char *queue,
                           struct hf_ticket_id id, enum hf_ticket_kind kind,
                           const char *payload);
 struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id);
+struct call *seat_watch(struct seat *seat, const char *queue,
+                        const struct hf_ticket *ticket);
 /* The same without waiting; then seat_wait(). */
 struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id);

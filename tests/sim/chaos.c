@@ -46,8 +46,19 @@ static void release(void *arg)
     world_release(attempt);
 }
 
+static void downgrade(void *arg)
+{
+    struct attempt *attempt = arg;
+
+    if (!attempt->forgotten && !attempt->release_called && !attempt->lost &&
+        world_can_call(attempt->client) && !attempt->client->closing)
+        world_downgrade(attempt);
+}
+
 static void on_granted(struct attempt *attempt)
 {
+    if (attempt->a.kind == HF_TICKET_WRITE && one_in(2))
+        later(below(attempt->hold_us + 1), downgrade, attempt);
     later(attempt->hold_us, release, attempt);
 }
 

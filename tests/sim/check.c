@@ -18,6 +18,12 @@ bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
     return a != HF_TICKET_READ || b != HF_TICKET_READ;
 }
 
+/* As what it believes to be in the queue. */
+static enum hf_ticket_kind kind_of(const struct attempt *attempt)
+{
+    return attempt->downgrade_called ? HF_TICKET_READ : attempt->a.kind;
+}
+
 static uint64_t client_ms(const struct client *client)
 {
     return hf_sim_client_now_ms(client->engine);
@@ -95,7 +101,7 @@ static void check_promises(struct attempt *granted)
 
         for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
             if (a == granted || a->place != granted->place || !holds(a) ||
-                !check_conflict(a->a.kind, granted->a.kind) || a->evicted ||
+                !check_conflict(kind_of(a), granted->a.kind) || a->evicted ||
                 granted->evicted || tainted(a) || tainted(granted))
                 continue;
             if (promise_of(a) > client_ms(client))
@@ -178,6 +184,32 @@ static void told_lost(struct attempt *attempt)
     client->drained--;
 }
 
+/* 3, 9: its ticket is what it was told to be, and it is told only once. */
+static void told_downgraded(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+    struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
+    size_t place = hf_snapshot_find(&queue, &attempt->id);
+    hf_status status = attempt->a.downgrade_status;
+
+    if (!attempt->downgrade_waits)
+        world_broken(world, 8, "%s was told DOWNGRADED unasked", attempt->name);
+    attempt->downgrade_waits = false;
+    if (status == HF_OK) {
+        if (!holds(attempt))
+            world_broken(world, 8, "%s is a reader without a grant",
+                         attempt->name);
+        if (place < queue.count && queue.tickets[place].kind != HF_TICKET_READ)
+            world_broken(world, 4, "%s is told to be a reader and is none",
+                         attempt->name);
+    } else if (!(status == HF_ELOST && attempt->lost) &&
+               !(status == HF_ECANCELLED && attempt->release_called) &&
+               !(status == HF_EDENIED && world->denied)) {
+        world_broken(world, 9, "%s was not downgraded, %s, without a reason",
+                     attempt->name, hf_status_name(status));
+    }
+}
+
 /* ------------------------------------------------------------------ ends -- */
 
 /* Could somebody have been in the way since it began? */
@@ -247,6 +279,8 @@ static void told_released(struct attempt *attempt)
         world_broken(world, 8, "%s was told RELEASED %s", attempt->name,
                      attempt->released ? "twice" : "unasked");
     attempt->released = true;
+    if (attempt->downgrade_waits)
+        world_broken(world, 8, "%s was not told DOWNGRADED", attempt->name);
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
@@ -298,6 +332,9 @@ void check_effect(struct client *client, const struct hf_effect *effect)
         break;
     case HF_EFFECT_RELEASED:
         told_released(attempt);
+        break;
+    case HF_EFFECT_DOWNGRADED:
+        told_downgraded(attempt);
         break;
     case HF_EFFECT_FORGOTTEN:
         told_forgotten(attempt);

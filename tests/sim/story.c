@@ -110,6 +110,19 @@ static void release(struct story *story, struct client *client, char **words)
         world_release(attempt);
 }
 
+static void downgrade(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->lost || attempt->release_called ||
+        attempt->a.kind != HF_TICKET_WRITE)
+        complain(story, "there is no writer's grant to downgrade", words[0]);
+    else
+        world_downgrade(attempt);
+}
+
 static void cancel(struct story *story, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(story, client, words[0]);
@@ -315,7 +328,7 @@ static const struct {
     {"freeze", freeze}, {"thaw", thaw},         {"kill", kill_session},
     {"cut", cut},       {"mend", mend},         {"break", reset},
     {"stall", stall},   {"unstall", unstall},   {"only", only},
-    {"write", rewrite}, {"impostor", impostor},
+    {"write", rewrite}, {"impostor", impostor}, {"downgrade", downgrade},
 };
 
 /* ------------------------------------------------------------------ rows -- */

@@ -108,9 +108,10 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 /* ---------------------------------------------------------------- drive -- */
 
 static const char *const request_names[] = {
-    [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
-    [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
-    [HF_REQUEST_PROVE] = "prove",     [HF_REQUEST_END] = "end",
+    [HF_REQUEST_ENQUEUE] = "enqueue",     [HF_REQUEST_LIST] = "list",
+    [HF_REQUEST_WATCH] = "watch",         [HF_REQUEST_WITHDRAW] = "withdraw",
+    [HF_REQUEST_PROVE] = "prove",         [HF_REQUEST_END] = "end",
+    [HF_REQUEST_DOWNGRADE] = "downgrade",
 };
 
 static const char *const event_names[] = {
@@ -126,10 +127,12 @@ static const char *const event_names[] = {
     [HF_EVENT_GONE] = "GONE",
     [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
     [HF_EVENT_PROVEN] = "PROVEN",
+    [HF_EVENT_DOWNGRADED] = "DOWNGRADED",
     [HF_EVENT_FAILED] = "FAILED",
     [HF_EVENT_WANT] = "want",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
+    [HF_EVENT_DOWNGRADE] = "downgrade",
     [HF_EVENT_CLOSE] = "close",
     [HF_EVENT_TICK] = "tick",
 };
@@ -248,6 +251,10 @@ static void user_told(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_RELEASED:
         world_line(world, client->name, "%s RELEASED %s", attempt->name,
                    hf_status_name(attempt->a.status));
+        break;
+    case HF_EFFECT_DOWNGRADED:
+        world_line(world, client->name, "%s DOWNGRADED %s", attempt->name,
+                   hf_status_name(attempt->a.downgrade_status));
         break;
     case HF_EFFECT_FORGOTTEN:
         world_line(world, client->name, "%s FORGOTTEN", attempt->name);
@@ -409,6 +416,13 @@ void world_release(struct attempt *attempt)
     assert(attempt->granted && !attempt->release_called);
     attempt->release_called = true;
     call(attempt->client, HF_EVENT_RELEASE, attempt);
+}
+
+void world_downgrade(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called && !attempt->lost);
+    attempt->downgrade_called = attempt->downgrade_waits = true;
+    call(attempt->client, HF_EVENT_DOWNGRADE, attempt);
 }
 
 void world_close(struct client *client)

@@ -50,11 +50,13 @@ struct attempt {
     bool release_called;
     uint64_t hold_us;
     bool release_on_loss;
+    bool downgrade_called; /* as a writer, which it does not rely on since */
     /* What the user was told. */
     bool granted;
     bool lost;
     bool ended;
     bool released;
+    bool downgrade_waits; /* for the answer to downgrade_called */
     bool forgotten;
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
@@ -151,6 +153,7 @@ struct attempt *world_want(struct client *client, struct place *place,
                            uint64_t hold_us, bool release_on_loss);
 void world_cancel(struct attempt *attempt);
 void world_release(struct attempt *attempt);
+void world_downgrade(struct attempt *attempt);
 void world_close(struct client *client);
 void world_crash(struct client *client);
 /* After everything of a closed client was forgotten. */

@@ -119,6 +119,9 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_PROVEN,
                                .as.answer.anchor_ms = e->stage.now_ms});
         break;
+    case HF_REQUEST_DOWNGRADE: /* nobody's here */
+        fail();
+        break;
     case HF_REQUEST_END:
         e->count = 0;
         e->late_at_ms = 0;

@@ -110,8 +110,8 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE",  "LIST",  "WATCH",
-                                    "WITHDRAW", "PROVE", "END"};
+static const char *const kinds[] = {"ENQUEUE", "LIST", "WATCH",    "WITHDRAW",
+                                    "PROVE",   "END",  "DOWNGRADE"};
 
 static struct stage_request *of(struct hf_request *request)
 {
@@ -262,6 +262,9 @@ static void say_answer(struct stage *s, const struct hf_event *event)
         stage_say(&s->told, "; ", "WITHDRAWN %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
+    case HF_EVENT_DOWNGRADED:
+        stage_say(&s->told, "; ", "DOWNGRADED %s", name);
+        break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_FAILED);
         say_failed(s, event, name);
@@ -283,6 +286,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:
         return asked == HF_REQUEST_PROVE;
+    case HF_EVENT_DOWNGRADED:
+        return asked == HF_REQUEST_DOWNGRADE;
     case HF_EVENT_CLOSED:
         return asked == HF_REQUEST_END;
     default:

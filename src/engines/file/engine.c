@@ -199,6 +199,9 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_PROVE:
         hf_engine_answer(engine, request, HF_EVENT_PROVEN);
         break;
+    case HF_REQUEST_DOWNGRADE:
+        hf_engine_downgrade(engine, request);
+        break;
     case HF_REQUEST_END:
         end_session(engine, request);
         break;

@@ -88,6 +88,9 @@ void hf_engine_jobs_done(struct hf_engine *engine);
 /* The session's own ticket, or NULL. */
 struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
                                     const struct hf_ticket_id *id);
+/* Tell GONE to whoever watches it. */
+void hf_engine_end_watches(struct hf_engine *engine,
+                           const struct hf_own_ticket *own);
 /* Take it out of its queue and free it; was it still there? */
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 
@@ -97,6 +100,9 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
                          const struct hf_ticket_id *id,
                          struct hf_ticket *ticket, bool *found,
                          struct hf_error *error);
+
+/* downgrade.c: DOWNGRADE. */
+void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 
 /* A handle of the engine's has been closed. */
 void hf_engine_handle_closed(struct hf_engine *engine);

@@ -291,7 +291,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     struct hf_watch *watch;
 
     /* A ticket that is gone already needs no loop to be told of. */
-    if (!hf_own_present(engine, ticket)) {
+    if (ticket->ticket.kind != request->ticket_kind ||
+        !hf_own_present(engine, ticket)) {
         hf_engine_answer(engine, request, HF_EVENT_GONE);
         return;
     }

@@ -49,6 +49,7 @@ static hf_status read_queue(struct hf_engine *engine, const char *queue,
 {
     char entry[HF_ENTRY_BYTES];
     char path[HF_PATH_BYTES];
+    const struct hf_counter *counter = NULL; /* of another place: all is lost */
     hf_status status = HF_OK;
     int dir;
 
@@ -64,7 +65,9 @@ static hf_status read_queue(struct hf_engine *engine, const char *queue,
         status = hf_trouble(error, "open", path);
         goto free_listing;
     }
-    status = hf_listing_read(*listing, dir, path, error);
+    if (hf_counter_current(&engine->place->counter, engine->site.counter))
+        counter = &engine->place->counter;
+    status = hf_listing_read(*listing, dir, path, counter, error);
     if (status == HF_OK && payloads)
         status = hf_listing_read_payloads(*listing, dir, NULL, NULL, error);
     hf_descriptors_close(&engine->descriptors, &dir);
@@ -323,7 +326,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
 
 /* -------------------------------------------------------------- withdraw -- */
 
-static void end_watches_of(struct hf_engine *engine,
+void hf_engine_end_watches(struct hf_engine *engine,
                            const struct hf_own_ticket *own)
 {
     struct hf_watch *watch = engine->watches;
@@ -385,7 +388,7 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     struct hf_own_ticket **link = bucket_of(engine, &own->ticket.id);
     bool found;
 
-    end_watches_of(engine, own);
+    hf_engine_end_watches(engine, own);
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
@@ -426,6 +429,10 @@ static void evict(struct hf_engine *engine, struct hf_request *request)
     bool found;
 
     hf_entry_format(request->queue, entry);
+    /* From the directory and not from the last list told: a writer may be a
+     * reader by now. */
+    hf_listing_unref(engine->listing);
+    engine->listing = NULL;
     if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
                        &found, &error) != HF_OK ||
         (found && hf_section_remove(&engine->site, entry, &ticket, &found,

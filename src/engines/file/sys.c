@@ -59,6 +59,12 @@ int hf_sys_lstat(const char *path, struct stat *status)
     return refused("lstat") ? -1 : lstat(path, status);
 }
 
+int hf_sys_lstatat(int dir, const char *path, struct stat *status)
+{
+    return refused("fstatat") ? -1
+                              : fstatat(dir, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
 int hf_sys_fstatfs(int fd, struct statfs *status)
 {
     return refused("fstatfs") ? -1 : fstatfs(fd, status);

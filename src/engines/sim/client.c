@@ -104,7 +104,8 @@ static void fail(struct hf_engine *engine, struct hf_request *request,
 
 static bool writes(enum hf_request_kind kind)
 {
-    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW;
+    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
+           kind == HF_REQUEST_DOWNGRADE;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may

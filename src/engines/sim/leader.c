@@ -39,6 +39,15 @@ void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
     tell_watchers(sim, ticket);
 }
 
+void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
+{
+    struct sim_ticket before = *ticket;
+
+    ticket->ticket.kind = HF_TICKET_READ;
+    sim->transaction++;
+    tell_watchers(sim, &before);
+}
+
 /* ------------------------------------------------------------- sessions -- */
 
 /* In the calendar for each session alive. */

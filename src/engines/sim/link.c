@@ -166,11 +166,14 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     struct sim_queue *queue = view == NULL
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
+    const struct sim_ticket *ticket =
+        queue == NULL ? NULL : sim_ticket_find(queue, &pending->ticket);
 
-    if (queue == NULL || sim_ticket_find(queue, &pending->ticket) == NULL) {
+    if (ticket == NULL || ticket->ticket.kind != message->ticket_kind) {
         message->answer.kind = HF_EVENT_GONE;
         return;
     }
+    pending->kind = ticket->ticket.kind;
     message->answer.kind = HF_EVENT_WATCHING;
     pending->connection = session->connection;
     pending->placed = true;
@@ -199,6 +202,25 @@ static void withdraw(struct hf_sim *sim, struct sim_message *message)
     sim_ticket_remove(sim, ticket);
 }
 
+static void downgrade(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    if (ticket == NULL) {
+        answer_failed(message, HF_FAILURE_FATAL, HF_ELOST,
+                      "the ticket is not there");
+        return;
+    }
+    message->answer.kind = HF_EVENT_DOWNGRADED;
+    if (ticket->ticket.kind == HF_TICKET_READ)
+        return;
+    sim_line(sim, ticket_engine(ticket), "server downgrades ticket %llu of %s",
+             (unsigned long long)ticket->ticket.sequence, ticket->queue->name);
+    sim_ticket_downgrade(sim, ticket);
+}
+
 bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
                    struct sim_session *session, struct sim_message *message)
 {
@@ -222,6 +244,9 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_WITHDRAW:
         withdraw(sim, message);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        downgrade(sim, message);
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -294,6 +319,15 @@ static bool needs_leader(const struct sim_message *message)
                              message->request != HF_REQUEST_WATCH);
 }
 
+/* Is what ${watch} is about as it was when that was set? */
+static bool unchanged(struct hf_sim *sim, const struct sim_pending *watch_)
+{
+    const struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket);
+
+    return ticket != NULL && ticket->ticket.kind == watch_->kind;
+}
+
 static void rewatch(struct sim_connection *connection,
                     struct sim_message *message)
 {
@@ -305,7 +339,7 @@ static void rewatch(struct sim_connection *connection,
         return;
     watch_->connection = connection;
     watch_->placed = true;
-    if (sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket))
+    if (unchanged(sim, watch_))
         return;
     watch_->placed = false;
     sim_send_notice(watch_);
@@ -423,9 +457,7 @@ void sim_connection_unstall(struct sim_connection *connection)
     /* It hears at once of all that went on without it. */
     for (struct sim_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
-        if (p->placed && p->connection == connection &&
-            sim_ticket_find(sim_queue_find(sim, p->queue), &p->ticket) ==
-                NULL) {
+        if (p->placed && p->connection == connection && !unchanged(sim, p)) {
             p->placed = false;
             sim_send_notice(p);
         }

@@ -72,9 +72,10 @@ struct sim_pending {
     struct hf_engine *engine;
     const char *queue;
     struct hf_ticket_id ticket;
-    bool watching;  /* WATCHING was answered */
-    bool placed;    /* the watch is in place on .connection */
-    bool withdrawn; /* off the engine's list */
+    bool watching;            /* WATCHING was answered */
+    bool placed;              /* the watch is in place on .connection */
+    bool withdrawn;           /* off the engine's list */
+    enum hf_ticket_kind kind; /* WATCH: of the ticket, when it was set */
     struct sim_connection *connection;
     struct sim_pending *next;
     struct sim_pending *previous;
@@ -287,8 +288,10 @@ void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
 
 /* ------------------------------------------------------------- leader.c -- */
 
-/* Take the ticket out and tell those who watch it. */
+/* Take the ticket out, or make it a read ticket, and tell those who watch
+ * it. */
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
+void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket);
 
 struct sim_session *sim_session_new(struct hf_engine *engine,
                                     uint64_t timeout_ms);

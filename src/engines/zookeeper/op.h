@@ -25,6 +25,7 @@ struct hf_zk_op {
     size_t level;     /* ENQUEUE: how much of the path is being created */
     unsigned rounds;  /* ENQUEUE: how often the create was tried */
     unsigned parents; /* ENQUEUE: how often a parent's was */
+    bool open_before; /* DOWNGRADE: an earlier one may have happened */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;

@@ -34,6 +34,7 @@ enum hf_zk_xid {
 
 enum hf_zk_create_flags {
     HF_ZK_PERSISTENT = 0,
+    HF_ZK_EPHEMERAL = 1,
     HF_ZK_EPHEMERAL_SEQUENTIAL = 3,
     HF_ZK_CONTAINER = 4,
 };

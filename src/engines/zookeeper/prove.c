@@ -9,36 +9,28 @@
 /* So many tickets are checked at a time, by turns. */
 #define CHECKS_MAX 32
 
-static void put_header(struct hf_jute_writer *out, int32_t type, bool done)
-{
-    hf_jute_put_int(out, type);
-    hf_jute_put_bool(out, done);
-    hf_jute_put_int(out, -1);
-}
-
 static void put_check(struct hf_zk *zk, const char *path)
 {
-    put_header(&zk->wire.out, HF_ZK_CHECK, false);
-    hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1); /* of any version */
+    hf_zk_put_part(zk, HF_ZK_CHECK, false);
+    hf_zk_put_versioned(zk, path);
 }
 
-/* A ticket that is being deleted would fail the check of all.  Without any the
- * root is as good as a ticket. */
+/* A ticket that is being deleted, or may have another name by now, would fail
+ * the check of all.  Without any the root is as good as a ticket. */
 static void put_checks(struct hf_zk *zk)
 {
     struct hf_zk_own *own = zk->queues.own;
     bool any = false;
 
     for (int i = 0; i < CHECKS_MAX && own != NULL; i++, own = own->next) {
-        if (own->leaving)
+        if (own->leaving || own->downgrading)
             continue;
         put_check(zk, hf_zk_child_path(zk, own->queue, own->name));
         any = true;
     }
     if (!any)
         put_check(zk, zk->config.chroot[0] != '\0' ? zk->config.chroot : "/");
-    put_header(&zk->wire.out, -1, true);
+    hf_zk_put_part(zk, -1, true);
 }
 
 /* Those that were checked are behind all others the next time. */

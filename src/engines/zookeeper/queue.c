@@ -146,6 +146,20 @@ static void replace(struct hf_zk_queue *queue, struct hf_zk_child *children,
     queue->names = names;
 }
 
+/* A list that shows a ticket of ours as a reader has the answer to a downgrade
+ * that got none. */
+static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_node *node = &queue->children[i].node;
+        struct hf_zk_own *own =
+            node->kind == HF_TICKET_READ ? hf_zk_own_find(zk, &node->id) : NULL;
+
+        if (own != NULL && own->downgrading && own->sequence == node->sequence)
+            hf_zk_own_downgraded(zk, own);
+    }
+}
+
 bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                         struct hf_jute_reader *body)
 {
@@ -161,6 +175,7 @@ bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
         goto keep;
     replace(queue, children, count, names);
     hf_zk_queue_sort(queue);
+    note_downgraded(zk, queue);
     return true;
 keep:
     hf_free(children);
@@ -316,6 +331,7 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     own->queue = queue;
     queue->users++;
     own->id = node.id;
+    own->kind = node.kind;
     own->sequence = node.sequence;
     own->czxid = czxid;
     memcpy(own->name, name, bytes);
@@ -343,6 +359,27 @@ void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own)
     drop_own(&zk->queues, own);
 }
 
+void hf_zk_own_read_name(const struct hf_zk *zk, const struct hf_zk_own *own,
+                         char name[HF_ZK_NODE_BYTES])
+{
+    char prefix[HF_ZK_PREFIX_BYTES];
+
+    bool named =
+        hf_zk_node_prefix(zk->config.layout, &own->id, HF_TICKET_READ, prefix);
+
+    assert(named); /* as its write ticket was */
+    (void)named;
+    snprintf(name, HF_ZK_NODE_BYTES, "%s%010d", prefix, (int)own->sequence);
+}
+
+void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own)
+{
+    hf_zk_own_read_name(zk, own, own->name);
+    own->kind = HF_TICKET_READ;
+    own->downgrading = false;
+}
+
+/* The old name of one that is being downgraded goes with that. */
 void hf_zk_own_gone(struct hf_zk *zk, const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -352,7 +389,7 @@ void hf_zk_own_gone(struct hf_zk *zk, const char *path)
     if (!hf_zk_node_parse(name, strlen(name), &node))
         return;
     own = hf_zk_own_find(zk, &node.id);
-    if (own != NULL && strcmp(own->name, name) == 0)
+    if (own != NULL && !own->downgrading && strcmp(own->name, name) == 0)
         hf_zk_own_drop(zk, own);
 }
 

@@ -35,9 +35,13 @@ struct hf_zk_own {
     struct hf_zk_own *same; /* the next one in its bucket */
     struct hf_zk_queue *queue;
     struct hf_ticket_id id;
-    int64_t czxid;
+    enum hf_ticket_kind kind;
+    int64_t czxid; /* of the node that was enqueued */
     int32_t sequence;
     bool leaving; /* its delete is under way, or got no answer */
+    /* Its downgrade is under way, or got no answer: it has .name, a write
+     * ticket's, or already that of the read ticket. */
+    bool downgrading;
     char name[HF_ZK_NODE_BYTES];
 };
 
@@ -97,6 +101,12 @@ struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
 struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
                                 const char *name, size_t bytes, int64_t czxid);
 void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
+
+/* What the node of ${own}, a write ticket, is called as a read ticket's; and
+ * that it is. */
+void hf_zk_own_read_name(const struct hf_zk *zk, const struct hf_zk_own *own,
+                         char name[HF_ZK_NODE_BYTES]);
+void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own);
 
 /* The node at ${path} is gone; perhaps it was a ticket of ours. */
 void hf_zk_own_gone(struct hf_zk *zk, const char *path);

@@ -25,7 +25,14 @@ static void gone(struct hf_zk *zk, struct hf_request *request)
     hf_zk_tell(zk, &event);
 }
 
-/* Have the ticket watched if it is in the last list. */
+/* Names tell readers from all others, and not always the others apart. */
+static bool is_of(enum hf_ticket_kind kind, const struct hf_request *watch)
+{
+    return (kind == HF_TICKET_READ) == (watch->ticket_kind == HF_TICKET_READ);
+}
+
+/* Have the ticket watched if it is in the last list, or tell that it is of
+ * another kind by now. */
 static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
                          const struct hf_zk_queue *queue)
 {
@@ -33,8 +40,12 @@ static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
 
     if (place == queue->count)
         return false;
-    hf_zk_watches_add(
-        zk, request, hf_zk_child_path(zk, queue, queue->children[place].name));
+    if (!is_of(queue->children[place].node.kind, request)) {
+        gone(zk, request);
+        return true;
+    }
+    hf_zk_watches_add(zk, request,
+                      hf_zk_child_path(zk, queue, queue->children[place].name));
     return true;
 }
 
@@ -49,8 +60,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
     else if (!hf_zk_session_usable(&zk->session)) /* behind the goodbye */
         hf_zk_op_fail(zk, op, HF_ZK_CUT, "watch in", op->queue->path);
-    else if (op->list_error == HF_ZK_OK &&
-             watch_listed(zk, request, op->queue))
+    else if (op->list_error == HF_ZK_OK && watch_listed(zk, request, op->queue))
         hf_zk_op_free(zk, op);
     else
         gone(zk, hf_zk_op_end(zk, op));
@@ -73,7 +83,12 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     const struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
     const struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
 
-    if (own != NULL)
+    /* Which of the two it is while it is being downgraded, the list tells. */
+    if (own != NULL && own->downgrading)
+        own = NULL;
+    if (own != NULL && !is_of(own->kind, request))
+        gone(zk, request);
+    else if (own != NULL)
         hf_zk_watches_add(zk, request,
                           hf_zk_child_path(zk, own->queue, own->name));
     else if (queue == NULL || !watch_listed(zk, request, queue))

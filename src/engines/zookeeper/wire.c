@@ -133,13 +133,19 @@ void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_call_end(zk, begin);
 }
 
+/* The record of a DELETE or a CHECK: of any version. */
+void hf_zk_put_versioned(struct hf_zk *zk, const char *path)
+{
+    hf_jute_put_string(&zk->wire.out, path);
+    hf_jute_put_int(&zk->wire.out, -1);
+}
+
 void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
                        const char *path)
 {
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_DELETE);
 
-    hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1); /* of any version */
+    hf_zk_put_versioned(zk, path);
     hf_zk_call_end(zk, begin);
 }
 
@@ -152,18 +158,32 @@ static void put_acl(struct hf_jute_writer *out, bool private_nodes)
     hf_jute_put_string(out, private_nodes ? "" : "anyone");
 }
 
-void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
-                       enum hf_zk_opcode opcode, const char *path,
-                       const char *data, enum hf_zk_create_flags flags)
+void hf_zk_put_create(struct hf_zk *zk, const char *path, const char *data,
+                      enum hf_zk_create_flags flags)
 {
     struct hf_jute_writer *out = &zk->wire.out;
-    size_t begin = hf_zk_call_begin(zk, call, opcode);
 
     hf_jute_put_string(out, path);
     hf_jute_put_string(out, data);
     put_acl(out, zk->config.private_nodes);
     hf_jute_put_int(out, (int32_t)flags);
+}
+
+void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
+                       enum hf_zk_opcode opcode, const char *path,
+                       const char *data, enum hf_zk_create_flags flags)
+{
+    size_t begin = hf_zk_call_begin(zk, call, opcode);
+
+    hf_zk_put_create(zk, path, data, flags);
     hf_zk_call_end(zk, begin);
+}
+
+void hf_zk_put_part(struct hf_zk *zk, int32_t type, bool done)
+{
+    hf_jute_put_int(&zk->wire.out, type);
+    hf_jute_put_bool(&zk->wire.out, done);
+    hf_jute_put_int(&zk->wire.out, -1);
 }
 
 /* -------------------------------------------------------------------- in -- */

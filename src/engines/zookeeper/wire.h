@@ -61,6 +61,13 @@ size_t hf_zk_call_begin(struct hf_zk *zk, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode);
 void hf_zk_call_end(struct hf_zk *zk, size_t begin);
 
+/* What a multi is made of: a header for each part and behind the last, and the
+ * record of the part. */
+void hf_zk_put_part(struct hf_zk *zk, int32_t type, bool done);
+void hf_zk_put_create(struct hf_zk *zk, const char *path, const char *data,
+                      enum hf_zk_create_flags flags);
+void hf_zk_put_versioned(struct hf_zk *zk, const char *path);
+
 /* Requests that are no calls: nobody waits for their answer. */
 void hf_zk_send_ping(struct hf_zk *zk);
 void hf_zk_send_auth(struct hf_zk *zk);

@@ -30,7 +30,10 @@ static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
 {
     struct hf_zk_op *op = call->owner;
 
-    op->error = reply->error;
+    /* Of two names the ticket has one: found if either was there. */
+    if (reply->error != HF_ZK_NO_NODE &&
+        (op->error == HF_ZK_NO_NODE || reply->error != HF_ZK_OK))
+        op->error = reply->error;
     hf_zk_op_answered(zk, op);
 }
 
@@ -42,12 +45,19 @@ static void parent_deleted(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, call->owner);
 }
 
+/* ${read_name}, if not NULL, is what it may be called by now.  In this order: a
+ * downgrade that is still to come finds the first name gone. */
 static void delete_ticket(struct hf_zk *zk, struct hf_zk_op *op,
-                          const char *name, int32_t sequence)
+                          const char *name, const char *read_name,
+                          int32_t sequence)
 {
     hf_zk_op_step(op, withdrawn);
+    op->error = HF_ZK_NO_NODE;
     hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
                       hf_zk_child_path(zk, op->queue, name));
+    if (read_name != NULL && !HF_PLANTED(ZK_WITHDRAW_OLD_NAME))
+        hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
+                          hf_zk_child_path(zk, op->queue, read_name));
     if (sequence < 0 || sequence >= SEQUENCE_HIGH)
         hf_zk_send_delete(zk, hf_zk_op_call(op, parent_deleted),
                           op->queue->path);
@@ -62,7 +72,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 
     op->error = op->list_error;
     if (listed && place < queue->count && hf_zk_session_usable(&zk->session)) {
-        delete_ticket(zk, op, queue->children[place].name,
+        delete_ticket(zk, op, queue->children[place].name, NULL,
                       queue->children[place].node.sequence);
         return;
     }
@@ -75,12 +85,16 @@ void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
     struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
+    char read_name[HF_ZK_NODE_BYTES];
 
     if (op == NULL)
         return;
     if (own != NULL) {
         own->leaving = true;
-        delete_ticket(zk, op, own->name, own->sequence);
+        if (own->downgrading)
+            hf_zk_own_read_name(zk, own, read_name);
+        delete_ticket(zk, op, own->name, own->downgrading ? read_name : NULL,
+                      own->sequence);
         return;
     }
     hf_zk_op_step(op, looked);
