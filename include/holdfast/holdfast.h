@@ -211,12 +211,13 @@ HF_API hf_status hf_set_allocator(const struct hf_allocator *allocator)
 /* --------------------------------------------------------------- client -- */
 
 /* Opaque: connection and session; a name you may want; proof that you were
- * admitted; an operation under way; a lock counted per thread. */
+ * admitted; an operation under way; locks counted per thread. */
 struct hf_client;
 struct hf_lock;
 struct hf_grant;
 struct hf_op;
 struct hf_mutex;
+struct hf_rwlock;
 
 /* No limit, as a duration; never, as an instant. */
 #define HF_FOREVER UINT64_MAX
@@ -723,6 +724,92 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller is not the owner.
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
+
+/* ----------------------------------------------------- read/write lock -- */
+
+struct hf_rwlock_opts {
+    size_t size; /* set by HF_RWLOCK_OPTS_INIT; 0 is an error */
+    /* As in struct hf_mutex_opts. */
+    uint64_t (*owner)(void *arg);
+    void *owner_arg;
+};
+#define HF_RWLOCK_OPTS_INIT                                                    \
+    {                                                                          \
+        sizeof(struct hf_rwlock_opts), NULL, NULL                              \
+    }
+
+/**
+ * hf_rwlock_open(client, name, opts, rwlock):
+ * Set ${rwlock} to the read/write lock called ${name}, counted per owner.  An
+ * owner that writes may also read: that counts, without traffic.
+ *   Ownership as hf_lock_open(); ${rwlock} wants hf_rwlock_free().
+ *   Fails     as hf_lock_open().
+ */
+HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
+                                const struct hf_rwlock_opts *opts,
+                                struct hf_rwlock **rwlock)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_free(rwlock):
+ * Free ${rwlock} (NULL is fine); what is still locked is released.
+ *   Thread    no other thread may be in a call on ${rwlock}.
+ */
+HF_API void hf_rwlock_free(struct hf_rwlock *rwlock);
+
+/**
+ * hf_rwlock_rdlock(rwlock), hf_rwlock_tryrdlock(rwlock),
+ * hf_rwlock_timedrdlock(rwlock, wait_ms):
+ * Become a reader, or count up if the caller reads or writes already.  A count
+ * belongs to a ticket: when that was lost this answers HF_ELOST until the owner
+ * has unlocked as often as it locked.
+ *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Fails     as hf_acquire(), and HF_ELOST.
+ */
+HF_API hf_status hf_rwlock_rdlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock,
+                                       uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_wrlock(rwlock), hf_rwlock_trywrlock(rwlock),
+ * hf_rwlock_timedwrlock(rwlock, wait_ms):
+ * Become the writer, or count up if the caller is it already.
+ *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Fails     HF_EREENTRANT, at once, if the caller only reads: it could only
+ *             wait for itself; unlock the read first.  As hf_acquire(), and
+ *             HF_ELOST as hf_rwlock_rdlock().
+ */
+HF_API hf_status hf_rwlock_wrlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock,
+                                       uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_rdunlock(rwlock), hf_rwlock_wrunlock(rwlock):
+ * Take back one read, or one write.  With the last of both the lock is
+ * released; with the last write, while reads remain, the grant is downgraded:
+ * the caller goes on reading, with the same token, and nobody wrote in between.
+ *   Time      one answer of the engine where it releases or downgrades.
+ *   Fails     HF_EOWNER if the caller has none of that sort; HF_ELOST, having
+ *             counted down, if the grant was lost; what hf_grant_downgrade()
+ *             fails with, having counted down: others then wait on, until all
+ *             is unlocked; HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
+HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/**
+ * hf_rwlock_token(rwlock):
+ * The fencing token of the caller's grant; 0 if the caller has none.
+ */
+HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
 
 #ifdef __cplusplus
 }
