@@ -102,6 +102,8 @@ static void shorten(const struct stage *s, const char *path, char *text,
                  (int)node.sequence);
 }
 
+static void read_acl(struct stage *s, struct hf_jute_reader *frame);
+
 static void say_multi(struct stage *s, int32_t xid,
                       struct hf_jute_reader *frame, const char *between)
 {
@@ -117,12 +119,22 @@ static void say_multi(struct stage *s, int32_t xid,
         STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
         if (last)
             break;
-        STAGE_MUST(type == HF_ZK_CHECK);
         read_path(frame, path, sizeof path);
         shorten(s, path, text, sizeof text);
-        stage_say(&s->sent, "", " %s", text);
+        stage_say(&s->sent, "", " %s%s",
+                  type == HF_ZK_CREATE   ? "+"
+                  : type == HF_ZK_DELETE ? "-"
+                                         : "",
+                  text);
         stage_say(&paths, " ", "%s", path);
-        STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
+        if (type == HF_ZK_CREATE) {
+            (void)hf_jute_get_buffer(frame);
+            read_acl(s, frame);
+            STAGE_MUST(hf_jute_get_int(frame) == HF_ZK_EPHEMERAL);
+        } else {
+            STAGE_MUST(type == HF_ZK_CHECK || type == HF_ZK_DELETE);
+            STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
+        }
         checks++;
     }
     STAGE_MUST(checks > 0);
@@ -491,6 +503,31 @@ static void answer_multi(struct stage *s, int32_t failing)
         error = i < failing ? 0 : i == failing ? HF_ZK_NO_NODE : -2;
         put_result(s, HF_ZK_ERROR_RESULT, false, error);
         hf_jute_put_int(&s->out, error);
+    }
+    put_result(s, -1, true, -1);
+    end(s, at_);
+}
+
+void changed(struct stage *s)
+{
+    size_t at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
+
+    put_result(s, HF_ZK_CREATE, false, 0);
+    hf_jute_put_string(&s->out, "/what/it/is/called");
+    put_result(s, HF_ZK_DELETE, false, 0);
+    put_result(s, -1, true, -1);
+    end(s, at_);
+}
+
+void change_failed(struct stage *s, int32_t nth, int32_t error)
+{
+    size_t at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
+
+    for (int32_t i = 0; i < 2; i++) {
+        int32_t code = i < nth ? 0 : i == nth ? error : -2;
+
+        put_result(s, HF_ZK_ERROR_RESULT, false, code);
+        hf_jute_put_int(&s->out, code);
     }
     put_result(s, -1, true, -1);
     end(s, at_);

@@ -14,7 +14,7 @@
  *     GREET 0x0 10000 0x0         last zxid, timeout, session
  *     CREATE2 q/a; LIST q         of one write; " | " is between two writes
  *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
- *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
+ *     CREATE q; MULTI q/a#1 q/b#2; MULTI +q/a/r#1 -q/a/w#1; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
@@ -219,6 +219,8 @@ void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);
 void exists(struct stage *s, int64_t czxid, int64_t owner);
 void checked(struct stage *s);                   /* all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
+void changed(struct stage *s); /* a MULTI of a create and a delete */
+void change_failed(struct stage *s, int32_t nth, int32_t error);
 void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
 void refused(struct stage *s, int32_t error); /* to any */
 /* A success, to any, with this for a record. */
