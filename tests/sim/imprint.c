@@ -61,6 +61,8 @@ static void put_watches(const struct ink *ink, const struct hf_watches *watches)
 
         number(ink, watch->state);
         ticket(ink, watch->state != HF_WATCH_FREE, &watch->request.ticket);
+        number(ink,
+               watch->state != HF_WATCH_FREE ? watch->request.ticket_kind : 0);
         number(ink, watch->request.busy);
     }
 }
@@ -76,8 +78,12 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     number(ink, a->list_retry.tries);
     number(ink, a->watch_retry.tries);
     number(ink, a->blocking);
-    ticket(ink, a->before_known, &a->before);
-    ticket(ink, a->beyond_known, &a->beyond);
+    ticket(ink, a->before_known, &a->before.id);
+    number(ink, a->before_known ? a->before.kind : 0);
+    ticket(ink, a->beyond_known, &a->beyond.id);
+    number(ink, a->beyond_known ? a->beyond.kind : 0);
+    number(ink, a->downgrading);
+    instant(ink, a->downgrade_at_ms);
     number(ink, a->gone_admits);
     number(ink, a->stale);
     number(ink, a->waited);

@@ -5,7 +5,7 @@
  * outside: at what the users were told, at what was published, and at the
  * truth of the model in true time; never at the core's own opinion.
  *
- *   world.c   clients, and who drives them
+ *   world.c   clients, and who drives them; transcript.c says what they do
  *   check.c   the invariants; those about queues are in check_queue.c
  *   random.c  a run from a seed; its users and faults are in chaos.c
  *   story.c   users and faults read from a file
@@ -179,6 +179,12 @@ void world_broken(struct world *world, int invariant, const char *format, ...)
 /* A line of the transcript, at the time it is. */
 void world_line(struct world *world, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Words for it; those of an acquisition that is NULL are the session's. */
+const char *world_request_name(enum hf_request_kind kind);
+const char *world_event_name(enum hf_event_kind kind);
+const char *world_attempt_name(const struct hf_acquisition *a);
+void world_line_event(struct client *client, const struct hf_event *event);
 
 /* -------------------------------------------------------------- check.c -- */
 

@@ -14,7 +14,8 @@
  *     GREET 0x0 10000 0x0         last zxid, timeout, session
  *     CREATE2 q/a; LIST q         of one write; " | " is between two writes
  *     SYNC q; DELETE q/a#1; EXISTS q/a#1; DATA q/a#1 w; CONTAINER q;
- *     CREATE q; MULTI q/a#1 q/b#2; MULTI +q/a/r#1 -q/a/w#1; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
+ *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
+ *     MULTI +q/a/r#1 -q/a/w#1     a create and a delete
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
