@@ -60,11 +60,17 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
         call->gone++;
         return;
     }
+    if (event->kind == HF_EVENT_REVOKED) {
+        assert_int_equal(call->answer, HF_EVENT_WATCHING);
+        assert_int_equal(call->gone, 0);
+        call->revoked++;
+        return;
+    }
     call->answers++;
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
-    if (event->kind == HF_EVENT_WITHDRAWN)
+    if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);

@@ -13,6 +13,7 @@ struct call {
     struct hf_request request;
     unsigned answers; /* of any kind, to be 1 */
     unsigned gone;    /* GONE after WATCHING, at most 1 */
+    unsigned revoked; /* REVOKED, as often as it came */
     bool forgotten;
     enum hf_event_kind answer;
     bool found;

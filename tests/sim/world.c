@@ -9,6 +9,7 @@
 
 #include "core/instant.h"
 #include "engines/sim/ensemble.h"
+#include "question.h"
 
 /* A core that wants to be woken so often at one instant will do so for ever. */
 #define IDLE_TICKS_MAX 1000
@@ -111,6 +112,7 @@ static const char *const request_names[] = {
     [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
     [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
     [HF_REQUEST_PROVE] = "prove",     [HF_REQUEST_END] = "end",
+    [HF_REQUEST_REVOKE] = "revoke",
 };
 
 static const char *const event_names[] = {
@@ -127,7 +129,10 @@ static const char *const event_names[] = {
     [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
     [HF_EVENT_PROVEN] = "PROVEN",
     [HF_EVENT_FAILED] = "FAILED",
+    [HF_EVENT_REVOKED] = "REVOKED",
+    [HF_EVENT_ASKED] = "ASKED",
     [HF_EVENT_WANT] = "want",
+    [HF_EVENT_INQUIRE] = "inquire",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
     [HF_EVENT_CLOSE] = "close",
@@ -141,6 +146,12 @@ static const char *attempt_name(const struct hf_acquisition *a)
                      : ((const struct attempt *)(const void *)a)->name;
 }
 
+static const char *asker(const struct hf_request *request)
+{
+    return request->inquiry != NULL ? "a question"
+                                    : attempt_name(request->acquisition);
+}
+
 static void line_event(struct client *client, const struct hf_event *event)
 {
     struct world *world = client->world;
@@ -152,11 +163,11 @@ static void line_event(struct client *client, const struct hf_event *event)
         world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
                    event->as.answer.request == NULL ? "says" : "answers",
                    event->as.answer.anchor_ms);
-    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
+    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_ASKED)
         world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
                    "engine", name,
                    request_names[event->as.answer.request->kind],
-                   attempt_name(event->as.answer.request->acquisition),
+                   asker(event->as.answer.request),
                    event->kind == HF_EVENT_FAILED ? ": " : "",
                    event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
     else if (event->kind == HF_EVENT_CONNECTED)
@@ -212,8 +223,7 @@ static void request(struct client *client, struct hf_request *asked)
     }
     if (world->line != NULL && !world->terse)
         world_line(world, client->name, "  core asks to %s for %s",
-                   request_names[asked->kind],
-                   attempt_name(asked->acquisition));
+                   request_names[asked->kind], asker(asked));
     hf_sim_ops(world->sim)->request(client->engine, asked);
 }
 
@@ -254,6 +264,9 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         /* Whoever still looks into it shall see nonsense. */
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         break;
+    case HF_EFFECT_REVOKED:
+        world_line(world, client->name, "%s REVOKED", attempt->name);
+        break;
     case HF_EFFECT_STATE:
         world_line(world, client->name, "state %s",
                    hf_state_name(client->state));
@@ -275,6 +288,10 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         break;
     case HF_EFFECT_FORGET:
         hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
+        break;
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        question_effect(&taken);
         break;
     default:
         user_told(client, &taken);
@@ -392,6 +409,16 @@ struct attempt *world_want(struct client *client, struct place *place,
     return attempt;
 }
 
+void world_inquire(struct client *client, struct hf_inquiry *inquiry)
+{
+    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+
+    assert(world_can_call(client));
+    event.now_ms = now_ms(client);
+    event.as.inquiry = inquiry;
+    step(client, &event);
+}
+
 void world_cancel(struct attempt *attempt)
 {
     /* Also when it has been granted: the user may not have heard yet. */
@@ -425,6 +452,7 @@ void world_crash(struct client *client)
     /* Nobody is left to be told anything. */
     for (struct attempt *a = client->attempts; a != NULL; a = a->next)
         a->forgotten = true;
+    question_crash(client);
     hf_sim_crash(client->engine);
 }
 
@@ -441,7 +469,7 @@ bool world_idle(const struct client *client)
         if (!a->forgotten)
             return false;
     }
-    return true;
+    return !question_open(client);
 }
 
 /* --------------------------------------------------------------- faults -- */
@@ -578,6 +606,7 @@ void world_free(struct world *world)
             client->attempts = attempt->next;
             free(attempt);
         }
+        question_free(client);
     }
 }
 

@@ -262,6 +262,13 @@ static void say_answer(struct stage *s, const struct hf_event *event)
         stage_say(&s->told, "; ", "WITHDRAWN %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
+    case HF_EVENT_ASKED:
+        stage_say(&s->told, "; ", "ASKED %s%s", name,
+                  event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_REVOKED:
+        stage_say(&s->told, "; ", "REVOKED %s", name);
+        break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_FAILED);
         say_failed(s, event, name);
@@ -278,7 +285,10 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_LIST;
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
+    case HF_EVENT_REVOKED:
         return asked == HF_REQUEST_WATCH;
+    case HF_EVENT_ASKED:
+        return asked == HF_REQUEST_REVOKE;
     case HF_EVENT_WITHDRAWN:
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:

@@ -77,6 +77,20 @@ void sim_send_notice(struct sim_pending *watch)
              notice);
 }
 
+void sim_send_revoke(struct sim_pending *watch, const struct sim_ticket *ticket)
+{
+    struct hf_sim *sim = watch->engine->sim;
+    struct sim_message *message;
+
+    if (ticket->asked == watch->asked)
+        return;
+    message = sim_message_new(sim, SIM_REVOKE);
+    message->pending = watch;
+    message->asked = ticket->asked;
+    sim_send(watch->connection, sim->config.notices_apart ? SIM_ASIDE : SIM_IN,
+             message);
+}
+
 /* ------------------------------------------------------------- requests -- */
 
 static void answer_failed(struct sim_message *message, enum hf_failure failure,
@@ -166,12 +180,15 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     struct sim_queue *queue = view == NULL
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
+    struct sim_ticket *ticket =
+        queue == NULL ? NULL : sim_ticket_find(queue, &pending->ticket);
 
-    if (queue == NULL || sim_ticket_find(queue, &pending->ticket) == NULL) {
+    if (ticket == NULL) {
         message->answer.kind = HF_EVENT_GONE;
         return;
     }
     message->answer.kind = HF_EVENT_WATCHING;
+    message->asked = ticket->asked;
     pending->connection = session->connection;
     pending->placed = true;
 }
@@ -199,6 +216,18 @@ static void withdraw(struct hf_sim *sim, struct sim_message *message)
     sim_ticket_remove(sim, ticket);
 }
 
+static void revoke(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    message->answer.kind = HF_EVENT_ASKED;
+    message->answer.as.answer.found = ticket != NULL;
+    if (ticket != NULL)
+        sim_ticket_revoke(sim, ticket);
+}
+
 bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
                    struct sim_session *session, struct sim_message *message)
 {
@@ -222,6 +251,9 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_WITHDRAW:
         withdraw(sim, message);
+        break;
+    case HF_REQUEST_REVOKE:
+        revoke(sim, message);
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -294,6 +326,20 @@ static bool needs_leader(const struct sim_message *message)
                              message->request != HF_REQUEST_WATCH);
 }
 
+/* What ${watch}, whose server has heard nothing for a while, has missed. */
+static void tell_of(struct hf_sim *sim, struct sim_pending *watch)
+{
+    const struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, watch->queue), &watch->ticket);
+
+    if (ticket != NULL) {
+        sim_send_revoke(watch, ticket);
+        return;
+    }
+    watch->placed = false;
+    sim_send_notice(watch);
+}
+
 static void rewatch(struct sim_connection *connection,
                     struct sim_message *message)
 {
@@ -305,10 +351,7 @@ static void rewatch(struct sim_connection *connection,
         return;
     watch_->connection = connection;
     watch_->placed = true;
-    if (sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket))
-        return;
-    watch_->placed = false;
-    sim_send_notice(watch_);
+    tell_of(sim, watch_);
 }
 
 static void serve(struct sim_connection *connection,
@@ -423,12 +466,8 @@ void sim_connection_unstall(struct sim_connection *connection)
     /* It hears at once of all that went on without it. */
     for (struct sim_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
-        if (p->placed && p->connection == connection &&
-            sim_ticket_find(sim_queue_find(sim, p->queue), &p->ticket) ==
-                NULL) {
-            p->placed = false;
-            sim_send_notice(p);
-        }
+        if (p->placed && p->connection == connection)
+            tell_of(sim, p);
     }
 }
 
