@@ -127,7 +127,9 @@ static void end(struct hf_errand *errand, hf_status status, const char *text)
     assert(!errand->ended);
     errand->ended = true;
     errand->slot = NULL;
-    hf_error_set(&errand->outcome, status, "%s", text);
+    errand->outcome = (struct hf_error){.status = HF_OK};
+    if (status != HF_OK)
+        hf_error_set(&errand->outcome, status, "%s", text);
     if (status != HF_OK || errand->order.kind != HF_REQUEST_LIST) {
         hf_tickets_free(errand->tickets);
         errand->tickets = NULL;

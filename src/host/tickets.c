@@ -5,6 +5,8 @@
 
 #include "core/admission.h"
 #include "core/memory.h"
+#include "core/quote.h"
+#include "core/utf8.h"
 #include "host/owner.h"
 
 struct hf_tickets {
@@ -47,6 +49,16 @@ static const char *keep(struct maker *maker, const char *text)
     return kept;
 }
 
+/* Not all engines look at what strangers write. */
+static const char *keep_payload(struct maker *maker, const char *payload)
+{
+    size_t bytes = strlen(payload);
+
+    if (hf_utf8_valid(payload, bytes))
+        return keep(maker, payload);
+    return keep(maker, hf_quote(payload, bytes).text);
+}
+
 static void add(struct maker *maker, size_t place)
 {
     const struct hf_ticket *ticket = &maker->snapshot->tickets[place];
@@ -66,7 +78,7 @@ static void add(struct maker *maker, size_t place)
     view->created_utc_ms =
         ticket->created_utc_ms != 0 ? ticket->created_utc_ms : owner.at_utc_ms;
     view->dialect = ticket->dialect != NULL ? ticket->dialect : "";
-    view->owner = keep(maker, ticket->payload);
+    view->owner = keep_payload(maker, ticket->payload);
 }
 
 static bool wanted(enum hf_tickets_which which, bool holds)
@@ -93,8 +105,8 @@ static size_t text_bytes(const struct hf_event *listed)
     size_t bytes = 1;
 
     for (size_t i = 0; i < snapshot->count; i++)
-        bytes +=
-            HF_TICKET_ID_TEXT_BYTES + strlen(snapshot->tickets[i].payload) + 1;
+        bytes += HF_TICKET_ID_TEXT_BYTES + HF_QUOTE_BYTES +
+                 strlen(snapshot->tickets[i].payload) + 1;
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         bytes += strlen(listed->as.answer.foreign[i]) + 1;
     return bytes;

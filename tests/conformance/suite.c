@@ -13,13 +13,14 @@
 
 #include <cmocka.h>
 
+#include "conformance/others.h"
 #include "conformance/seat.h"
 
 static struct bench *bench;
 
 static int begin(void **state)
 {
-    (void)state;
+    *state = bench;
     bench->begin(bench);
     return 0;
 }
@@ -524,6 +525,7 @@ static void a_session_can_be_proven(void **state)
 
 int suite_run(struct bench *of)
 {
+#define STORY_OF(name) STORY(name),
     const struct CMUnitTest tests[] = {
         STORY(enqueue_answers_with_own_ticket),
         STORY(enqueue_is_idempotent_by_id),
@@ -546,7 +548,8 @@ int suite_run(struct bench *of)
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),
-    };
+        OTHERS_TESTS(STORY_OF)};
+#undef STORY_OF
 
     bench = of;
     return cmocka_run_group_tests_name(of->name, tests, NULL, NULL);
