@@ -16,7 +16,7 @@ struct row {
 };
 
 static const struct row titles = {
-    {"PLACE", "STATE", "KIND", "AGE", "TOKEN", "DIALECT", "OWNER"}};
+    {"#", "STATE", "KIND", "AGE", "TOKEN", "DIALECT", "OWNER"}};
 
 static const char *const kinds[] = {[HF_KIND_MUTEX] = "mutex",
                                     [HF_KIND_READ] = "read",
@@ -70,7 +70,7 @@ static void print(FILE *out, const size_t widths[COLUMNS],
                   const struct row *row)
 {
     for (int i = 0; i < OWNER; i++)
-        fprintf(out, "%-*s  ", (int)widths[i], row->cells[i]);
+        fprintf(out, "%-*s ", (int)widths[i], row->cells[i]);
     fprintf(out, "%s\n", row->cells[OWNER]);
 }
 
