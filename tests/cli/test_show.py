@@ -23,10 +23,14 @@ class Show(harness.Case):
         self.assertEqual((status, err), (0, ""))
         return out
 
+    def length(self):
+        return len(json.loads(self.shown("--json", "lock"))["tickets"])
+
     def waiter(self, *options):
-        before = self.tickets()
+        before = self.length()
         process = self.start(*options, "lock", "--", "true")
-        self.queued(before + 1)
+        harness.eventually("a longer queue",
+                           lambda: self.length() == before + 1)
         return process
 
     def test_nobody(self):
