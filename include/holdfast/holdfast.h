@@ -406,7 +406,10 @@ enum hf_kind {
     HF_KIND_MUTEX = 0,
     HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
                          came before, so that none starves */
-    HF_KIND_WRITE = 2 /* alone */
+    HF_KIND_WRITE = 2, /* alone */
+    /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
+     * ticket does not say which (kazoo's do not). */
+    HF_KIND_EXCLUSIVE = 15
 };
 
 struct hf_lock_opts {

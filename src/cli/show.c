@@ -8,6 +8,7 @@
 #include "cli/exit_status.h"
 #include "cli/json.h"
 #include "cli/say.h"
+#include "cli/words.h"
 #include "core/quote.h"
 #include "core/url.h"
 #include "host/owner.h"
@@ -37,10 +38,6 @@ static uint64_t utc_now_ms(void)
 }
 
 /* ----------------------------------------------------------------- json -- */
-
-static const char *const kinds[] = {[HF_KIND_MUTEX] = "mutex",
-                                    [HF_KIND_READ] = "read",
-                                    [HF_KIND_WRITE] = "write"};
 
 static void write_time(struct hf_json *json, uint64_t utc_ms)
 {
@@ -81,7 +78,7 @@ static void write_ticket(struct hf_json *json,
     hf_json_begin_object(json, NULL);
     hf_json_number(json, "place", place + 1);
     hf_json_string(json, "state", view->holds ? "holds" : "waits");
-    hf_json_string(json, "kind", kinds[view->kind]);
+    hf_json_string(json, "kind", hf_words_kind(view->kind));
     hf_json_string(json, "id", view->id);
     /* As text: most readers of JSON have no room for 64 bits in a number. */
     (void)snprintf(token, sizeof token, "%" PRIu64, view->token);

@@ -18,10 +18,6 @@ struct row {
 static const struct row titles = {
     {"#", "STATE", "KIND", "AGE", "TOKEN", "DIALECT", "OWNER"}};
 
-static const char *const kinds[] = {[HF_KIND_MUTEX] = "mutex",
-                                    [HF_KIND_READ] = "read",
-                                    [HF_KIND_WRITE] = "write"};
-
 /* '~': two clocks of different machines are compared. */
 static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
                      char *cell)
@@ -44,7 +40,7 @@ static void fill(struct row *row, const struct hf_ticket_view *view,
 {
     (void)snprintf(row->cells[PLACE], HF_WORDS_BYTES, "%zu", place + 1);
     strcpy(row->cells[STATE], view->holds ? "holds" : "waits");
-    strcpy(row->cells[KIND], kinds[view->kind]);
+    strcpy(row->cells[KIND], hf_words_kind(view->kind));
     fill_age(view, utc_ms, row->cells[AGE]);
     strcpy(row->cells[TOKEN], "-");
     if (view->token != 0)

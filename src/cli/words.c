@@ -51,3 +51,18 @@ void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES])
     else
         (void)snprintf(text, HF_WORDS_DURATION_BYTES, "%" PRIu64 "s", s);
 }
+
+const char *hf_words_kind(enum hf_kind kind)
+{
+    switch (kind) {
+    case HF_KIND_READ:
+        return "read";
+    case HF_KIND_WRITE:
+        return "write";
+    case HF_KIND_EXCLUSIVE:
+        return "exclusive";
+    case HF_KIND_MUTEX:
+        break;
+    }
+    return "mutex";
+}

@@ -23,4 +23,7 @@ void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
 #define HF_WORDS_DURATION_BYTES 32
 void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES]);
 
+/* "mutex", "read" and so on. */
+const char *hf_words_kind(enum hf_kind kind);
+
 #endif

@@ -33,6 +33,8 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
         return HF_KIND_READ;
     case HF_TICKET_WRITE:
         return HF_KIND_WRITE;
+    case HF_TICKET_EXCLUSIVE:
+        return HF_KIND_EXCLUSIVE;
     case HF_TICKET_MUTEX:
         break;
     }

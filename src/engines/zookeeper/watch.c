@@ -33,8 +33,8 @@ static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
 
     if (place == queue->count)
         return false;
-    hf_zk_watches_add(
-        zk, request, hf_zk_child_path(zk, queue, queue->children[place].name));
+    hf_zk_watches_add(zk, request,
+                      hf_zk_child_path(zk, queue, queue->children[place].name));
     return true;
 }
 
@@ -49,8 +49,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_op_fail(zk, op, op->list_error, "list", op->queue->path);
     else if (!hf_zk_session_usable(&zk->session)) /* behind the goodbye */
         hf_zk_op_fail(zk, op, HF_ZK_CUT, "watch in", op->queue->path);
-    else if (op->list_error == HF_ZK_OK &&
-             watch_listed(zk, request, op->queue))
+    else if (op->list_error == HF_ZK_OK && watch_listed(zk, request, op->queue))
         hf_zk_op_free(zk, op);
     else
         gone(zk, hf_zk_op_end(zk, op));
