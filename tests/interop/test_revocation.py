@@ -12,13 +12,9 @@ from test_interop import CURATOR_JARS, NAME, PATH, Case, Contender, jute, place
 
 
 class Revocation(Case):
-    def java(self, name, *arguments):
-        jars = ["/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS]
-        return self.add(Contender(name, [
-            "java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-            "-cp", ":".join([os.environ["CURATOR_CONTENDER"], *jars]),
-            "CuratorRevoker", arguments[0], self.server.address(),
-            *arguments[1:]]))
+    def revoker(self, name, command, what):
+        return self.java(name, CURATOR_JARS, "CuratorRevoker", command,
+                         self.server.address(), what)
 
     def ours(self, name, command):
         return self.add(Contender(name, [
@@ -32,7 +28,7 @@ class Revocation(Case):
         ours = self.ours("ours", "hold")
         ours.expect("held")
         for i in range(2):
-            curator = self.java("curator-%d" % i, "ask", self.node())
+            curator = self.revoker("curator-%d" % i, "ask", self.node())
             curator.expect("asked")
             ours.expect("revoked")
             curator.finish()
@@ -40,7 +36,7 @@ class Revocation(Case):
         ours.finish()
 
     def test_holdfast_asks_curator(self):
-        curator = self.java("curator", "hold", PATH)
+        curator = self.revoker("curator", "hold", PATH)
         curator.expect("held")
         ours = self.ours("ours", "ask")
         ours.expect("HF_OK")
@@ -83,7 +79,7 @@ class Shown(Case):
             "true"]))
         place.eventually("ours to queue",
                          lambda: len(self.client.children(PATH)) == 2)
-        curator = self.java("curator")
+        curator = self.curator("curator", "try")
         curator.expect("ready")
         curator.tell()
         place.eventually("Curator to queue",
@@ -125,9 +121,6 @@ class Shown(Case):
         ours.finish()
         self.client.delete(text)
         self.client.delete(odd)
-
-    def java(self, name):
-        return self.curator(name, "try")
 
 
 if __name__ == "__main__":
