@@ -37,7 +37,7 @@
  *            needed, also when the call failed.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
- *            clock is used anywhere.
+ *            clock decides anything; what is called _utc_ms is for people.
  * Failure    Every failure is an hf_status from one table.  The text of the
  *            last failure is kept on the handle it happened to.
  * fork       A child must not use its parent's handles: every call on one
@@ -120,7 +120,9 @@ extern "C" {
       "the sequence of the queue is exhausted")                                \
     X(HF_EPROTOCOL, 23, HF_CLASS_UNAVAILABLE, HF_RETRY_LATER,                  \
       "the engine answered something that makes no sense")                     \
-    X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself")
+    X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself") \
+    X(HF_EGONE, 25, HF_CLASS_GONE, HF_RETRY_NEVER,                             \
+      "the ticket is not in the queue")
 
 /* clang-format off */
 typedef enum hf_status {
@@ -144,7 +146,8 @@ enum hf_class {
     HF_CLASS_STORAGE = 9,     /* the place for tickets is full or unusable */
     HF_CLASS_RESOURCE = 10,   /* memory, descriptors, processes */
     HF_CLASS_UNSUPPORTED = 11,
-    HF_CLASS_BUG = 12
+    HF_CLASS_BUG = 12,
+    HF_CLASS_GONE = 13 /* what was named is not there, or not any more */
 };
 
 /* Whether the same call may do better another time. */
@@ -218,6 +221,7 @@ struct hf_grant;
 struct hf_op;
 struct hf_mutex;
 struct hf_rwlock;
+struct hf_tickets; /* a queue as it stood at one moment */
 
 /* No limit, as a duration; never, as an instant. */
 #define HF_FOREVER UINT64_MAX
@@ -228,6 +232,8 @@ struct hf_result {
     const char *text;       /* the story of a failure; "" if HF_OK */
     struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
                                to release */
+    struct hf_tickets *tickets; /* of a list that gave HF_OK, else NULL; yours
+                                   to free */
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
@@ -401,7 +407,10 @@ enum hf_kind {
     HF_KIND_MUTEX = 0,
     HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
                          came before, so that none starves */
-    HF_KIND_WRITE = 2 /* alone */
+    HF_KIND_WRITE = 2, /* alone */
+    /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
+     * ticket does not say which (kazoo's do not). */
+    HF_KIND_EXCLUSIVE = 15
 };
 
 struct hf_lock_opts {
@@ -457,9 +466,7 @@ struct hf_wait {
     uint32_t ahead;     /* tickets before ours; 0 when about to be granted */
     uint64_t waited_ms; /* since the acquire was started */
     const char *holder; /* what the owner at the head of the queue says of
-                           itself: "host=... pid=... command=... since=...",
-                           or whatever text a foreign program put there; "" if
-                           nothing is known */
+                           itself, as .owner of struct hf_ticket_view */
 };
 
 /* Told while waiting: after the ticket is in the queue, and each time its
@@ -479,6 +486,20 @@ struct hf_on_loss {
     void (*drop)(void *arg);
 };
 
+/* Told each time somebody asks for a grant to be released
+ * (hf_lock_request_release(), Curator's Revoker), and right after a grant for
+ * which that was asked while it waited.  It may release ${grant}, here without
+ * waiting or elsewhere and later, finish its work first, or do nothing: nobody
+ * takes the grant away.  Requests in quick succession may be told as one. */
+struct hf_on_revoke {
+    void (*fn)(void *arg, struct hf_grant *grant);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* The longest text of a ticket's owner, in bytes without a NUL. */
+#define HF_OWNER_TEXT_BYTES 80
+
 struct hf_acquire_opts {
     size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
     uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_try_acquire() */
@@ -486,13 +507,15 @@ struct hf_acquire_opts {
     uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:
                                   only when it has to be looked up anyway */
     struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
+    const char *text; /* a word to those who look at the queue, at most
+                         HF_OWNER_TEXT_BYTES of UTF-8 without control
+                         characters; NULL: none */
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
     {                                                                          \
         sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL                       \
     }
 
 /**
@@ -660,6 +683,145 @@ HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
  */
 HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
                                         struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/* ---------------------------------------------------------------- queue -- */
+
+/* A ticket in a queue.  The text is the snapshot's. */
+struct hf_ticket_view {
+    const char *id; /* what hf_lock_evict() and hf_lock_request_release() call
+                       it; the same for as long as it is in the queue */
+    enum hf_kind kind;
+    bool holds;     /* the rule admits it: it holds the lock, or is about to */
+    bool own;       /* this client's */
+    uint64_t token; /* its fencing token; 0 if unknown */
+    /* How long ago its owner began to wait, where that can be told: on one
+     * machine since it was booted.  HF_FOREVER if not. */
+    uint64_t age_ms;
+    /* When it was made, in milliseconds since 1970, by the wall clock of its
+     * owner or of the engine; 0 if nobody said.  For people: clocks differ. */
+    uint64_t created_utc_ms;
+    const char *dialect; /* whose layout it is in: "holdfast" on files,
+                            "curator", "kazoo" and so on in ZooKeeper */
+    /* What its owner says of itself, "" if nothing.  Ours says, with values
+     * percent-encoded outside [A-Za-z0-9._-],
+     *     host= pid= command= thread= since= at= text=
+     * others say whatever they like.  Curator's Revoker, and
+     * hf_lock_request_release() in ZooKeeper, overwrite it with "__REVOKE__".
+     * Valid UTF-8, but anything in it: do not print it as it is. */
+    const char *owner;
+};
+
+/**
+ * hf_tickets_count(tickets), hf_tickets_at(tickets, place):
+ * How many there are; the one at ${place}, from 0, in queue order; NULL beyond
+ * the last.
+ *   Ownership ${tickets}'.
+ */
+HF_API size_t hf_tickets_count(const struct hf_tickets *tickets) HF_NONNULL(1);
+HF_API const struct hf_ticket_view *
+hf_tickets_at(const struct hf_tickets *tickets, size_t place) HF_NONNULL(1);
+
+/**
+ * hf_tickets_foreign(tickets, n):
+ * The name of the ${n}th thing, from 0, that is where tickets are and is none
+ * in any layout; it has no say in who is admitted.  NULL beyond the last.
+ *   Ownership ${tickets}'.
+ */
+HF_API const char *hf_tickets_foreign(const struct hf_tickets *tickets,
+                                      size_t n) HF_NONNULL(1);
+
+/**
+ * hf_tickets_free(tickets):
+ * Free ${tickets} (NULL is fine).
+ */
+HF_API void hf_tickets_free(struct hf_tickets *tickets);
+
+/**
+ * hf_lock_tickets(lock, wait_ms, tickets),
+ * hf_lock_holders(lock, wait_ms, tickets),
+ * hf_lock_waiters(lock, wait_ms, tickets):
+ * Set ${tickets} to the queue of ${lock} as it stands, or to those in it that
+ * hold the lock, or to those that wait.  No ticket is taken for that, and the
+ * kind of ${lock} does not matter.
+ *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
+ *             connection.
+ *   Ownership ${tickets} wants hf_tickets_free().
+ *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
+ *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
+ *             ${tickets} is then NULL.
+ */
+HF_API hf_status hf_lock_tickets(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API hf_status hf_lock_holders(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API hf_status hf_lock_waiters(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_lock_tickets_start(lock, wait_ms, done),
+ * hf_lock_holders_start(lock, wait_ms, done),
+ * hf_lock_waiters_start(lock, wait_ms, done):
+ * Begin hf_lock_tickets() and so on.
+ *   Callback  ${done} once, with HF_OK and .tickets or with a status.
+ *   Fails     HF_EINVAL if ${done} has no function; HF_ECLOSED HF_ELIMIT
+ *             HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_lock_holders_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_lock_waiters_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict(lock, id, wait_ms):
+ * Take the ticket called ${id} out of the queue of ${lock} by force, whosever
+ * it is.  One of ours hears: a holder that its grant is lost, a waiter nothing,
+ * for it goes to the tail of the queue.  The next one may enter before the
+ * evicted holder has heard, or while it goes on because it cannot hear: only
+ * its token tells the two apart.
+ *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED it may
+ *             have been taken out, or may yet be.
+ *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
+ *             hf_lock_tickets().
+ */
+HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
+                               uint64_t wait_ms) HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_lock_request_release(lock, id, wait_ms):
+ * Ask the owner of the ticket called ${id}, or of each that holds ${lock} if
+ * that is NULL, to let go.  HF_OK says that they were asked; what they make of
+ * it is theirs (struct hf_on_revoke; in ZooKeeper also a Revocable of
+ * Curator's).  Programs of kazoo and go-zookeeper do not listen.
+ *   Time      at most ${wait_ms}, for all of them together.
+ *   Fails     HF_EGONE if there is none to ask; else as hf_lock_evict().
+ */
+HF_API hf_status hf_lock_request_release(struct hf_lock *lock, const char *id,
+                                         uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict_start(lock, id, wait_ms, done),
+ * hf_lock_request_release_start(lock, id, wait_ms, done):
+ * Begin hf_lock_evict() and hf_lock_request_release().
+ *   Ownership ${id} is copied.
+ *   Callback  ${done} once.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
+                                     uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+HF_API hf_status hf_lock_request_release_start(struct hf_lock *lock,
+                                               const char *id, uint64_t wait_ms,
+                                               struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /* ------------------------------------------------------ reentrant mutex -- */

@@ -151,6 +151,7 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     if (!HF_PLANTED(PROMISE_KEPT))
         atomic_store(&a->promise_ms, 0);
     hf_acquisition_move(core, a, STATE(LOST));
+    hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives)
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
@@ -176,6 +177,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask_effect.acquisition = a;
     a->answer_effect.acquisition = a;
     a->lost_effect.acquisition = a;
+    a->revoked_effect.acquisition = a;
     a->waiting_effect.acquisition = a;
     a->released_effect.acquisition = a;
     a->downgraded_effect.acquisition = a;
@@ -219,6 +221,7 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     a->status = a->state == STATE(HELD) ? HF_OK : HF_ELOST;
     hf_effect_remove(&core->effects, &a->lost_effect);
+    hf_effect_remove(&core->effects, &a->revoked_effect);
     if (a->state == STATE(HELD)) {
         atomic_store(&a->promise_ms, 0);
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);

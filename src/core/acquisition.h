@@ -93,8 +93,9 @@ struct hf_acquisition {
     struct hf_watched before;
     struct hf_watched beyond;
     bool gone_admits;
-    bool stale;  /* the link was down since: list before admitting */
-    bool waited; /* this ticket was not admitted at once */
+    bool stale;   /* the link was down since: list before admitting */
+    bool waited;  /* this ticket was not admitted at once */
+    bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;
     /* QUEUED, HELD. */
     struct hf_watches watches;
@@ -113,6 +114,7 @@ struct hf_acquisition {
     struct hf_withdrawal abandoned[HF_ABANDONED_MAX];
     struct hf_effect answer_effect; /* GRANTED or ENDED */
     struct hf_effect lost_effect;
+    struct hf_effect revoked_effect;
     struct hf_effect waiting_effect;
     struct hf_effect released_effect;
     struct hf_effect downgraded_effect;
@@ -178,6 +180,10 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 
 /* Has it a name in the queue that should not be there? */
 bool hf_acquisition_lurks(const struct hf_acquisition *a);
+
+/* When to repeat what is repeated until it works; of inquiries too. */
+uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
+                                    struct hf_retry_state *state);
 
 uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
                                    const struct hf_acquisition *a);

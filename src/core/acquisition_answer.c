@@ -119,6 +119,19 @@ static void gone(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_one_less(core, a, &id);
 }
 
+/* One who waits is asked as soon as there is something to let go. */
+static void revoked(struct hf_core *core, struct hf_acquisition *a,
+                    const struct hf_request *request)
+{
+    if (!hf_watches_heeds(&a->watches, request) ||
+        !hf_ticket_id_equal(&request->ticket, &a->ticket))
+        return;
+    if (a->state == STATE(QUEUED))
+        a->revoked = !HF_PLANTED(WAITER_NOT_ASKED);
+    else if (a->state == STATE(HELD) && !a->revoked_effect.queued)
+        hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);
+}
+
 static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
                          const struct hf_event *event)
 {
@@ -194,7 +207,8 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
-        assert(false && "a request of the session's");
+    case HF_REQUEST_REVOKE:
+        assert(false && "a request of the session's or of an inquiry");
     }
 }
 
@@ -223,6 +237,9 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         break;
     case HF_EVENT_GONE:
         gone(core, a, request);
+        break;
+    case HF_EVENT_REVOKED:
+        revoked(core, a, request);
         break;
     case HF_EVENT_WITHDRAWN:
         hf_withdrawal_done(withdrawal_of(a, request), event->as.answer.found);

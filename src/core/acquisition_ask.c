@@ -87,6 +87,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     a->ticket = hf_random_ticket_id(&core->config.random);
     a->session = core->session.number;
     a->waited = false;
+    a->revoked = false;
     a->list_wanted = false;
     hf_acquisition_move(core, a, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by

@@ -29,6 +29,9 @@ static void admit(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_move(core, a, STATE(HELD));
     atomic_store(&a->promise_ms, core->session.safe_until_ms);
     hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+    if (a->revoked)
+        hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);
+    a->revoked = false;
 }
 
 /* The ticket is gone though nobody here withdrew it.  Back to the tail, but

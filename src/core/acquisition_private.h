@@ -29,10 +29,6 @@ void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
 
 bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a);
 
-/* When to repeat what is repeated until it works. */
-uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
-                                    struct hf_retry_state *state);
-
 /* The last enqueue got no answer: remember its id for as long as it can
  * appear, and withdraw it at once if ${now}, else only when it shows. */
 void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,

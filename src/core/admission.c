@@ -73,3 +73,24 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     }
     return admission;
 }
+
+/* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}? */
+static bool enters(enum hf_ticket_kind kind, unsigned ahead)
+{
+    if (kind == HF_TICKET_EXCLUSIVE) /* for all we know */
+        return ahead == 0;
+    return !(ahead & (rules[kind].waits_for | rules[kind].foreign));
+}
+
+void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted)
+{
+    unsigned ahead = 0;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+
+        assert(i == 0 || hf_ticket_compare(ticket - 1, ticket) <= 0);
+        admitted[i] = enters(ticket->kind, ahead);
+        ahead |= KIND_BIT(ticket->kind);
+    }
+}

@@ -17,6 +17,8 @@
 #ifndef HF_CORE_ADMISSION_H
 #define HF_CORE_ADMISSION_H
 
+#include <stdbool.h>
+
 #include "core/ticket.h"
 
 enum hf_admission_answer {
@@ -46,5 +48,9 @@ struct hf_admission {
 struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
                                         const struct hf_ticket_id *mine,
                                         enum hf_ticket_kind kind);
+
+/* For each ticket of ${snapshot}, which must be sorted: does the rule admit it?
+ * In one go, where hf_admission_decide() would walk the queue for each. */
+void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted);
 
 #endif

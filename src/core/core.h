@@ -21,6 +21,7 @@
 #include "core/acquisition.h"
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/inquiry.h"
 #include "core/machine.h"
 #include "core/random.h"
 #include "core/retry.h"
@@ -43,6 +44,9 @@ struct hf_core {
     /* Every acquisition from its WANT until its FORGOTTEN. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
+    /* Every inquiry from its INQUIRE until its FINISHED. */
+    struct hf_inquiry *first_inquiry;
+    struct hf_inquiry *last_inquiry;
     size_t held;              /* how many are HELD */
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */

@@ -12,6 +12,7 @@
 #include <holdfast/holdfast.h>
 
 struct hf_acquisition;
+struct hf_inquiry;
 struct hf_request;
 
 enum hf_effect_kind {
@@ -32,6 +33,10 @@ enum hf_effect_kind {
     HF_EFFECT_FORGOTTEN,  /* the core holds no pointer to it any more.  Comes
                              after ENDED or RELEASED, when nothing of it can
                              reappear in the queue */
+    HF_EFFECT_REVOKED,    /* somebody asks for the grant to be released */
+    /* For the user of .inquiry, each once. */
+    HF_EFFECT_ANSWERED, /* .status, .text and .found of the inquiry */
+    HF_EFFECT_FINISHED, /* the core holds no pointer to it any more */
     /* For the user of the client. */
     HF_EFFECT_STATE, /* the session's public state changed to .state */
 };
@@ -41,6 +46,7 @@ struct hf_effect {
     bool queued;
     struct hf_request *request;
     struct hf_acquisition *acquisition;
+    struct hf_inquiry *inquiry;
     enum hf_state state;
     /* The queue's own. */
     struct hf_effect *next;

@@ -36,6 +36,9 @@
     X(GRANTED_TWICE, 8, "a list that comes back late grants once more")        \
     X(SUSPENDED_ENDS, 9, "a waiter gives up when the link drops")              \
     X(LOST_SESSION_ENDS, 9, "a waiter gives up when its session is lost")      \
+    X(WAITER_NOT_ASKED, 4, "a waiter forgets that it was asked to let go")     \
+    X(INQUIRY_ONCE, 4, "a question that failed is not asked again")            \
+    X(INQUIRY_TWICE, 8, "an answer that comes late is told once more")         \
     X(TEXT_MISSING, 10, "a failure has no story")                              \
     X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
     X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \

@@ -131,6 +131,12 @@ bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
     return wanted;
 }
 
+bool hf_watches_heeds(struct hf_watches *watches,
+                      const struct hf_request *request)
+{
+    return find_request(watches, request)->state == HF_WATCH_ASKED;
+}
+
 void hf_watches_taken_back(struct hf_watches *watches,
                            struct hf_request *request)
 {

@@ -55,6 +55,10 @@ void hf_watches_follow(struct hf_watches *watches,
 bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
                     struct hf_request *request);
 
+/* Is what comes for ${request}, which goes on, still wanted? */
+bool hf_watches_heeds(struct hf_watches *watches,
+                      const struct hf_request *request);
+
 /* The FORGET of ${request} was handed to the engine, which has returned. */
 void hf_watches_taken_back(struct hf_watches *watches,
                            struct hf_request *request);

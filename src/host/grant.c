@@ -73,6 +73,16 @@ static void run_loss(struct hf_client *client, void *arg)
     hf_grant_dereference(grant);
 }
 
+static void run_revoke(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+
+    hf_log_unlock(client);
+    grant->on_revoke.fn(grant->on_revoke.arg, grant);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
 void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
 {
     if (callback->queued)
@@ -96,7 +106,7 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
     struct hf_acquisition *acquisition = &grant->acquisition;
     uint64_t now_ms = hf_now_ms();
 
-    hf_owner_describe(grant->payload, now_ms);
+    hf_owner_describe(grant->payload, now_ms, opts->text);
     acquisition->queue = grant->lock->name;
     acquisition->payload = grant->payload;
     acquisition->kind = grant->lock->kind;
@@ -125,9 +135,12 @@ struct hf_grant *hf_grant_new(struct hf_lock *lock,
     grant->done = done;
     grant->on_wait = opts->on_wait;
     grant->on_loss = opts->on_loss;
+    grant->on_revoke = opts->on_revoke;
     grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
     grant->wait_callback = (struct hf_callback){.run = run_wait, .arg = grant};
     grant->loss_callback = (struct hf_callback){.run = run_loss, .arg = grant};
+    grant->revoke_callback =
+        (struct hf_callback){.run = run_revoke, .arg = grant};
     hf_lock_reference(lock);
     hf_client_reference(grant->client);
     describe(grant, opts);
@@ -156,6 +169,8 @@ void hf_grant_destroy(struct hf_grant *grant)
         grant->on_wait.drop(grant->on_wait.arg);
     if (grant->on_loss.drop != NULL)
         grant->on_loss.drop(grant->on_loss.arg);
+    if (grant->on_revoke.drop != NULL)
+        grant->on_revoke.drop(grant->on_revoke.arg);
     if (hf_fork_parted(client))
         return;
     if (grant->loss_fd >= 0)
@@ -225,6 +240,7 @@ static void lose(struct hf_grant *grant)
                  "the grant of \"%s\" with token %llu was lost",
                  grant->lock->name,
                  (unsigned long long)grant->acquisition.token);
+    unqueue(grant, &grant->revoke_callback);
     if (grant->on_loss.fn != NULL && !grant->released)
         hf_grant_queue(grant, &grant->loss_callback);
 }
@@ -250,6 +266,13 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         if (grant->on_wait.fn != NULL)
             hf_grant_queue(grant, &grant->wait_callback);
         break;
+    case HF_EFFECT_REVOKED:
+        hf_log_write(grant->client, HF_LOG_INFO,
+                     "somebody asks for \"%s\" to be released",
+                     grant->lock->name);
+        if (grant->on_revoke.fn != NULL && !grant->released)
+            hf_grant_queue(grant, &grant->revoke_callback);
+        break;
     case HF_EFFECT_RELEASED:
         if (grant->acquisition.status == HF_EDENIED)
             hf_log_write(grant->client, HF_LOG_WARNING,
@@ -268,6 +291,8 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
     case HF_EFFECT_STATE:
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
         assert(false);
     }
 }
@@ -359,6 +384,7 @@ static void step_release(struct hf_grant *grant)
     assert(grant->granted && !grant->released);
     grant->released = true;
     unqueue(grant, &grant->loss_callback);
+    unqueue(grant, &grant->revoke_callback);
     hf_grant_set_unsettled(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);

@@ -38,9 +38,11 @@ struct hf_grant {
     hf_status done_status;
     struct hf_on_wait on_wait;
     struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
     struct hf_callback done_callback;
     struct hf_callback wait_callback;
     struct hf_callback loss_callback;
+    struct hf_callback revoke_callback;
 
     /* A downgrade under way, and who hears of its end. */
     bool downgrading;

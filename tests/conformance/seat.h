@@ -13,6 +13,7 @@ struct call {
     struct hf_request request;
     unsigned answers; /* of any kind, to be 1 */
     unsigned gone;    /* GONE after WATCHING, at most 1 */
+    unsigned revoked; /* REVOKED, as often as it came */
     bool forgotten;
     enum hf_event_kind answer;
     bool found;
@@ -22,6 +23,7 @@ struct call {
     size_t count; /* ENQUEUED, LISTED */
     struct hf_ticket tickets[SNAPSHOT_MAX];
     char payloads[SNAPSHOT_MAX][HF_PAYLOAD_BYTES];
+    size_t foreign; /* LISTED: how many things are no tickets */
 };
 
 struct seat {
@@ -59,6 +61,17 @@ struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id);
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
                            const char *queue, struct hf_ticket_id id);
+
+/* A whole LIST. */
+struct call *seat_look(struct seat *seat, const char *queue);
+
+/* The same request again and again while the answer is FAILED{RETRY}. */
+struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,
+                         const char *queue, struct hf_ticket_id id);
+
+/* Wait until ${watch} was told REVOKED more than ${before} times; false past
+ * the bound. */
+bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before);
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "conformance/kinds.h"
+#include "conformance/others.h"
 #include "conformance/seat.h"
 
 static struct bench *bench;
@@ -548,7 +549,7 @@ int suite_run(struct bench *of)
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),
-        KINDS_TESTS(STORY_IN_LIST)};
+        KINDS_TESTS(STORY_IN_LIST) OTHERS_TESTS(STORY_IN_LIST)};
 
     bench = of;
     return cmocka_run_group_tests_name(of->name, tests, NULL, NULL);

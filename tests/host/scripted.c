@@ -177,6 +177,9 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
         engine->watches[engine->watch_count++] = request;
         answer(engine, HF_EVENT_WATCHING, request);
         break;
+    case HF_REQUEST_REVOKE:
+        answer(engine, HF_EVENT_ASKED, request);
+        break;
     case HF_REQUEST_WITHDRAW:
         withdraw(engine, request);
         break;

@@ -2,6 +2,7 @@
 #include "chaos.h"
 
 #include "core/instant.h"
+#include "question.h"
 
 struct plan plan;
 
@@ -122,6 +123,43 @@ static void use(void *arg)
     if (world_can_call(client) && !client->closing && busy(client) < 4)
         want_one(client);
     later(1 + below(2 * plan.want_every_us), use, client);
+}
+
+/* Any ticket, also one that is long gone, of any process. */
+static struct attempt *any_attempt(void)
+{
+    struct attempt *found = NULL;
+    uint64_t count = 0;
+
+    for (struct attempt *a = any_client()->attempts; a != NULL && count < 8;
+         a = a->next) {
+        if (a->enqueued && one_in(++count))
+            found = a;
+    }
+    return found;
+}
+
+/* Somebody looks at a queue or meddles with those in it. */
+static void meddle(void *arg)
+{
+    struct client *client = any_client();
+    struct attempt *target = any_attempt();
+    uint64_t wait_ms = one_in(3) ? below(2000) : HF_FOREVER;
+
+    (void)arg;
+    if (plan.over)
+        return;
+    if (world_can_call(client) && !client->closing) {
+        if (target == NULL || one_in(3))
+            question_list(client,
+                          &plan.world->places[below(plan.world->place_count)],
+                          wait_ms);
+        else if (plan.faults >> FAULT_EVICT & 1 && one_in(3))
+            question_evict(client, target, wait_ms);
+        else
+            question_revoke(client, target, wait_ms);
+    }
+    later(1 + below(4 * plan.want_every_us), meddle, NULL);
 }
 
 /* --------------------------------------------------------------- foreign -- */
@@ -505,6 +543,7 @@ void chaos_begin(void)
 
     world->on_granted = on_granted;
     world->on_lost = on_lost;
+    later(below(4 * plan.want_every_us), meddle, NULL);
     for (unsigned i = 0; i < world->client_count; i++) {
         open_again(&world->clients[i]);
         later(below(2 * plan.want_every_us), use, &world->clients[i]);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "world.h"
+#include "question.h"
 
 /* How far a clock's reading may lag behind the instant itself. */
 #define READING_MS 2
@@ -341,6 +341,9 @@ void check_effect(struct client *client, const struct hf_effect *effect)
         break;
     case HF_EFFECT_WAITING:
         told_waiting(attempt);
+        break;
+    case HF_EFFECT_REVOKED:
+        question_check_revoked(attempt);
         break;
     case HF_EFFECT_STATE:
         client->state = effect->state;

@@ -26,7 +26,7 @@ static const char *const request_names[] = {
     [HF_REQUEST_ENQUEUE] = "enqueue",     [HF_REQUEST_LIST] = "list",
     [HF_REQUEST_WATCH] = "watch",         [HF_REQUEST_WITHDRAW] = "withdraw",
     [HF_REQUEST_PROVE] = "prove",         [HF_REQUEST_END] = "end",
-    [HF_REQUEST_DOWNGRADE] = "downgrade",
+    [HF_REQUEST_DOWNGRADE] = "downgrade", [HF_REQUEST_REVOKE] = "revoke",
 };
 
 static const char *const event_names[] = {
@@ -44,7 +44,10 @@ static const char *const event_names[] = {
     [HF_EVENT_PROVEN] = "PROVEN",
     [HF_EVENT_DOWNGRADED] = "DOWNGRADED",
     [HF_EVENT_FAILED] = "FAILED",
+    [HF_EVENT_REVOKED] = "REVOKED",
+    [HF_EVENT_ASKED] = "ASKED",
     [HF_EVENT_WANT] = "want",
+    [HF_EVENT_INQUIRE] = "inquire",
     [HF_EVENT_CANCEL] = "cancel",
     [HF_EVENT_RELEASE] = "release",
     [HF_EVENT_DOWNGRADE] = "downgrade",
@@ -69,6 +72,12 @@ const char *world_attempt_name(const struct hf_acquisition *a)
                      : ((const struct attempt *)(const void *)a)->name;
 }
 
+const char *world_asker(const struct hf_request *request)
+{
+    return request->inquiry != NULL ? "a question"
+                                    : world_attempt_name(request->acquisition);
+}
+
 void world_line_event(struct client *client, const struct hf_event *event)
 {
     struct world *world = client->world;
@@ -80,11 +89,11 @@ void world_line_event(struct client *client, const struct hf_event *event)
         world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
                    event->as.answer.request == NULL ? "says" : "answers",
                    event->as.answer.anchor_ms);
-    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
+    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_ASKED)
         world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
                    "engine", name,
                    request_names[event->as.answer.request->kind],
-                   world_attempt_name(event->as.answer.request->acquisition),
+                   world_asker(event->as.answer.request),
                    event->kind == HF_EVENT_FAILED ? ": " : "",
                    event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
     else if (event->kind == HF_EVENT_CONNECTED)

@@ -9,6 +9,7 @@
 
 #include "core/instant.h"
 #include "engines/sim/ensemble.h"
+#include "question.h"
 
 /* A core that wants to be woken so often at one instant will do so for ever. */
 #define IDLE_TICKS_MAX 1000
@@ -131,8 +132,7 @@ static void request(struct client *client, struct hf_request *asked)
     }
     if (world->line != NULL && !world->terse)
         world_line(world, client->name, "  core asks to %s for %s",
-                   world_request_name(asked->kind),
-                   world_attempt_name(asked->acquisition));
+                   world_request_name(asked->kind), world_asker(asked));
     hf_sim_ops(world->sim)->request(client->engine, asked);
 }
 
@@ -177,6 +177,9 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         /* Whoever still looks into it shall see nonsense. */
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         break;
+    case HF_EFFECT_REVOKED:
+        world_line(world, client->name, "%s REVOKED", attempt->name);
+        break;
     case HF_EFFECT_STATE:
         world_line(world, client->name, "state %s",
                    hf_state_name(client->state));
@@ -198,6 +201,10 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         break;
     case HF_EFFECT_FORGET:
         hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
+        break;
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        question_effect(&taken);
         break;
     default:
         user_told(client, &taken);
@@ -315,6 +322,16 @@ struct attempt *world_want(struct client *client, struct place *place,
     return attempt;
 }
 
+void world_inquire(struct client *client, struct hf_inquiry *inquiry)
+{
+    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+
+    assert(world_can_call(client));
+    event.now_ms = now_ms(client);
+    event.as.inquiry = inquiry;
+    step(client, &event);
+}
+
 void world_cancel(struct attempt *attempt)
 {
     /* Also when it has been granted: the user may not have heard yet. */
@@ -355,6 +372,7 @@ void world_crash(struct client *client)
     /* Nobody is left to be told anything. */
     for (struct attempt *a = client->attempts; a != NULL; a = a->next)
         a->forgotten = true;
+    question_crash(client);
     hf_sim_crash(client->engine);
 }
 
@@ -371,7 +389,7 @@ bool world_idle(const struct client *client)
         if (!a->forgotten)
             return false;
     }
-    return true;
+    return !question_open(client);
 }
 
 /* --------------------------------------------------------------- faults -- */
@@ -508,6 +526,7 @@ void world_free(struct world *world)
             client->attempts = attempt->next;
             free(attempt);
         }
+        question_free(client);
     }
 }
 

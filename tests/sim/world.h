@@ -26,6 +26,7 @@
 #define WORLD_TEXT 320
 
 struct world;
+struct question;
 
 /* A lock name, and what was granted under it. */
 struct place {
@@ -61,6 +62,8 @@ struct attempt {
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
     /* What the checks remember. */
+    bool asked; /* to let go of the ticket .asked_id */
+    struct hf_ticket_id asked_id;
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
@@ -78,9 +81,10 @@ struct client {
     char name[8];
     struct hf_core core;
     struct hf_engine *engine;
-    struct attempt *attempts; /* newest first; freed with the world */
-    unsigned life;            /* counts reopenings */
-    bool alive;               /* there is such a process */
+    struct attempt *attempts;   /* newest first; freed with the world */
+    struct question *questions; /* likewise */
+    unsigned life;              /* counts reopenings */
+    bool alive;                 /* there is such a process */
     bool closing;
     bool closed;
     bool ever_connected;
@@ -135,6 +139,7 @@ struct world {
     uint64_t run_steps; /* of the calendar */
     uint64_t grants;
     uint64_t losses;
+    uint64_t answers; /* to questions */
 };
 
 /* ${world} is filled in; .sim is made from ${config}. */
@@ -166,6 +171,9 @@ bool world_evict(struct attempt *attempt);
 /* The ensemble is replaced by an empty one. */
 void world_wipe(struct world *world);
 
+/* Hand an inquiry to the core: see question.h. */
+void world_inquire(struct client *client, struct hf_inquiry *inquiry);
+
 /* May its user call it now? */
 bool world_can_call(const struct client *client);
 
@@ -184,6 +192,8 @@ void world_line(struct world *world, const char *who, const char *format, ...)
 const char *world_request_name(enum hf_request_kind kind);
 const char *world_event_name(enum hf_event_kind kind);
 const char *world_attempt_name(const struct hf_acquisition *a);
+/* Who made the request. */
+const char *world_asker(const struct hf_request *request);
 void world_line_event(struct client *client, const struct hf_event *event);
 
 /* -------------------------------------------------------------- check.c -- */

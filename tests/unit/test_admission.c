@@ -108,7 +108,10 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     struct hf_admission admission =
         hf_admission_decide(&snapshot, &tickets[mine].id, kind);
     size_t blocking = 0;
+    bool marks[LONGEST];
 
+    hf_admission_mark(&snapshot, marks);
+    assert_int_equal(marks[mine], admission.answer == HF_ADMITTED);
     assert_int_equal(admission.ahead, mine);
     if (any_stranger_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);

@@ -114,6 +114,11 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
                                .as.answer.found = there});
         break;
+    case HF_REQUEST_REVOKE:
+        send(e, slot,
+             (struct hf_event){.kind = HF_EVENT_ASKED,
+                               .as.answer.found = there});
+        break;
     case HF_REQUEST_PROVE:
         send(e, slot,
              (struct hf_event){.kind = HF_EVENT_PROVEN,

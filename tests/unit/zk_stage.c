@@ -265,6 +265,13 @@ static void say_answer(struct stage *s, const struct hf_event *event)
     case HF_EVENT_DOWNGRADED:
         stage_say(&s->told, "; ", "DOWNGRADED %s", name);
         break;
+    case HF_EVENT_ASKED:
+        stage_say(&s->told, "; ", "ASKED %s%s", name,
+                  event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_REVOKED:
+        stage_say(&s->told, "; ", "REVOKED %s", name);
+        break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_FAILED);
         say_failed(s, event, name);
@@ -281,7 +288,10 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_LIST;
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
+    case HF_EVENT_REVOKED:
         return asked == HF_REQUEST_WATCH;
+    case HF_EVENT_ASKED:
+        return asked == HF_REQUEST_REVOKE;
     case HF_EVENT_WITHDRAWN:
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:

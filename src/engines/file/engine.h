@@ -15,12 +15,16 @@
 
 #define HF_TICKET_BUCKETS 256
 
+/* As .tv_nsec: a time that could not be learnt. */
+#define HF_TIME_UNKNOWN (-1)
+
 /* One of this session's own. */
 struct hf_own_ticket {
     struct hf_ticket ticket; /* .payload is not kept */
     char entry[HF_ENTRY_BYTES];
     int fifo;
-    bool held; /* copies of .fifo were given out by hold() */
+    bool held;               /* copies of .fifo were given out by hold() */
+    struct timespec made_at; /* .fifo's time when it was made */
     struct hf_own_ticket *next;
 };
 
@@ -37,7 +41,8 @@ struct hf_watch {
     int fifo;
     uv_poll_t poll;
     /* Of one's own. */
-    int ticket_wd; /* -1: rests, or is looked at now and then */
+    struct timespec seen; /* .own's time when it was last looked at */
+    int ticket_wd;        /* -1: rests, or is looked at now and then */
     int dir_wd;
 };
 
@@ -75,8 +80,22 @@ struct hf_engine {
 /* Answer ${request} with an event that carries nothing else. */
 void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
                       enum hf_event_kind kind);
+/* The same, and whether the ticket was there. */
+void hf_engine_answer_found(struct hf_engine *engine,
+                            struct hf_request *request, enum hf_event_kind kind,
+                            bool found);
 void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
                     enum hf_failure failure, const struct hf_error *error);
+
+/* others.c: WITHDRAW and REVOKE of a ticket that is not the session's own, or
+ * need not be. */
+void hf_engine_evict(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request);
+/* Take the tickets of the dead out of ${listing}, and out of the directory. */
+void hf_engine_bury(struct hf_engine *engine, struct hf_listing *listing);
+
+/* What passes by itself is worth a retry; what the user must mend is not. */
+enum hf_failure hf_engine_gravity(const struct hf_error *error);
 
 /* requests.c: ENQUEUE, LIST and WITHDRAW. */
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);

@@ -89,6 +89,8 @@ void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
+    if (request->whole)
+        hf_engine_bury(engine, listing);
     tell(engine, request, HF_EVENT_LISTED, listing);
     hf_listing_unref(listing);
 }
@@ -131,6 +133,16 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
 
 /* --------------------------------------------------------------- enqueue -- */
 
+/* Those who ask the owner to let go change it: see others.c. */
+static struct timespec time_of(int fifo)
+{
+    struct stat status;
+
+    if (hf_sys_fstat(fifo, &status) != 0)
+        status.st_mtim = (struct timespec){0, HF_TIME_UNKNOWN};
+    return status.st_mtim;
+}
+
 /* Make what the section has done the session's own and tell of it.  Takes
  * over ${result}. */
 static void adopt(struct hf_engine *engine, struct hf_request *request,
@@ -154,6 +166,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         own->ticket.payload = "";
         memcpy(own->entry, listing->entry, sizeof(own->entry));
         own->fifo = result->fifo;
+        own->made_at = time_of(own->fifo);
         own->next = *bucket;
         *bucket = own;
         result->fifo = -1;
@@ -163,8 +176,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
     hf_listing_unref(listing);
 }
 
-/* What passes by itself is worth a retry; what the user must mend is not. */
-static enum hf_failure gravity(const struct hf_error *error)
+enum hf_failure hf_engine_gravity(const struct hf_error *error)
 {
     enum hf_class class = hf_status_class(error->status);
 
@@ -221,7 +233,8 @@ static void finish_job(struct hf_engine *engine, struct hf_job *job)
     if (job->answer == HF_SECTION_DONE)
         adopt(engine, job->request, &job->result);
     else
-        hf_engine_fail(engine, job->request, gravity(&job->error), &job->error);
+        hf_engine_fail(engine, job->request, hf_engine_gravity(&job->error),
+                       &job->error);
     /* Listed up to here: an END from inside the answer waits for the rest. */
     withdraw = job->withdraw;
     unlist_job(engine, job);
@@ -290,7 +303,7 @@ static void enqueue_new(struct hf_engine *engine, struct hf_request *request)
         adopt(engine, request, &result);
         break;
     case HF_SECTION_FAILED:
-        hf_engine_fail(engine, request, gravity(&error), &error);
+        hf_engine_fail(engine, request, hf_engine_gravity(&error), &error);
         break;
     case HF_SECTION_BUSY:
     case HF_SECTION_STALE:
@@ -388,10 +401,11 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     struct hf_own_ticket **link = bucket_of(engine, &own->ticket.id);
     bool found;
 
-    hf_engine_end_watches(engine, own);
+    /* First, for whoever is told of it may ask for it to be dropped. */
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
+    hf_engine_end_watches(engine, own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
     hf_warm_left(&engine->warm, own->entry);
     hf_free(own);
@@ -408,53 +422,19 @@ static struct hf_job *job_of(struct hf_engine *engine,
     return job;
 }
 
-static void withdrawn(struct hf_engine *engine, struct hf_request *request,
-                      bool found)
-{
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
-
-    event.as.answer.request = request;
-    event.as.answer.found = found;
-    event.as.answer.text = "";
-    engine->host.event(engine->host.host, &event);
-}
-
-/* A ticket that is not the session's own: of a session before, or of somebody
- * who is to lose it. */
-static void evict(struct hf_engine *engine, struct hf_request *request)
-{
-    char entry[HF_ENTRY_BYTES];
-    struct hf_ticket ticket;
-    struct hf_error error;
-    bool found;
-
-    hf_entry_format(request->queue, entry);
-    /* From the directory and not from the last list told: a writer may be a
-     * reader by now. */
-    hf_listing_unref(engine->listing);
-    engine->listing = NULL;
-    if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
-                       &found, &error) != HF_OK ||
-        (found && hf_section_remove(&engine->site, entry, &ticket, &found,
-                                    &error) != HF_OK)) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
-        return;
-    }
-    withdrawn(engine, request, found);
-}
-
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_job *job = job_of(engine, &request->ticket);
 
     if (own != NULL) {
-        withdrawn(engine, request, hf_engine_drop(engine, own));
+        hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN,
+                               hf_engine_drop(engine, own));
     } else if (job != NULL) {
         assert(job->withdraw == NULL);
         job->withdraw = request; /* when it is known whether it went in */
         atomic_store(&job->cancelled, true);
     } else {
-        evict(engine, request);
+        hf_engine_evict(engine, request);
     }
 }

@@ -39,6 +39,9 @@ ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes);
 int hf_sys_fdatasync(int fd);
 int hf_sys_fsync(int fd);
 void *hf_sys_map(int fd, size_t bytes);
+ssize_t hf_sys_write(int fd, const void *data, size_t bytes);
+/* Both its times become those of now. */
+int hf_sys_touch(const char *path);
 int hf_sys_duplicate(int fd, int least);
 int hf_sys_inotify(void);
 int hf_sys_inotify_add(int fd, const char *path, uint32_t mask);

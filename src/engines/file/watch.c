@@ -4,10 +4,12 @@
  * copy of the owner's descriptor is closed, whether by a withdrawal, an exit or
  * a kill; the kernel wakes whoever waits, and nobody else.
  */
+#include <poll.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "engines/file/engine.h"
+#include "engines/file/sys.h"
 
 struct hf_watch *hf_watch_new(struct hf_engine *engine,
                               struct hf_request *request)
@@ -71,19 +73,28 @@ void hf_watch_gone(struct hf_watch *watch)
     hf_engine_answer(engine, request, HF_EVENT_GONE);
 }
 
-/* The owner is gone; if it was killed, its ticket is not, and goes before
- * anybody is admitted on that account. */
-static void on_hang_up(uv_poll_t *poll, int failure, int events)
+/* Is there nothing but bytes in a FIFO that is in its place? */
+static bool only_written_to(const struct hf_watch *watch)
 {
-    struct hf_watch *watch = poll->data;
+    struct pollfd state = {.fd = watch->fifo, .events = POLLIN};
+    struct stat status;
+
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) == 0 &&
+           hf_sys_fstat(watch->fifo, &status) == 0 && status.st_nlink > 0;
+}
+
+/* The owner is gone; if it was killed, its ticket is not, and goes before
+ * anybody is admitted on that account.  Or the ticket was taken away from it:
+ * see others.c. */
+static void leave(struct hf_watch *watch)
+{
     struct hf_engine *engine = watch->engine;
+    uv_poll_t *poll = &watch->poll;
     char entry[HF_ENTRY_BYTES];
     struct hf_error error;
     bool found = false;
 
     memcpy(entry, watch->entry, sizeof(entry));
-    (void)failure; /* of the poll itself: the core lists and watches anew */
-    (void)events;
     if (hf_section_remove(&engine->site, watch->entry, &watch->ticket, &found,
                           &error) != HF_OK)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
@@ -99,15 +110,27 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
     hf_own_look(engine, entry); /* gone before the waking: not told of */
 }
 
-/* A hang-up is what is asked for, and nothing else: bytes that somebody writes
- * into the FIFO wake nobody. */
+/* Bytes of somebody who took nothing away: they stay, for others wait too, and
+ * are not listened to any more. */
+static void on_event(uv_poll_t *poll, int failure, int events)
+{
+    struct hf_watch *watch = poll->data;
+
+    (void)events;
+    /* If the poll itself failed the core lists and watches anew. */
+    if (failure == 0 && only_written_to(watch))
+        (void)uv_poll_start(poll, UV_DISCONNECT, on_event);
+    else
+        leave(watch);
+}
+
 static bool wait_for_hang_up(struct hf_watch *watch, uv_loop_t *loop)
 {
     if (uv_poll_init(loop, &watch->poll, watch->fifo) != 0)
         return false;
     watch->poll.data = watch;
     uv_unref((uv_handle_t *)&watch->poll);
-    (void)uv_poll_start(&watch->poll, UV_DISCONNECT, on_hang_up);
+    (void)uv_poll_start(&watch->poll, UV_READABLE | UV_DISCONNECT, on_event);
     return true;
 }
 

@@ -32,6 +32,19 @@ static void tell_watchers(struct hf_sim *sim, const struct sim_ticket *gone)
     sim_ticket_tell(sim, gone, told, count);
 }
 
+void sim_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket)
+{
+    ticket->asked++;
+    sim->transaction++;
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
+            if (p->placed && !p->connection->stalled &&
+                hf_ticket_id_equal(&p->ticket, &ticket->ticket.id))
+                sim_send_revoke(p, ticket);
+        }
+    }
+}
+
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
 {
     sim_ticket_take(ticket);

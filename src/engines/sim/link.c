@@ -77,6 +77,20 @@ void sim_send_notice(struct sim_pending *watch)
              notice);
 }
 
+void sim_send_revoke(struct sim_pending *watch, const struct sim_ticket *ticket)
+{
+    struct hf_sim *sim = watch->engine->sim;
+    struct sim_message *message;
+
+    if (ticket->asked == watch->asked)
+        return;
+    message = sim_message_new(sim, SIM_REVOKE);
+    message->pending = watch;
+    message->asked = ticket->asked;
+    sim_send(watch->connection, sim->config.notices_apart ? SIM_ASIDE : SIM_IN,
+             message);
+}
+
 /* ------------------------------------------------------------- requests -- */
 
 static void answer_failed(struct sim_message *message, enum hf_failure failure,
@@ -166,7 +180,7 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     struct sim_queue *queue = view == NULL
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
-    const struct sim_ticket *ticket =
+    struct sim_ticket *ticket =
         queue == NULL ? NULL : sim_ticket_find(queue, &pending->ticket);
 
     if (ticket == NULL || ticket->ticket.kind != message->ticket_kind) {
@@ -175,6 +189,7 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     }
     pending->kind = ticket->ticket.kind;
     message->answer.kind = HF_EVENT_WATCHING;
+    message->asked = ticket->asked;
     pending->connection = session->connection;
     pending->placed = true;
 }
@@ -221,6 +236,18 @@ static void downgrade(struct hf_sim *sim, struct sim_message *message)
     sim_ticket_downgrade(sim, ticket);
 }
 
+static void revoke(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    message->answer.kind = HF_EVENT_ASKED;
+    message->answer.as.answer.found = ticket != NULL;
+    if (ticket != NULL)
+        sim_ticket_revoke(sim, ticket);
+}
+
 bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
                    struct sim_session *session, struct sim_message *message)
 {
@@ -247,6 +274,9 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_DOWNGRADE:
         downgrade(sim, message);
+        break;
+    case HF_REQUEST_REVOKE:
+        revoke(sim, message);
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -319,13 +349,18 @@ static bool needs_leader(const struct sim_message *message)
                              message->request != HF_REQUEST_WATCH);
 }
 
-/* Is what ${watch} is about as it was when that was set? */
-static bool unchanged(struct hf_sim *sim, const struct sim_pending *watch_)
+/* What ${watch}, whose server has heard nothing for a while, has missed. */
+static void tell_of(struct hf_sim *sim, struct sim_pending *watch)
 {
     const struct sim_ticket *ticket =
-        sim_ticket_find(sim_queue_find(sim, watch_->queue), &watch_->ticket);
+        sim_ticket_find(sim_queue_find(sim, watch->queue), &watch->ticket);
 
-    return ticket != NULL && ticket->ticket.kind == watch_->kind;
+    if (ticket != NULL && ticket->ticket.kind == watch->kind) {
+        sim_send_revoke(watch, ticket);
+        return;
+    }
+    watch->placed = false;
+    sim_send_notice(watch);
 }
 
 static void rewatch(struct sim_connection *connection,
@@ -339,10 +374,7 @@ static void rewatch(struct sim_connection *connection,
         return;
     watch_->connection = connection;
     watch_->placed = true;
-    if (unchanged(sim, watch_))
-        return;
-    watch_->placed = false;
-    sim_send_notice(watch_);
+    tell_of(sim, watch_);
 }
 
 static void serve(struct sim_connection *connection,
@@ -457,10 +489,8 @@ void sim_connection_unstall(struct sim_connection *connection)
     /* It hears at once of all that went on without it. */
     for (struct sim_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
-        if (p->placed && p->connection == connection && !unchanged(sim, p)) {
-            p->placed = false;
-            sim_send_notice(p);
-        }
+        if (p->placed && p->connection == connection)
+            tell_of(sim, p);
     }
 }
 

@@ -43,6 +43,7 @@ struct sim_ticket {
     struct sim_queue *queue;
     const void *owner;       /* the session; NULL: foreign and immortal */
     void *data;              /* the model's own */
+    unsigned asked;          /* so often to let go */
     struct sim_ticket *next; /* in queue order */
 };
 
@@ -76,6 +77,8 @@ struct sim_pending {
     bool placed;              /* the watch is in place on .connection */
     bool withdrawn;           /* off the engine's list */
     enum hf_ticket_kind kind; /* WATCH: of the ticket, when it was set */
+    unsigned asked;           /* the latest request to let go that came in */
+    unsigned heard;           /* and that was told */
     struct sim_connection *connection;
     struct sim_pending *next;
     struct sim_pending *previous;
@@ -93,6 +96,7 @@ enum sim_message_kind {
     SIM_PONG,
     SIM_ANSWER,
     SIM_NOTICE, /* a watched ticket is gone */
+    SIM_REVOKE, /* the owner of a watched ticket is asked to let go */
 };
 
 struct sim_message {
@@ -111,6 +115,8 @@ struct sim_message {
     bool sync;
     /* SIM_ANSWER */
     struct hf_event answer;
+    /* SIM_REVOKE, and SIM_ANSWER of a WATCH: .asked of its ticket. */
+    unsigned asked;
 };
 
 /* Notices may have a way in of their own. */
@@ -288,6 +294,9 @@ void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
 
 /* ------------------------------------------------------------- leader.c -- */
 
+/* Ask its owner to let go. */
+void sim_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket);
+
 /* Take the ticket out, or make it a read ticket, and tell those who watch
  * it. */
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
@@ -315,6 +324,9 @@ void sim_send(struct sim_connection *connection, enum sim_direction direction,
               struct sim_message *message);
 /* A watched ticket is gone. */
 void sim_send_notice(struct sim_pending *watch);
+/* Its owner is asked to let go, if ${watch} has not heard of that. */
+void sim_send_revoke(struct sim_pending *watch,
+                     const struct sim_ticket *ticket);
 /* Let messages that were held up move again. */
 void sim_pump(struct sim_connection *connection, enum sim_direction direction);
 /* End it for both sides; the client learns of it through

@@ -11,6 +11,8 @@
 #define HF_ZK_TIES_MAX 4
 #define HF_ZK_OP_CALLS (2 + HF_ZK_TIES_MAX)
 
+struct whole;
+
 struct hf_zk_op {
     struct hf_request *request; /* NULL if it was taken back */
     struct hf_zk_queue *queue;  /* NULL for PROVE */
@@ -30,6 +32,7 @@ struct hf_zk_op {
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
     struct hf_zk_op *next_look; /* WATCH: of those that look */
+    struct whole *whole;        /* LIST: one for people */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -64,6 +67,10 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 /* The same, when a ticket is looked for that may have been made through
  * another server than the one we are connected to. */
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* The same, but the list goes to ${answered} and is not kept. */
+void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
+                    hf_zk_answered *answered);
 
 /* If the request's ticket is ours and has a number beyond what orders a queue,
  * delete it and answer so; false if not. */

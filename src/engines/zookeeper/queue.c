@@ -214,21 +214,22 @@ void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place)
 }
 
 /* What others wrote is anything; a payload is valid UTF-8 without NUL. */
-static void copy_payload(char payload[HF_PAYLOAD_BYTES],
-                         struct hf_jute_piece piece)
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data)
 {
-    size_t bytes = piece.count;
+    size_t bytes = data.count;
 
     if (bytes >= HF_PAYLOAD_BYTES)
         bytes = HF_PAYLOAD_BYTES - 1;
     if (bytes > 0)
-        memcpy(payload, piece.bytes, bytes);
+        memcpy(payload, data.bytes, bytes);
     payload[bytes] = '\0';
     if (strlen(payload) != bytes || !hf_utf8_valid(payload, bytes)) {
-        struct hf_quoted quoted = hf_quote(piece.bytes, piece.count);
+        struct hf_quoted quoted = hf_quote(data.bytes, data.count);
 
         memcpy(payload, quoted.text, strlen(quoted.text) + 1);
     }
+    return strlen(payload);
 }
 
 void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
@@ -237,7 +238,7 @@ void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
 {
     queue->head = *id;
     queue->head_known = true;
-    copy_payload(queue->head_payload, payload);
+    (void)hf_zk_payload_copy(queue->head_payload, payload);
 }
 
 static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,

@@ -82,6 +82,11 @@ size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
 /* It is not what its name says: somebody else's. */
 void hf_zk_queue_disown(struct hf_zk_queue *queue, size_t place);
 
+/* Write the data of a node as a payload: text without NUL, quoted if it is
+ * none.  The bytes of it. */
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data);
+
 /* What the ticket at the head says of itself. */
 void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
                             const struct hf_ticket_id *id,

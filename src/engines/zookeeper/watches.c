@@ -15,7 +15,8 @@
 /* A request that waits.  Its .engine_data. */
 struct watcher {
     struct hf_request *request;
-    bool told; /* WATCHING */
+    bool told;  /* WATCHING */
+    bool asked; /* REVOKED is to be told */
     struct watcher *next;
     struct watcher **link;
     struct hf_zk_watch *watch;
@@ -25,8 +26,9 @@ struct hf_zk_watch {
     struct hf_zk_watch *next;
     struct hf_zk_watch **link;
     struct watcher *watchers;
-    bool asking; /* a getData is under way */
-    bool armed;  /* the server has it */
+    bool asking;  /* a getData is under way */
+    bool armed;   /* the server has it */
+    bool revoked; /* the data asked to let go when it was last seen */
     struct hf_zk_call call;
     size_t bytes;
     char path[];
@@ -139,6 +141,45 @@ static struct watcher *first_untold(const struct hf_zk_watch *watch)
     return watcher;
 }
 
+/* The data of a node whose owner is asked to let go: Revoker of Curator. */
+static bool says_revoke(struct hf_jute_piece data)
+{
+    return data.count == strlen(HF_ZK_REVOKE) &&
+           memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
+}
+
+static void tell_revoked(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_REVOKED};
+
+    event.as.answer.request = request;
+    hf_zk_tell(zk, &event);
+}
+
+/* Tell those who are marked; any of them may forget any. */
+static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    struct watcher *watcher = watch->watchers;
+
+    while (watcher != NULL) {
+        if (watcher->asked) {
+            watcher->asked = false;
+            tell_revoked(zk, watcher->request);
+            watcher = watch->watchers;
+        } else {
+            watcher = watcher->next;
+        }
+    }
+}
+
+static void all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    for (struct watcher *w = watch->watchers; w != NULL; w = w->next)
+        w->asked = w->told;
+    tell_asked(zk, watch);
+}
+
+/* Those who hear of it for the first time hear what came before, too. */
 static void all_watching(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_event event = {.kind = HF_EVENT_WATCHING};
@@ -146,9 +187,11 @@ static void all_watching(struct hf_zk *zk, struct hf_zk_watch *watch)
 
     while ((watcher = first_untold(watch)) != NULL) {
         watcher->told = true;
+        watcher->asked = watch->revoked;
         event.as.answer.request = watcher->request;
         hf_zk_tell(zk, &event);
     }
+    tell_asked(zk, watch);
 }
 
 /* Those who were told WATCHING may still be: a connection that ended ends no
@@ -170,12 +213,16 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                   const struct hf_zk_reply *reply)
 {
     struct hf_zk_watch *watch = call->owner;
+    struct hf_jute_reader body = reply->body;
     bool renew = false;
 
     /* Kept from being freed while those who are told change the list. */
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
+        watch->revoked = says_revoke(hf_jute_get_buffer(&body));
+        if (watch->revoked)
+            all_revoked(zk, watch);
         all_watching(zk, watch);
     } else if (reply->error == HF_ZK_NO_NODE) {
         all_gone(zk, watch);
@@ -240,14 +287,17 @@ void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
     settle(&zk->watches, watch);
 }
 
-void hf_zk_watches_note(struct hf_zk *zk, const char *path)
+void hf_zk_watches_note(struct hf_zk *zk, const char *path,
+                        struct hf_jute_piece data)
 {
     struct hf_zk_watch *watch = find(&zk->watches, path, strlen(path));
 
     if (watch == NULL)
         watch = add(&zk->watches, path);
-    if (watch != NULL) /* without memory it is set once more: harmless */
-        watch->armed = true;
+    if (watch == NULL)
+        return; /* without memory it is set once more: harmless */
+    watch->armed = true;
+    watch->revoked = says_revoke(data);
 }
 
 void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,

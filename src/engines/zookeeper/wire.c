@@ -44,7 +44,8 @@ static size_t begin_request(struct hf_zk *zk, int32_t xid,
 static bool commits(enum hf_zk_opcode opcode)
 {
     return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
-           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE;
+           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
+           opcode == HF_ZK_SET_DATA;
 }
 
 size_t hf_zk_call_begin(struct hf_zk *zk, struct hf_zk_call *call,
@@ -111,6 +112,17 @@ void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
 
     hf_jute_put_string(&zk->wire.out, path);
     hf_jute_put_bool(&zk->wire.out, watch);
+    hf_zk_call_end(zk, begin);
+}
+
+void hf_zk_send_set_data(struct hf_zk *zk, struct hf_zk_call *call,
+                         const char *path, const char *data)
+{
+    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_SET_DATA);
+
+    hf_jute_put_string(&zk->wire.out, path);
+    hf_jute_put_string(&zk->wire.out, data);
+    hf_jute_put_int(&zk->wire.out, -1);
     hf_zk_call_end(zk, begin);
 }
 

@@ -154,7 +154,8 @@ static enum hf_failure failure_of(const struct hf_request *request,
 {
     bool writes = request->kind == HF_REQUEST_ENQUEUE ||
                   request->kind == HF_REQUEST_WITHDRAW ||
-                  request->kind == HF_REQUEST_DOWNGRADE;
+                  request->kind == HF_REQUEST_DOWNGRADE ||
+                  request->kind == HF_REQUEST_REVOKE;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
@@ -206,7 +207,10 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         hf_zk_enqueue(zk, request);
         break;
     case HF_REQUEST_LIST:
-        hf_zk_list(zk, request);
+        if (request->whole)
+            hf_zk_list_whole(zk, request);
+        else
+            hf_zk_list(zk, request);
         break;
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);
@@ -219,6 +223,9 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         break;
     case HF_REQUEST_DOWNGRADE:
         hf_zk_downgrade(zk, request);
+        break;
+    case HF_REQUEST_REVOKE:
+        hf_zk_revoke(zk, request);
         break;
     case HF_REQUEST_END:
         break;
