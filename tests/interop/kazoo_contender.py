@@ -6,7 +6,7 @@
         Print "ready", wait for a line, and COUNT times: take the lock, raise
         the number in DIRECTORY/counter by reading and writing it, log
         "ID CZXID NUMBER NODE" to DIRECTORY/log, release.
-    kazoo_contender.py share curator SERVERS PATH DIRECTORY ID COUNT
+    kazoo_contender.py share DIALECT SERVERS PATH DIRECTORY ID COUNT
         The same by turns as a writer, who raises the numbers in DIRECTORY/one
         and DIRECTORY/two, and as a reader, who fails if they differ; it logs
         "ID CZXID KIND NUMBER".
@@ -18,11 +18,11 @@ DIALECT is how kazoo names its own nodes: kazoo, as it always does, or curator.
 Either way extra_lock_patterns makes it respect those that Curator names.  With
 stock it is kazoo as it comes: its own names, and no others seen.
 
-Readers and writers are named as Curator names them, so that Curator sees them
-too.  And a ReadLock has to be told of its own name: kazoo 2.8.0 looks for its
-own node among those that match its patterns, does not find it, and so waits for
-the last writer of all, also for one behind it, which waits for it in turn
-(mended in 2.9.0).
+Readers and writers are named as Curator names them, or stock.  Either way a
+ReadLock has to be told of its own name: kazoo 2.8.0 looks for its own node
+among those that match its patterns, does not find it, and so waits for the last
+writer of all, also for one behind it, which waits for it in turn (mended in
+2.9.0).
 """
 
 import os
@@ -43,9 +43,8 @@ class CuratorNamedLock(Lock):
         self.create_path = self.path + "/" + self.prefix
 
 
-def named(kind, client, path, marker, patterns):
+def named(kind, client, path, prefix, patterns):
     # The pattern that matches this one lock alone is the cure of readers.
-    prefix = "_c_%s-%s" % (uuid.uuid4(), marker)
     lock = kind(client, path,
                 extra_lock_patterns=[*patterns, re.escape(prefix)])
     lock.prefix = prefix
@@ -97,10 +96,19 @@ def share(client, lock, directory, name, writes):
                                     number))
 
 
-def share_many(client, path, directory, name, count):
-    locks = (named(WriteLock, client, path, "__WRIT__",
-                   ("__READ__", "__WRIT__")),
-             named(ReadLock, client, path, "__READ__", ("__WRIT__",)))
+def shared_locks(client, path, dialect):
+    if dialect == "stock":
+        return (WriteLock(client, path),
+                named(ReadLock, client, path,
+                      "%s__rlock__" % uuid.uuid4().hex, ()))
+    return (named(WriteLock, client, path, "_c_%s-__WRIT__" % uuid.uuid4(),
+                  ("__READ__", "__WRIT__")),
+            named(ReadLock, client, path, "_c_%s-__READ__" % uuid.uuid4(),
+                  ("__WRIT__",)))
+
+
+def share_many(client, path, dialect, directory, name, count):
+    locks = shared_locks(client, path, dialect)
     print("ready", flush=True)
     sys.stdin.readline()
     first = int(name[-1])
@@ -115,7 +123,7 @@ def main():
     client.start()
     lock = LOCKS[dialect](client, path, extra_lock_patterns=PATTERNS[dialect])
     if command == "share":
-        share_many(client, path, *rest)
+        share_many(client, path, dialect, *rest)
     elif command == "add":
         directory, name, count = rest
         print("ready", flush=True)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of others contend with ours for one path of a real ZooKeeper.
 
-    test_interop.py Peers|Curator|Kazoo|All|KazooLayout|WriteLockLayout|
-        ReadWrite
+    test_interop.py Peers|Curator|Kazoo|All|ReadWrite|KazooLayout|
+        KazooReadWrite|WriteLockLayout
 
 What can share a path, and what cannot:
 
@@ -436,9 +436,9 @@ class All(Case):
         self.contest(container=False)
 
 
-class ReadWrite(Case):
-    """Readers and writers of all three on one path.  Each contender is both by
-    turns; a writer writes two files, which no reader may see apart."""
+class Sharing(Case):
+    """Readers and writers on one path.  Each contender is both by turns; a
+    writer writes two files, which no reader may see apart."""
 
     def first(self):
         return "_c_%s-__WRIT__" % uuid.uuid4()
@@ -457,15 +457,6 @@ class ReadWrite(Case):
             self.library("library-%d" % i, "share")
         for i in range(2):
             self.sharing_tool("tool-%d" % i)
-
-    def curators(self):
-        for i in range(2):
-            name = "curator-%d" % i
-            self.curator(name, "share", self.directory, name, str(EACH))
-
-    def kazoos(self):
-        for i in range(2):
-            self.kazoo("kazoo-%d" % i, "curator", "share")
 
     def check(self):
         with open(self.path("log")) as file:
@@ -491,6 +482,20 @@ class ReadWrite(Case):
         print("%d writes, %d reads" % (len(writes), len(lines) - len(writes)),
               file=sys.stderr)
 
+
+class ReadWrite(Sharing):
+    def first(self):
+        return "_c_%s-__WRIT__" % uuid.uuid4()
+
+    def curators(self):
+        for i in range(2):
+            name = "curator-%d" % i
+            self.curator(name, "share", self.directory, name, str(EACH))
+
+    def kazoos(self):
+        for i in range(2):
+            self.kazoo("kazoo-%d" % i, "curator", "share")
+
     def test_curator_with_holdfast(self):
         self.curators()
         self.holdfast()
@@ -504,6 +509,19 @@ class ReadWrite(Case):
     def test_all_three(self):
         self.curators()
         self.kazoos()
+        self.holdfast()
+        self.contest(container=False)
+
+
+class KazooReadWrite(Sharing):
+    layout = "kazoo"
+
+    def first(self):
+        return "%s__lock__" % uuid.uuid4().hex
+
+    def test_kazoo_with_holdfast(self):
+        for i in range(3):
+            self.kazoo("kazoo-%d" % i, "stock", "share")
         self.holdfast()
         self.contest(container=False)
 
