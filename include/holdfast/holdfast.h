@@ -37,7 +37,7 @@
  *            needed, also when the call failed.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
- *            clock is used anywhere.
+ *            clock decides anything; what is called _utc_ms is for people.
  * Failure    Every failure is an hf_status from one table.  The text of the
  *            last failure is kept on the handle it happened to.
  * fork       A child must not use its parent's handles: every call on one
@@ -120,7 +120,9 @@ extern "C" {
       "the sequence of the queue is exhausted")                                \
     X(HF_EPROTOCOL, 23, HF_CLASS_UNAVAILABLE, HF_RETRY_LATER,                  \
       "the engine answered something that makes no sense")                     \
-    X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself")
+    X(HF_EBUG, 24, HF_CLASS_BUG, HF_RETRY_NEVER, "a fault in holdfast itself") \
+    X(HF_EGONE, 25, HF_CLASS_GONE, HF_RETRY_NEVER,                             \
+      "the ticket is not in the queue")
 
 /* clang-format off */
 typedef enum hf_status {
@@ -144,7 +146,8 @@ enum hf_class {
     HF_CLASS_STORAGE = 9,     /* the place for tickets is full or unusable */
     HF_CLASS_RESOURCE = 10,   /* memory, descriptors, processes */
     HF_CLASS_UNSUPPORTED = 11,
-    HF_CLASS_BUG = 12
+    HF_CLASS_BUG = 12,
+    HF_CLASS_GONE = 13 /* what was named is not there, or not any more */
 };
 
 /* Whether the same call may do better another time. */
@@ -211,12 +214,14 @@ HF_API hf_status hf_set_allocator(const struct hf_allocator *allocator)
 /* --------------------------------------------------------------- client -- */
 
 /* Opaque: connection and session; a name you may want; proof that you were
- * admitted; an operation under way; a lock counted per thread. */
+ * admitted; an operation under way; locks counted per thread. */
 struct hf_client;
 struct hf_lock;
 struct hf_grant;
 struct hf_op;
 struct hf_mutex;
+struct hf_rwlock;
+struct hf_tickets; /* a queue as it stood at one moment */
 
 /* No limit, as a duration; never, as an instant. */
 #define HF_FOREVER UINT64_MAX
@@ -227,6 +232,8 @@ struct hf_result {
     const char *text;       /* the story of a failure; "" if HF_OK */
     struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
                                to release */
+    struct hf_tickets *tickets; /* of a list that gave HF_OK, else NULL; yours
+                                   to free */
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
@@ -394,14 +401,17 @@ HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
 /* ----------------------------------------------------------------- lock -- */
 
 /* What a lock is wanted for.  The kind belongs to the name: while tickets of
- * one kind are in its queue, another kind is refused with HF_EKIND.  Reading and
- * writing are one kind, of two handles. */
+ * one kind are in its queue, another kind is refused with HF_EKIND.  Reading
+ * and writing are one kind, of two handles. */
 enum hf_kind {
     HF_KIND_MUTEX = 0,
-    HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
-                         came before, so that none starves */
+    HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
+                          came before, so that none starves */
     HF_KIND_WRITE = 2, /* alone */
-    HF_KIND_SEMAPHORE = 3 /* .permits of .limit, all of them or none */
+    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none */
+    /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
+     * ticket does not say which (kazoo's do not). */
+    HF_KIND_EXCLUSIVE = 15
 };
 
 /* The most permits that one acquire may take, and the most locks. */
@@ -475,9 +485,7 @@ struct hf_wait {
     uint32_t ahead;     /* tickets before ours; 0 when about to be granted */
     uint64_t waited_ms; /* since the acquire was started */
     const char *holder; /* what the owner at the head of the queue says of
-                           itself: "host=... pid=... command=... since=...",
-                           or whatever text a foreign program put there; "" if
-                           nothing is known */
+                           itself, as .owner of struct hf_ticket_view */
 };
 
 /* Told while waiting: after the ticket is in the queue, and each time its
@@ -497,6 +505,20 @@ struct hf_on_loss {
     void (*drop)(void *arg);
 };
 
+/* Told each time somebody asks for a grant to be released
+ * (hf_lock_request_release(), Curator's Revoker), and right after a grant for
+ * which that was asked while it waited.  It may release ${grant}, here without
+ * waiting or elsewhere and later, finish its work first, or do nothing: nobody
+ * takes the grant away.  Requests in quick succession may be told as one. */
+struct hf_on_revoke {
+    void (*fn)(void *arg, struct hf_grant *grant);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* The longest text of a ticket's owner, in bytes without a NUL. */
+#define HF_OWNER_TEXT_BYTES 80
+
 struct hf_acquire_opts {
     size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
     uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_try_acquire() */
@@ -504,13 +526,15 @@ struct hf_acquire_opts {
     uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:
                                   only when it has to be looked up anyway */
     struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
+    const char *text; /* a word to those who look at the queue, at most
+                         HF_OWNER_TEXT_BYTES of UTF-8 without control
+                         characters; NULL: none */
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
     {                                                                          \
         sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL                       \
     }
 
 /**
@@ -525,9 +549,9 @@ struct hf_acquire_opts {
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
- *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine,
- *             as its URL has it, has no tickets of that kind.  No ticket stays
- *             behind, and ${grant} is NULL.
+ *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
+ *             engine, as its URL has it, has no tickets of that kind.  No
+ *             ticket stays behind, and ${grant} is NULL.
  */
 HF_API hf_status hf_acquire(struct hf_lock *lock,
                             const struct hf_acquire_opts *opts,
@@ -562,10 +586,10 @@ HF_API hf_status hf_acquire_start(struct hf_lock *lock,
  * hf_acquire_all(locks, count, opts, grant):
  * As hf_acquire(), of all ${count} ${locks}, of any kinds, or none.  They are
  * taken one after the other in the order of their names, whatever their order
- * here, so that callers never wait for each other in a circle; what was taken is
- * given back, last first, if the rest is not had in time.  Should one be lost
- * meanwhile all are taken from the start.  Of ${grant} everything holds for all
- * of them: it is lost with the first that is.
+ * here, so that callers never wait for each other in a circle; what was taken
+ * is given back, last first, if the rest is not had in time.  Should one be
+ * lost meanwhile all are taken from the start.  Of ${grant} everything holds
+ * for all of them: it is lost with the first that is.
  *   Time      at most ${opts}->wait_ms, for all.
  *   Ownership ${locks} is borrowed for the call.
  *   Fails     as hf_acquire(); HF_EINVAL if there are none or more than
@@ -620,8 +644,7 @@ HF_API uint64_t hf_grant_token(const struct hf_grant *grant) HF_NONNULL(1);
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
-                                  const struct hf_lock *lock)
-    HF_NONNULL(1, 2);
+                                  const struct hf_lock *lock) HF_NONNULL(1, 2);
 
 /**
  * hf_grant_safe_until_ms(grant):
@@ -676,6 +699,34 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
     HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
 
 /**
+ * hf_grant_downgrade(grant):
+ * Make the grant of a writer one of a reader, in its place: no other writer
+ * comes in between, readers right behind it enter, and the token stays.  There
+ * is no way back: a reader that wants to write could wait for another one that
+ * wants the same; release, and acquire as a writer.
+ *   Time      one answer of the engine; while cut off, until it answers or the
+ *             session is over.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
+ *             writer's, or of several locks, or this is under way, or
+ *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT if the engine cannot; HF_EREENTRANT
+ *             HF_EFORKED.  But for HF_ELOST it is then a writer's as before.
+ */
+HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_downgrade_start(grant, done):
+ * Begin hf_grant_downgrade().
+ *   Callback  ${done} once, with HF_OK or with a status that
+ *             hf_grant_downgrade() fails with; HF_ECANCELLED if ${grant} is
+ *             released before.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
+                                          struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
  * hf_grant_release(grant):
  * Leave the queue and free ${grant}, whatever the status.  HF_OK means that
  * the ticket is gone and the next one in line may enter.
@@ -699,6 +750,147 @@ HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
  */
 HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
                                         struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/* ---------------------------------------------------------------- queue -- */
+
+/* A ticket in a queue.  The text is the snapshot's. */
+struct hf_ticket_view {
+    const char *id; /* what hf_lock_evict() and hf_lock_request_release() call
+                       it; the same for as long as it is in the queue */
+    enum hf_kind kind;
+    bool holds;     /* the rule admits it: it holds the lock, or is about to */
+    bool own;       /* this client's */
+    uint64_t token; /* its fencing token; 0 if unknown */
+    /* How long ago its owner began to wait, where that can be told: on one
+     * machine since it was booted.  HF_FOREVER if not. */
+    uint64_t age_ms;
+    /* When it was made, in milliseconds since 1970, by the wall clock of its
+     * owner or of the engine; 0 if nobody said.  For people: clocks differ. */
+    uint64_t created_utc_ms;
+    const char *dialect; /* whose layout it is in: "holdfast" on files,
+                            "curator", "kazoo" and so on in ZooKeeper */
+    /* What its owner says of itself, "" if nothing.  Ours says, with values
+     * percent-encoded outside [A-Za-z0-9._-],
+     *     host= pid= command= thread= since= at= text=
+     * others say whatever they like.  Curator's Revoker, and
+     * hf_lock_request_release() in ZooKeeper, overwrite it with "__REVOKE__".
+     * Valid UTF-8, but anything in it: do not print it as it is. */
+    const char *owner;
+};
+
+/**
+ * hf_tickets_count(tickets), hf_tickets_at(tickets, place):
+ * How many there are; the one at ${place}, from 0, in queue order; NULL beyond
+ * the last.
+ *   Ownership ${tickets}'.
+ */
+HF_API size_t hf_tickets_count(const struct hf_tickets *tickets) HF_NONNULL(1);
+HF_API const struct hf_ticket_view *
+hf_tickets_at(const struct hf_tickets *tickets, size_t place) HF_NONNULL(1);
+
+/**
+ * hf_tickets_foreign(tickets, n):
+ * The name of the ${n}th thing, from 0, that is where tickets are and is none
+ * in any layout; it has no say in who is admitted.  NULL beyond the last.
+ *   Ownership ${tickets}'.
+ */
+HF_API const char *hf_tickets_foreign(const struct hf_tickets *tickets,
+                                      size_t n) HF_NONNULL(1);
+
+/**
+ * hf_tickets_free(tickets):
+ * Free ${tickets} (NULL is fine).
+ */
+HF_API void hf_tickets_free(struct hf_tickets *tickets);
+
+/**
+ * hf_lock_tickets(lock, wait_ms, tickets),
+ * hf_lock_holders(lock, wait_ms, tickets),
+ * hf_lock_waiters(lock, wait_ms, tickets):
+ * Set ${tickets} to the queue of ${lock} as it stands, or to those in it that
+ * hold the lock, or to those that wait.  No ticket is taken for that, and the
+ * kind of ${lock} does not matter, but for a semaphore: of one there are only
+ * those that hold permits, each a ticket whatever their number.
+ *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
+ *             connection.
+ *   Ownership ${tickets} wants hf_tickets_free().
+ *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
+ *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
+ *             HF_EUNSUPPORTED from hf_lock_waiters() of a semaphore; ${tickets}
+ *             is then NULL.
+ */
+HF_API hf_status hf_lock_tickets(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API hf_status hf_lock_holders(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API hf_status hf_lock_waiters(struct hf_lock *lock, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_lock_tickets_start(lock, wait_ms, done),
+ * hf_lock_holders_start(lock, wait_ms, done),
+ * hf_lock_waiters_start(lock, wait_ms, done):
+ * Begin hf_lock_tickets() and so on.
+ *   Callback  ${done} once, with HF_OK and .tickets or with a status.
+ *   Fails     HF_EINVAL if ${done} has no function; HF_ECLOSED HF_ELIMIT
+ *             HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_lock_holders_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_lock_waiters_start(struct hf_lock *lock, uint64_t wait_ms,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict(lock, id, wait_ms):
+ * Take the ticket called ${id} out of the queue of ${lock} by force, whosever
+ * it is.  One of ours hears: a holder that its grant is lost, a waiter nothing,
+ * for it goes to the tail of the queue.  The next one may enter before the
+ * evicted holder has heard, or while it goes on because it cannot hear: only
+ * its token tells the two apart.
+ *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED it may
+ *             have been taken out, or may yet be.
+ *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
+ *             hf_lock_tickets().
+ */
+HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
+                               uint64_t wait_ms) HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_lock_request_release(lock, id, wait_ms):
+ * Ask the owner of the ticket called ${id}, or of each that holds ${lock} if
+ * that is NULL, to let go.  HF_OK says that they were asked; what they make of
+ * it is theirs (struct hf_on_revoke; in ZooKeeper also a Revocable of
+ * Curator's).  Programs of kazoo and go-zookeeper do not listen.
+ *   Time      at most ${wait_ms}, for all of them together.
+ *   Fails     HF_EGONE if there is none to ask; else as hf_lock_evict().
+ */
+HF_API hf_status hf_lock_request_release(struct hf_lock *lock, const char *id,
+                                         uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict_start(lock, id, wait_ms, done),
+ * hf_lock_request_release_start(lock, id, wait_ms, done):
+ * Begin hf_lock_evict() and hf_lock_request_release().
+ *   Ownership ${id} is copied.
+ *   Callback  ${done} once.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
+                                     uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+HF_API hf_status hf_lock_request_release_start(struct hf_lock *lock,
+                                               const char *id, uint64_t wait_ms,
+                                               struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /* ------------------------------------------------------ reentrant mutex -- */
@@ -763,6 +955,92 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller is not the owner.
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
+
+/* ----------------------------------------------------- read/write lock -- */
+
+struct hf_rwlock_opts {
+    size_t size; /* set by HF_RWLOCK_OPTS_INIT; 0 is an error */
+    /* As in struct hf_mutex_opts. */
+    uint64_t (*owner)(void *arg);
+    void *owner_arg;
+};
+#define HF_RWLOCK_OPTS_INIT                                                    \
+    {                                                                          \
+        sizeof(struct hf_rwlock_opts), NULL, NULL                              \
+    }
+
+/**
+ * hf_rwlock_open(client, name, opts, rwlock):
+ * Set ${rwlock} to the read/write lock called ${name}, counted per owner.  An
+ * owner that writes may also read: that counts, without traffic.
+ *   Ownership as hf_lock_open(); ${rwlock} wants hf_rwlock_free().
+ *   Fails     as hf_lock_open().
+ */
+HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
+                                const struct hf_rwlock_opts *opts,
+                                struct hf_rwlock **rwlock)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_free(rwlock):
+ * Free ${rwlock} (NULL is fine); what is still locked is released.
+ *   Thread    no other thread may be in a call on ${rwlock}.
+ */
+HF_API void hf_rwlock_free(struct hf_rwlock *rwlock);
+
+/**
+ * hf_rwlock_rdlock(rwlock), hf_rwlock_tryrdlock(rwlock),
+ * hf_rwlock_timedrdlock(rwlock, wait_ms):
+ * Become a reader, or count up if the caller reads or writes already.  A count
+ * belongs to a ticket: when that was lost this answers HF_ELOST until the owner
+ * has unlocked as often as it locked.
+ *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Fails     as hf_acquire(), and HF_ELOST.
+ */
+HF_API hf_status hf_rwlock_rdlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock,
+                                       uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_wrlock(rwlock), hf_rwlock_trywrlock(rwlock),
+ * hf_rwlock_timedwrlock(rwlock, wait_ms):
+ * Become the writer, or count up if the caller is it already.
+ *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Fails     HF_EREENTRANT, at once, if the caller only reads: it could only
+ *             wait for itself; unlock the read first.  As hf_acquire(), and
+ *             HF_ELOST as hf_rwlock_rdlock().
+ */
+HF_API hf_status hf_rwlock_wrlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock,
+                                       uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_rdunlock(rwlock), hf_rwlock_wrunlock(rwlock):
+ * Take back one read, or one write.  With the last of both the lock is
+ * released; with the last write, while reads remain, the grant is downgraded:
+ * the caller goes on reading, with the same token, and nobody wrote in between.
+ *   Time      one answer of the engine where it releases or downgrades.
+ *   Fails     HF_EOWNER if the caller has none of that sort; HF_ELOST, having
+ *             counted down, if the grant was lost; what hf_grant_downgrade()
+ *             fails with, having counted down: others then wait on, until all
+ *             is unlocked; HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
+HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/**
+ * hf_rwlock_token(rwlock):
+ * The fencing token of the caller's grant; 0 if the caller has none.
+ */
+HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
 
 #ifdef __cplusplus
 }

@@ -71,27 +71,40 @@ static int find_dashes(const struct hf_command_line *line)
     return i;
 }
 
+/* The place of the first word behind NAME that is no further name, or argc. */
+static int find_option(const struct hf_command_line *line)
+{
+    int i = line->name + 1;
+
+    while (i < line->argc && line->argv[i][0] != '-')
+        i++;
+    return i;
+}
+
 bool hf_command_line_options_late(const struct hf_command_line *line)
 {
-    assert(line->name + 1 < line->argc);
-    return line->argv[line->name + 1][0] == '-' &&
-           find_dashes(line) < line->argc;
+    int dashes = find_dashes(line);
+
+    assert(line->name < line->argc);
+    return dashes < line->argc && find_option(line) < dashes;
 }
 
 void hf_command_line_correct(const struct hf_command_line *line, char *text,
                              size_t bytes)
 {
     struct text out = {text, text + bytes - sizeof " ...", false};
-    int rest = line->name + 1;
+    int names = line->name + 1;
+    int rest = names;
 
     put(&out, "holdfast", strlen("holdfast"));
     put_words(&out, line->argv, line->name);
     if (hf_command_line_options_late(line)) {
+        names = find_option(line);
         rest = find_dashes(line);
-        put_words(&out, line->argv + line->name + 1, rest - line->name - 1);
+        put_words(&out, line->argv + names, rest - names);
         rest++;
     }
-    put_word(&out, line->argv[line->name]);
+    put_words(&out, line->argv + line->name, names - line->name);
     put_word(&out, "--");
     put_words(&out, line->argv + rest, line->argc - rest);
     strcpy(out.next, out.full ? " ..." : "");

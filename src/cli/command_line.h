@@ -9,13 +9,13 @@
 struct hf_command_line {
     int argc;
     char **argv; /* argv[0] is "run" */
-    int name;    /* the place of NAME, which no "--" follows */
+    int name;    /* the place of the first NAME */
 };
 
-/* Do options stand behind NAME, before a "--"? */
+/* Do options stand behind a NAME, before a "--"? */
 bool hf_command_line_options_late(const struct hf_command_line *line);
 
-/* Write the line with its options before NAME and "--" after it to ${text},
+/* Write the line with its options before the names, and "--" after, to ${text},
  * quoted for a shell; cut with "..." where it does not fit.  A password in a
  * URL is left out. */
 void hf_command_line_correct(const struct hf_command_line *line, char *text,

@@ -37,6 +37,7 @@ int hf_exit_status(hf_status status)
     case HF_EREENTRANT:
     case HF_EFORKED:
     case HF_EOWNER:
+    case HF_EGONE:
     case HF_EBUG:
         return HF_EXIT_BUG;
     }

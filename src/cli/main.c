@@ -7,15 +7,19 @@
 #include "cli/exit_status.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/show.h"
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
+    "       holdfast show [OPTION...] NAME\n"
     "       holdfast --version\n"
     "       holdfast --help\n"
     "\n"
     "  run    run a command while holding a lock\n"
+    "  show   show who holds a lock, and who waits for it\n"
     "\n"
-    "See 'holdfast run --help', holdfast(1) and holdfast-run(1).\n";
+    "See 'holdfast run --help', 'holdfast show --help', holdfast(1),\n"
+    "holdfast-run(1) and holdfast-show(1).\n";
 
 static int print(const char *text)
 {
@@ -42,8 +46,9 @@ static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } commands[] = {
-    {"run", hf_run_main}, {"--version", print_version}, {"--help", print_usage},
-    {"-h", print_usage},  {"help", print_usage},
+    {"run", hf_run_main},         {"show", hf_show_main},
+    {"--version", print_version}, {"--help", print_usage},
+    {"-h", print_usage},          {"help", print_usage},
 };
 
 int main(int argc, char **argv)
@@ -55,7 +60,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    hf_say("'%.80s': no such command; expected run, --version or --help, for "
+    hf_say("'%.80s': no such command; expected run, show, --version or --help, "
+           "for "
            "instance: holdfast run NAME -- COMMAND",
            argv[1]);
     return HF_EXIT_USAGE;

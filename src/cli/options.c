@@ -18,8 +18,13 @@
  * wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
-enum { OPTION_TRY = 256, OPTION_GRACE, OPTION_READ, OPTION_WRITE,
-       OPTION_PERMITS };
+enum {
+    OPTION_TRY = 256,
+    OPTION_GRACE,
+    OPTION_READ,
+    OPTION_WRITE,
+    OPTION_PERMITS
+};
 
 static const struct option long_options[] = {
     {"try", no_argument, NULL, OPTION_TRY},
@@ -209,8 +214,8 @@ static int count_names(char **operands, int left)
     return count;
 }
 
-/* What stands after the options: NAME... -- COMMAND [ARG...].  ${dashes}: a "--"
- * ended the options, as before a NAME that begins with '-'. */
+/* What stands after the options: NAME... -- COMMAND [ARG...].  ${dashes}: a
+ * "--" ended the options, as before a NAME that begins with '-'. */
 static enum hf_parsed take_operands(struct parse *parse, bool dashes)
 {
     struct hf_command_line line = {parse->argc, parse->argv, optind};

@@ -21,7 +21,7 @@ struct hf_run_options {
     char **names; /* all are had or none */
     int name_count;
     char label[240]; /* what they are called in messages */
-    char **command; /* ends with NULL; never empty */
+    char **command;  /* ends with NULL; never empty */
 };
 
 enum hf_parsed { HF_PARSED_RUN, HF_PARSED_HELP, HF_PARSED_WRONG };

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/words.h"
+
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
 
@@ -26,20 +28,6 @@ static void put(const char *text, size_t bytes)
         written = write(STDERR_FILENO, text, bytes);
     while (written < 0 && errno == EINTR);
     /* There is nobody to tell that nobody can be told. */
-}
-
-/* Replace what a terminal would take for an order: C0, DEL and, in UTF-8, C1
- * (0xC2 0x80 to 0xC2 0x9F). */
-static void disarm(char *text)
-{
-    unsigned char *at = (unsigned char *)text;
-
-    for (; *at; at++) {
-        if (*at < 0x20 || *at == 0x7f)
-            *at = '?';
-        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-            at[0] = at[1] = '?';
-    }
 }
 
 /* Cut ${text} to ${columns}, counting a character of UTF-8 as one. */
@@ -77,7 +65,7 @@ void hf_say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof line - sizeof head, format, arguments);
     va_end(arguments);
-    disarm(text);
+    hf_words_disarm(text);
     length = strlen(line);
     line[length++] = '\n';
     put(line, length);
@@ -93,31 +81,21 @@ static bool in_foreground(void)
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-/* "1h02m", "3m05s", "12s". */
-static void format_duration(uint64_t ms, char text[32])
-{
-    uint64_t s = ms / 1000;
-
-    if (s >= 3600)
-        snprintf(text, 32, "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
-    else if (s >= 60)
-        snprintf(text, 32, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
-    else
-        snprintf(text, 32, "%" PRIu64 "s", s);
-}
-
 void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
                     const char *holder)
 {
-    char line[HF_LINE_BYTES], waited[32];
+    char waited[HF_WORDS_DURATION_BYTES];
+    char owner[HF_WORDS_BYTES];
+    char line[HF_LINE_BYTES];
 
     if (!in_foreground())
         return;
-    format_duration(waited_ms, waited);
+    hf_words_duration(waited_ms, waited);
+    hf_words_owner(holder, owner);
     snprintf(line, sizeof line,
              "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%s", name,
-             waited, ahead, *holder ? ", held by " : "", holder);
-    disarm(line);
+             waited, ahead, *owner ? ", held by " : "", owner);
+    hf_words_disarm(line);
     cut(line, terminal_columns() - 1);
     put(HF_CLEAR, strlen(HF_CLEAR));
     put(line, strlen(line));

@@ -20,8 +20,8 @@ static const struct hf_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(PAUSED)},
     [STATE(PAUSED)] = {"PAUSED", TO(LOOKING) | TO(ENQUEUING) | TO(HELD) |
                                      TO(WITHDRAWING)},
-    [STATE(LOOKING)] = {"LOOKING", TO(PAUSED) | TO(ENQUEUING) |
-                                       TO(WITHDRAWING)},
+    [STATE(LOOKING)] = {"LOOKING",
+                        TO(PAUSED) | TO(ENQUEUING) | TO(WITHDRAWING)},
     [STATE(ENQUEUING)] = {"ENQUEUING", TO(QUEUED) | TO(UNSURE) | TO(PAUSED) |
                                            TO(WITHDRAWING)},
     [STATE(UNSURE)] = {"UNSURE", TO(QUEUED) | TO(PAUSED) | TO(WITHDRAWING)},
@@ -93,6 +93,8 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
         hf_bundle_lost(core, a);
     else if (kind == HF_EFFECT_WAITING)
         hf_bundle_waits(core, a);
+    else if (kind == HF_EFFECT_REVOKED)
+        hf_bundle_revoked(core, a);
     else
         hf_bundle_touch(core, a->whole);
 }
@@ -195,6 +197,7 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     if (!HF_PLANTED(PROMISE_KEPT))
         atomic_store(&a->promise_ms, 0);
     hf_acquisition_move(core, a, STATE(LOST));
+    hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives && a->bundle == NULL)
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
@@ -222,8 +225,10 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask_effect.acquisition = a;
     a->answer_effect.acquisition = a;
     a->lost_effect.acquisition = a;
+    a->revoked_effect.acquisition = a;
     a->waiting_effect.acquisition = a;
     a->released_effect.acquisition = a;
+    a->downgraded_effect.acquisition = a;
     a->forgotten_effect.acquisition = a;
     hf_watches_init(&a->watches, a, a->queue);
     hf_lookout_init(&a->lookout, a, a->queue);
@@ -267,6 +272,7 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     a->status = a->state == STATE(HELD) ? HF_OK : HF_ELOST;
     hf_effect_remove(&core->effects, &a->lost_effect);
+    hf_effect_remove(&core->effects, &a->revoked_effect);
     if (a->state == STATE(HELD)) {
         atomic_store(&a->promise_ms, 0);
         if (a->bundle == NULL)
@@ -330,6 +336,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     assert(!a->ask.busy);
     hf_watches_clear(&a->watches, &core->effects);
     hf_lookout_clear(&a->lookout, &core->effects);
+    hf_acquisition_downgrade_ends(core, a);
     hf_withdrawal_clear(&a->own, &core->effects);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_clear(&a->abandoned[i], &core->effects);
@@ -377,6 +384,7 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!a->ask_effect.queued || a->ask.busy);
     assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
     assert(!a->told || a->state >= STATE(RELEASING));
+    assert(!a->downgrading || a->state == STATE(HELD));
     assert(a->state != STATE(QUEUED) || a->blocking > 0 || !a->before_known);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

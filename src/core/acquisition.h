@@ -54,9 +54,9 @@ struct hf_acquisition {
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    uint32_t weight;          /* LEASE: so many permits ... */
-    uint32_t limit;           /* ... of so many */
-    struct hf_bundle *bundle; /* what it consists of; NULL: a ticket */
+    uint32_t weight;              /* LEASE: so many permits ... */
+    uint32_t limit;               /* ... of so many */
+    struct hf_bundle *bundle;     /* what it consists of; NULL: a ticket */
     struct hf_acquisition *whole; /* what it is a part of, or NULL */
     bool gate;                /* a part that is let go once the next is had */
     bool only_try;            /* end with HF_EBUSY instead of waiting; the
@@ -74,6 +74,7 @@ struct hf_acquisition {
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
     struct hf_ticket_id ticket;    /* GRANTED */
     uint64_t token;                /* GRANTED */
+    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
     /* Safe-until of this grant: rises while HELD, 0 after.  Readable from any
      * thread and from signal handlers. */
     _Atomic uint64_t promise_ms;
@@ -84,7 +85,7 @@ struct hf_acquisition {
     struct hf_acquisition *previous;
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* number of the one that .ticket belongs to */
-    /* ENQUEUE or LIST, one at a time. */
+    /* ENQUEUE, LIST or DOWNGRADE, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;
     uint64_t enqueue_at_ms; /* PAUSED: not before */
@@ -101,16 +102,21 @@ struct hf_acquisition {
     size_t blocking; /* 0: waits for a proof of the session only */
     bool before_known;
     bool beyond_known;
-    struct hf_ticket_id before;
-    struct hf_ticket_id beyond;
+    struct hf_watched before;
+    struct hf_watched beyond;
     bool gone_admits;
-    bool stale;  /* the link was down since: list before admitting */
-    bool waited; /* this ticket was not admitted at once */
+    bool stale;   /* the link was down since: list before admitting */
+    bool waited;  /* this ticket was not admitted at once */
+    bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;
     /* QUEUED, HELD. */
     struct hf_watches watches;
     uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
     struct hf_retry_state watch_retry;
+    /* HELD, by a writer that is to be a reader and has not heard. */
+    bool downgrading;
+    uint64_t downgrade_at_ms; /* not asked for before */
+    struct hf_retry_state downgrade_retry;
     /* RELEASING, WITHDRAWING. */
     bool told; /* RELEASED or ENDED was queued */
     uint64_t tell_at_ms;
@@ -120,8 +126,10 @@ struct hf_acquisition {
     struct hf_withdrawal abandoned[HF_ABANDONED_MAX];
     struct hf_effect answer_effect; /* GRANTED or ENDED */
     struct hf_effect lost_effect;
+    struct hf_effect revoked_effect;
     struct hf_effect waiting_effect;
     struct hf_effect released_effect;
+    struct hf_effect downgraded_effect;
     struct hf_effect forgotten_effect;
 };
 
@@ -148,6 +156,8 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit);
+/* HELD, by a writer, and not under way. */
+void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
 /* An answer to a request of ${a}'s. */
 void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
@@ -185,6 +195,10 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 
 /* Has it a name in the queue that should not be there? */
 bool hf_acquisition_lurks(const struct hf_acquisition *a);
+
+/* When to repeat what is repeated until it works; of inquiries too. */
+uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
+                                    struct hf_retry_state *state);
 
 uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
                                    const struct hf_acquisition *a);

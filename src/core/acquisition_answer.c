@@ -119,6 +119,19 @@ static void gone(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_one_less(core, a, &id);
 }
 
+/* One who waits is asked as soon as there is something to let go. */
+static void revoked(struct hf_core *core, struct hf_acquisition *a,
+                    const struct hf_request *request)
+{
+    if (!hf_watches_heeds(&a->watches, request) ||
+        !hf_ticket_id_equal(&request->ticket, &a->ticket))
+        return;
+    if (a->state == STATE(QUEUED))
+        a->revoked = !HF_PLANTED(WAITER_NOT_ASKED);
+    else if (a->state == STATE(HELD) && !a->revoked_effect.queued)
+        hf_acquisition_tell(core, a, &a->revoked_effect, HF_EFFECT_REVOKED);
+}
+
 static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
                          const struct hf_event *event)
 {
@@ -206,9 +219,14 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         if (withdrawal == &a->own)
             withdrawal_denied(a, event);
         break;
+    case HF_REQUEST_DOWNGRADE:
+        a->ask.busy = false;
+        hf_acquisition_downgrade_failed(core, a, event);
+        break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
-        assert(false && "a request of the session's");
+    case HF_REQUEST_REVOKE:
+        assert(false && "a request of the session's or of an inquiry");
     }
 }
 
@@ -247,8 +265,16 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
     case HF_EVENT_GONE:
         gone(core, a, request);
         break;
+    case HF_EVENT_REVOKED:
+        revoked(core, a, request);
+        break;
     case HF_EVENT_WITHDRAWN:
         hf_withdrawal_done(withdrawal_of(a, request), event->as.answer.found);
+        break;
+    case HF_EVENT_DOWNGRADED:
+        assert(request == &a->ask && a->ask.busy);
+        a->ask.busy = false;
+        hf_acquisition_downgraded(core, a);
         break;
     case HF_EVENT_FAILED:
         failed(core, a, event);

@@ -87,6 +87,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     a->ticket = hf_random_ticket_id(&core->config.random);
     a->session = core->session.number;
     a->waited = false;
+    a->revoked = false;
     a->list_wanted = false;
     hf_acquisition_move(core, a, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by
@@ -129,23 +130,32 @@ static void pump_list(struct hf_core *core, struct hf_acquisition *a)
 
 static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_ticket_id ids[HF_WATCHED_MAX];
+    struct hf_watched wanted[HF_WATCHED_MAX];
     size_t count = 0;
     bool may_ask =
         hf_session_usable(&core->session) && core->now_ms >= a->watch_at_ms;
 
     if (a->state == STATE(QUEUED)) {
         if (a->before_known && !HF_PLANTED(WATCH_OWN_ONLY))
-            ids[count++] = a->before;
+            wanted[count++] = a->before;
         /* Any number of readers wait for one writer: all looking past it
          * would be a herd for whoever releases ahead of it. */
         if (a->beyond_known && a->kind != HF_TICKET_READ &&
             core->config.traits & HF_ENGINE_LOOKS_AHEAD)
-            ids[count++] = a->beyond;
+            wanted[count++] = a->beyond;
     }
-    if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
-        ids[count++] = a->ticket;
-    hf_watches_follow(&a->watches, &core->effects, ids, count, may_ask);
+    if (a->state == STATE(QUEUED) ||
+        (a->state == STATE(HELD) &&
+         (!a->downgrading || HF_PLANTED(DOWNGRADE_WATCHED))))
+        wanted[count++] = (struct hf_watched){a->ticket, a->kind};
+    hf_watches_follow(&a->watches, &core->effects, wanted, count, may_ask);
+}
+
+static void pump_downgrade(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!a->downgrading || a->ask.busy || core->now_ms < a->downgrade_at_ms)
+        return;
+    ask(core, a, HF_REQUEST_DOWNGRADE);
 }
 
 static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
@@ -174,6 +184,9 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
     }
     pump_watches(core, a);
     pump_lookout(core, a);
+    if (a->state == STATE(HELD) && hf_session_usable(&core->session))
+        pump_downgrade(core, a); /* when its ticket is not watched any more */
+    hf_acquisition_downgrade_ends(core, a);
     pump_withdrawals(core, a);
     hf_acquisition_settle(core, a);
 }

@@ -48,8 +48,8 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
                      "the engine gave no answer within %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
-    else if (a->state == STATE(LOOKING) && a->lookout.state ==
-                                               HF_LOOKOUT_WATCHING)
+    else if (a->state == STATE(LOOKING) &&
+             a->lookout.state == HF_LOOKOUT_WATCHING)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
@@ -109,6 +109,8 @@ static uint64_t request_at_ms(const struct hf_core *core,
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
     if (hf_acquisition_wants_room(a) && a->lookout.state == HF_LOOKOUT_NONE)
         at_ms = hf_earlier_ms(at_ms, a->lookout.at_ms);
+    if (a->downgrading && !a->ask.busy)
+        at_ms = hf_earlier_ms(at_ms, a->downgrade_at_ms);
     return at_ms;
 }
 

@@ -29,6 +29,9 @@ static void admit(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_move(core, a, STATE(HELD));
     atomic_store(&a->promise_ms, core->session.safe_until_ms);
     hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_GRANTED);
+    if (a->revoked)
+        hf_acquisition_tell(core, a, &a->revoked_effect, HF_EFFECT_REVOKED);
+    a->revoked = false;
 }
 
 /* The ticket is gone though nobody here withdrew it.  Back to the tail, but
@@ -61,10 +64,11 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
 {
     struct hf_error why;
 
-    hf_error_set(&why, HF_EKIND,
-                 "the name is in use as %s (by \"%.200s\"), and this is %s; use "
-                 "another name or the same kind of lock",
-                 kind_text(ahead->kind), ahead->payload, kind_text(a->kind));
+    hf_error_set(
+        &why, HF_EKIND,
+        "the name is in use as %s (by \"%.200s\"), and this is %s; use "
+        "another name or the same kind of lock",
+        kind_text(ahead->kind), ahead->payload, kind_text(a->kind));
     hf_acquisition_give_up(core, a, &why);
 }
 
@@ -99,16 +103,21 @@ static void describe_place(struct hf_acquisition *a,
     keep_holder(a, admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
 }
 
+static struct hf_watched watched(const struct hf_ticket *ticket)
+{
+    return (struct hf_watched){ticket->id, ticket->kind};
+}
+
 static void take_place(struct hf_core *core, struct hf_acquisition *a,
                        const struct hf_admission *admission)
 {
     a->blocking = admission->blocking;
     a->before_known = admission->before != NULL;
     if (a->before_known)
-        a->before = admission->before->id;
+        a->before = watched(admission->before);
     a->beyond_known = admission->beyond != NULL;
     if (a->beyond_known)
-        a->beyond = admission->beyond->id;
+        a->beyond = watched(admission->beyond);
     a->gone_admits = admission->gone_admits;
     a->stale = core->session.state != HF_STATE_CONNECTED;
 }
@@ -207,9 +216,9 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS && !a->stale &&
                   a->gone_admits;
 
-    if (a->before_known && hf_ticket_id_equal(gone, &a->before))
+    if (a->before_known && hf_ticket_id_equal(gone, &a->before.id))
         a->before_known = false;
-    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond))
+    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond.id))
         a->beyond_known = false;
     else
         return; /* of an older place */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of an acquisition: acquisition.c moves it and ends it,
  * _ask.c makes its requests, _answer.c takes their answers, _place.c judges its
- * place in the queue, _clock.c its limits. */
+ * place in the queue, _clock.c its limits, _downgrade.c makes a writer a
+ * reader. */
 #ifndef HF_CORE_ACQUISITION_PRIVATE_H
 #define HF_CORE_ACQUISITION_PRIVATE_H
 
@@ -39,10 +40,6 @@ void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
 
 bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a);
 
-/* When to repeat what is repeated until it works. */
-uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
-                                    struct hf_retry_state *state);
-
 /* The last enqueue got no answer: remember its id for as long as it can
  * appear, and withdraw it at once if ${now}, else only when it shows. */
 void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
@@ -77,6 +74,17 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
 /* QUEUED, and the ticket ahead called ${gone} is gone. */
 void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
                              const struct hf_ticket_id *gone);
+
+/* A DOWNGRADE was answered, with DOWNGRADED or FAILED. */
+void hf_acquisition_downgraded(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_downgrade_failed(struct hf_core *core,
+                                     struct hf_acquisition *a,
+                                     const struct hf_event *event);
+
+/* Once it is HELD no more, a downgrade that is under way ends.  Not earlier
+ * than in a pump: whoever else loses a grant is told that first. */
+void hf_acquisition_downgrade_ends(struct hf_core *core,
+                                   struct hf_acquisition *a);
 
 /* QUEUED, and the ticket is gone though nobody here withdrew it. */
 void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a);

@@ -76,7 +76,6 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     }
     return admission;
 }
-
 /* Permits of the first ${count} leases. */
 static uint64_t permits(const struct hf_snapshot *leases, size_t count)
 {
@@ -91,7 +90,8 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
                                               const struct hf_ticket_id *mine,
                                               uint32_t limit)
 {
-    struct hf_admission admission = hf_admission_decide(leases, mine, HF_TICKET_LEASE);
+    struct hf_admission admission =
+        hf_admission_decide(leases, mine, HF_TICKET_LEASE);
 
     if (admission.answer != HF_ADMITTED || HF_PLANTED(LEASES_NOT_COUNTED))
         return admission;
@@ -109,4 +109,26 @@ bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit)
 {
     return permits(leases, leases->count) + weight <= limit;
+}
+
+/* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}?  Leases
+ * enter their queue only where there is room: all that is seen is held. */
+static bool enters(enum hf_ticket_kind kind, unsigned ahead)
+{
+    if (kind == HF_TICKET_EXCLUSIVE) /* for all we know */
+        return ahead == 0;
+    return !(ahead & (rules[kind].waits_for | rules[kind].foreign));
+}
+
+void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted)
+{
+    unsigned ahead = 0;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+
+        assert(i == 0 || hf_ticket_compare(ticket - 1, ticket) <= 0);
+        admitted[i] = enters(ticket->kind, ahead);
+        ahead |= KIND_BIT(ticket->kind);
+    }
 }

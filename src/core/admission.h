@@ -13,13 +13,15 @@
  *
  *   lease  no more permits ahead than leave room for mine
  *
- * A semaphore is a mutex queue whose head counts a second queue, of leases ("the
- * first n tickets of one queue, each watching the one n places ahead" loses
- * wake-ups: see tests/sim/test_semaphore.c).  No single ticket stands in the way
- * of a lease: it waits for the queue to change.
+ * A semaphore is a mutex queue whose head counts a second queue, of leases
+ * ("the first n tickets of one queue, each watching the one n places ahead"
+ * loses wake-ups: see tests/sim/test_semaphore.c).  No single ticket stands in
+ * the way of a lease: it waits for the queue to change.
  */
 #ifndef HF_CORE_ADMISSION_H
 #define HF_CORE_ADMISSION_H
+
+#include <stdbool.h>
 
 #include "core/ticket.h"
 
@@ -60,5 +62,9 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
 /* Is there room for ${weight} more permits behind all of ${leases}? */
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit);
+
+/* For each ticket of ${snapshot}, which must be sorted: does the rule admit it?
+ * In one go, where hf_admission_decide() would walk the queue for each. */
+void hf_admission_mark(const struct hf_snapshot *snapshot, bool *admitted);
 
 #endif

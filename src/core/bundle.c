@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts tell their whole of what happens to them while the core is in the midst
- * of a step.  The whole only notes that it was told, and looks at its parts when
- * the step has ended: whatever it then asks of them meets a core that is in
- * order.  The one exception is a loss, which is passed on at once, for LOST
+ * of a step.  The whole only notes that it was told, and looks at its parts
+ * when the step has ended: whatever it then asks of them meets a core that is
+ * in order.  The one exception is a loss, which is passed on at once, for LOST
  * comes first.
  */
 #include "core/bundle.h"
@@ -27,7 +27,7 @@ static bool is_had(const struct hf_acquisition *part)
     return part->state == STATE(HELD) || part->state == STATE(LOST);
 }
 
-/* ---------------------------------------------------------------- hearing -- */
+/* ------------------------------------------------------------- hearing -- */
 
 void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
 {
@@ -60,7 +60,20 @@ void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
                       HF_EFFECT_WAITING);
 }
 
-/* ------------------------------------------------------------ giving back -- */
+/* One who waits is asked as soon as there is something to let go. */
+void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part)
+{
+    struct hf_acquisition *whole = part->whole;
+
+    if (whole->state == STATE(PAUSED) && !whole->bundle->undoing)
+        whole->revoked = true;
+    else if (whole->state == STATE(HELD) && !part->gate &&
+             !whole->revoked_effect.queued)
+        hf_effect_add(&core->effects, &whole->revoked_effect,
+                      HF_EFFECT_REVOKED);
+}
+
+/* --------------------------------------------------------- giving back -- */
 
 /* In reverse of how they were taken.  Asked for; their ends are heard of. */
 static void give_back(struct hf_core *core, struct hf_acquisition *whole)
@@ -92,6 +105,7 @@ static bool are_over(const struct hf_acquisition *whole)
 static void undo(struct hf_core *core, struct hf_acquisition *whole)
 {
     whole->bundle->undoing = true;
+    whole->revoked = false; /* of tickets that go */
     give_back(core, whole);
 }
 
@@ -105,7 +119,7 @@ static void begin_again(struct hf_acquisition *whole)
     bundle->undoing = false;
 }
 
-/* ----------------------------------------------------------------- taking -- */
+/* -------------------------------------------------------------- taking -- */
 
 /* Is all that was taken still there? */
 static bool is_sound(const struct hf_acquisition *whole)
@@ -131,6 +145,10 @@ static void grant(struct hf_core *core, struct hf_acquisition *whole)
     hf_acquisition_move(core, whole, STATE(HELD));
     atomic_store(&whole->promise_ms, core->session.safe_until_ms);
     hf_effect_add(&core->effects, &whole->answer_effect, HF_EFFECT_GRANTED);
+    if (whole->revoked)
+        hf_effect_add(&core->effects, &whole->revoked_effect,
+                      HF_EFFECT_REVOKED);
+    whole->revoked = false;
 }
 
 /* The part that is waited for was granted. */
@@ -181,7 +199,7 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
     }
 }
 
-/* ---------------------------------------------------------------- looking -- */
+/* ------------------------------------------------------------- looking -- */
 
 static void pump(struct hf_core *core, struct hf_acquisition *whole)
 {
@@ -214,7 +232,7 @@ void hf_bundles_pump(struct hf_core *core)
     }
 }
 
-/* ---------------------------------------------------------------- answers -- */
+/* ------------------------------------------------------------- answers -- */
 
 bool hf_bundle_is_taking(const struct hf_acquisition *whole)
 {

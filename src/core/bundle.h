@@ -4,12 +4,13 @@
  * their owner: all or none.
  *
  * The owner's acquisition, the *whole*, has no ticket of its own but the same
- * states, effects and promise as any other.  Its *parts* tell it what others tell
- * their owners.
+ * states, effects and promise as any other.  Its *parts* tell it what others
+ * tell their owners.
  *
  *     multi-lock  a part for each lock, in the order of their names, which is
  *                 the same for everybody: no two wait for each other
- *     semaphore   a gate, which is the mutex in front of the leases, and a lease
+ *     semaphore   a gate, which is the mutex in front of the leases, and a
+ *                 lease
  *
  * A gate is let go as soon as the part behind it is granted.  Should a part be
  * lost before all are taken, everything is given back and taken from the start:
@@ -49,6 +50,7 @@ void hf_bundles_pump(struct hf_core *core);
 /* A part says what another would tell its owner. */
 void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part);
 void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part);
+void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part);
 
 /* Is a part being waited for, which has its own limits? */
 bool hf_bundle_is_taking(const struct hf_acquisition *whole);

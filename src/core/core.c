@@ -13,6 +13,10 @@
     for (struct hf_acquisition *a = (core)->first, *next;                      \
          a != NULL && (next = a->next, true); a = next)
 
+#define FOR_EACH_INQUIRY(core, inquiry, next)                                  \
+    for (struct hf_inquiry *inquiry = (core)->first_inquiry, *next;            \
+         inquiry != NULL && (next = inquiry->next, true); inquiry = next)
+
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
 {
@@ -87,6 +91,8 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     hf_error_set(&why, status, "%s", text);
     FOR_EACH (core, a, next)
         hf_acquisition_give_up(core, a, &why);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_inquiry_give_up(core, inquiry, &why);
 }
 
 static void session_over(struct hf_core *core)
@@ -124,6 +130,8 @@ static void connected(struct hf_core *core, const struct hf_event *event)
                          event->as.connected.anchor_ms, resumed);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_inquiry_pump(core, inquiry);
     publish(core);
     prove(core);
 }
@@ -220,14 +228,16 @@ static void look(struct hf_core *core, const struct hf_event *event)
 static void answered(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_acquisition *a = event->as.answer.request->acquisition;
+    struct hf_inquiry *inquiry = event->as.answer.request->inquiry;
 
-    if (a == NULL) {
-        session_answered(core, event);
-        return;
-    }
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         look(core, event);
-    hf_acquisition_answered(core, a, event);
+    if (a != NULL)
+        hf_acquisition_answered(core, a, event);
+    else if (inquiry != NULL)
+        hf_inquiry_answered(core, inquiry, event);
+    else
+        session_answered(core, event);
 }
 
 /* ------------------------------------------------------------------ step -- */
@@ -236,6 +246,8 @@ static void tick(struct hf_core *core)
 {
     FOR_EACH (core, a, next)
         hf_acquisition_tick(core, a);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_inquiry_tick(core, inquiry);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
 }
@@ -270,7 +282,10 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
     case HF_EVENT_WITHDRAWN:
+    case HF_EVENT_DOWNGRADED:
     case HF_EVENT_FAILED:
+    case HF_EVENT_REVOKED:
+    case HF_EVENT_ASKED:
         answered(core, event);
         break;
     case HF_EVENT_WANT:
@@ -285,6 +300,12 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_LIMIT:
         hf_acquisition_set_limit(core, event->as.limit.acquisition,
                                  event->as.limit.permits);
+        break;
+    case HF_EVENT_DOWNGRADE:
+        hf_acquisition_downgrade(core, event->as.acquisition);
+        break;
+    case HF_EVENT_INQUIRE:
+        hf_inquiry_want(core, event->as.inquiry);
         break;
     case HF_EVENT_CLOSE:
         begin_close(core);
@@ -346,6 +367,9 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 
     for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next)
         at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
+    for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
+         i = i->next)
+        at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
     return at_ms;
 }
 
@@ -373,6 +397,9 @@ void hf_core_check(const struct hf_core *core)
     }
     assert(core->last == previous);
     assert(core->held == held);
+    for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
+         i = i->next)
+        hf_inquiry_check(core, i);
     assert(held == 0 || core->now_ms < core->session.safe_until_ms);
     hf_session_check(&core->session);
     check_effects(core);

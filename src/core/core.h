@@ -21,6 +21,7 @@
 #include "core/acquisition.h"
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/inquiry.h"
 #include "core/machine.h"
 #include "core/random.h"
 #include "core/retry.h"
@@ -44,6 +45,9 @@ struct hf_core {
     struct hf_acquisition *first;
     struct hf_acquisition *last;
     struct hf_acquisition *dirty; /* wholes that something was heard for */
+    /* Every inquiry from its INQUIRE until its FINISHED. */
+    struct hf_inquiry *first_inquiry;
+    struct hf_inquiry *last_inquiry;
     size_t held;              /* how many are HELD */
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */

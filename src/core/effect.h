@@ -12,6 +12,7 @@
 #include <holdfast/holdfast.h>
 
 struct hf_acquisition;
+struct hf_inquiry;
 struct hf_request;
 
 enum hf_effect_kind {
@@ -20,16 +21,22 @@ enum hf_effect_kind {
     HF_EFFECT_FORGET,  /* take back the WATCH .request; it stays put until the
                           core is called again */
     /* For the user of .acquisition. */
-    HF_EFFECT_LOST,      /* the grant ended before its release */
-    HF_EFFECT_GRANTED,   /* admitted: token and promise are set */
-    HF_EFFECT_ENDED,     /* no grant: .status and .text of the acquisition */
-    HF_EFFECT_WAITING,   /* in the queue: .ahead and .holder of the
-                            acquisition */
-    HF_EFFECT_RELEASED,  /* the ticket of a released grant is gone, or may not
-                            be taken out (HF_EDENIED): .status */
-    HF_EFFECT_FORGOTTEN, /* the core holds no pointer to it any more.  Comes
-                            after ENDED or RELEASED, when nothing of it can
-                            reappear in the queue */
+    HF_EFFECT_LOST,       /* the grant ended before its release */
+    HF_EFFECT_GRANTED,    /* admitted: token and promise are set */
+    HF_EFFECT_ENDED,      /* no grant: .status and .text of the acquisition */
+    HF_EFFECT_WAITING,    /* in the queue: .ahead and .holder of the
+                             acquisition */
+    HF_EFFECT_RELEASED,   /* the ticket of a released grant is gone, or may not
+                             be taken out (HF_EDENIED): .status */
+    HF_EFFECT_DOWNGRADED, /* the request to become a reader has ended:
+                             .downgrade_status of the acquisition */
+    HF_EFFECT_FORGOTTEN,  /* the core holds no pointer to it any more.  Comes
+                             after ENDED or RELEASED, when nothing of it can
+                             reappear in the queue */
+    HF_EFFECT_REVOKED,    /* somebody asks for the grant to be released */
+    /* For the user of .inquiry, each once. */
+    HF_EFFECT_ANSWERED, /* .status, .text and .found of the inquiry */
+    HF_EFFECT_FINISHED, /* the core holds no pointer to it any more */
     /* For the user of the client. */
     HF_EFFECT_STATE, /* the session's public state changed to .state */
 };
@@ -39,6 +46,7 @@ struct hf_effect {
     bool queued;
     struct hf_request *request;
     struct hf_acquisition *acquisition;
+    struct hf_inquiry *inquiry;
     enum hf_state state;
     /* The queue's own. */
     struct hf_effect *next;

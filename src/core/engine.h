@@ -27,10 +27,20 @@
  *    not later than one session timeout after that answer, nor after the
  *    session; without a lease, not after the next answer.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
+ *  - A WATCH of one's own ticket that was answered WATCHING may hear REVOKED
+ *    any number of times: somebody asks the owner to let go.  It goes on.
+ *    Requests to let go that come close together may be told as one, none is
+ *    lost while the session lives, and one made before the WATCH is told too.
+ *    A WATCH of another's ticket may hear REVOKED as well, where it means
+ *    nothing.
  *  - A snapshot need not know the payload of one's own ticket, nor of another
- *    that is not the first, nor the token of any but one's own: "" and 0.
+ *    that is not the first, nor the token of any but one's own: "" and 0.  That
+ *    of a whole LIST knows all that there is to know of every ticket, has no
+ *    ticket of an owner that is known to be dead, and names what else is there.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
+ *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
+ *    ask for its WITHDRAW before that is answered: then no form of it is left.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
  *  - Tickets belong to the session that enqueued them and go when it ends.
@@ -53,7 +63,9 @@ enum hf_request_kind {
     HF_REQUEST_LIST,
     /* The queue as it is now, and tell when a ticket has gone.  LISTED. */
     HF_REQUEST_LOOK,
-    /* Tell when the ticket is gone, one's own included.  WATCHING or GONE. */
+    /* Tell when the ticket is gone, one's own included, or is not of that kind
+     * any more: a write ticket that has become a read ticket.  WATCHING or
+     * GONE. */
     HF_REQUEST_WATCH,
     /* Take the ticket out, wherever it is found by its id.  WITHDRAWN. */
     HF_REQUEST_WITHDRAW,
@@ -62,19 +74,30 @@ enum hf_request_kind {
     HF_REQUEST_PROVE,
     /* Say goodbye: all tickets of the session go.  CLOSED. */
     HF_REQUEST_END,
+    /* Make a write ticket of ours, which has been admitted, a read ticket: at
+     * one instant, with id, sequence and token as they were.  Asked again for
+     * one that is a read ticket already, the engine finds it so.  DOWNGRADED,
+     * or FAILED{FATAL, HF_ELOST} where it is not there. */
+    HF_REQUEST_DOWNGRADE,
+    /* Ask the ticket's owner, whoever it is, to let go.  ASKED. */
+    HF_REQUEST_REVOKE,
 };
+
+struct hf_inquiry;
 
 struct hf_request {
     enum hf_request_kind kind;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE */
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH */
     uint32_t weight;                 /* ENQUEUE; of a LEASE, else 1 */
-    const char *payload;             /* ENQUEUE; never NULL */
-    /* The core's own. */
-    struct hf_acquisition *acquisition; /* NULL: the session's */
-    bool busy;                          /* asked and not answered */
-    struct hf_effect *effect;           /* where it waits to be taken */
+    const char *payload;             /* ENQUEUE, DOWNGRADE; never NULL */
+    bool whole;                      /* LIST: for people; .ticket is nobody's */
+    /* The core's own: whose it is, the session's if both are NULL. */
+    struct hf_acquisition *acquisition;
+    struct hf_inquiry *inquiry;
+    bool busy;                /* asked and not answered */
+    struct hf_effect *effect; /* where it waits to be taken */
     /* The engine's own, from the request to its answer (a WATCH: to its end).
      * The core sets it to NULL when it asks. */
     void *engine_data;
@@ -98,12 +121,17 @@ enum hf_event_kind {
     HF_EVENT_GONE,
     HF_EVENT_WITHDRAWN,
     HF_EVENT_PROVEN,
+    HF_EVENT_DOWNGRADED,
     HF_EVENT_FAILED,
+    HF_EVENT_REVOKED,
+    HF_EVENT_ASKED,
     /* From the user. */
     HF_EVENT_WANT,
+    HF_EVENT_INQUIRE,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
     HF_EVENT_LIMIT,
+    HF_EVENT_DOWNGRADE,
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -142,14 +170,20 @@ struct hf_event {
             struct hf_request *request;  /* answered by this event */
             struct hf_snapshot snapshot; /* ENQUEUED: as it stood just after
                                             the ticket went in, LISTED */
-            uint64_t anchor_ms;          /* PROVEN: the session is confirmed as
-                                            of this instant */
-            bool found;                  /* WITHDRAWN: it was there */
-            enum hf_failure failure;     /* FAILED */
-            hf_status status;            /* FAILED, and SESSION_LOST */
-            const char *text;            /* FAILED: the story, never NULL */
+            /* LISTED of a whole LIST: names of what is there and no ticket;
+             * like the snapshot, the engine's. */
+            const char *const *foreign;
+            size_t foreign_count;
+            uint64_t anchor_ms;      /* PROVEN: the session is confirmed as
+                                        of this instant */
+            bool found;              /* WITHDRAWN, ASKED: it was there */
+            enum hf_failure failure; /* FAILED */
+            hf_status status;        /* FAILED, and SESSION_LOST */
+            const char *text;        /* FAILED: the story, never NULL */
         } answer;
-        struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE */
+        struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
+                                               DOWNGRADE */
+        struct hf_inquiry *inquiry;         /* INQUIRE */
         struct {
             struct hf_acquisition *acquisition; /* a lease */
             uint32_t permits; /* so many there are from now on */
@@ -218,7 +252,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 2
+#define HF_ENGINE_ABI 4
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -32,8 +32,7 @@ static void is_free(struct hf_lookout *lookout)
     lookout->state = HF_LOOKOUT_NONE;
 }
 
-void hf_lookout_end(struct hf_lookout *lookout,
-                    struct hf_effect_queue *effects)
+void hf_lookout_end(struct hf_lookout *lookout, struct hf_effect_queue *effects)
 {
     if (lookout->state == HF_LOOKOUT_NONE ||
         lookout->state == HF_LOOKOUT_FORGOTTEN)

@@ -39,7 +39,12 @@
     X(GRANTED_TWICE, 8, "a list that comes back late grants once more")        \
     X(SUSPENDED_ENDS, 9, "a waiter gives up when the link drops")              \
     X(LOST_SESSION_ENDS, 9, "a waiter gives up when its session is lost")      \
+    X(WAITER_NOT_ASKED, 4, "a waiter forgets that it was asked to let go")     \
+    X(INQUIRY_ONCE, 4, "a question that failed is not asked again")            \
+    X(INQUIRY_TWICE, 8, "an answer that comes late is told once more")         \
     X(TEXT_MISSING, 10, "a failure has no story")                              \
+    X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
+    X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \
     /* Of the client of ZooKeeper. */                                          \
     X(ZK_PING_PROVES, 1, "an answer to a ping moves safe-until")               \
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
@@ -56,6 +61,8 @@
     X(ZK_SYNC_SKIPPED, 5, "a ticket is looked for in what a follower knows")   \
     X(ZK_DELETE_ONCE, 5, "a delete without an answer is taken for done")       \
     X(ZK_SET_WATCHES_LATE, 5, "SetWatches goes behind requests")               \
+    X(ZK_DOWNGRADE_GAP, 1, "a downgrade deletes first and then creates")       \
+    X(ZK_WITHDRAW_OLD_NAME, 5, "a downgrade without an answer is forgotten")   \
     X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")
 
 /* clang-format off */

@@ -46,6 +46,11 @@ struct hf_ticket {
     enum hf_ticket_kind kind;
     uint32_t weight;     /* permits; 1 unless it is a LEASE */
     const char *payload; /* never NULL; lives as long as the snapshot */
+    /* In a snapshot of a whole LIST, for people only. */
+    const char *dialect; /* of its name: static */
+    /* Milliseconds since 1970 in UTC when it was made, by the clock of whoever
+     * noted that; 0: nobody did.  Never for anything but showing it. */
+    uint64_t created_utc_ms;
 };
 
 /* A queue as it stood at one moment, sorted by hf_ticket_compare().  Memory of

@@ -40,24 +40,30 @@ static struct hf_watch *find_state(struct hf_watches *watches,
     return NULL;
 }
 
+static bool is_about(const struct hf_watch *watch,
+                     const struct hf_watched *wanted)
+{
+    return watch->request.ticket_kind == wanted->kind &&
+           hf_ticket_id_equal(&watch->request.ticket, &wanted->id);
+}
+
 static bool asked_for(const struct hf_watches *watches,
-                      const struct hf_ticket_id *id)
+                      const struct hf_watched *wanted)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
         const struct hf_watch *watch = &watches->slots[i];
 
-        if (watch->state == HF_WATCH_ASKED &&
-            hf_ticket_id_equal(&watch->request.ticket, id))
+        if (watch->state == HF_WATCH_ASKED && is_about(watch, wanted))
             return true;
     }
     return false;
 }
 
-static bool listed_in(const struct hf_ticket_id *ids, size_t count,
-                      const struct hf_ticket_id *id)
+static bool is_wanted(const struct hf_watch *watch,
+                      const struct hf_watched *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (hf_ticket_id_equal(&ids[i], id))
+        if (is_about(watch, &wanted[i]))
             return true;
     }
     return false;
@@ -83,11 +89,12 @@ static void take_back(struct hf_watch *watch, struct hf_effect_queue *effects)
 }
 
 static void ask(struct hf_watch *watch, struct hf_effect_queue *effects,
-                const struct hf_ticket_id *id)
+                const struct hf_watched *wanted)
 {
     assert(watch->state == HF_WATCH_FREE);
     watch->state = HF_WATCH_ASKED;
-    watch->request.ticket = *id;
+    watch->request.ticket = wanted->id;
+    watch->request.ticket_kind = wanted->kind;
     watch->request.busy = true;
     watch->request.engine_data = NULL;
     hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
@@ -95,22 +102,21 @@ static void ask(struct hf_watch *watch, struct hf_effect_queue *effects,
 
 void hf_watches_follow(struct hf_watches *watches,
                        struct hf_effect_queue *effects,
-                       const struct hf_ticket_id *ids, size_t count,
+                       const struct hf_watched *wanted, size_t count,
                        bool may_ask)
 {
     assert(count <= HF_WATCHED_MAX);
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
         struct hf_watch *watch = &watches->slots[i];
 
-        if (watch->state == HF_WATCH_ASKED &&
-            !listed_in(ids, count, &watch->request.ticket))
+        if (watch->state == HF_WATCH_ASKED && !is_wanted(watch, wanted, count))
             take_back(watch, effects);
     }
     for (size_t i = 0; may_ask && i < count; i++) {
         struct hf_watch *watch = find_state(watches, HF_WATCH_FREE);
 
-        if (watch != NULL && !asked_for(watches, &ids[i]))
-            ask(watch, effects, &ids[i]);
+        if (watch != NULL && !asked_for(watches, &wanted[i]))
+            ask(watch, effects, &wanted[i]);
     }
 }
 
@@ -123,6 +129,12 @@ bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
     assert(watch->state != HF_WATCH_FREE);
     free_slot(watch, effects);
     return wanted;
+}
+
+bool hf_watches_heeds(struct hf_watches *watches,
+                      const struct hf_request *request)
+{
+    return find_request(watches, request)->state == HF_WATCH_ASKED;
 }
 
 void hf_watches_taken_back(struct hf_watches *watches,

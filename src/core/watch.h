@@ -29,6 +29,13 @@ struct hf_watch {
     struct hf_effect effect;
 };
 
+/* What is to be watched.  A ticket that was listed as a read ticket is another
+ * one than the write ticket that it was: the end of that is not its end. */
+struct hf_watched {
+    struct hf_ticket_id id;
+    enum hf_ticket_kind kind;
+};
+
 struct hf_watches {
     struct hf_watch slots[HF_WATCH_SLOTS];
 };
@@ -36,17 +43,21 @@ struct hf_watches {
 void hf_watches_init(struct hf_watches *watches,
                      struct hf_acquisition *acquisition, const char *queue);
 
-/* Have the ${count} tickets ${ids} watched and no others: take back those that
- * are not wanted and, if ${may_ask}, ask for those that are missing. */
+/* Have the ${count} tickets ${wanted} watched and no others: take back those
+ * that are not wanted and, if ${may_ask}, ask for those that are missing. */
 void hf_watches_follow(struct hf_watches *watches,
                        struct hf_effect_queue *effects,
-                       const struct hf_ticket_id *ids, size_t count,
+                       const struct hf_watched *wanted, size_t count,
                        bool may_ask);
 
 /* ${request} ended by itself (GONE, FAILED).  True unless it was being taken
  * back, and its end means nothing. */
 bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
                     struct hf_request *request);
+
+/* Is what comes for ${request}, which goes on, still wanted? */
+bool hf_watches_heeds(struct hf_watches *watches,
+                      const struct hf_request *request);
 
 /* The FORGET of ${request} was handed to the engine, which has returned. */
 void hf_watches_taken_back(struct hf_watches *watches,

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/close.h"
+#include "host/errand.h"
 #include "host/grant.h"
 
 uint64_t hf_now_ms(void)
@@ -75,8 +76,14 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     case HF_EFFECT_ENDED:
     case HF_EFFECT_WAITING:
     case HF_EFFECT_RELEASED:
+    case HF_EFFECT_DOWNGRADED:
     case HF_EFFECT_FORGOTTEN:
+    case HF_EFFECT_REVOKED:
         hf_grant_effect(grant_of(effect), effect);
+        break;
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        hf_errand_effect(effect);
         break;
     }
 }

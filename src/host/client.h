@@ -56,7 +56,8 @@ struct hf_client {
     struct hf_engine *engine; /* NULL before it is open and after its end */
     bool pumping;             /* effects are being carried out */
     uint64_t steps;           /* counts events, to see whether any came */
-    unsigned unsettled;       /* grants on which the core has work to do */
+    unsigned unsettled;       /* grants and errands on which the core has work
+                                 to do */
 
     struct hf_loop loop;
     struct hf_background background;

@@ -73,7 +73,17 @@ static void run_loss(struct hf_client *client, void *arg)
     hf_grant_dereference(grant);
 }
 
-static void queue(struct hf_grant *grant, struct hf_callback *callback)
+static void run_revoke(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+
+    hf_log_unlock(client);
+    grant->on_revoke.fn(grant->on_revoke.arg, grant);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
 {
     if (callback->queued)
         return;
@@ -96,7 +106,7 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
     struct hf_acquisition *acquisition = &grant->acquisition;
     uint64_t now_ms = hf_now_ms();
 
-    hf_owner_describe(grant->payload, now_ms);
+    hf_owner_describe(grant->payload, now_ms, opts->text);
     acquisition->payload = grant->payload;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms = HF_FOREVER;
@@ -140,9 +150,12 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->done = done;
     grant->on_wait = opts->on_wait;
     grant->on_loss = opts->on_loss;
+    grant->on_revoke = opts->on_revoke;
     grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
     grant->wait_callback = (struct hf_callback){.run = run_wait, .arg = grant};
     grant->loss_callback = (struct hf_callback){.run = run_loss, .arg = grant};
+    grant->revoke_callback =
+        (struct hf_callback){.run = run_revoke, .arg = grant};
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
     hf_client_reference(grant->client);
@@ -173,6 +186,8 @@ void hf_grant_destroy(struct hf_grant *grant)
         grant->on_wait.drop(grant->on_wait.arg);
     if (grant->on_loss.drop != NULL)
         grant->on_loss.drop(grant->on_loss.arg);
+    if (grant->on_revoke.drop != NULL)
+        grant->on_revoke.drop(grant->on_revoke.arg);
     if (hf_fork_parted(client))
         return;
     if (grant->loss_fd >= 0)
@@ -220,7 +235,7 @@ static void complete(struct hf_grant *grant, hf_status status)
     if (slot != NULL)
         hf_slot_answer(grant->client, slot, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
-        queue(grant, &grant->done_callback);
+        hf_grant_queue(grant, &grant->done_callback);
     else
         hf_grant_dereference(grant); /* a release that nobody waits for */
 }
@@ -244,8 +259,9 @@ static void lose(struct hf_grant *grant)
                  "the grant of \"%s\" with token %llu was lost",
                  grant->lock->name,
                  (unsigned long long)grant->acquisition.token);
+    unqueue(grant, &grant->revoke_callback);
     if (grant->on_loss.fn != NULL && !grant->released)
-        queue(grant, &grant->loss_callback);
+        hf_grant_queue(grant, &grant->loss_callback);
 }
 
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
@@ -267,7 +283,14 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_WAITING:
         if (grant->on_wait.fn != NULL)
-            queue(grant, &grant->wait_callback);
+            hf_grant_queue(grant, &grant->wait_callback);
+        break;
+    case HF_EFFECT_REVOKED:
+        hf_log_write(grant->client, HF_LOG_INFO,
+                     "somebody asks for \"%s\" to be released",
+                     grant->lock->name);
+        if (grant->on_revoke.fn != NULL && !grant->released)
+            hf_grant_queue(grant, &grant->revoke_callback);
         break;
     case HF_EFFECT_RELEASED:
         if (grant->acquisition.status == HF_EDENIED)
@@ -277,6 +300,9 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
                          grant->lock->name, grant->acquisition.text);
         complete(grant, grant->acquisition.status);
         break;
+    case HF_EFFECT_DOWNGRADED:
+        hf_grant_downgraded(grant);
+        break;
     case HF_EFFECT_FORGOTTEN:
         hf_grant_set_unsettled(grant, false);
         hf_grant_dereference(grant);
@@ -284,6 +310,8 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
     case HF_EFFECT_STATE:
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
         assert(false);
     }
 }
@@ -391,6 +419,7 @@ static void step_release(struct hf_grant *grant)
     assert(grant->granted && !grant->released);
     grant->released = true;
     unqueue(grant, &grant->loss_callback);
+    unqueue(grant, &grant->revoke_callback);
     hf_grant_set_unsettled(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);

@@ -42,9 +42,18 @@ struct hf_grant {
     hf_status done_status;
     struct hf_on_wait on_wait;
     struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
     struct hf_callback done_callback;
     struct hf_callback wait_callback;
     struct hf_callback loss_callback;
+    struct hf_callback revoke_callback;
+
+    /* A downgrade under way, and who hears of its end. */
+    bool downgrading;
+    hf_status downgrade_status;
+    struct hf_slot *downgrade_slot;
+    struct hf_done downgrade_done;
+    struct hf_callback downgrade_callback;
 
     struct hf_grant *next; /* in the graveyard */
     char payload[HF_PAYLOAD_BYTES];
@@ -62,6 +71,12 @@ void hf_grant_dereference(struct hf_grant *grant);
 
 /* Note whether the core has work to do on it. */
 void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
+
+/* Queue a callback of it, unless it is queued. */
+void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
+
+/* Its downgrade has ended. */
+void hf_grant_downgraded(struct hf_grant *grant);
 
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);

@@ -11,11 +11,13 @@
 #include "host/client.h"
 #include "host/close.h"
 #include "host/engines.h"
+#include "host/errand.h"
 
 /* ------------------------------------------------- what the engine asks -- */
 
 static void host_event(void *host, struct hf_event *event)
 {
+    hf_errand_heed(event);
     hf_client_step(host, event);
 }
 

@@ -4,19 +4,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BOOT_DIGITS 8
-#define VALUE_BYTES 128 /* so that four of them fit any payload */
+#define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */
+#define DAY_S 86400
+
+/* All that is bounded by these, and numbers of twenty digits, fits. */
+#define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
+_Static_assert(sizeof("host= pid= command= thread= since=@ at= text=") +
+                       2 * HF_OWNER_VALUE_BYTES + 3 * 20 + BOOT_DIGITS +
+                       TIME_BYTES + TEXT_BYTES <
+                   HF_PAYLOAD_BYTES,
+               "a payload has room for everything");
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char host[VALUE_BYTES];
-static char command[VALUE_BYTES];
+static char host[HF_OWNER_VALUE_BYTES];
+static char command[HF_OWNER_VALUE_BYTES];
 static char boot[BOOT_DIGITS + 1];
+
+/* -------------------------------------------------------------- writing -- */
 
 static bool is_plain(char c)
 {
@@ -25,11 +36,11 @@ static bool is_plain(char c)
 }
 
 /* Encode ${text} to ${value}, leaving out what does not fit. */
-static void encode(char value[VALUE_BYTES], const char *text)
+static void encode(char *value, size_t bytes, const char *text)
 {
     size_t length = 0;
 
-    for (; *text != '\0' && length + 4 <= VALUE_BYTES; text++) {
+    for (; *text != '\0' && length + 4 <= bytes; text++) {
         if (is_plain(*text))
             value[length++] = *text;
         else
@@ -55,15 +66,235 @@ static void learn(void)
     struct utsname names;
 
     if (uname(&names) == 0)
-        encode(host, names.nodename);
-    encode(command, program_invocation_short_name);
+        encode(host, sizeof(host), names.nodename);
+    encode(command, sizeof(command), program_invocation_short_name);
     read_boot_id();
 }
 
-void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms)
+/* The thread's number, which a fork changes. */
+static pid_t thread_id(pid_t process)
 {
+    static _Thread_local pid_t known, known_in;
+
+    if (known_in != process) {
+        known = gettid();
+        known_in = process;
+    }
+    return known;
+}
+
+/* Days since 1970 as a date of the Gregorian calendar.  Not gmtime_r(), which
+ * takes a lock of the C library's, and a fork may have left that taken.  See
+ * Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms":
+ * civil_from_days. */
+static void date_of(int64_t days, int *year, int *month, int *day)
+{
+    int64_t shifted = days + 719468; /* since the first of March in year 0 */
+    int64_t era = shifted / 146097;
+    int64_t of_era = shifted % 146097;
+    int64_t y =
+        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * y + y / 4 - y / 100);
+    int64_t m = (5 * of_year + 2) / 153; /* from March */
+
+    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
+    *month = (int)(m < 10 ? m + 3 : m - 9);
+    *year = (int)(y + era * 400 + (*month <= 2));
+}
+
+static void write_time(char text[TIME_BYTES])
+{
+    struct timespec now;
+    int year, month, day;
+    unsigned rest;
+
+    /* As cheap as it gets: it need not be exact. */
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || now.tv_sec < 0)
+        now.tv_sec = 0;
+    date_of(now.tv_sec / DAY_S, &year, &month, &day);
+    rest = (unsigned)(now.tv_sec % DAY_S);
+    (void)snprintf(text, TIME_BYTES, "%04u-%02u-%02uT%02u:%02u:%02uZ",
+                   (unsigned)year % 10000, (unsigned)month % 100,
+                   (unsigned)day % 100, rest / 3600 % 24, rest / 60 % 60,
+                   rest % 60);
+}
+
+void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
+                       const char *text)
+{
+    char at[TIME_BYTES], encoded[TEXT_BYTES];
+    pid_t process = getpid();
+    int length;
+
     (void)pthread_once(&once, learn);
-    (void)snprintf(payload, HF_PAYLOAD_BYTES,
-                   "host=%s pid=%ld command=%s since=%llu@%s", host,
-                   (long)getpid(), command, (unsigned long long)now_ms, boot);
+    write_time(at);
+    length = snprintf(payload, HF_PAYLOAD_BYTES,
+                      "host=%s pid=%ld command=%s thread=%ld since=%llu@%s "
+                      "at=%s",
+                      host, (long)process, command, (long)thread_id(process),
+                      (unsigned long long)now_ms, boot, at);
+    if (text == NULL || length < 0)
+        return;
+    encode(encoded, sizeof(encoded), text);
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - (size_t)length,
+                   " text=%s", encoded);
+}
+
+/* -------------------------------------------------------------- reading -- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* Decode the value that ${length} bytes encode, leaving out what does not
+ * fit. */
+static void decode(char *text, size_t bytes, const char *value, size_t length)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length && used + 1 < bytes; i++) {
+        bool escaped = value[i] == '%' && i + 2 < length &&
+                       hex_digit(value[i + 1]) >= 0 &&
+                       hex_digit(value[i + 2]) >= 0;
+
+        if (!escaped) {
+            text[used++] = value[i];
+            continue;
+        }
+        text[used++] =
+            (char)(hex_digit(value[i + 1]) << 4 | hex_digit(value[i + 2]));
+        i += 2;
+    }
+    text[used] = '\0';
+}
+
+/* Decimal digits at ${*text}, which moves behind them; false without any. */
+static bool take_number(const char **text, uint64_t *number)
+{
+    uint64_t value = 0;
+    const char *at = *text;
+
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (at == *text)
+        return false;
+    *text = at;
+    *number = value;
+    return true;
+}
+
+static void take_since(struct hf_owner *owner, const char *value, size_t length,
+                       uint64_t now_ms)
+{
+    const char *end = value + length;
+    uint64_t since_ms;
+
+    (void)pthread_once(&once, learn);
+    if (!take_number(&value, &since_ms) || *value != '@' ||
+        end - value != 1 + BOOT_DIGITS || boot[0] == '\0' ||
+        memcmp(value + 1, boot, BOOT_DIGITS) != 0)
+        return;
+    owner->age_ms = now_ms > since_ms ? now_ms - since_ms : 0;
+}
+
+/* Days since 1970: the other way round, and from the same place. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t of_era = y % 400;
+    int64_t of_year =
+        (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+
+    return y / 400 * 146097 + of_era * 365 + of_era / 4 - of_era / 100 +
+           of_year - 719468;
+}
+
+static void take_time(struct hf_owner *owner, const char *value, size_t length)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
+    int64_t part[6] = {0}, seconds;
+    size_t n = 0;
+
+    if (length != sizeof(form) - 1)
+        return;
+    for (size_t i = 0; i < length; i++) {
+        if (form[i] != 'd') {
+            if (value[i] != form[i])
+                return;
+            n++;
+        } else if (value[i] < '0' || value[i] > '9') {
+            return;
+        } else {
+            part[n] = part[n] * 10 + (value[i] - '0');
+        }
+    }
+    if (part[0] < 1970 || part[1] < 1 || part[1] > 12 || part[2] < 1)
+        return;
+    seconds = days_of(part[0], part[1], part[2]) * DAY_S + part[3] * 3600 +
+              part[4] * 60 + part[5];
+    owner->at_utc_ms = (uint64_t)seconds * 1000;
+}
+
+static bool is_key(const char *word, const char *key, const char **value)
+{
+    size_t bytes = strlen(key);
+
+    *value = word + bytes;
+    return strncmp(word, key, bytes) == 0;
+}
+
+static bool take_word(struct hf_owner *owner, const char *word, size_t length,
+                      uint64_t now_ms)
+{
+    const char *end = word + length;
+    const char *value;
+
+    if (is_key(word, "host=", &value))
+        decode(owner->host, sizeof(owner->host), value, (size_t)(end - value));
+    else if (is_key(word, "command=", &value))
+        decode(owner->command, sizeof(owner->command), value,
+               (size_t)(end - value));
+    else if (is_key(word, "text=", &value))
+        decode(owner->text, sizeof(owner->text), value, (size_t)(end - value));
+    else if (is_key(word, "pid=", &value))
+        (void)take_number(&value, &owner->pid);
+    else if (is_key(word, "thread=", &value))
+        (void)take_number(&value, &owner->thread);
+    else if (is_key(word, "since=", &value))
+        take_since(owner, value, (size_t)(end - value), now_ms);
+    else if (is_key(word, "at=", &value))
+        take_time(owner, value, (size_t)(end - value));
+    else
+        return false;
+    return true;
+}
+
+bool hf_owner_parse(const char *payload, uint64_t now_ms,
+                    struct hf_owner *owner)
+{
+    const char *value;
+    bool known = false;
+
+    *owner = (struct hf_owner){.age_ms = HF_FOREVER};
+    /* Ours begins so; anybody else's may have any words in it. */
+    if (!is_key(payload, "host=", &value))
+        return false;
+    while (*payload != '\0') {
+        size_t length = strcspn(payload, " ");
+
+        known |= take_word(owner, payload, length, now_ms);
+        payload += length;
+        payload += strspn(payload, " ");
+    }
+    return known && owner->pid != 0;
 }

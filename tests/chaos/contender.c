@@ -7,12 +7,20 @@
  *         reading and writing it, log "ID TOKEN NUMBER" to DIRECTORY/log.
  *     contender once DIRECTORY ID
  *         The same once, under a lock that holdfast run holds.
+ *     contender share URL NAME DIRECTORY ID COUNT
+ *         COUNT times, by turns as a writer and as a reader: take the lock; the
+ *         writer raises the number in DIRECTORY/one and DIRECTORY/two, one
+ *         after the other; the reader fails if they differ; log "ID TOKEN KIND
+ *         NUMBER" to DIRECTORY/log, KIND being w or r.
+ *     contender share-once KIND DIRECTORY ID
+ *         The same once, under a lock that holdfast run holds.
  *     contender hold URL NAME
  *         Take the lock, print "TOKEN INSTANT", wait for the end of standard
  *         input, release.  Print "lost" when it is lost.
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,29 +44,74 @@ static void check(bool ok, const char *what)
     exit(1);
 }
 
-/* Deliberately without any care of its own: only the lock makes it right. */
-static void add(const char *directory, const char *id, unsigned long long token)
+static unsigned long long read_number(const char *directory, const char *file)
 {
     char path[4096];
     char line[128] = "";
-    unsigned long long number;
     int fd;
-    int length;
 
-    (void)snprintf(path, sizeof(path), "%s/counter", directory);
-    check((fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) >= 0, path);
-    check(pread(fd, line, sizeof(line) - 1, 0) >= 0, path);
-    number = strtoull(line, NULL, 10) + 1;
-    length = snprintf(line, sizeof(line), "%llu\n", number);
-    check(pwrite(fd, line, (size_t)length, 0) == length, path);
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, file);
+    check((fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0600)) >= 0, path);
+    check(read(fd, line, sizeof(line) - 1) >= 0, path);
     close(fd);
+    return strtoull(line, NULL, 10);
+}
+
+static void write_number(const char *directory, const char *file,
+                         unsigned long long number)
+{
+    char path[4096];
+    char line[128];
+    int length = snprintf(line, sizeof(line), "%llu\n", number);
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, file);
+    check((fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) >= 0, path);
+    check(write(fd, line, (size_t)length) == length, path);
+    close(fd);
+}
+
+static void append_line(const char *directory, const char *line)
+{
+    char path[4096];
+    size_t bytes = strlen(line);
+    int fd;
 
     (void)snprintf(path, sizeof(path), "%s/log", directory);
     fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     check(fd >= 0, path);
-    length = snprintf(line, sizeof(line), "%s %llu %llu\n", id, token, number);
-    check(write(fd, line, (size_t)length) == length, path);
+    check(write(fd, line, bytes) == (ssize_t)bytes, path);
     close(fd);
+}
+
+/* A writer that is not alone leaves a pair that differs, or is seen at it. */
+static void share(const char *directory, const char *id,
+                  unsigned long long token, bool writes)
+{
+    unsigned long long number = read_number(directory, "one");
+    char line[128];
+
+    if (number != read_number(directory, "two"))
+        fail("share", HF_EBUG, "the two files differ: somebody else writes");
+    if (writes) {
+        number++;
+        write_number(directory, "one", number);
+        write_number(directory, "two", number);
+    }
+    (void)snprintf(line, sizeof(line), "%s %llu %c %llu\n", id, token,
+                   writes ? 'w' : 'r', number);
+    append_line(directory, line);
+}
+
+/* Deliberately without any care of its own: only the lock makes it right. */
+static void add(const char *directory, const char *id, unsigned long long token)
+{
+    unsigned long long number = read_number(directory, "counter") + 1;
+    char line[128];
+
+    write_number(directory, "counter", number);
+    (void)snprintf(line, sizeof(line), "%s %llu %llu\n", id, token, number);
+    append_line(directory, line);
 }
 
 static struct hf_client *open_client(const char *url)
@@ -72,12 +125,16 @@ static struct hf_client *open_client(const char *url)
     return client;
 }
 
-static struct hf_lock *open_lock(struct hf_client *client, const char *name)
+static struct hf_lock *open_lock(struct hf_client *client, const char *name,
+                                 enum hf_kind kind)
 {
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *lock;
     struct hf_error error;
-    hf_status status = hf_lock_open(client, name, NULL, &lock);
+    hf_status status;
 
+    opts.kind = kind;
+    status = hf_lock_open(client, name, &opts, &lock);
     hf_client_error(client, &error);
     if (status != HF_OK)
         fail("lock", status, error.text);
@@ -100,7 +157,7 @@ static struct hf_grant *acquire(struct hf_lock *lock,
 static int add_many(char **arguments)
 {
     struct hf_client *client = open_client(arguments[0]);
-    struct hf_lock *lock = open_lock(client, arguments[1]);
+    struct hf_lock *lock = open_lock(client, arguments[1], HF_KIND_MUTEX);
     long count = strtol(arguments[4], NULL, 10);
     struct hf_grant *grant;
     hf_status status;
@@ -114,6 +171,41 @@ static int add_many(char **arguments)
     }
     hf_lock_free(lock);
     hf_client_close(client);
+    return 0;
+}
+
+/* Half of the contenders begin as writers, the others as readers. */
+static int share_many(char **arguments)
+{
+    struct hf_client *client = open_client(arguments[0]);
+    struct hf_lock *locks[] = {open_lock(client, arguments[1], HF_KIND_WRITE),
+                               open_lock(client, arguments[1], HF_KIND_READ)};
+    const char *id = arguments[3];
+    long turn = id[strlen(id) - 1] - '0';
+    long end = turn + strtol(arguments[4], NULL, 10);
+    struct hf_grant *grant;
+    hf_status status;
+
+    for (; turn < end; turn++) {
+        grant = acquire(locks[turn % 2], NULL);
+        share(arguments[2], id, hf_grant_token(grant), turn % 2 == 0);
+        status = hf_grant_release(grant);
+        if (status != HF_OK)
+            fail("release", status, "");
+    }
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    hf_client_close(client);
+    return 0;
+}
+
+static int share_once(char **arguments)
+{
+    const char *token = getenv("HOLDFAST_TOKEN");
+
+    check(token != NULL, "HOLDFAST_TOKEN");
+    share(arguments[1], arguments[2], strtoull(token, NULL, 10),
+          strcmp(arguments[0], "w") == 0);
     return 0;
 }
 
@@ -138,7 +230,7 @@ static unsigned long long now_us(void)
 static int hold(char **arguments)
 {
     struct hf_client *client = open_client(arguments[0]);
-    struct hf_lock *lock = open_lock(client, arguments[1]);
+    struct hf_lock *lock = open_lock(client, arguments[1], HF_KIND_MUTEX);
     struct hf_grant *grant = acquire(lock, NULL);
     struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
                             {.events = POLLIN}};
@@ -163,6 +255,10 @@ int main(int count, char **arguments)
         return add_many(arguments + 2);
     if (count == 4 && strcmp(arguments[1], "once") == 0)
         return add_once(arguments + 2);
+    if (count == 7 && strcmp(arguments[1], "share") == 0)
+        return share_many(arguments + 2);
+    if (count == 5 && strcmp(arguments[1], "share-once") == 0)
+        return share_once(arguments + 2);
     if (count == 4 && strcmp(arguments[1], "hold") == 0)
         return hold(arguments + 2);
     fputs("usage: see the top of contender.c\n", stderr);

@@ -212,7 +212,7 @@ class Shell(harness.Case):
         shown = self.shell.expect(
             r"holdfast: waiting for 'lock' \((\d+s), 1 ahead\), "
             r"held by ([^\r]*)")
-        self.assertIn("pid=", shown.group(2))
+        self.assertRegex(shown.group(2), r"^holdfast \(pid \d+ on .+\)")
         self.shell.expect(r"\r\x1b\[Kholdfast: waiting for 'lock' \([1-9]")
         self.finish(holder)
         self.shell.expect(r"\r\x1b\[Kmine\r\n")

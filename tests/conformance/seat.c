@@ -64,14 +64,22 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
         return;
     }
     assert_int_not_equal(event->kind, HF_EVENT_CHANGED);
+    if (event->kind == HF_EVENT_REVOKED) {
+        assert_int_equal(call->answer, HF_EVENT_WATCHING);
+        assert_int_equal(call->gone, 0);
+        call->revoked++;
+        return;
+    }
     call->answers++;
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
-    if (event->kind == HF_EVENT_WITHDRAWN)
+    if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);
+    if (event->kind == HF_EVENT_LISTED)
+        call->foreign = event->as.answer.foreign_count;
     if (event->kind == HF_EVENT_FAILED) {
         call->failure = event->as.answer.failure;
         call->status = event->as.answer.status;
@@ -112,8 +120,7 @@ static void on_event(void *arg, struct hf_event *event)
     }
 }
 
-/* ---------------------------------------------------------------- waiting --
- */
+/* ------------------------------------------------------------- waiting -- */
 
 static bool is_connected(void *arg)
 {
@@ -161,6 +168,8 @@ static struct call *new_call(struct seat *seat, enum hf_request_kind kind,
     call->request.kind = kind;
     call->request.queue = queue;
     call->request.ticket = id;
+    call->request.ticket_kind = HF_TICKET_MUTEX;
+    call->request.payload = "it is me";
     return call;
 }
 
@@ -205,6 +214,16 @@ struct call *seat_lease(struct seat *seat, const char *queue,
         seat, ask_enqueue(seat, queue, id, HF_TICKET_LEASE, weight, "lease"));
 }
 
+struct call *seat_watch(struct seat *seat, const char *queue,
+                        const struct hf_ticket *ticket)
+{
+    struct call *call = new_call(seat, HF_REQUEST_WATCH, queue, ticket->id);
+
+    call->request.ticket_kind = ticket->kind;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return seat_wait(seat, call);
+}
+
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
                            const char *queue, struct hf_ticket_id id)
 {
@@ -218,6 +237,50 @@ struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id)
 {
     return seat_wait(seat, seat_ask_only(seat, kind, queue, id));
+}
+
+struct call *seat_look(struct seat *seat, const char *queue)
+{
+    struct call *call =
+        new_call(seat, HF_REQUEST_LIST, queue, (struct hf_ticket_id){{0}});
+
+    call->request.whole = true;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return seat_wait(seat, call);
+}
+
+struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,
+                         const char *queue, struct hf_ticket_id id)
+{
+    struct call *call = seat_ask(seat, kind, queue, id);
+
+    while (call->answer == HF_EVENT_FAILED) {
+        assert_int_equal(call->failure, HF_FAILURE_RETRY);
+        seat->count--; /* its place is for the next one */
+        free(call);
+        call = seat_ask(seat, kind, queue, id);
+    }
+    return call;
+}
+
+struct revoked {
+    const struct call *watch;
+    unsigned before;
+};
+
+static bool is_revoked(void *arg)
+{
+    const struct revoked *revoked = arg;
+
+    return revoked->watch->revoked > revoked->before;
+}
+
+bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before)
+{
+    struct revoked revoked = {watch, before};
+
+    seat->bench->pump(seat->bench, is_revoked, &revoked);
+    return watch->revoked > before;
 }
 
 void seat_forget(struct seat *seat, struct call *watch)

@@ -13,6 +13,7 @@ struct call {
     struct hf_request request;
     unsigned answers; /* of any kind, to be 1 */
     unsigned gone;    /* GONE after WATCHING, CHANGED after LISTED: at most 1 */
+    unsigned revoked; /* REVOKED, as often as it came */
     bool forgotten;
     enum hf_event_kind answer;
     bool found;
@@ -22,6 +23,7 @@ struct call {
     size_t count; /* ENQUEUED, LISTED */
     struct hf_ticket tickets[SNAPSHOT_MAX];
     char payloads[SNAPSHOT_MAX][HF_PAYLOAD_BYTES];
+    size_t foreign; /* LISTED: how many things are no tickets */
 };
 
 struct seat {
@@ -45,7 +47,8 @@ void seat_close(struct seat *seat); /* both */
 /* Free what belongs to a client whose engine crashed. */
 void seat_bury(struct seat *seat);
 
-/* Make a request and wait for its answer.  The call is ${seat}'s. */
+/* Make a request and wait for its answer.  The call is ${seat}'s.  A WATCH is
+ * of a mutex' ticket but in seat_watch(). */
 struct call *seat_enqueue(struct seat *seat, const char *queue,
                           struct hf_ticket_id id, enum hf_ticket_kind kind,
                           const char *payload);
@@ -53,11 +56,24 @@ struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id);
 struct call *seat_lease(struct seat *seat, const char *queue,
                         struct hf_ticket_id id, uint32_t weight);
+struct call *seat_watch(struct seat *seat, const char *queue,
+                        const struct hf_ticket *ticket);
 /* The same without waiting; then seat_wait(). */
 struct call *seat_enqueue_only(struct seat *seat, const char *queue,
                                struct hf_ticket_id id);
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
                            const char *queue, struct hf_ticket_id id);
+
+/* A whole LIST. */
+struct call *seat_look(struct seat *seat, const char *queue);
+
+/* The same request again and again while the answer is FAILED{RETRY}. */
+struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,
+                         const char *queue, struct hf_ticket_id id);
+
+/* Wait until ${watch} was told REVOKED more than ${before} times; false past
+ * the bound. */
+bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before);
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 

@@ -13,13 +13,15 @@
 
 #include <cmocka.h>
 
+#include "conformance/kinds.h"
+#include "conformance/others.h"
 #include "conformance/suite.h"
 
 struct bench *bench;
 
 int suite_begin(void **state)
 {
-    (void)state;
+    *state = bench;
     bench->begin(bench);
     return 0;
 }
@@ -71,8 +73,7 @@ size_t queue_length(struct seat *seat, const char *queue)
     return list->count;
 }
 
-/* ------------------------------------------------------------ one's place --
- */
+/* --------------------------------------------------------- one's place -- */
 
 static void enqueue_answers_with_own_ticket(void **state)
 {
@@ -284,8 +285,7 @@ static void odd_names_do_not_collide(void **state)
     seat_close(a);
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* ------------------------------------------------------------- watches -- */
 
 static void a_withdrawal_is_told_once(void **state)
 {
@@ -440,8 +440,7 @@ static void an_own_ticket_that_is_gone_is_gone(void **state)
     seat_close(a);
 }
 
-/* ---------------------------------------------------------------- leaving --
- */
+/* ------------------------------------------------------------- leaving -- */
 
 static void withdrawing_what_is_gone_finds_nothing(void **state)
 {
@@ -518,6 +517,8 @@ static void a_session_can_be_proven(void **state)
     seat_close(a);
 }
 
+#define STORY_IN_LIST(name) STORY(name),
+
 int suite_run(struct bench *of)
 {
     const struct CMUnitTest tests[] = {
@@ -542,7 +543,7 @@ int suite_run(struct bench *of)
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),
-    };
+        KINDS_TESTS(STORY_IN_LIST) OTHERS_TESTS(STORY_IN_LIST)};
 
     bench = of;
     return cmocka_run_group_tests_name(of->name, tests, NULL, NULL) +

@@ -10,8 +10,7 @@
 
 #include "conformance/suite.h"
 
-/* ----------------------------------------------------------------- looking --
- */
+/* -------------------------------------------------------------- looking -- */
 
 static struct call *look(struct seat *seat, const char *queue, size_t expected)
 {
@@ -167,7 +166,7 @@ static void looks_and_watches_survive_the_link(void **state)
     (void)seat_lease(a, "r/leases", ids[1], 2);
     looks[0] = look(b, "q", 1);
     looks[1] = look(b, "r/leases", 1);
-    watch = seat_ask(b, HF_REQUEST_WATCH, "r/leases", ids[1]);
+    watch = seat_watch(b, "r/leases", call_find(looks[1], ids[1]));
     bench->cut(bench);
     seat_wait_suspended(a);
     seat_wait_suspended(b);
@@ -184,8 +183,7 @@ static void looks_and_watches_survive_the_link(void **state)
     seat_close(a);
 }
 
-/* ------------------------------------------------------------------ leases --
- */
+/* --------------------------------------------------------------- leases -- */
 
 static struct call *take_lease(struct seat *seat, struct hf_ticket_id id,
                                uint32_t weight)
@@ -259,13 +257,14 @@ static void a_lease_goes_as_one(void **state)
     struct seat *a = seat_open(bench);
     struct seat *b = seat_open(bench);
     struct hf_ticket_id id = fresh_id();
+    const struct hf_ticket *lease;
     struct call *own, *other, *seen, *forgotten;
 
     (void)state;
-    (void)take_lease(a, id, 3);
-    own = seat_ask(a, HF_REQUEST_WATCH, "s/leases", id);
-    other = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
-    forgotten = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
+    lease = call_find(take_lease(a, id, 3), id);
+    own = seat_watch(a, "s/leases", lease);
+    other = seat_watch(b, "s/leases", lease);
+    forgotten = seat_watch(b, "s/leases", lease);
     seat_forget(b, forgotten);
     seen = look(b, "s/leases", 1);
     assert_int_equal(own->answer, HF_EVENT_WATCHING);
@@ -288,8 +287,8 @@ static void a_dead_owner_leaves_no_lease(void **state)
     struct hf_ticket_id id = fresh_id();
     struct victim *victim = bench->victim_start(bench, "s/leases", id, 3);
     struct seat *b = seat_open(bench);
-    struct call *watch = seat_ask(b, HF_REQUEST_WATCH, "s/leases", id);
     struct call *seen = look(b, "s/leases", 1);
+    struct call *watch = seat_watch(b, "s/leases", call_find(seen, id));
 
     (void)state;
     assert_int_equal(seen->tickets[0].weight, 3);
@@ -306,7 +305,7 @@ static void a_lease_taken_by_force_is_gone(void **state)
     struct seat *a = seat_open(bench);
     struct hf_ticket_id id = fresh_id();
     struct call *call = take_lease(a, id, 3);
-    struct call *watch = seat_ask(a, HF_REQUEST_WATCH, "s/leases", id);
+    struct call *watch = seat_watch(a, "s/leases", call_find(call, id));
 
     (void)state;
     assert_int_equal(watch->answer, HF_EVENT_WATCHING);

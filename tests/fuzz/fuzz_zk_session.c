@@ -173,8 +173,9 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     there = honest_has(&p->server, ticket);
     own = honest_has_own(&p->s, &p->server, ticket);
     switch (event->kind) {
-    case HF_EVENT_GONE:
-        MUST(!there);
+    case HF_EVENT_GONE: /* or it is not what it was asked for as */
+        MUST(!there || honest_has_reader(&p->server, ticket) !=
+                           (r->request.ticket_kind == HF_TICKET_READ));
         break;
     case HF_EVENT_LISTED:
     case HF_EVENT_ENQUEUED: /* what is not ours stands under another id */

@@ -142,6 +142,20 @@ static void withdraw(struct hf_engine *engine, struct hf_request *request)
         tell_gone(engine, &id);
 }
 
+static void downgrade(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_ticket_id id = request->ticket;
+    size_t at = find(engine, &id);
+
+    if (at == engine->ticket_count) {
+        fail(engine, request, HF_FAILURE_FATAL);
+        return;
+    }
+    engine->tickets[at].kind = HF_TICKET_READ;
+    answer(engine, HF_EVENT_DOWNGRADED, request);
+    tell_gone(engine, &id);
+}
+
 static void serve(struct hf_engine *engine, struct hf_request *request)
 {
     switch (request->kind) {
@@ -166,6 +180,9 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
         engine->watches[engine->watch_count++] = request;
         answer(engine, HF_EVENT_WATCHING, request);
         break;
+    case HF_REQUEST_REVOKE:
+        answer(engine, HF_EVENT_ASKED, request);
+        break;
     case HF_REQUEST_WITHDRAW:
         withdraw(engine, request);
         break;
@@ -174,6 +191,9 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
             fail(engine, request, HF_FAILURE_RETRY);
         else
             answer(engine, HF_EVENT_PROVEN, request);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        downgrade(engine, request);
         break;
     case HF_REQUEST_END:
         answer(engine, HF_EVENT_CLOSED, request);

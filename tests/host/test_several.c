@@ -273,6 +273,94 @@ static void lost_with_the_first_that_is(enum way way)
     world_close(&w);
 }
 
+/* ------------------------------------------------- who has what, and may go */
+
+static void on_revoke(void *arg, struct hf_grant *grant)
+{
+    (void)grant;
+    atomic_fetch_add((_Atomic int *)arg, 1);
+}
+
+static bool was_asked(void *arg)
+{
+    return atomic_load((_Atomic int *)arg) > 0;
+}
+
+static struct hf_grant *take_asked(struct front *front,
+                                   struct hf_lock *const *locks, size_t count,
+                                   _Atomic int *asked)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    atomic_init(asked, 0);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, asked, NULL};
+    front_acquire_all(front, locks, count, &opts, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    return outcome.grant;
+}
+
+static void who_has_permits_is_seen_and_asked(void **state)
+{
+    const struct hf_ticket_view *view;
+    struct hf_tickets *tickets;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    struct world w;
+    _Atomic int asked;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine = semaphore(&w.a, 2, 3);
+    theirs = semaphore(&w.b, 1, 3);
+    grant = take_asked(&w.a, &mine, 1, &asked);
+    assert_int_equal(hf_lock_holders(theirs, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    view = hf_tickets_at(tickets, 0);
+    assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
+    assert_true(view->holds);
+    assert_int_equal(view->token, hf_grant_token(grant));
+    assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
+    front_until(&w.a, was_asked, &asked);
+    assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
+    assert_int_equal(hf_lock_evict(theirs, view->id, HF_FOREVER), HF_OK);
+    while (hf_grant_check(grant) == HF_OK)
+        usleep(1000);
+    hf_tickets_free(tickets);
+    assert_int_equal(hf_lock_waiters(theirs, HF_FOREVER, &tickets),
+                     HF_EUNSUPPORTED);
+    assert_null(tickets);
+    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static void who_has_several_is_asked_for_one(void **state)
+{
+    struct hf_lock *locks[2], *theirs;
+    struct hf_grant *grant;
+    struct world w;
+    _Atomic int asked;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    locks[0] = front_lock(&w.a, "one");
+    locks[1] = lock_of(&w.a, "two", HF_KIND_WRITE, 1, 1);
+    theirs = front_lock(&w.b, "two");
+    grant = take_asked(&w.a, locks, 2, &asked);
+    assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
+    assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
+    front_until(&w.a, was_asked, &asked);
+    assert_int_equal(hf_grant_check(grant), HF_OK);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
 /* ----------------------------------------------------------------- misuse */
 
 static void wrong_lists_are_refused(void **state)
@@ -346,7 +434,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS)
-            cmocka_unit_test(wrong_lists_are_refused),
+            cmocka_unit_test(who_has_permits_is_seen_and_asked),
+        cmocka_unit_test(who_has_several_is_asked_for_one),
+        cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(wrong_permits_are_refused),
         cmocka_unit_test(nobody_waits_in_a_circle),
     };

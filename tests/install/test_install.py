@@ -171,8 +171,10 @@ class Installed(unittest.TestCase):
         self.assertNotIn("libholdfast", self.linked(tool))
 
     def test_manual(self):
-        page = self.prefix / "share" / "man" / "man1" / "holdfast-run.1"
-        self.assertRegex(page.read_text(), r"(?m)^\.(TH|Dt) ")
+        pages = self.prefix / "share" / "man" / "man1"
+        for name in ("holdfast", "holdfast-run", "holdfast-show"):
+            self.assertRegex((pages / (name + ".1")).read_text(),
+                             r"(?m)^\.(TH|Dt) ")
 
 
 if __name__ == "__main__":

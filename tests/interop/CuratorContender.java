@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 import java.io.FileOutputStream;
 import java.io.RandomAccessFile;
+import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.RetryNTimes;
 
 /**
@@ -14,6 +16,11 @@ import org.apache.curator.retry.RetryNTimes;
  *         Print "ready", wait for a line, and COUNT times: take the lock, raise
  *         the number in DIRECTORY/counter by reading and writing it, log
  *         "ID CZXID NUMBER NODE" to DIRECTORY/log, release.
+ *     CuratorContender share SERVERS PATH DIRECTORY ID COUNT
+ *         The same by turns as a writer, who raises the numbers in
+ *         DIRECTORY/one and DIRECTORY/two, and as a reader, who fails if they
+ *         differ; it logs "ID CZXID KIND NUMBER".  It never downgrades: in
+ *         5.4.0 that lets a second writer in (CURATOR-621).
  *     CuratorContender try SERVERS PATH
  *         Print "ready" and, for each line, "taken" or "refused": whether the
  *         lock could be had within a second.
@@ -30,25 +37,52 @@ public final class CuratorContender {
         }
     }
 
+    private static long read(String path) throws Exception {
+        try (RandomAccessFile file = new RandomAccessFile(path, "rw")) {
+            String line = file.readLine();
+            return line == null ? 0 : Long.parseLong(line);
+        }
+    }
+
+    private static void write(String path, long number) throws Exception {
+        try (RandomAccessFile file = new RandomAccessFile(path, "rw")) {
+            file.write(bytes(number + "\n"));
+        }
+    }
+
+    private static void log(String directory, String line) throws Exception {
+        try (FileOutputStream log =
+                new FileOutputStream(directory + "/log", true)) {
+            log.write(bytes(line + "\n"));
+        }
+    }
+
     private static void add(CuratorFramework client, Mutex mutex,
             String directory, String id) throws Exception {
         long zxid = client.checkExists().forPath(mutex.node()).getCzxid();
-        long number = 1;
-
-        try (RandomAccessFile counter =
-                new RandomAccessFile(directory + "/counter", "rw")) {
-            String line = counter.readLine();
-            if (line != null)
-                number += Long.parseLong(line);
-            counter.seek(0);
-            counter.write(bytes(number + "\n"));
-        }
+        long number = read(directory + "/counter") + 1;
         String node = mutex.node();
-        try (FileOutputStream log =
-                new FileOutputStream(directory + "/log", true)) {
-            log.write(bytes(id + " " + zxid + " " + number + " "
-                    + node.substring(node.lastIndexOf('/') + 1) + "\n"));
+
+        write(directory + "/counter", number);
+        log(directory, id + " " + zxid + " " + number + " "
+                + node.substring(node.lastIndexOf('/') + 1));
+    }
+
+    private static void share(CuratorFramework client, String node,
+            String directory, String id, boolean writes) throws Exception {
+        long zxid = client.checkExists().forPath(node).getCzxid();
+        long number = read(directory + "/one");
+
+        if (number != read(directory + "/two"))
+            throw new IllegalStateException(
+                    "the two files differ: somebody else writes");
+        if (writes) {
+            number++;
+            write(directory + "/one", number);
+            write(directory + "/two", number);
         }
+        log(directory,
+                id + " " + zxid + (writes ? " w " : " r ") + number);
     }
 
     private static byte[] bytes(String text) {
@@ -80,6 +114,31 @@ public final class CuratorContender {
         }
     }
 
+    private static void shareMany(CuratorFramework client,
+            String[] arguments) throws Exception {
+        InterProcessReadWriteLock lock =
+                new InterProcessReadWriteLock(client, arguments[2]);
+        Method path = InterProcessMutex.class.getDeclaredMethod("getLockPath");
+        String id = arguments[4];
+        int turn = id.charAt(id.length() - 1) - '0';
+        int end = turn + Integer.parseInt(arguments[5]);
+
+        path.setAccessible(true);
+        told();
+        for (; turn < end; turn++) {
+            boolean writes = turn % 2 == 0;
+            InterProcessMutex mutex =
+                    writes ? lock.writeLock() : lock.readLock();
+            mutex.acquire();
+            try {
+                share(client, (String) path.invoke(mutex), arguments[3], id,
+                        writes);
+            } finally {
+                mutex.release();
+            }
+        }
+    }
+
     private static void tryEach(CuratorFramework client, String[] arguments)
             throws Exception {
         Mutex mutex = new Mutex(client, arguments[2]);
@@ -101,6 +160,8 @@ public final class CuratorContender {
             System.out.println("ready");
             if (arguments[0].equals("add"))
                 addMany(client, arguments);
+            else if (arguments[0].equals("share"))
+                shareMany(client, arguments);
             else
                 tryEach(client, arguments);
         }

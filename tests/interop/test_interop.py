@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of others contend with ours for one path of a real ZooKeeper.
 
-    test_interop.py Peers|Curator|Kazoo|All|KazooLayout|WriteLockLayout
+    test_interop.py Peers|Curator|Kazoo|All|ReadWrite|KazooLayout|
+        KazooReadWrite|WriteLockLayout
 
 What can share a path, and what cannot:
 
@@ -16,6 +17,10 @@ What can share a path, and what cannot:
     HEX__lock__SEQ comes after any ticket, and two hold the lock.  Peers shows
     it.  All three together therefore need a kazoo.recipe.lock.Lock with
     another .prefix; kazoo_contender.py has it.
+  - Readers and writers: Curator and holdfast as they are, but for Curator's
+    downgrade, which lets a second writer in before 5.5.0 (CURATOR-621) and
+    which its contender leaves alone.  kazoo's readers and writers with names
+    and patterns of their own: kazoo_contender.py says why.
 
 HF_LONG=1 makes minutes of the seconds.
 """
@@ -113,10 +118,11 @@ class Tool:
     """A shell loop: holdfast run again and again, each with a session of its
     own."""
 
-    def __init__(self, name, arguments, count):
+    def __init__(self, name, turns):
+        """turns: the arguments of each run."""
         self.name = name
-        self.arguments = arguments
-        self.left = count
+        self.turns = turns
+        self.left = len(turns)
         self.process = None
         self.trouble = None
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -126,7 +132,7 @@ class Tool:
 
     def run(self):
         while self.left > 0 and not self.trouble:
-            self.process = place.Process(self.arguments, text=True,
+            self.process = place.Process(self.turns[-self.left], text=True,
                                          stderr=subprocess.PIPE)
             errors = self.process.popen.communicate()[1]
             self.left -= 1
@@ -197,7 +203,7 @@ class Case(unittest.TestCase):
             PATH, self.directory, name, str(EACH))
 
     def kazoo(self, name, dialect, command="add"):
-        rest = (self.directory, name, str(EACH)) if command == "add" else ()
+        rest = () if command == "hold" else (self.directory, name, str(EACH))
         return self.add(Contender(name, [
             "/usr/bin/python3", os.path.join(HERE, "kazoo_contender.py"),
             command, dialect, self.server.address(), PATH, *rest]))
@@ -206,15 +212,15 @@ class Case(unittest.TestCase):
         return "zk://%s?timeout=10s&layout=%s" % (self.server.address(),
                                                   self.layout)
 
-    def library(self, name):
+    def library(self, name, command="add"):
         return self.add(Library(name, [
-            os.environ["CONTENDER"], "add", self.url(), NAME, self.directory,
+            os.environ["CONTENDER"], command, self.url(), NAME, self.directory,
             name, str(EACH)]))
 
     def tool(self, name):
-        return self.add(Tool(name, [
+        return self.add(Tool(name, [[
             os.environ["HOLDFAST"], "run", "-q", "-c", self.url(), NAME, "--",
-            os.environ["CONTENDER"], "once", self.directory, name], EACH))
+            os.environ["CONTENDER"], "once", self.directory, name]] * EACH))
 
     def holdfast(self):
         for i in range(3):
@@ -426,6 +432,96 @@ class All(Case):
         self.curator("curator-1")
         for i in range(2):
             self.kazoo("kazoo-%d" % i, "curator")
+        self.holdfast()
+        self.contest(container=False)
+
+
+class Sharing(Case):
+    """Readers and writers on one path.  Each contender is both by turns; a
+    writer writes two files, which no reader may see apart."""
+
+    def first(self):
+        return "_c_%s-__WRIT__" % uuid.uuid4()
+
+    def sharing_tool(self, name):
+        first = int(name[-1])
+        kinds = [("--write", "w") if turn % 2 == 0 else ("--read", "r")
+                 for turn in range(first, first + EACH)]
+        return self.add(Tool(name, [[
+            os.environ["HOLDFAST"], "run", "-q", option, "-c", self.url(),
+            NAME, "--", os.environ["CONTENDER"], "share-once", kind,
+            self.directory, name] for option, kind in kinds]))
+
+    def holdfast(self):
+        for i in range(3):
+            self.library("library-%d" % i, "share")
+        for i in range(2):
+            self.sharing_tool("tool-%d" % i)
+
+    def check(self):
+        with open(self.path("log")) as file:
+            lines = [line.split() for line in file]
+        self.assertEqual(len(lines), EACH * len(self.contenders))
+        # Writers are alone, so their lines are in the order of grants.
+        writes = [int(line[1]) for line in lines if line[2] == "w"]
+        self.assertEqual(writes, sorted(writes), "out of order")
+        numbers = [int(line[3]) for line in lines if line[2] == "w"]
+        self.assertEqual(numbers, list(range(1, len(writes) + 1)),
+                         "a lost update")
+        for name in ("one", "two"):
+            with open(self.path(name)) as file:
+                self.assertEqual(int(file.read()), len(writes))
+        # A reader comes after every writer ahead of it and before all others.
+        for name, token, kind, number in lines:
+            if kind == "r":
+                ahead = sum(write < int(token) for write in writes)
+                self.assertEqual(int(number), ahead, name)
+        for contender in self.contenders:
+            self.assertEqual(sum(line[0] == contender.name for line in lines),
+                             EACH)
+        print("%d writes, %d reads" % (len(writes), len(lines) - len(writes)),
+              file=sys.stderr)
+
+
+class ReadWrite(Sharing):
+    def first(self):
+        return "_c_%s-__WRIT__" % uuid.uuid4()
+
+    def curators(self):
+        for i in range(2):
+            name = "curator-%d" % i
+            self.curator(name, "share", self.directory, name, str(EACH))
+
+    def kazoos(self):
+        for i in range(2):
+            self.kazoo("kazoo-%d" % i, "curator", "share")
+
+    def test_curator_with_holdfast(self):
+        self.curators()
+        self.holdfast()
+        self.contest(container=True)
+
+    def test_kazoo_with_holdfast(self):
+        self.kazoos()
+        self.holdfast()
+        self.contest(container=False)
+
+    def test_all_three(self):
+        self.curators()
+        self.kazoos()
+        self.holdfast()
+        self.contest(container=False)
+
+
+class KazooReadWrite(Sharing):
+    layout = "kazoo"
+
+    def first(self):
+        return "%s__lock__" % uuid.uuid4().hex
+
+    def test_kazoo_with_holdfast(self):
+        for i in range(3):
+            self.kazoo("kazoo-%d" % i, "stock", "share")
         self.holdfast()
         self.contest(container=False)
 

@@ -29,8 +29,8 @@ def exists(test, name):
         return bool(text_of("tests/sim/stories/%s.story" % name))
     if test == "sim/plants":
         return "X(%s, " % name in text_of("src/core/plant.h")
-    if test == "conformance/suite":
-        source = text_of("tests/conformance/suite.c")
+    if test in ("conformance/suite", "conformance/kinds"):
+        source = text_of("tests/%s.c" % test)
     elif folder == "interop":
         source = text_of("tests/interop/test_interop.py")
     else:
@@ -38,7 +38,7 @@ def exists(test, name):
         source = text_of(stem + ".c") or text_of(stem + ".py")
     if not name:
         return bool(source)
-    return re.search(r"(void|def) %s\(" % re.escape(name), source) is not None
+    return re.search(r"(void|def) (story_)?%s\(" % re.escape(name), source) is not None
 
 
 def main():

@@ -2,6 +2,7 @@
 #include "chaos.h"
 
 #include "core/instant.h"
+#include "question.h"
 
 struct plan plan;
 
@@ -46,8 +47,19 @@ static void release(void *arg)
     world_release(attempt);
 }
 
+static void downgrade(void *arg)
+{
+    struct attempt *attempt = arg;
+
+    if (!attempt->forgotten && !attempt->release_called && !attempt->lost &&
+        world_can_call(attempt->client) && !attempt->client->closing)
+        world_downgrade(attempt);
+}
+
 static void on_granted(struct attempt *attempt)
 {
+    if (attempt->a.kind == HF_TICKET_WRITE && one_in(2))
+        later(below(attempt->hold_us + 1), downgrade, attempt);
     later(attempt->hold_us, release, attempt);
 }
 
@@ -166,10 +178,46 @@ static void use(void *arg)
         return;
     if (world_can_call(client) && !client->closing && busy(client) < 4)
         want_one(client);
-    if (plan.bundles && world_can_call(client) && !client->closing &&
-        one_in(8))
+    if (plan.bundles && world_can_call(client) && !client->closing && one_in(8))
         resize(client);
     later(1 + below(2 * plan.want_every_us), use, client);
+}
+
+/* Any ticket, also one that is long gone, of any process. */
+static struct attempt *any_attempt(void)
+{
+    struct attempt *found = NULL;
+    uint64_t count = 0;
+
+    for (struct attempt *a = any_client()->attempts; a != NULL && count < 8;
+         a = a->next) {
+        if (a->enqueued && one_in(++count))
+            found = a;
+    }
+    return found;
+}
+
+/* Somebody looks at a queue or meddles with those in it. */
+static void meddle(void *arg)
+{
+    struct client *client = any_client();
+    struct attempt *target = any_attempt();
+    uint64_t wait_ms = one_in(3) ? below(2000) : HF_FOREVER;
+
+    (void)arg;
+    if (plan.over)
+        return;
+    if (world_can_call(client) && !client->closing) {
+        if (target == NULL || one_in(3))
+            question_list(client,
+                          &plan.world->places[below(plan.world->place_count)],
+                          wait_ms);
+        else if (plan.faults >> FAULT_EVICT & 1 && one_in(3))
+            question_evict(client, target, wait_ms);
+        else
+            question_revoke(client, target, wait_ms);
+    }
+    later(1 + below(4 * plan.want_every_us), meddle, NULL);
 }
 
 /* --------------------------------------------------------------- foreign -- */
@@ -553,6 +601,7 @@ void chaos_begin(void)
 
     world->on_granted = on_granted;
     world->on_lost = on_lost;
+    later(below(4 * plan.want_every_us), meddle, NULL);
     for (unsigned i = 0; i < world->client_count; i++) {
         open_again(&world->clients[i]);
         later(below(2 * plan.want_every_us), use, &world->clients[i]);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "world.h"
+#include "question.h"
 
 /* How far a clock's reading may lag behind the instant itself. */
 #define READING_MS 2
@@ -27,6 +27,13 @@ uint64_t check_permits(const struct hf_snapshot *queue, size_t place)
     for (size_t i = 0; i < place; i++)
         permits += queue->tickets[i].weight;
     return permits;
+}
+
+/* As what it believes to be in the queue. */
+static enum hf_ticket_kind kind_of(const struct attempt *attempt,
+                                   const struct claim *claim)
+{
+    return attempt->downgrade_called ? HF_TICKET_READ : claim->a->kind;
 }
 
 static uint64_t client_ms(const struct client *client)
@@ -135,7 +142,7 @@ static void check_promises(struct attempt *granted, const struct claim *claim)
             if (other == NULL)
                 continue;
             permits += other->a->weight;
-            if (check_conflict(other->a->kind, claim->a->kind))
+            if (check_conflict(kind_of(a, other), claim->a->kind))
                 world_broken(
                     world, 1,
                     "%s was granted while %s is promised %" PRIu64 " ms more",
@@ -143,8 +150,8 @@ static void check_promises(struct attempt *granted, const struct claim *claim)
         }
     }
     if (claim->a->kind == HF_TICKET_LEASE && permits > claim->a->limit)
-        world_broken(world, 1, "with %s, %" PRIu64 " permits of %" PRIu32
-                               " are promised",
+        world_broken(world, 1,
+                     "with %s, %" PRIu64 " permits of %" PRIu32 " are promised",
                      granted->name, permits, claim->a->limit);
 }
 
@@ -226,6 +233,32 @@ static void told_lost(struct attempt *attempt)
     client->drained--;
 }
 
+/* 3, 9: its ticket is what it was told to be, and it is told only once. */
+static void told_downgraded(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+    struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
+    size_t place = hf_snapshot_find(&queue, &attempt->id);
+    hf_status status = attempt->a.downgrade_status;
+
+    if (!attempt->downgrade_waits)
+        world_broken(world, 8, "%s was told DOWNGRADED unasked", attempt->name);
+    attempt->downgrade_waits = false;
+    if (status == HF_OK) {
+        if (!holds(attempt))
+            world_broken(world, 8, "%s is a reader without a grant",
+                         attempt->name);
+        if (place < queue.count && queue.tickets[place].kind != HF_TICKET_READ)
+            world_broken(world, 4, "%s is told to be a reader and is none",
+                         attempt->name);
+    } else if (!(status == HF_ELOST && attempt->lost) &&
+               !(status == HF_ECANCELLED && attempt->release_called) &&
+               !(status == HF_EDENIED && world->denied)) {
+        world_broken(world, 9, "%s was not downgraded, %s, without a reason",
+                     attempt->name, hf_status_name(status));
+    }
+}
+
 /* ------------------------------------------------------------------ ends -- */
 
 /* Could somebody have been in the way since it began? */
@@ -299,6 +332,8 @@ static void told_released(struct attempt *attempt)
         world_broken(world, 8, "%s was told RELEASED %s", attempt->name,
                      attempt->released ? "twice" : "unasked");
     attempt->released = true;
+    if (attempt->downgrade_waits)
+        world_broken(world, 8, "%s was not told DOWNGRADED", attempt->name);
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
@@ -354,11 +389,17 @@ void check_effect(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_RELEASED:
         told_released(attempt);
         break;
+    case HF_EFFECT_DOWNGRADED:
+        told_downgraded(attempt);
+        break;
     case HF_EFFECT_FORGOTTEN:
         told_forgotten(attempt);
         break;
     case HF_EFFECT_WAITING:
         told_waiting(attempt);
+        break;
+    case HF_EFFECT_REVOKED:
+        question_check_revoked(attempt);
         break;
     case HF_EFFECT_STATE:
         client->state = effect->state;

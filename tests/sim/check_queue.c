@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "world.h"
+#include "question.h"
 
 /* Of the watches that a release fires, so many may be of no use to whoever set
  * them: one that looks ahead. */
@@ -179,7 +179,8 @@ void check_gone(struct world *world, const char *queue,
 
         /* One who was evicted and has not heard is in nobody's place. */
         if (woken == record->attempt || !check_waits(woken) ||
-            admissible(woken) != NULL || !hf_sim_ticket_exists(world->sim, &woken->id))
+            admissible(woken) != NULL ||
+            !hf_sim_ticket_exists(world->sim, &woken->id))
             continue;
         idle++;
         strncat(names, " ", sizeof names - strlen(names) - 1);
@@ -230,6 +231,8 @@ void check_end(struct world *world)
             else
                 world_broken(world, 5, "%s is never forgotten", a->name);
         }
+        if (question_open(&world->clients[i]))
+            world_broken(world, 8, "a question is never answered");
     }
     if (!empty(world))
         world_broken(world, 5, "a ticket is left in a queue");

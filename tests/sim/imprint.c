@@ -61,8 +61,20 @@ static void put_watches(const struct ink *ink, const struct hf_watches *watches)
 
         number(ink, watch->state);
         ticket(ink, watch->state != HF_WATCH_FREE, &watch->request.ticket);
+        number(ink,
+               watch->state != HF_WATCH_FREE ? watch->request.ticket_kind : 0);
         number(ink, watch->request.busy);
     }
+}
+
+static void put_lookout(const struct ink *ink, const struct hf_acquisition *a)
+{
+    number(ink, a->weight);
+    number(ink, a->limit);
+    number(ink, a->room);
+    number(ink, a->lookout.state);
+    instant(ink, a->lookout.at_ms);
+    number(ink, a->lookout.retry.tries);
 }
 
 static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
@@ -76,8 +88,12 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     number(ink, a->list_retry.tries);
     number(ink, a->watch_retry.tries);
     number(ink, a->blocking);
-    ticket(ink, a->before_known, &a->before);
-    ticket(ink, a->beyond_known, &a->beyond);
+    ticket(ink, a->before_known, &a->before.id);
+    number(ink, a->before_known ? a->before.kind : 0);
+    ticket(ink, a->beyond_known, &a->beyond.id);
+    number(ink, a->beyond_known ? a->beyond.kind : 0);
+    number(ink, a->downgrading);
+    instant(ink, a->downgrade_at_ms);
     number(ink, a->gone_admits);
     number(ink, a->stale);
     number(ink, a->waited);
@@ -94,11 +110,28 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     number(ink, a->ask.busy ? a->ask.kind : 0);
     put_wait(ink, a);
     put_watches(ink, &a->watches);
+    put_lookout(ink, a);
+    number(ink, a->revoked);
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
     put_withdrawal(ink, &a->own);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         put_withdrawal(ink, &a->abandoned[i]);
+}
+
+static void put_bundle(const struct ink *ink, const struct client *client,
+                       const struct hf_bundle *bundle)
+{
+    number(ink, bundle == NULL);
+    if (bundle == NULL)
+        return;
+    number(ink, bundle->at);
+    number(ink, bundle->undoing);
+    number(ink, bundle->dirty);
+    for (size_t i = 0; i < bundle->count; i++) {
+        hf_imprint_object(ink->imprint, &bundle->parts[i]);
+        put_acquisition(ink, client, &bundle->parts[i]);
+    }
 }
 
 /* --------------------------------------------------------------- attempt -- */
@@ -124,6 +157,7 @@ static void put_attempt(const struct ink *ink, const struct attempt *attempt)
     number(ink, attempt->a.token > place->last_write_token);
     number(ink, attempt->a.token > place->last_read_token);
     put_acquisition(ink, attempt->client, &attempt->a);
+    put_bundle(ink, attempt->client, attempt->a.bundle);
 }
 
 static void put_session(const struct ink *ink, const struct hf_session *session)

@@ -10,6 +10,7 @@
 #include "core/instant.h"
 #include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
+#include "question.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
 /* Steps of the calendar; a healthy run takes some thousands. */
@@ -19,6 +20,8 @@ static void look(void *arg)
 {
     (void)arg;
     check_wakeups(plan.world);
+    for (unsigned i = 0; i < plan.world->client_count; i++)
+        question_check(&plan.world->clients[i]);
     hf_sim_call_at(plan.world->sim, now_us() + LOOK_EVERY_US, true, look, NULL);
 }
 

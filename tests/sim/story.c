@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "engines/sim/ensemble.h"
+#include "question.h"
 #include "world.h"
 
 #define STORY_BYTES ((size_t)64 * 1024)
@@ -110,6 +111,19 @@ static void release(struct story *story, struct client *client, char **words)
         world_release(attempt);
 }
 
+static void downgrade(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->lost || attempt->release_called ||
+        attempt->a.kind != HF_TICKET_WRITE)
+        complain(story, "there is no writer's grant to downgrade", words[0]);
+    else
+        world_downgrade(attempt);
+}
+
 static void cancel(struct story *story, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(story, client, words[0]);
@@ -124,6 +138,52 @@ static void evict(struct story *story, struct client *client, char **words)
 
     if (attempt != NULL && !world_evict(attempt))
         complain(story, "it has no ticket", words[0]);
+}
+
+/* Whosever it is. */
+static struct attempt *anybodys(struct story *story, const char *name)
+{
+    for (unsigned i = 0; i < story->world->client_count; i++) {
+        for (struct attempt *a = story->world->clients[i].attempts; a != NULL;
+             a = a->next) {
+            if (name != NULL && strcmp(a->name, name) == 0)
+                return a;
+        }
+    }
+    complain(story, "no such attempt", name == NULL ? "" : name);
+    return NULL;
+}
+
+static uint64_t wait_of(const char *word)
+{
+    return word == NULL ? HF_FOREVER : strtoull(word, NULL, 10);
+}
+
+/* look PLACE [WAIT_MS]; expel and ask ATTEMPT [WAIT_MS], anybody's: what an
+ * eviction and a request to let go are, coming from another client. */
+static void do_look(struct story *story, struct client *client, char **words)
+{
+    if (words[0] == NULL)
+        complain(story, "expected", "look PLACE [MS]");
+    else
+        question_list(client, world_place(story->world, words[0], false),
+                      wait_of(words[1]));
+}
+
+static void expel(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = anybodys(story, words[0]);
+
+    if (attempt != NULL)
+        question_evict(client, attempt, wait_of(words[1]));
+}
+
+static void ask(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = anybodys(story, words[0]);
+
+    if (attempt != NULL)
+        question_revoke(client, attempt, wait_of(words[1]));
 }
 
 static void do_close(struct story *story, struct client *client, char **words)
@@ -315,7 +375,8 @@ static const struct {
     {"freeze", freeze}, {"thaw", thaw},         {"kill", kill_session},
     {"cut", cut},       {"mend", mend},         {"break", reset},
     {"stall", stall},   {"unstall", unstall},   {"only", only},
-    {"write", rewrite}, {"impostor", impostor},
+    {"write", rewrite}, {"impostor", impostor}, {"downgrade", downgrade},
+    {"look", do_look},  {"expel", expel},       {"ask", ask},
 };
 
 /* ------------------------------------------------------------------ rows -- */

@@ -9,28 +9,10 @@
 
 #include "core/instant.h"
 #include "engines/sim/ensemble.h"
+#include "question.h"
 
 /* A core that wants to be woken so often at one instant will do so for ever. */
 #define IDLE_TICKS_MAX 1000
-
-/* ----------------------------------------------------------- transcript -- */
-
-void world_line(struct world *world, const char *who, const char *format, ...)
-{
-    char text[WORLD_TEXT];
-    uint64_t now_us = hf_sim_now_us(world->sim);
-    va_list arguments;
-    int used;
-
-    if (world->line == NULL)
-        return;
-    used = snprintf(text, sizeof text, "%6" PRIu64 ".%03u  %-6s  ",
-                    now_us / 1000, (unsigned)(now_us % 1000), who);
-    va_start(arguments, format);
-    vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
-    va_end(arguments);
-    world->line(world->line_arg, text);
-}
 
 void world_broken(struct world *world, int invariant, const char *format, ...)
 {
@@ -107,44 +89,10 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 /* ---------------------------------------------------------------- drive -- */
 
-static const char *const request_names[] = {
-    [HF_REQUEST_ENQUEUE] = "enqueue", [HF_REQUEST_LIST] = "list",
-    [HF_REQUEST_LOOK] = "look", [HF_REQUEST_WATCH] = "watch",     [HF_REQUEST_WITHDRAW] = "withdraw",
-    [HF_REQUEST_PROVE] = "prove",     [HF_REQUEST_END] = "end",
-};
-
-static const char *const event_names[] = {
-    [HF_EVENT_CONNECTED] = "CONNECTED",
-    [HF_EVENT_SUSPENDED] = "SUSPENDED",
-    [HF_EVENT_RESUMING] = "RESUMING",
-    [HF_EVENT_TROUBLE] = "TROUBLE",
-    [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
-    [HF_EVENT_CLOSED] = "CLOSED",
-    [HF_EVENT_ENQUEUED] = "ENQUEUED",
-    [HF_EVENT_LISTED] = "LISTED",
-    [HF_EVENT_CHANGED] = "CHANGED",
-    [HF_EVENT_WATCHING] = "WATCHING",
-    [HF_EVENT_GONE] = "GONE",
-    [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
-    [HF_EVENT_PROVEN] = "PROVEN",
-    [HF_EVENT_FAILED] = "FAILED",
-    [HF_EVENT_WANT] = "want",
-    [HF_EVENT_CANCEL] = "cancel",
-    [HF_EVENT_RELEASE] = "release",
-    [HF_EVENT_LIMIT] = "limit",
-    [HF_EVENT_CLOSE] = "close",
-    [HF_EVENT_TICK] = "tick",
-};
-
-struct attempt *world_attempt(struct hf_acquisition *a)
+struct attempt *world_attempt(const struct hf_acquisition *a)
 {
     /* The acquisition is the first member of its attempt. */
-    return (struct attempt *)(void *)(a->whole != NULL ? a->whole : a);
-}
-
-static const char *attempt_name(struct hf_acquisition *a)
-{
-    return a == NULL ? "session" : world_attempt(a)->name;
+    return (struct attempt *)(uintptr_t)(a->whole != NULL ? a->whole : a);
 }
 
 static struct claim *claim_of(struct hf_acquisition *a)
@@ -158,34 +106,6 @@ static struct claim *claim_of(struct hf_acquisition *a)
     return claim;
 }
 
-static void line_event(struct client *client, const struct hf_event *event)
-{
-    struct world *world = client->world;
-    const char *name = event_names[event->kind];
-
-    if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK)
-        return;
-    if (event->kind == HF_EVENT_PROVEN)
-        world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
-                   event->as.answer.request == NULL ? "says" : "answers",
-                   event->as.answer.anchor_ms);
-    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_FAILED)
-        world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
-                   "engine", name,
-                   request_names[event->as.answer.request->kind],
-                   attempt_name(event->as.answer.request->acquisition),
-                   event->kind == HF_EVENT_FAILED ? ": " : "",
-                   event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
-    else if (event->kind == HF_EVENT_CONNECTED)
-        world_line(world, client->name,
-                   "  engine says %s timeout=%" PRIu64 " anchor=%" PRIu64
-                   " resumed=%d",
-                   name, event->as.connected.timeout_ms,
-                   event->as.connected.anchor_ms, event->as.connected.resumed);
-    else if (event->kind < HF_EVENT_WANT)
-        world_line(world, client->name, "  engine says %s", name);
-}
-
 static void drain(struct client *client);
 static void arm(struct client *client);
 
@@ -195,7 +115,7 @@ static void step(struct client *client, struct hf_event *event)
     client->drained = 0;
     client->waking = false;
     client->world->steps++;
-    line_event(client, event);
+    world_line_event(client, event);
     check_event(client, event);
     hf_core_step(&client->core, event);
     hf_core_check(&client->core);
@@ -233,8 +153,7 @@ static void request(struct client *client, struct hf_request *asked)
     }
     if (world->line != NULL && !world->terse)
         world_line(world, client->name, "  core asks to %s for %s",
-                   request_names[asked->kind],
-                   attempt_name(asked->acquisition));
+                   world_request_name(asked->kind), world_asker(asked));
     hf_sim_ops(world->sim)->request(client->engine, asked);
 }
 
@@ -270,11 +189,18 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         world_line(world, client->name, "%s RELEASED %s", attempt->name,
                    hf_status_name(attempt->a.status));
         break;
+    case HF_EFFECT_DOWNGRADED:
+        world_line(world, client->name, "%s DOWNGRADED %s", attempt->name,
+                   hf_status_name(attempt->a.downgrade_status));
+        break;
     case HF_EFFECT_FORGOTTEN:
         world_line(world, client->name, "%s FORGOTTEN", attempt->name);
         /* Whoever still looks into it shall see nonsense. */
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         memset(attempt->parts, 0xdd, sizeof attempt->parts);
+        break;
+    case HF_EFFECT_REVOKED:
+        world_line(world, client->name, "%s REVOKED", attempt->name);
         break;
     case HF_EFFECT_STATE:
         world_line(world, client->name, "state %s",
@@ -297,6 +223,10 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         break;
     case HF_EFFECT_FORGET:
         hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
+        break;
+    case HF_EFFECT_ANSWERED:
+    case HF_EFFECT_FINISHED:
+        question_effect(&taken);
         break;
     default:
         user_told(client, &taken);
@@ -373,7 +303,7 @@ static void call(struct client *client, enum hf_event_kind kind,
     assert(world_can_call(client));
     event.now_ms = now_ms(client);
     event.as.acquisition = attempt == NULL ? NULL : &attempt->a;
-    world_line(client->world, client->name, "%s%s%s", event_names[kind],
+    world_line(client->world, client->name, "%s%s%s", world_event_name(kind),
                attempt == NULL ? "" : " ",
                attempt == NULL ? "" : attempt->name);
     step(client, &event);
@@ -511,6 +441,16 @@ void world_limit(struct attempt *attempt, uint32_t limit)
     }
 }
 
+void world_inquire(struct client *client, struct hf_inquiry *inquiry)
+{
+    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+
+    assert(world_can_call(client));
+    event.now_ms = now_ms(client);
+    event.as.inquiry = inquiry;
+    step(client, &event);
+}
+
 void world_cancel(struct attempt *attempt)
 {
     /* Also when it has been granted: the user may not have heard yet. */
@@ -530,6 +470,13 @@ void world_release(struct attempt *attempt)
     call(attempt->client, HF_EVENT_RELEASE, attempt);
 }
 
+void world_downgrade(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called && !attempt->lost);
+    attempt->downgrade_called = attempt->downgrade_waits = true;
+    call(attempt->client, HF_EVENT_DOWNGRADE, attempt);
+}
+
 void world_close(struct client *client)
 {
     assert(!client->closing);
@@ -544,6 +491,7 @@ void world_crash(struct client *client)
     /* Nobody is left to be told anything. */
     for (struct attempt *a = client->attempts; a != NULL; a = a->next)
         a->forgotten = true;
+    question_crash(client);
     hf_sim_crash(client->engine);
 }
 
@@ -560,7 +508,7 @@ bool world_idle(const struct client *client)
         if (!a->forgotten)
             return false;
     }
-    return true;
+    return !question_open(client);
 }
 
 /* --------------------------------------------------------------- faults -- */
@@ -697,6 +645,7 @@ void world_free(struct world *world)
             client->attempts = attempt->next;
             free(attempt);
         }
+        question_free(client);
     }
 }
 

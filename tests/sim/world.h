@@ -5,7 +5,7 @@
  * outside: at what the users were told, at what was published, and at the
  * truth of the model in true time; never at the core's own opinion.
  *
- *   world.c   clients, and who drives them
+ *   world.c   clients, and who drives them; transcript.c says what they do
  *   check.c   the invariants; those about queues are in check_queue.c
  *   random.c  a run from a seed; its users and faults are in chaos.c
  *   story.c   users and faults read from a file
@@ -27,13 +27,14 @@
 #define WORLD_TEXT 320
 
 struct world;
+struct question;
 
 /* A queue, and what was granted in it. */
 struct place {
     char name[32];
     bool read_write;
-    struct place *leases; /* it is the first queue of a semaphore ... */
-    uint32_t limit;       /* ... or the second, with so many permits */
+    struct place *leases;      /* it is the first queue of a semaphore ... */
+    uint32_t limit;            /* ... or the second, with so many permits */
     uint64_t last_write_token; /* highest granted that excludes */
     uint64_t last_read_token;
     uint64_t others_at_us; /* somebody had a ticket that could be in the way */
@@ -73,15 +74,19 @@ struct attempt {
     bool release_called;
     uint64_t hold_us;
     bool release_on_loss;
+    bool downgrade_called; /* as a writer, which it does not rely on since */
     /* What the user was told. */
     bool granted;
     bool lost;
     bool ended;
     bool released;
+    bool downgrade_waits; /* for the answer to downgrade_called */
     bool forgotten;
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
     /* What the checks remember. */
+    bool asked; /* to let go of the ticket .asked_id */
+    struct hf_ticket_id asked_id;
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
@@ -100,9 +105,10 @@ struct client {
     char name[8];
     struct hf_core core;
     struct hf_engine *engine;
-    struct attempt *attempts; /* newest first; freed with the world */
-    unsigned life;            /* counts reopenings */
-    bool alive;               /* there is such a process */
+    struct attempt *attempts;   /* newest first; freed with the world */
+    struct question *questions; /* likewise */
+    unsigned life;              /* counts reopenings */
+    bool alive;                 /* there is such a process */
     bool closing;
     bool closed;
     bool ever_connected;
@@ -157,6 +163,7 @@ struct world {
     uint64_t run_steps; /* of the calendar */
     uint64_t grants;
     uint64_t losses;
+    uint64_t answers; /* to questions */
 };
 
 /* ${world} is filled in; .sim is made from ${config}. */
@@ -171,7 +178,7 @@ struct place *world_semaphore(struct world *world, const char *name,
                               uint32_t limit);
 
 /* Whose acquisition is it? */
-struct attempt *world_attempt(struct hf_acquisition *a);
+struct attempt *world_attempt(const struct hf_acquisition *a);
 
 /* A process starts, with a clock that shows ${clock_ms}. */
 void world_open(struct client *client, uint64_t clock_ms, int32_t ppm);
@@ -189,6 +196,7 @@ struct attempt *world_want_all(struct client *client, const struct wish *wishes,
 void world_limit(struct attempt *attempt, uint32_t limit);
 void world_cancel(struct attempt *attempt);
 void world_release(struct attempt *attempt);
+void world_downgrade(struct attempt *attempt);
 void world_close(struct client *client);
 void world_crash(struct client *client);
 /* After everything of a closed client was forgotten. */
@@ -200,6 +208,9 @@ void world_kill_session(struct client *client);
 bool world_evict(struct attempt *attempt);
 /* The ensemble is replaced by an empty one. */
 void world_wipe(struct world *world);
+
+/* Hand an inquiry to the core: see question.h. */
+void world_inquire(struct client *client, struct hf_inquiry *inquiry);
 
 /* May its user call it now? */
 bool world_can_call(const struct client *client);
@@ -214,6 +225,14 @@ void world_broken(struct world *world, int invariant, const char *format, ...)
 /* A line of the transcript, at the time it is. */
 void world_line(struct world *world, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Words for it; those of an acquisition that is NULL are the session's. */
+const char *world_request_name(enum hf_request_kind kind);
+const char *world_event_name(enum hf_event_kind kind);
+const char *world_attempt_name(const struct hf_acquisition *a);
+/* Who made the request. */
+const char *world_asker(const struct hf_request *request);
+void world_line_event(struct client *client, const struct hf_event *event);
 
 /* -------------------------------------------------------------- check.c -- */
 

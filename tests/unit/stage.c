@@ -137,8 +137,9 @@ static void describe_request(const struct stage *s,
                              const struct hf_request *request, bool forget,
                              char *text, size_t bytes)
 {
-    static const char *const verbs[] = {
-        "ENQUEUE", "LIST", "LOOK", "WATCH", "WITHDRAW", "PROVE", "END"};
+    static const char *const verbs[] = {"ENQUEUE", "LIST",      "LOOK",
+                                        "WATCH",   "WITHDRAW",  "PROVE",
+                                        "END",     "DOWNGRADE", "REVOKE"};
     char name[24] = "";
 
     if (request->acquisition == NULL) {
@@ -241,6 +242,10 @@ static void take_user_effect(struct stage *s, const struct hf_effect *effect,
         snprintf(text, bytes, "%c RELEASED %s", letter,
                  hf_status_name(a->status));
         break;
+    case HF_EFFECT_DOWNGRADED:
+        snprintf(text, bytes, "%c DOWNGRADED %s", letter,
+                 hf_status_name(a->downgrade_status));
+        break;
     default:
         assert_int_equal(effect->kind, HF_EFFECT_FORGOTTEN);
         assert_int_equal(s->answers[who], 1);
@@ -329,6 +334,11 @@ void cancel(struct stage *s, struct hf_acquisition *a)
 void release(struct stage *s, struct hf_acquisition *a)
 {
     step_user(s, HF_EVENT_RELEASE, a);
+}
+
+void downgrade(struct stage *s, struct hf_acquisition *a)
+{
+    step_user(s, HF_EVENT_DOWNGRADE, a);
 }
 
 void close_core(struct stage *s)
@@ -437,6 +447,11 @@ void withdrawn(struct stage *s, const char *request, bool found)
     answer(s, request,
            (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
                              .as.answer.found = found});
+}
+
+void downgraded(struct stage *s, const char *request)
+{
+    answer(s, request, (struct hf_event){.kind = HF_EVENT_DOWNGRADED});
 }
 
 void proven(struct stage *s, uint64_t anchor_ms)

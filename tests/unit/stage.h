@@ -7,7 +7,8 @@
  *
  *     a ENQUEUE a1; a LIST; a WATCH x; a FORGET x; a WITHDRAW a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
- *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED
+ *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED; a DOWNGRADE a1;
+ *     a DOWNGRADED HF_OK
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
  * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
@@ -66,6 +67,7 @@ void stage_drain(struct stage *s);
 void want(struct stage *s, struct hf_acquisition *a);
 void cancel(struct stage *s, struct hf_acquisition *a);
 void release(struct stage *s, struct hf_acquisition *a);
+void downgrade(struct stage *s, struct hf_acquisition *a);
 void close_core(struct stage *s);
 void connected(struct stage *s, uint64_t anchor_ms, bool resumed);
 void connected_for(struct stage *s, uint64_t timeout_ms, uint64_t anchor_ms,
@@ -79,6 +81,7 @@ void listed(struct stage *s, const char *request, const char *queue);
 void watching(struct stage *s, const char *request);
 void gone(struct stage *s, const char *request);
 void withdrawn(struct stage *s, const char *request, bool found);
+void downgraded(struct stage *s, const char *request);
 void proven(struct stage *s, uint64_t anchor_ms);
 void failed(struct stage *s, const char *request, enum hf_failure failure);
 void failed_as(struct stage *s, const char *request, enum hf_failure failure,

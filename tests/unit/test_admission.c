@@ -113,7 +113,10 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
     struct hf_admission admission =
         hf_admission_decide(&snapshot, &tickets[mine].id, kind);
     size_t blocking = 0;
+    bool marks[LONGEST];
 
+    hf_admission_mark(&snapshot, marks);
+    assert_int_equal(marks[mine], admission.answer == HF_ADMITTED);
     assert_int_equal(admission.ahead, mine);
     if (any_stranger_ahead(tickets, mine, kind)) {
         assert_int_equal(admission.answer, HF_WRONG_KIND);
@@ -294,11 +297,9 @@ static void leases_do_not_mix_with_others(void **state)
         assert_int_equal(admission.answer, HF_WRONG_KIND);
         make_queue(tickets, 2, kind * KINDS);
         tickets[0].kind = HF_TICKET_LEASE;
-        admission =
-            hf_admission_decide(&snapshot, &tickets[1].id,
-                                plain[kind] == HF_TICKET_EXCLUSIVE
-                                    ? HF_TICKET_MUTEX
-                                    : plain[kind]);
+        admission = hf_admission_decide(
+            &snapshot, &tickets[1].id,
+            plain[kind] == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : plain[kind]);
         assert_int_equal(admission.answer, HF_WRONG_KIND);
     }
 }

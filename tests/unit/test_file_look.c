@@ -333,8 +333,10 @@ static void a_lost_head_is_told_before_a_change(void **state)
                                  .ticket_kind = HF_TICKET_MUTEX,
                                  .weight = 1,
                                  .payload = ""};
-    struct hf_request watch = {
-        .kind = HF_REQUEST_WATCH, .queue = LOCKS, .ticket = enqueue.ticket};
+    struct hf_request watch = {.kind = HF_REQUEST_WATCH,
+                               .queue = LOCKS,
+                               .ticket = enqueue.ticket,
+                               .ticket_kind = HF_TICKET_MUTEX};
 
     (void)state;
     head.host = (struct hf_engine_host){.event = on_head_event, .host = &head};

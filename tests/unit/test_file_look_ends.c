@@ -198,15 +198,16 @@ static void an_evicted_lease_is_told(void **state)
     struct seat *a = seat_open(&bench_file);
     struct seat *b = seat_open(&bench_file);
     struct hf_ticket_id id = leases_take(a, 1);
-    struct call *own = seat_ask(a, HF_REQUEST_WATCH, LEASES, id);
     struct call *mine = leases_look(a, 1);
+    struct call *own = seat_watch(a, LEASES, &mine->tickets[0]);
     struct call *call = leases_look(b, 1);
 
     (void)state;
     bench_file.evict(&bench_file, LEASES, &call->tickets[0]);
+    assert_int_equal(own->answer, HF_EVENT_WATCHING);
     assert_true(seat_sees_gone(a, own));
-    assert_false(leases_leave(a, id));
     assert_int_equal(mine->gone, 1);
+    assert_false(leases_leave(a, id));
     assert_true(seat_sees_gone(b, call));
     (void)leases_look(b, 0);
     seat_close(b);

@@ -118,10 +118,18 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
                                .as.answer.found = there});
         break;
+    case HF_REQUEST_REVOKE:
+        send(e, slot,
+             (struct hf_event){.kind = HF_EVENT_ASKED,
+                               .as.answer.found = there});
+        break;
     case HF_REQUEST_PROVE:
         send(e, slot,
              (struct hf_event){.kind = HF_EVENT_PROVEN,
                                .as.answer.anchor_ms = e->stage.now_ms});
+        break;
+    case HF_REQUEST_DOWNGRADE: /* nobody's here */
+        fail();
         break;
     case HF_REQUEST_END:
         e->count = 0;

@@ -41,7 +41,7 @@ static void test_numbers_are_kept(void **state)
         "HF_EREENTRANT", "HF_EFORKED",      "HF_EOWNER",       "HF_EKIND",
         "HF_EDENIED",    "HF_EFULL",        "HF_EDIR",         "HF_ELIMIT",
         "HF_ENOMEM",     "HF_EUNSUPPORTED", "HF_EEXHAUSTED",   "HF_EPROTOCOL",
-        "HF_EBUG",
+        "HF_EBUG",       "HF_EGONE",
     };
 
     (void)state;
@@ -51,7 +51,7 @@ static void test_numbers_are_kept(void **state)
 
 static void test_other_numbers_are_unknown(void **state)
 {
-    static const int numbers[] = {-1, 25, 1000, INT32_MAX, INT32_MIN};
+    static const int numbers[] = {-1, 26, 1000, INT32_MAX, INT32_MIN};
 
     (void)state;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -165,7 +165,7 @@ static void only_a_deletion_is_gone(void **state)
         assert_string_equal(stage_sent(&s), "");
         ask(&s, HF_REQUEST_WATCH, "x");
         assert_string_equal(stage_told(&s), "");
-        data(&s, "__REVOKE__", 2, 2);
+        data(&s, "__REVOKED__", 2, 2);
         assert_string_equal(stage_told(&s), "WATCHING x"); /* the new one */
     }
     event(&s, -1, "q/x#2"); /* of the session */

@@ -398,6 +398,13 @@ bool honest_has_own(struct stage *s, struct honest *h, const char *ticket)
     return node != NULL && node->owner == s->session;
 }
 
+bool honest_has_reader(struct honest *h, const char *ticket)
+{
+    const struct honest_node *node = find_ticket(h, ticket);
+
+    return node != NULL && strstr(node->path, "-__READ__") != NULL;
+}
+
 #define OTHERS_SESSION 7
 
 void honest_put(struct stage *s, struct honest *h, const char *ticket)

@@ -50,11 +50,12 @@ void honest_serve(struct stage *s, struct honest *h);
 /* The session is over: its tickets go. */
 void honest_expire(struct stage *s, struct honest *h);
 
-/* Is there a ticket "q/a", with all its nodes; and any node of it, of the
- * session?  What others do: put it there, remove a node of it, whoever's it is,
- * or change its data. */
+/* Is there a ticket "q/a", with all its nodes; any node of it, of the session;
+ * and is it a reader's?  What others do: put it there, remove a node of it,
+ * whoever's it is, or change its data. */
 bool honest_has(struct honest *h, const char *ticket);
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket);
+bool honest_has_reader(struct honest *h, const char *ticket);
 void honest_put(struct stage *s, struct honest *h, const char *ticket);
 void honest_remove(struct stage *s, struct honest *h, const char *ticket);
 void honest_change(struct stage *s, struct honest *h, const char *ticket);

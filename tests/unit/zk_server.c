@@ -6,8 +6,7 @@
 
 #include "zk_stage.h"
 
-/* ------------------------------------------------------------ what was sent --
- */
+/* --------------------------------------------------------- what was sent -- */
 
 static struct stage_call *put_off(struct stage *s, int32_t xid, int32_t opcode,
                                   const char *path)
@@ -130,7 +129,9 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
     if (opcode == HF_ZK_CREATE) {
         STAGE_MUST(hf_jute_get_buffer(frame).count == strlen(s->payload));
         read_acl(s, frame);
-        STAGE_MUST(hf_jute_get_int(frame) == HF_ZK_EPHEMERAL_SEQUENTIAL);
+        STAGE_MUST(hf_jute_get_int(frame) == (strchr(text, '#') == NULL
+                                                  ? HF_ZK_EPHEMERAL_SEQUENTIAL
+                                                  : HF_ZK_EPHEMERAL));
     } else {
         STAGE_MUST(opcode == HF_ZK_CHECK || opcode == HF_ZK_DELETE);
         STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
@@ -153,9 +154,13 @@ static void say_multi(struct stage *s, int32_t xid,
         STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
         if (last)
             break;
-        STAGE_MUST(parts == 0 || type == part);
-        part = type;
-        say_part(s, frame, part, &paths);
+        /* All of a kind, but for a downgrade: see changed(). */
+        if (parts == 1 && part == HF_ZK_CREATE && type == HF_ZK_DELETE)
+            part = HF_ZK_MULTI;
+        STAGE_MUST(parts == 0 || type == part || part == HF_ZK_MULTI);
+        if (parts == 0)
+            part = type;
+        say_part(s, frame, type, &paths);
         parts++;
     }
     STAGE_MUST(parts > 0);
@@ -534,7 +539,8 @@ static void answer_multi(struct stage *s, int32_t sequence)
 
 void checked(struct stage *s)
 {
-    STAGE_MUST(s->first != NULL && s->first->part != HF_ZK_CREATE);
+    STAGE_MUST(s->first != NULL && s->first->part != HF_ZK_CREATE &&
+               s->first->part != HF_ZK_MULTI);
     answer_multi(s, 0);
 }
 
@@ -560,6 +566,20 @@ void part_failed(struct stage *s, int32_t nth, int32_t why)
         put_result(s, HF_ZK_ERROR_RESULT, false, error);
         hf_jute_put_int(&s->out, error);
     }
+    put_result(s, -1, true, -1);
+    end(s, at_);
+}
+
+void changed(struct stage *s)
+{
+    size_t at_;
+
+    STAGE_MUST(s->first != NULL && s->first->part == HF_ZK_MULTI);
+    at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
+
+    put_result(s, HF_ZK_CREATE, false, 0);
+    hf_jute_put_string(&s->out, "/what/it/is/called");
+    put_result(s, HF_ZK_DELETE, false, 0);
     put_result(s, -1, true, -1);
     end(s, at_);
 }
@@ -649,8 +669,7 @@ void event(struct stage *s, int32_t type, const char *ticket)
     event_at(s, type, path);
 }
 
-/* ---------------------------------------------------------- short stories --
- */
+/* ------------------------------------------------------- short stories -- */
 
 void have(struct stage *s, const char *ticket, int32_t sequence, int64_t czxid)
 {

@@ -112,8 +112,9 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK", "WATCH",
-                                    "WITHDRAW", "PROVE", "END"};
+static const char *const kinds[] = {"ENQUEUE", "LIST",      "LOOK",
+                                    "WATCH",   "WITHDRAW",  "PROVE",
+                                    "END",     "DOWNGRADE", "REVOKE"};
 
 static struct stage_request *of(struct hf_request *request)
 {
@@ -136,6 +137,10 @@ static void end_request(struct stage *s, struct stage_request *r)
 static void answered(struct stage *s, struct stage_request *r,
                      enum hf_event_kind kind)
 {
+    if (kind == HF_EVENT_REVOKED) {
+        STAGE_MUST(r->state == STAGE_WATCHING);
+        return;
+    }
     s->answered++;
     STAGE_MUST(kind == HF_EVENT_CHANGED
                    ? r->state == STAGE_WATCHING
@@ -277,6 +282,16 @@ static void say_answer(struct stage *s, const struct hf_event *event)
         stage_say(&s->told, "; ", "WITHDRAWN %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
+    case HF_EVENT_DOWNGRADED:
+        stage_say(&s->told, "; ", "DOWNGRADED %s", name);
+        break;
+    case HF_EVENT_ASKED:
+        stage_say(&s->told, "; ", "ASKED %s%s", name,
+                  event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_REVOKED:
+        stage_say(&s->told, "; ", "REVOKED %s", name);
+        break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_FAILED);
         say_failed(s, event, name);
@@ -295,11 +310,16 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_LOOK;
     case HF_EVENT_WATCHING:
     case HF_EVENT_GONE:
+    case HF_EVENT_REVOKED:
         return asked == HF_REQUEST_WATCH;
+    case HF_EVENT_ASKED:
+        return asked == HF_REQUEST_REVOKE;
     case HF_EVENT_WITHDRAWN:
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:
         return asked == HF_REQUEST_PROVE;
+    case HF_EVENT_DOWNGRADED:
+        return asked == HF_REQUEST_DOWNGRADE;
     case HF_EVENT_CLOSED:
         return asked == HF_REQUEST_END;
     default:

@@ -18,6 +18,7 @@
  *     CREATE q; MULTI q/a#1 q/b#2; SETWATCHES 0x7 q/a#1; PING; AUTH u:p; CLOSE
  *     LIST q w                    with a watch, and in a SETWATCHES: "q/"
  *     MULTI +q/x/l +q/x/l         creates, and with "-" deletes
+ *     MULTI +q/a/r#1 -q/a/w#1     a create and a delete
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
@@ -229,7 +230,8 @@ void exists(struct stage *s, int64_t czxid, int64_t owner);
 void checked(struct stage *s); /* or deleted: all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
 void part_failed(struct stage *s, int32_t nth, int32_t error);
-void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
+void changed(struct stage *s); /* a MULTI of a create and a delete */
+void done(struct stage *s);    /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
 void refused(struct stage *s, int32_t error); /* to any */
 /* A success, to any, with this for a record. */
 void answer_with(struct stage *s, const void *body, size_t count);

@@ -273,6 +273,16 @@ bool hf_counter_next(struct hf_counter *counter, uint64_t *number)
     return *number <= atomic_load(&page->limit);
 }
 
+void hf_counter_renaming(struct hf_counter *counter)
+{
+    (void)atomic_fetch_add(&counter->page->renamings, 1);
+}
+
+uint64_t hf_counter_renamings(const struct hf_counter *counter)
+{
+    return atomic_load(&counter->page->renamings);
+}
+
 hf_status hf_counter_extend(struct hf_counter *counter, const char *path,
                             struct hf_error *error)
 {

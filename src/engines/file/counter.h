@@ -27,7 +27,7 @@
 #define HF_COUNTER_BLOCK (UINT64_C(1) << 20)
 
 /* As it lies in the file, in the machine's own byte order.  Written under
- * flock(LOCK_EX) of the file, except .value. */
+ * flock(LOCK_EX) of the file, except .value and .renamings. */
 struct hf_counter_page {
     _Atomic uint64_t magic; /* written last: the rest is then complete */
     uint32_t version;
@@ -35,6 +35,9 @@ struct hf_counter_page {
     uint8_t boot[16];       /* of the boot that .value is known to be good in */
     _Atomic uint64_t value; /* the last number handed out */
     _Atomic uint64_t limit; /* numbers up to here are reserved */
+    /* How many tickets have been given another name: who lists while one is,
+     * may have missed both. */
+    _Atomic uint64_t renamings;
 };
 
 struct hf_counter {
@@ -65,6 +68,11 @@ bool hf_counter_current(const struct hf_counter *counter, const char *path);
 /* The next number.  False if it would be beyond the limit: reserve more, on a
  * thread that may wait, and ask again. */
 bool hf_counter_next(struct hf_counter *counter, uint64_t *number);
+
+/* A ticket has its new name and still has its old one: this comes in between.
+ * And how often that was.  Only of a counter that is current. */
+void hf_counter_renaming(struct hf_counter *counter);
+uint64_t hf_counter_renamings(const struct hf_counter *counter);
 
 /* Reserve another block unless that has been done.
  *   Fails     HF_EUNREACHABLE for a lock held too long; with a ?state= that was

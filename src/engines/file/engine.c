@@ -22,6 +22,18 @@ void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
     engine->host.event(engine->host.host, &event);
 }
 
+void hf_engine_answer_found(struct hf_engine *engine,
+                            struct hf_request *request, enum hf_event_kind kind,
+                            bool found)
+{
+    struct hf_event event = {.kind = kind};
+
+    event.as.answer.request = request;
+    event.as.answer.found = found;
+    event.as.answer.text = "";
+    engine->host.event(engine->host.host, &event);
+}
+
 void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
                     enum hf_failure failure, const struct hf_error *error)
 {
@@ -214,8 +226,14 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_PROVE:
         hf_engine_answer(engine, request, HF_EVENT_PROVEN);
         break;
+    case HF_REQUEST_DOWNGRADE:
+        hf_engine_downgrade(engine, request);
+        break;
     case HF_REQUEST_END:
         end_session(engine, request);
+        break;
+    case HF_REQUEST_REVOKE:
+        hf_engine_revoke(engine, request);
         break;
     }
 }

@@ -16,12 +16,16 @@
 
 #define HF_TICKET_BUCKETS 256
 
+/* As .tv_nsec: a time that could not be learnt. */
+#define HF_TIME_UNKNOWN (-1)
+
 /* One of this session's own. */
 struct hf_own_ticket {
     struct hf_ticket ticket; /* .payload is not kept */
     char entry[HF_ENTRY_BYTES];
     int fifo;
-    bool held; /* copies of .fifo were given out by hold() */
+    bool held;               /* copies of .fifo were given out by hold() */
+    struct timespec made_at; /* .fifo's time when it was made */
     struct hf_own_ticket *next;
 };
 
@@ -33,6 +37,7 @@ struct hf_watch {
     struct hf_watch **link;
     struct hf_hang_up *hang_up; /* of another's ticket, else NULL */
     struct hf_own_ticket *own;  /* one's own, else NULL, and what follows */
+    struct timespec seen;       /* .own's time when it was last looked at */
     int ticket_wd;              /* -1: rests, or is looked at now and then */
     int dir_wd;
 };
@@ -83,11 +88,23 @@ struct hf_engine {
 /* Answer ${request} with an event that carries nothing else. */
 void hf_engine_answer(struct hf_engine *engine, struct hf_request *request,
                       enum hf_event_kind kind);
+/* The same, and whether the ticket was there. */
+void hf_engine_answer_found(struct hf_engine *engine,
+                            struct hf_request *request, enum hf_event_kind kind,
+                            bool found);
 void hf_engine_fail(struct hf_engine *engine, struct hf_request *request,
                     enum hf_failure failure, const struct hf_error *error);
-/* FAILED, to be tried again if ${error} passes by itself. */
+/* FAILED: what passes by itself is worth a retry; what the user must mend is
+ * not. */
 void hf_engine_refuse(struct hf_engine *engine, struct hf_request *request,
                       const struct hf_error *error);
+
+/* others.c: WITHDRAW and REVOKE of a ticket that is not the session's own, or
+ * need not be. */
+void hf_engine_evict(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request);
+/* Take the tickets of the dead out of ${listing}, and out of the directory. */
+void hf_engine_bury(struct hf_engine *engine, struct hf_listing *listing);
 
 /* requests.c: ENQUEUE, LIST and WITHDRAW. */
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
@@ -99,6 +116,9 @@ void hf_engine_jobs_done(struct hf_engine *engine);
 /* The session's own ticket, or NULL. */
 struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
                                     const struct hf_ticket_id *id);
+/* Tell GONE to whoever watches it. */
+void hf_engine_end_watches(struct hf_engine *engine,
+                           const struct hf_own_ticket *own);
 /* Take it out of its queue and free it; was it still there? */
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 
@@ -113,6 +133,9 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
                          const struct hf_ticket_id *id,
                          struct hf_ticket *ticket, bool *found,
                          struct hf_error *error);
+
+/* downgrade.c: DOWNGRADE. */
+void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 
 /* A handle of the engine's has been closed. */
 void hf_engine_handle_closed(struct hf_engine *engine);

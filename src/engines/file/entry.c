@@ -175,6 +175,8 @@ enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket)
         return HF_FILE_OTHER;
     ticket->token = ticket->sequence;
     ticket->payload = "";
+    ticket->dialect = "holdfast";
+    ticket->created_utc_ms = 0;
     rest += ID_CHARS;
     if (*rest == '\0')
         return HF_FILE_TICKET;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/file/hang_up.h"
 
+#include <poll.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
 #include "engines/file/engine.h"
+#include "engines/file/sys.h"
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -30,17 +32,25 @@ bool hf_hang_up_is_over(const struct hf_hang_up *hang_up)
     return uv_is_closing((const uv_handle_t *)&hang_up->poll);
 }
 
-/* The owner is gone; if it was killed, its ticket is not, and goes before
- * anybody is admitted on that account. */
-static void on_hang_up(uv_poll_t *poll, int failure, int events)
+/* Is there nothing but bytes in a FIFO that is in its place? */
+static bool only_written_to(const struct hf_hang_up *hang_up)
 {
-    struct hf_hang_up *hang_up = poll->data;
+    struct pollfd state = {.fd = hang_up->fifo, .events = POLLIN};
+    struct stat status;
+
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) == 0 &&
+           hf_sys_fstat(hang_up->fifo, &status) == 0 && status.st_nlink > 0;
+}
+
+/* The owner is gone; if it was killed, its ticket is not, and goes before
+ * anybody is admitted on that account.  Or the ticket was taken away from it:
+ * see others.c. */
+static void leave(struct hf_hang_up *hang_up)
+{
     struct hf_engine *engine = hang_up->engine;
     struct hf_error error;
     bool found = false;
 
-    (void)failure; /* of the poll itself: the core lists and watches anew */
-    (void)events;
     if (hf_section_remove(&engine->site, hang_up->entry, &hang_up->ticket,
                           &found, &error) != HF_OK)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
@@ -50,15 +60,27 @@ static void on_hang_up(uv_poll_t *poll, int failure, int events)
     hang_up->heard(hang_up);
 }
 
-/* A hang-up is what is asked for, and nothing else: bytes that somebody writes
- * into the FIFO wake nobody. */
+/* Bytes of somebody who took nothing away: they stay, for others wait too, and
+ * are not listened to any more. */
+static void on_event(uv_poll_t *poll, int failure, int events)
+{
+    struct hf_hang_up *hang_up = poll->data;
+
+    (void)events;
+    /* If the poll itself failed the core lists and watches anew. */
+    if (failure == 0 && only_written_to(hang_up))
+        (void)uv_poll_start(poll, UV_DISCONNECT, on_event);
+    else
+        leave(hang_up);
+}
+
 static bool wait_for_it(struct hf_hang_up *hang_up, uv_loop_t *loop)
 {
     if (uv_poll_init(loop, &hang_up->poll, hang_up->fifo) != 0)
         return false;
     hang_up->poll.data = hang_up;
     uv_unref((uv_handle_t *)&hang_up->poll);
-    (void)uv_poll_start(&hang_up->poll, UV_DISCONNECT, on_hang_up);
+    (void)uv_poll_start(&hang_up->poll, UV_READABLE | UV_DISCONNECT, on_event);
     return true;
 }
 

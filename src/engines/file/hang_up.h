@@ -2,7 +2,8 @@
 /*
  * Waiting for another's ticket: its FIFO, open for reading, hangs up when the
  * last copy of the owner's descriptor is closed, whether by a withdrawal, an
- * exit or a kill; the kernel wakes whoever waits, and nobody else.
+ * exit or a kill; the kernel wakes whoever waits, and nobody else.  Where a
+ * ticket was taken from an owner that hears nothing, a byte in it says so.
  */
 #ifndef HF_ENGINES_FILE_HANG_UP_H
 #define HF_ENGINES_FILE_HANG_UP_H

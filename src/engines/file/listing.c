@@ -14,6 +14,10 @@
 #define BUFFER_BYTES 8192
 #define FIRST_ROOM 8
 
+/* How often a directory is read again because a ticket in some directory was
+ * given another name meanwhile. */
+#define TRIES 64
+
 struct hf_listing *hf_listing_new(const char *entry)
 {
     struct hf_listing *listing = hf_alloc(sizeof(*listing));
@@ -87,14 +91,36 @@ static void sort(struct hf_ticket_list *list)
               hf_ticket_compare);
 }
 
-hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
-                          struct hf_error *error)
+static struct hf_ticket *shadow_of(struct hf_ticket *ticket)
+{
+    return hf_ticket_id_equal(&ticket[0].id, &ticket[1].id) ? &ticket[1] : NULL;
+}
+
+/* A ticket with both names has the first, which it is about to lose: whoever
+ * waits for it hears of that. */
+static void drop_shadows(struct hf_listing *listing)
+{
+    struct hf_ticket_list *list = &listing->tickets;
+
+    for (size_t i = 0; i + 1 < list->count; i++) {
+        struct hf_ticket *shadow = shadow_of(&list->items[i]);
+
+        if (shadow == NULL)
+            continue;
+        list->items[i].kind = HF_TICKET_WRITE;
+        hf_listing_drop(listing, i + 1);
+    }
+}
+
+/* Once. */
+static hf_status read_through(struct hf_listing *listing, int dir,
+                              const char *path, struct hf_error *error)
 {
     _Alignas(struct dirent64) char buffer[BUFFER_BYTES];
     hf_status status = HF_OK;
     ssize_t got;
 
-    assert(listing->tickets.count == 0);
+    listing->tickets.count = listing->payloads.count = 0;
     if (hf_sys_rewind(dir) != 0)
         return hf_trouble(error, "list", path);
     while (status == HF_OK &&
@@ -111,7 +137,25 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
     }
     sort(&listing->tickets);
     sort(&listing->payloads);
+    drop_shadows(listing);
     return status;
+}
+
+hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
+                          const struct hf_counter *counter,
+                          struct hf_error *error)
+{
+    assert(listing->tickets.count == 0);
+    for (unsigned try = 0; try < TRIES; try++) {
+        uint64_t before = counter == NULL ? 0 : hf_counter_renamings(counter);
+        hf_status status = read_through(listing, dir, path, error);
+
+        if (status != HF_OK || counter == NULL ||
+            hf_counter_renamings(counter) == before)
+            return status;
+    }
+    return hf_error_set(error, HF_EUNREACHABLE,
+                        "%s changes faster than it can be listed", path);
 }
 
 void hf_listing_clear(struct hf_listing *listing)

@@ -34,9 +34,14 @@ void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
  *
  * No lock is needed.  A ticket appears in one step, is locked by its owner by
  * then, and numbers rise in the order in which they appear; so what is missed
- * because it appears meanwhile is behind all that is found.
- *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR. */
+ * because it appears meanwhile is behind all that is found.  One that is given
+ * another name, by a downgrade, has both for a moment: then it is found under
+ * the first.  Its whole directory is read again if ${counter} tells of one
+ * meanwhile.  Without a counter (NULL) a ticket may be missed.
+ *   Fails     HF_ENOMEM HF_ELIMIT HF_EDIR; HF_EUNREACHABLE if it changes
+ *             faster than it can be read. */
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
+                          const struct hf_counter *counter,
                           struct hf_error *error);
 
 /* Make it that of an empty directory. */

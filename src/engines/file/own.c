@@ -66,13 +66,49 @@ static struct hf_watch *first_gone(struct hf_engine *engine,
     return NULL;
 }
 
-/* From the start after each: the core may forget any watch meanwhile. */
+/* Somebody has touched the ticket since ${watch} last looked: see others.c. */
+static bool was_asked(struct hf_watch *watch)
+{
+    struct timespec seen = watch->seen;
+    struct stat status;
+
+    if (hf_sys_fstat(watch->own->fifo, &status) != 0)
+        return false;
+    watch->seen = status.st_mtim;
+    return seen.tv_nsec != HF_TIME_UNKNOWN &&
+           (seen.tv_sec != watch->seen.tv_sec ||
+            seen.tv_nsec != watch->seen.tv_nsec);
+}
+
+static struct hf_watch *first_asked(struct hf_engine *engine,
+                                    const struct look *look)
+{
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL && concerns(look, w) && was_asked(w))
+            return w;
+    return NULL;
+}
+
+/* Nothing hangs up for one's own: who looks at its queue here is told. */
+static void drop_gone(struct hf_engine *engine, struct hf_own_ticket *own)
+{
+    char entry[HF_ENTRY_BYTES];
+
+    memcpy(entry, own->entry, sizeof(entry));
+    (void)hf_engine_drop(engine, own);
+    hf_looks_changed(engine, entry);
+}
+
+/* From the start after each: the core may forget any watch meanwhile.  The
+ * ticket that is gone is closed too, for the next in line waits for that. */
 static void look_round(struct hf_engine *engine, const struct look *look)
 {
     struct hf_watch *watch;
 
     while ((watch = first_gone(engine, look)) != NULL)
-        hf_watch_gone(watch);
+        drop_gone(engine, watch->own);
+    while ((watch = first_asked(engine, look)) != NULL)
+        hf_engine_answer(engine, watch->request, HF_EVENT_REVOKED);
 }
 
 static void take_in(struct hf_engine *engine, const struct inotify_event *event)
@@ -291,7 +327,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     struct hf_watch *watch;
 
     /* A ticket that is gone already needs no loop to be told of. */
-    if (!hf_own_present(engine, ticket)) {
+    if (ticket->ticket.kind != request->ticket_kind ||
+        !hf_own_present(engine, ticket)) {
         hf_engine_answer(engine, request, HF_EVENT_GONE);
         return;
     }
@@ -301,6 +338,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
         return;
     }
     watch->own = ticket;
+    watch->seen = ticket->made_at;
     if (!waits(engine, ticket) && !arm(engine, watch)) {
         hf_watch_end(watch);
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
@@ -308,8 +346,12 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     }
     hf_engine_answer(engine, request, HF_EVENT_WATCHING);
     /* It may have gone between the first look and the arming. */
-    if (request->engine_data == watch && !hf_own_present(engine, ticket))
-        hf_watch_gone(watch);
+    if (request->engine_data != watch)
+        return;
+    if (!hf_own_present(engine, ticket))
+        drop_gone(engine, ticket);
+    else if (was_asked(watch))
+        hf_engine_answer(engine, request, HF_EVENT_REVOKED);
 }
 
 static bool shared_wd(const struct hf_engine *engine, int wd)

@@ -56,6 +56,7 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
 {
     char entry[HF_ENTRY_BYTES];
     char path[HF_PATH_BYTES];
+    const struct hf_counter *counter = NULL; /* of another place: all is lost */
     hf_status status = HF_OK;
     int dir;
 
@@ -71,7 +72,9 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
         status = hf_trouble(error, "open", path);
         goto free_listing;
     }
-    status = hf_listing_read(*listing, dir, path, error);
+    if (hf_counter_current(&engine->place->counter, engine->site.counter))
+        counter = &engine->place->counter;
+    status = hf_listing_read(*listing, dir, path, counter, error);
     if (status != HF_OK && was_removed(dir)) {
         hf_listing_clear(*listing);
         status = HF_OK;
@@ -98,6 +101,8 @@ void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
+    if (request->whole)
+        hf_engine_bury(engine, listing);
     tell(engine, request, HF_EVENT_LISTED, listing);
     hf_listing_unref(listing);
 }
@@ -140,6 +145,16 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
 
 /* --------------------------------------------------------------- enqueue -- */
 
+/* Those who ask the owner to let go change it: see others.c. */
+static struct timespec time_of(int fifo)
+{
+    struct stat status;
+
+    if (hf_sys_fstat(fifo, &status) != 0)
+        status.st_mtim = (struct timespec){0, HF_TIME_UNKNOWN};
+    return status.st_mtim;
+}
+
 /* Make what the section has done the session's own and tell of it.  Takes
  * over ${result}. */
 static void adopt(struct hf_engine *engine, struct hf_request *request,
@@ -163,6 +178,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         own->ticket.payload = "";
         memcpy(own->entry, listing->entry, sizeof(own->entry));
         own->fifo = result->fifo;
+        own->made_at = time_of(own->fifo);
         own->next = *bucket;
         *bucket = own;
         result->fifo = -1;
@@ -328,7 +344,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
 
 /* -------------------------------------------------------------- withdraw -- */
 
-static void end_watches_of(struct hf_engine *engine,
+void hf_engine_end_watches(struct hf_engine *engine,
                            const struct hf_own_ticket *own)
 {
     struct hf_watch *watch = engine->watches;
@@ -390,10 +406,11 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     struct hf_own_ticket **link = bucket_of(engine, &own->ticket.id);
     bool found;
 
-    end_watches_of(engine, own);
+    /* First, for whoever is told of it may ask for it to be dropped. */
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
+    hf_engine_end_watches(engine, own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
     hf_warm_left(&engine->warm, own->entry);
     hf_free(own);
@@ -410,39 +427,6 @@ static struct hf_job *job_of(struct hf_engine *engine,
     return job;
 }
 
-static void withdrawn(struct hf_engine *engine, struct hf_request *request,
-                      bool found)
-{
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
-
-    event.as.answer.request = request;
-    event.as.answer.found = found;
-    event.as.answer.text = "";
-    engine->host.event(engine->host.host, &event);
-}
-
-/* A ticket that is not the session's own: of a session before, or of somebody
- * who is to lose it. */
-static void evict(struct hf_engine *engine, struct hf_request *request)
-{
-    char entry[HF_ENTRY_BYTES];
-    struct hf_ticket ticket;
-    struct hf_error error;
-    bool found;
-
-    hf_entry_format(request->queue, entry);
-    if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
-                       &found, &error) != HF_OK ||
-        (found && hf_section_remove(&engine->site, entry, &ticket, &found,
-                                    &error) != HF_OK)) {
-        hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
-        return;
-    }
-    withdrawn(engine, request, found);
-    if (found) /* its owner may be slow to let go of it */
-        hf_looks_changed(engine, entry);
-}
-
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
@@ -451,7 +435,8 @@ void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 
     if (own != NULL) {
         memcpy(entry, own->entry, sizeof(entry));
-        withdrawn(engine, request, hf_engine_drop(engine, own));
+        hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN,
+                               hf_engine_drop(engine, own));
         /* Last: the core may end the session on hearing of either. */
         hf_looks_changed(engine, entry);
     } else if (job != NULL) {
@@ -459,6 +444,6 @@ void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
         job->withdraw = request; /* when it is known whether it went in */
         atomic_store(&job->cancelled, true);
     } else {
-        evict(engine, request);
+        hf_engine_evict(engine, request);
     }
 }

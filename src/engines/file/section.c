@@ -251,8 +251,8 @@ static enum hf_section_answer put_ticket(struct section *s)
         answer = make_ticket(s);
     if (answer != HF_SECTION_DONE)
         return answer;
-    if (hf_listing_read(listing, s->directory->fd, s->path, s->error) !=
-        HF_OK) {
+    if (hf_listing_read(listing, s->directory->fd, s->path, &s->place->counter,
+                        s->error) != HF_OK) {
         unmake_ticket(s);
         return HF_SECTION_FAILED;
     }
@@ -260,17 +260,34 @@ static enum hf_section_answer put_ticket(struct section *s)
     return HF_SECTION_DONE;
 }
 
+/* Take the one at ${index}, which is not there any more, out of the listing.  A
+ * writer may have gone to be a reader in its place: look again. */
+static hf_status drop_one(struct section *s, size_t index)
+{
+    struct hf_listing *listing = s->result->listing;
+
+    if (listing->tickets.items[index].kind != HF_TICKET_WRITE) {
+        hf_listing_drop(listing, index);
+        return HF_OK;
+    }
+    listing->tickets.count = 0;
+    return hf_listing_read(listing, s->directory->fd, s->path,
+                           &s->place->counter, s->error);
+}
+
 /* Whoever is in the way and dead goes, so that a snapshot never says "taken"
  * of a lock that nobody has.  The core's own rule says who is in the way; it
  * names the nearest, so that a queue of the living costs one probe. */
-static void drop_the_dead(struct section *s)
+static hf_status drop_the_dead(struct section *s)
 {
     struct hf_listing *listing = s->result->listing;
     const struct hf_site *site = s->place->site;
+    hf_status status = HF_OK;
     struct hf_error unused;
     bool found;
 
-    for (size_t left = listing->tickets.count; left > 0; left--) {
+    for (size_t left = listing->tickets.count; left > 0 && status == HF_OK;
+         left--) {
         struct hf_snapshot snapshot = hf_listing_snapshot(listing);
         struct hf_admission admission = hf_admission_decide(
             &snapshot, &s->order->ticket.id, s->order->ticket.kind);
@@ -278,24 +295,25 @@ static void drop_the_dead(struct section *s)
         char path[HF_PATH_BYTES];
 
         if (admission.answer != HF_WAIT_FOR)
-            return;
+            break;
         hf_ticket_file_format(admission.before, file);
         hf_site_path(site, s->entry, file, path);
         if (hf_section_probe(s->place->descriptors, path, NULL, &unused) !=
                 HF_LIFE_DEAD ||
             hf_section_remove(site, s->entry, admission.before, &found,
                               &unused) != HF_OK)
-            return; /* alive, or to be told to the watch of it */
-        hf_listing_drop(listing,
-                        (size_t)(admission.before - listing->tickets.items));
+            break; /* alive, or to be told to the watch of it */
+        status =
+            drop_one(s, (size_t)(admission.before - listing->tickets.items));
     }
+    return status;
 }
 
 /* After the lock: what need not be under it. */
 static enum hf_section_answer finish(struct section *s)
 {
-    drop_the_dead(s);
-    if (hf_listing_read_payloads(s->result->listing, s->directory->fd,
+    if (drop_the_dead(s) == HF_OK &&
+        hf_listing_read_payloads(s->result->listing, s->directory->fd,
                                  &s->order->ticket.id, s->order->ticket.payload,
                                  s->error) == HF_OK)
         return HF_SECTION_DONE;
@@ -458,7 +476,7 @@ static bool clear_directory(const struct hf_site *site,
     struct hf_error unused;
     bool found;
 
-    if (hf_listing_read(listing, dir, listing->entry, &unused) != HF_OK)
+    if (hf_listing_read(listing, dir, listing->entry, NULL, &unused) != HF_OK)
         return false;
     while (listing->tickets.count > 0) {
         hf_ticket_file_format(listing->tickets.items, file);

@@ -59,6 +59,12 @@ int hf_sys_lstat(const char *path, struct stat *status)
     return refused("lstat") ? -1 : lstat(path, status);
 }
 
+int hf_sys_lstatat(int dir, const char *path, struct stat *status)
+{
+    return refused("fstatat") ? -1
+                              : fstatat(dir, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
 int hf_sys_fstatfs(int fd, struct statfs *status)
 {
     return refused("fstatfs") ? -1 : fstatfs(fd, status);
@@ -134,6 +140,18 @@ void *hf_sys_map(int fd, size_t bytes)
     if (refused("mmap"))
         return MAP_FAILED;
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+ssize_t hf_sys_write(int fd, const void *data, size_t bytes)
+{
+    return refused("write") ? -1 : write(fd, data, bytes);
+}
+
+int hf_sys_touch(const char *path)
+{
+    return refused("utimensat")
+               ? -1
+               : utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 int hf_sys_duplicate(int fd, int least)

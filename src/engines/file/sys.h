@@ -23,6 +23,7 @@ int hf_sys_rmdir(const char *path);
 int hf_sys_flock(int fd, int operation);
 int hf_sys_fstat(int fd, struct stat *status);
 int hf_sys_lstat(const char *path, struct stat *status);
+int hf_sys_lstatat(int dir, const char *path, struct stat *status);
 int hf_sys_fstatfs(int fd, struct statfs *status);
 int hf_sys_fchmod(int fd, mode_t mode);
 int hf_sys_symlinkat(const char *target, int dir, const char *path);
@@ -38,6 +39,9 @@ ssize_t hf_sys_pwrite(int fd, const void *data, size_t bytes);
 int hf_sys_fdatasync(int fd);
 int hf_sys_fsync(int fd);
 void *hf_sys_map(int fd, size_t bytes);
+ssize_t hf_sys_write(int fd, const void *data, size_t bytes);
+/* Both its times become those of now. */
+int hf_sys_touch(const char *path);
 int hf_sys_duplicate(int fd, int least);
 int hf_sys_inotify(void);
 int hf_sys_inotify_add(int fd, const char *path, uint32_t mask);

@@ -116,7 +116,7 @@ void hf_watch_other(struct hf_engine *engine, struct hf_request *request)
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
-    if (!found) {
+    if (!found || ticket.kind != request->ticket_kind) {
         hf_engine_answer(engine, request, HF_EVENT_GONE);
         return;
     }

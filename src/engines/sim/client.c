@@ -105,7 +105,8 @@ static void fail(struct hf_engine *engine, struct hf_request *request,
 
 static bool writes(enum hf_request_kind kind)
 {
-    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW;
+    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
+           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may
@@ -375,6 +376,24 @@ static void notice(struct hf_engine *engine, struct sim_pending *watch)
         answer(watch, &event);
 }
 
+/* ${watch} is to hear of the ${asked}th request to let go; not before its
+ * WATCHING, which such a notice may overtake. */
+static void revoke(struct hf_engine *engine, struct sim_pending *watch,
+                   unsigned asked)
+{
+    struct hf_event event = {.kind = HF_EVENT_REVOKED};
+
+    if (watch->withdrawn)
+        return;
+    if (asked > watch->asked)
+        watch->asked = asked;
+    if (!watch->watching || watch->heard == watch->asked)
+        return;
+    watch->heard = watch->asked;
+    event.as.answer.request = watch->request;
+    emit(engine, &event);
+}
+
 static void answered(struct hf_engine *engine, struct sim_message *message)
 {
     struct sim_pending *pending = message->pending;
@@ -393,6 +412,7 @@ static void answered(struct hf_engine *engine, struct sim_message *message)
         pending->watching = true;
         message->answer.as.answer.request = pending->request;
         emit(engine, &message->answer);
+        revoke(engine, pending, message->asked);
         return;
     }
     answer(pending, &message->answer);
@@ -401,7 +421,8 @@ static void answered(struct hf_engine *engine, struct sim_message *message)
 void sim_client_receive(struct hf_engine *engine, struct sim_message *message)
 {
     engine->heard_ms = now_ms(engine);
-    if (message->kind != SIM_NOTICE && message->kind != SIM_EXPIRED)
+    if (message->kind != SIM_NOTICE && message->kind != SIM_REVOKE &&
+        message->kind != SIM_EXPIRED)
         engine->proven_ms = hf_later_ms(engine->proven_ms, message->sent_ms);
     switch (message->kind) {
     case SIM_ACCEPT:
@@ -412,6 +433,9 @@ void sim_client_receive(struct hf_engine *engine, struct sim_message *message)
         break;
     case SIM_NOTICE:
         notice(engine, message->pending);
+        break;
+    case SIM_REVOKE:
+        revoke(engine, message->pending, message->asked);
         break;
     case SIM_ANSWER:
         answered(engine, message);

@@ -82,6 +82,7 @@ void hf_sim_imprint_queue(struct hf_imprint *imprint, struct hf_sim *sim,
         hf_imprint_ticket(imprint, &ticket->ticket.id);
         hf_imprint_object(imprint, ticket->owner);
         hf_imprint_number(imprint, ticket->ticket.kind);
+        hf_imprint_number(imprint, ticket->ticket.weight);
     }
     hf_imprint_number(imprint, 255);
 }
@@ -98,6 +99,12 @@ static void put_pending(struct hf_imprint *imprint,
     hf_imprint_request(imprint, pending->request);
     hf_imprint_number(imprint, pending->watching);
     hf_imprint_number(imprint, pending->placed);
+    hf_imprint_number(imprint, pending->looks);
+    if (pending->looks) /* has it missed any that went? */
+        hf_imprint_number(
+            imprint,
+            pending->seen !=
+                sim_queue_find(pending->engine->sim, pending->queue)->gone);
 }
 
 static void put_answer(struct hf_imprint *imprint, const struct hf_event *event)
@@ -111,6 +118,7 @@ static void put_answer(struct hf_imprint *imprint, const struct hf_event *event)
     for (size_t i = 0; i < snapshot->count; i++) {
         hf_imprint_ticket(imprint, &snapshot->tickets[i].id);
         hf_imprint_number(imprint, snapshot->tickets[i].kind);
+        hf_imprint_number(imprint, snapshot->tickets[i].weight);
     }
 }
 

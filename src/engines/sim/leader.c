@@ -27,12 +27,24 @@ static void tell_watchers(struct hf_sim *sim, const struct sim_ticket *gone)
 
     for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
         for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
-            if (fire(p, gone) && p->request != NULL &&
-                count < WATCHES_MAX)
+            if (fire(p, gone) && p->request != NULL && count < WATCHES_MAX)
                 told[count++] = p->request;
         }
     }
     sim_ticket_tell(sim, gone, told, count);
+}
+
+void sim_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket)
+{
+    ticket->asked++;
+    sim->transaction++;
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
+            if (p->placed && !p->connection->stalled &&
+                hf_ticket_id_equal(&p->ticket, &ticket->ticket.id))
+                sim_send_revoke(p, ticket);
+        }
+    }
 }
 
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
@@ -40,6 +52,15 @@ void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
     sim_ticket_take(ticket);
     sim->transaction++;
     tell_watchers(sim, ticket);
+}
+
+void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
+{
+    struct sim_ticket before = *ticket;
+
+    ticket->ticket.kind = HF_TICKET_READ;
+    sim->transaction++;
+    tell_watchers(sim, &before);
 }
 
 /* ------------------------------------------------------------- sessions -- */

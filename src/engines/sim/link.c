@@ -77,6 +77,20 @@ void sim_send_notice(struct sim_pending *watch)
              notice);
 }
 
+void sim_send_revoke(struct sim_pending *watch, const struct sim_ticket *ticket)
+{
+    struct hf_sim *sim = watch->engine->sim;
+    struct sim_message *message;
+
+    if (ticket->asked == watch->asked)
+        return;
+    message = sim_message_new(sim, SIM_REVOKE);
+    message->pending = watch;
+    message->asked = ticket->asked;
+    sim_send(watch->connection, sim->config.notices_apart ? SIM_ASIDE : SIM_IN,
+             message);
+}
+
 /* ------------------------------------------------------------- requests -- */
 
 static void answer_failed(struct sim_message *message, enum hf_failure failure,
@@ -167,12 +181,16 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     struct sim_queue *queue = view == NULL
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
+    struct sim_ticket *ticket =
+        queue == NULL ? NULL : sim_ticket_find(queue, &pending->ticket);
 
-    if (queue == NULL || sim_ticket_find(queue, &pending->ticket) == NULL) {
+    if (ticket == NULL || ticket->ticket.kind != message->ticket_kind) {
         message->answer.kind = HF_EVENT_GONE;
         return;
     }
+    pending->kind = ticket->ticket.kind;
     message->answer.kind = HF_EVENT_WATCHING;
+    message->asked = ticket->asked;
     pending->connection = session->connection;
     pending->placed = true;
 }
@@ -189,16 +207,6 @@ static void look(struct hf_sim *sim, struct sim_queue *view,
     pending->seen = queue == NULL ? 0 : queue->gone;
     pending->connection = session->connection;
     pending->placed = true;
-}
-
-/* Has what is watched happened? */
-static bool has_happened(struct hf_sim *sim, const struct sim_pending *watch_)
-{
-    const struct sim_queue *queue = sim_queue_find(sim, watch_->queue);
-
-    if (watch_->looks)
-        return queue->gone != watch_->seen;
-    return sim_ticket_find(queue, &watch_->ticket) == NULL;
 }
 
 /* Whose it is; NULL: a foreign one. */
@@ -222,6 +230,37 @@ static void withdraw(struct hf_sim *sim, struct sim_message *message)
     sim_line(sim, ticket_engine(ticket), "server removes ticket %llu from %s",
              (unsigned long long)ticket->ticket.sequence, ticket->queue->name);
     sim_ticket_remove(sim, ticket);
+}
+
+static void downgrade(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    if (ticket == NULL) {
+        answer_failed(message, HF_FAILURE_FATAL, HF_ELOST,
+                      "the ticket is not there");
+        return;
+    }
+    message->answer.kind = HF_EVENT_DOWNGRADED;
+    if (ticket->ticket.kind == HF_TICKET_READ)
+        return;
+    sim_line(sim, ticket_engine(ticket), "server downgrades ticket %llu of %s",
+             (unsigned long long)ticket->ticket.sequence, ticket->queue->name);
+    sim_ticket_downgrade(sim, ticket);
+}
+
+static void revoke(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    message->answer.kind = HF_EVENT_ASKED;
+    message->answer.as.answer.found = ticket != NULL;
+    if (ticket != NULL)
+        sim_ticket_revoke(sim, ticket);
 }
 
 bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
@@ -250,6 +289,12 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_WITHDRAW:
         withdraw(sim, message);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        downgrade(sim, message);
+        break;
+    case HF_REQUEST_REVOKE:
+        revoke(sim, message);
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -323,6 +368,22 @@ static bool needs_leader(const struct sim_message *message)
                              message->request != HF_REQUEST_WATCH);
 }
 
+/* What ${watch}, whose server has heard nothing for a while, has missed. */
+static void tell_of(struct hf_sim *sim, struct sim_pending *watch)
+{
+    const struct sim_queue *queue = sim_queue_find(sim, watch->queue);
+    const struct sim_ticket *ticket = sim_ticket_find(queue, &watch->ticket);
+
+    if (watch->looks && queue->gone == watch->seen)
+        return;
+    if (!watch->looks && ticket != NULL && ticket->ticket.kind == watch->kind) {
+        sim_send_revoke(watch, ticket);
+        return;
+    }
+    watch->placed = false;
+    sim_send_notice(watch);
+}
+
 static void rewatch(struct sim_connection *connection,
                     struct sim_message *message)
 {
@@ -334,10 +395,7 @@ static void rewatch(struct sim_connection *connection,
         return;
     watch_->connection = connection;
     watch_->placed = true;
-    if (!has_happened(sim, watch_))
-        return;
-    watch_->placed = false;
-    sim_send_notice(watch_);
+    tell_of(sim, watch_);
 }
 
 static void serve(struct sim_connection *connection,
@@ -452,10 +510,8 @@ void sim_connection_unstall(struct sim_connection *connection)
     /* It hears at once of all that went on without it. */
     for (struct sim_pending *p = connection->engine->first; p != NULL;
          p = p->next) {
-        if (p->placed && p->connection == connection && has_happened(sim, p)) {
-            p->placed = false;
-            sim_send_notice(p);
-        }
+        if (p->placed && p->connection == connection)
+            tell_of(sim, p);
     }
 }
 

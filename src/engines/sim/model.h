@@ -41,10 +41,11 @@ struct sim_session;
 struct sim_ticket {
     struct hf_ticket ticket;
     struct sim_queue *queue;
-    const void *owner;       /* the session; NULL: foreign and immortal */
-    bool torn;               /* a part of it was taken: it is gone for its owner */
-    void *data;              /* the model's own, as is .nodes */
+    const void *owner; /* the session; NULL: foreign and immortal */
+    bool torn;         /* a part of it was taken: it is gone for its owner */
+    void *data;        /* the model's own, as is .nodes */
     uint32_t nodes;
+    unsigned asked; /* so often to let go */
     struct sim_ticket *next_touched;
     struct sim_ticket *next; /* in queue order */
 };
@@ -69,18 +70,21 @@ struct sim_session {
 /* ---------------------------------------------------------------- links -- */
 
 /* A request of the core while the engine is responsible for it.  That of a
- * WATCH lives until its GONE, of a LOOK until its CHANGED; .request is NULL once
- * it was answered or forgotten. */
+ * WATCH lives until its GONE, of a LOOK until its CHANGED; .request is NULL
+ * once it was answered or forgotten. */
 struct sim_pending {
     struct hf_request *request;
     struct hf_engine *engine;
     const char *queue;
     struct hf_ticket_id ticket;
-    bool looks;     /* a LOOK: at the whole queue ... */
-    uint64_t seen;  /* ... of which so many were gone then */
-    bool watching;  /* WATCHING, or LISTED, was answered */
-    bool placed;    /* the watch is in place on .connection */
-    bool withdrawn; /* off the engine's list */
+    bool looks;               /* a LOOK: at the whole queue ... */
+    uint64_t seen;            /* ... of which so many were gone then */
+    bool watching;            /* WATCHING, or LISTED, was answered */
+    bool placed;              /* the watch is in place on .connection */
+    bool withdrawn;           /* off the engine's list */
+    enum hf_ticket_kind kind; /* WATCH: of the ticket, when it was set */
+    unsigned asked;           /* the latest request to let go that came in */
+    unsigned heard;           /* and that was told */
     struct sim_connection *connection;
     struct sim_pending *next;
     struct sim_pending *previous;
@@ -98,6 +102,7 @@ enum sim_message_kind {
     SIM_PONG,
     SIM_ANSWER,
     SIM_NOTICE, /* a watched ticket, or one of a queue, is gone */
+    SIM_REVOKE, /* the owner of a watched ticket is asked to let go */
 };
 
 struct sim_message {
@@ -117,6 +122,8 @@ struct sim_message {
     bool sync;
     /* SIM_ANSWER */
     struct hf_event answer;
+    /* SIM_REVOKE, and SIM_ANSWER of a WATCH: .asked of its ticket. */
+    unsigned asked;
 };
 
 /* Notices may have a way in of their own. */
@@ -294,8 +301,13 @@ void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
 
 /* ------------------------------------------------------------- leader.c -- */
 
-/* Take the ticket out and tell those who watch it. */
+/* Ask its owner to let go. */
+void sim_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket);
+
+/* Take the ticket out, or make it a read ticket, and tell those who watch
+ * it. */
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
+void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket);
 
 struct sim_session *sim_session_new(struct hf_engine *engine,
                                     uint64_t timeout_ms);
@@ -319,6 +331,9 @@ void sim_send(struct sim_connection *connection, enum sim_direction direction,
               struct sim_message *message);
 /* A watched ticket is gone. */
 void sim_send_notice(struct sim_pending *watch);
+/* Its owner is asked to let go, if ${watch} has not heard of that. */
+void sim_send_revoke(struct sim_pending *watch,
+                     const struct sim_ticket *ticket);
 /* Let messages that were held up move again. */
 void sim_pump(struct sim_connection *connection, enum sim_direction direction);
 /* End it for both sides; the client learns of it through

@@ -48,6 +48,8 @@ struct hf_snapshot sim_snapshot(struct hf_sim *sim,
     count = 0;
     for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
         tickets[count++] = t->ticket;
+    for (size_t i = 0; i < count; i++)
+        tickets[i].dialect = "sim";
     return (struct hf_snapshot){tickets, count};
 }
 

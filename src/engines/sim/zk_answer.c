@@ -69,7 +69,7 @@ static void put_result(struct hf_jute_writer *out,
         opcode == HF_ZK_CREATE_CONTAINER)
         hf_jute_put_string(out, txn->path);
     if (opcode == HF_ZK_CREATE2 || opcode == HF_ZK_CREATE_CONTAINER ||
-        opcode == ZK_SET_DATA)
+        opcode == HF_ZK_SET_DATA)
         zk_put_stat(out, node == NULL ? &gone : node);
 }
 

@@ -185,7 +185,7 @@ bool zk_needs_leader(const struct zk_request *request)
     case HF_ZK_DELETE:
     case HF_ZK_MULTI:
     case HF_ZK_SYNC:
-    case ZK_SET_DATA:
+    case HF_ZK_SET_DATA:
         return !request->throttled;
     default:
         return false;
@@ -201,7 +201,7 @@ static bool known_opcode(const struct hf_sim *sim, int32_t opcode)
     case HF_ZK_DELETE:
     case HF_ZK_EXISTS:
     case HF_ZK_GET_DATA:
-    case ZK_SET_DATA:
+    case HF_ZK_SET_DATA:
     case HF_ZK_GET_CHILDREN:
     case HF_ZK_SYNC:
     case HF_ZK_PING:

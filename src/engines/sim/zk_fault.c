@@ -256,7 +256,7 @@ void hf_sim_foreign_delete(struct hf_sim *sim, const char *queue,
 
 void hf_sim_foreign_write(struct hf_sim *sim, const struct hf_ticket_id *ticket)
 {
-    struct zk_command *command = zk_command_new(sim, ZK_SET_DATA);
+    struct zk_command *command = zk_command_new(sim, HF_ZK_SET_DATA);
 
     command->by_ticket = true;
     command->ticket = *ticket;

@@ -35,7 +35,6 @@
 /* What only servers of the real thing need to know. */
 enum zk_opcode {
     ZK_CREATE_SESSION = -10,
-    ZK_SET_DATA = 5,
     ZK_GET_CHILDREN2 = 12,
     ZK_REMOVE_WATCHES = 18,
     ZK_DELETE_CONTAINER = 20,

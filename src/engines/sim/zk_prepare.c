@@ -269,7 +269,7 @@ static void decide(struct zk_server *leader, struct zk_txn *txn, struct op *op,
         delete (leader, txn, op, zxid);
         break;
     case HF_ZK_CHECK:
-    case ZK_SET_DATA:
+    case HF_ZK_SET_DATA:
         check(leader, txn, op, zxid);
         break;
     default:
@@ -307,7 +307,7 @@ static void read_op(struct hf_jute_reader *body, int32_t opcode, struct op *op)
         }
         op->flags = hf_jute_get_int(body);
         break;
-    case ZK_SET_DATA:
+    case HF_ZK_SET_DATA:
         op->data = hf_jute_get_buffer(body);
         op->version = hf_jute_get_int(body);
         break;
@@ -466,7 +466,7 @@ struct zk_txn *zk_prepare_command(struct zk_server *leader,
         op.flags = command->sequential ? HF_ZK_EPHEMERAL_SEQUENTIAL : 1;
     op.data.bytes = "foreign";
     op.data.count =
-        command->session != NULL || command->opcode == ZK_SET_DATA ? 7 : 0;
+        command->session != NULL || command->opcode == HF_ZK_SET_DATA ? 7 : 0;
     decide(leader, txn, &op, zxid);
     return txn;
 }

@@ -223,7 +223,7 @@ static void carry_out(struct zk_replica *replica, const struct zk_txn *txn,
         assert(node != NULL);
         delete_node(replica, node, zxid);
         break;
-    case ZK_SET_DATA:
+    case HF_ZK_SET_DATA:
         set_data(replica, txn, zxid);
         break;
     case HF_ZK_MULTI:

@@ -54,11 +54,18 @@ static void synced(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
+void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
+                    hf_zk_answered *answered)
 {
     if (!HF_PLANTED(ZK_SYNC_SKIPPED))
         hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
-    hf_zk_list_children(zk, op);
+    hf_zk_send_get_children(zk, hf_zk_op_call(op, answered), op->queue->path,
+                            false);
+}
+
+void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_look_for(zk, op, children);
 }
 
 /* ------------------------------------------------------------- answering -- */
@@ -166,8 +173,10 @@ static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
         hf_zk_queue_learn_head(op->queue, id, payload);
         if (op->head_watched && place < op->queue->count)
             hf_zk_watches_note(
-                zk, hf_zk_child_path(zk, op->queue,
-                                     op->queue->children[place].name));
+                zk,
+                hf_zk_child_path(zk, op->queue,
+                                 op->queue->children[place].name),
+                payload);
     }
     hf_zk_op_answered(zk, op);
 }

@@ -273,6 +273,11 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
     return true;
 }
 
+const char *hf_zk_dialect_name(enum hf_zk_dialect dialect)
+{
+    return dialect == HF_ZK_GO ? "go-zookeeper" : layouts[dialect].name;
+}
+
 const char *hf_zk_layout_name(enum hf_zk_dialect layout)
 {
     return layouts[layout].name;

@@ -62,6 +62,9 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
                        enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES]);
 
+/* "curator", "go-zookeeper" and so on: static. */
+const char *hf_zk_dialect_name(enum hf_zk_dialect dialect);
+
 /* As it is written in a URL: "curator". */
 const char *hf_zk_layout_name(enum hf_zk_dialect layout);
 

@@ -11,6 +11,8 @@
 #define HF_ZK_TIES_MAX 4
 #define HF_ZK_OP_CALLS (2 + HF_ZK_TIES_MAX)
 
+struct whole;
+
 struct hf_zk_op {
     struct hf_request *request; /* NULL if it was taken back */
     struct hf_zk_queue *queue;  /* NULL for PROVE */
@@ -25,12 +27,14 @@ struct hf_zk_op {
     size_t level;     /* ENQUEUE: how much of the path is being created */
     unsigned rounds;  /* how often the create, or the delete, was tried */
     unsigned parents; /* ENQUEUE: how often a parent's was */
+    bool open_before; /* DOWNGRADE: an earlier one may have happened */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
     bool many; /* nodes are being deleted, not one */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
     struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
+    struct whole *whole;        /* LIST: one for people */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -78,6 +82,10 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op);
  * it was there (HF_ZK_OK), was not (HF_ZK_NO_NODE), or may be still. */
 void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
                   void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
+
+/* The same, but the list goes to ${answered} and is not kept. */
+void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
+                    hf_zk_answered *answered);
 
 /* If the request's ticket is ours and has a number beyond what orders a queue,
  * delete it and answer so; false if not. */

@@ -45,6 +45,9 @@ void hf_zk_fail(struct hf_zk *zk, struct hf_request *request,
 void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
                    enum hf_zk_error error, const char *what, const char *path);
 
+/* Does ${error} say nothing of whether a write took effect? */
+bool hf_zk_leaves_open(enum hf_zk_error error);
+
 /* For lack of memory. */
 void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
 
@@ -63,5 +66,8 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request);
 
 #endif

@@ -7,7 +7,7 @@ struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
 
     stat.czxid = hf_jute_get_long(reader);
     (void)hf_jute_get_long(reader); /* mzxid */
-    (void)hf_jute_get_long(reader); /* ctime */
+    stat.ctime = hf_jute_get_long(reader);
     (void)hf_jute_get_long(reader); /* mtime */
     (void)hf_jute_get_int(reader);  /* version */
     (void)hf_jute_get_int(reader);  /* cversion */

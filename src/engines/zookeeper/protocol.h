@@ -11,6 +11,7 @@ enum hf_zk_opcode {
     HF_ZK_DELETE = 2,
     HF_ZK_EXISTS = 3,
     HF_ZK_GET_DATA = 4,
+    HF_ZK_SET_DATA = 5,
     HF_ZK_GET_CHILDREN = 8,
     HF_ZK_SYNC = 9,
     HF_ZK_PING = 11,
@@ -34,6 +35,7 @@ enum hf_zk_xid {
 
 enum hf_zk_create_flags {
     HF_ZK_PERSISTENT = 0,
+    HF_ZK_EPHEMERAL = 1,
     HF_ZK_EPHEMERAL_SEQUENTIAL = 3,
     HF_ZK_CONTAINER = 4,
 };
@@ -87,6 +89,7 @@ enum hf_zk_error {
 /* What we need of a node's Stat. */
 struct hf_zk_stat {
     int64_t czxid;
+    int64_t ctime; /* UTC in milliseconds, by some server's clock */
     int64_t owner; /* the session of an ephemeral node, else 0 */
 };
 #define HF_ZK_STAT_BYTES 68

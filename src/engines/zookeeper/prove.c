@@ -22,8 +22,8 @@ static void rotate(struct hf_zk *zk, unsigned count)
     }
 }
 
-/* A ticket that is being deleted would fail the check of all.  Without any the
- * root is as good as a ticket. */
+/* A ticket that is being deleted, or may have another name by now, would fail
+ * the check of all.  Without any the root is as good as a ticket. */
 static void put_checks(struct hf_zk *zk)
 {
     struct hf_zk_own *own = zk->queues.own;
@@ -33,7 +33,9 @@ static void put_checks(struct hf_zk *zk)
 
     for (; own != NULL && (count == 0 || nodes + own->weight <= CHECKS_MAX);
          own = own->next) {
-        for (uint32_t i = 0; i < own->weight && !own->leaving; i++) {
+        bool checks = !own->leaving && !own->downgrading;
+
+        for (uint32_t i = 0; i < own->weight && checks; i++) {
             hf_zk_multi_check(zk, hf_zk_own_path(zk, own, i));
             any = true;
         }

@@ -147,6 +147,20 @@ static void replace(struct hf_zk_queue *queue, struct hf_zk_child *children,
     queue->names = names;
 }
 
+/* A list that shows a ticket of ours as a reader has the answer to a downgrade
+ * that got none. */
+static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_node *node = &queue->children[i].node;
+        struct hf_zk_own *own =
+            node->kind == HF_TICKET_READ ? hf_zk_own_find(zk, &node->id) : NULL;
+
+        if (own != NULL && own->downgrading && own->sequence == node->sequence)
+            hf_zk_own_downgraded(zk, own);
+    }
+}
+
 bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                         struct hf_jute_reader *body)
 {
@@ -162,6 +176,7 @@ bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
         goto keep;
     replace(queue, children, count, names);
     hf_zk_queue_sort(queue);
+    note_downgraded(zk, queue);
     return true;
 keep:
     hf_free(children);
@@ -236,21 +251,22 @@ void hf_zk_queue_disown(struct hf_zk_queue *queue,
 }
 
 /* What others wrote is anything; a payload is valid UTF-8 without NUL. */
-static void copy_payload(char payload[HF_PAYLOAD_BYTES],
-                         struct hf_jute_piece piece)
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data)
 {
-    size_t bytes = piece.count;
+    size_t bytes = data.count;
 
     if (bytes >= HF_PAYLOAD_BYTES)
         bytes = HF_PAYLOAD_BYTES - 1;
     if (bytes > 0)
-        memcpy(payload, piece.bytes, bytes);
+        memcpy(payload, data.bytes, bytes);
     payload[bytes] = '\0';
     if (strlen(payload) != bytes || !hf_utf8_valid(payload, bytes)) {
-        struct hf_quoted quoted = hf_quote(piece.bytes, piece.count);
+        struct hf_quoted quoted = hf_quote(data.bytes, data.count);
 
         memcpy(payload, quoted.text, strlen(quoted.text) + 1);
     }
+    return strlen(payload);
 }
 
 void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
@@ -259,7 +275,7 @@ void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
 {
     queue->head = *id;
     queue->head_known = true;
-    copy_payload(queue->head_payload, payload);
+    (void)hf_zk_payload_copy(queue->head_payload, payload);
 }
 
 static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
@@ -373,6 +389,7 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     own->queue = queue;
     queue->users++;
     own->id = node.id;
+    own->kind = node.kind;
     own->sequence = node.sequence;
     own->weight = weight;
     own->czxid = czxid;
@@ -408,6 +425,34 @@ void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own)
     drop_own(&zk->queues, own);
 }
 
+static void read_prefix(const struct hf_zk *zk, const struct hf_zk_own *own,
+                        char prefix[HF_ZK_PREFIX_BYTES])
+{
+    bool named =
+        hf_zk_node_prefix(zk->config.layout, &own->id, HF_TICKET_READ, prefix);
+
+    assert(named); /* as its write ticket was */
+    (void)named;
+}
+
+void hf_zk_own_read_name(const struct hf_zk *zk, const struct hf_zk_own *own,
+                         char name[HF_ZK_NODE_BYTES])
+{
+    char prefix[HF_ZK_PREFIX_BYTES];
+
+    read_prefix(zk, own, prefix);
+    hf_zk_node_number(prefix, own->sequence, name);
+}
+
+void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own)
+{
+    read_prefix(zk, own, own->prefix);
+    own->prefix_bytes = strlen(own->prefix);
+    own->kind = HF_TICKET_READ;
+    own->downgrading = false;
+}
+
+/* The old name of one that is being downgraded goes with that. */
 void hf_zk_own_gone(struct hf_zk *zk, const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -417,7 +462,8 @@ void hf_zk_own_gone(struct hf_zk *zk, const char *path)
     if (!hf_zk_node_parse(name, strlen(name), &node))
         return;
     own = hf_zk_own_find(zk, &node.id);
-    if (own != NULL && strncmp(own->prefix, name, own->prefix_bytes) == 0 &&
+    if (own != NULL && !own->downgrading &&
+        strncmp(own->prefix, name, own->prefix_bytes) == 0 &&
         (uint32_t)node.sequence - (uint32_t)own->sequence < own->weight)
         hf_zk_own_drop(zk, own);
 }

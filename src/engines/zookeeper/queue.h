@@ -36,10 +36,14 @@ struct hf_zk_own {
     struct hf_zk_own *same; /* the next one in its bucket */
     struct hf_zk_queue *queue;
     struct hf_ticket_id id;
-    int64_t czxid;
+    enum hf_ticket_kind kind;
+    int64_t czxid;    /* of the node that was enqueued */
     int32_t sequence; /* of its first node */
     uint32_t weight;
     bool leaving; /* its delete is under way, or got no answer */
+    /* Its downgrade is under way, or got no answer: it has .prefix, a write
+     * ticket's, or already that of the read ticket. */
+    bool downgrading;
     size_t prefix_bytes;
     char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
@@ -89,6 +93,11 @@ size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
 void hf_zk_queue_disown(struct hf_zk_queue *queue,
                         const struct hf_ticket_id *id);
 
+/* Write the data of a node as a payload: text without NUL, quoted if it is
+ * none.  The bytes of it. */
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data);
+
 /* What the ticket at the head says of itself. */
 void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
                             const struct hf_ticket_id *id,
@@ -113,6 +122,12 @@ void hf_zk_own_drop(struct hf_zk *zk, struct hf_zk_own *own);
 /* The path of its ${nth} node, as hf_zk_child_path(). */
 const char *hf_zk_own_path(struct hf_zk *zk, const struct hf_zk_own *own,
                            uint32_t nth);
+
+/* What the node of ${own}, a write ticket, is called as a read ticket's; and
+ * that it is. */
+void hf_zk_own_read_name(const struct hf_zk *zk, const struct hf_zk_own *own,
+                         char name[HF_ZK_NODE_BYTES]);
+void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own);
 
 /* The node at ${path} is gone; perhaps it was of a ticket of ours, which has
  * then gone as a whole. */

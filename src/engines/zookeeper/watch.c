@@ -16,7 +16,14 @@ static void gone(struct hf_zk *zk, struct hf_request *request)
     hf_zk_tell(zk, &event);
 }
 
-/* Have the ticket watched if it is in the last list. */
+/* Names tell readers from all others, and not always the others apart. */
+static bool is_of(enum hf_ticket_kind kind, const struct hf_request *watch)
+{
+    return (kind == HF_TICKET_READ) == (watch->ticket_kind == HF_TICKET_READ);
+}
+
+/* Have the ticket watched if it is in the last list, or tell that it is of
+ * another kind by now. */
 static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
                          const struct hf_zk_queue *queue)
 {
@@ -26,6 +33,10 @@ static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
     for (size_t i = 0; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
         if (!hf_ticket_id_equal(&children[i].node.id, &request->ticket))
             continue;
+        if (nodes == 0 && !is_of(children[i].node.kind, request)) {
+            gone(zk, request);
+            return true;
+        }
         if (!hf_zk_watches_join(zk, request,
                                 hf_zk_child_path(zk, queue, children[i].name)))
             return true; /* answered */
@@ -81,7 +92,12 @@ void hf_zk_watch(struct hf_zk *zk, struct hf_request *request)
     const struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
     const struct hf_zk_queue *queue = hf_zk_queue_find(zk, request->queue);
 
-    if (own != NULL)
+    /* Which of the two it is while it is being downgraded, the list tells. */
+    if (own != NULL && own->downgrading)
+        own = NULL;
+    if (own != NULL && !is_of(own->kind, request))
+        gone(zk, request);
+    else if (own != NULL)
         watch_own(zk, request, own);
     else if (queue == NULL || !watch_listed(zk, request, queue))
         look(zk, request);

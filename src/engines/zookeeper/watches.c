@@ -25,6 +25,7 @@ struct watcher {
     bool ready;             /* this node is watched */
     bool told;              /* WATCHING, LISTED */
     bool news;              /* for who is not told yet */
+    bool asked;             /* REVOKED is to be told */
     struct watcher *next;
     struct watcher **link;
     struct hf_zk_watch *watch;
@@ -34,8 +35,9 @@ struct hf_zk_watch {
     struct hf_zk_watch *next;
     struct hf_zk_watch **link;
     struct watcher *watchers;
-    bool asking; /* a getData is under way */
-    bool armed;  /* the server has it */
+    bool asking;  /* a getData is under way */
+    bool armed;   /* the server has it */
+    bool revoked; /* the data asked to let go when it was last seen */
     struct hf_zk_call call;
     struct hf_zk_queue *queue; /* of CHILDREN, in use by this */
     enum kind kind;
@@ -211,12 +213,45 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
     settle(zk, watch);
 }
 
+/* The data of a node whose owner is asked to let go: Revoker of Curator. */
+static bool says_revoke(struct hf_jute_piece data)
+{
+    return data.count == strlen(HF_ZK_REVOKE) &&
+           memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
+}
+
+/* Tell those who are marked; any of them may forget any. */
+static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    struct watcher *watcher = watch->watchers;
+
+    while (watcher != NULL) {
+        if (watcher->asked) {
+            watcher->asked = false;
+            tell(zk, watcher->request, HF_EVENT_REVOKED);
+            watcher = watch->watchers;
+        } else {
+            watcher = watcher->next;
+        }
+    }
+}
+
+static void all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
+{
+    for (struct watcher *w = watch->watchers; w != NULL; w = w->next)
+        w->asked = w->told;
+    tell_asked(zk, watch);
+}
+
+/* Who hears of it for the first time hears what came before, too: ${first} is
+ * marked, and those at its node are to be told next. */
 static void tell_watching(struct hf_zk *zk, struct watcher *first)
 {
     struct watcher *watcher = first;
 
     do {
         watcher->told = true;
+        first->asked |= watcher->watch->revoked;
         watcher = watcher->beside;
     } while (watcher != first);
     tell(zk, first->request, HF_EVENT_WATCHING);
@@ -240,6 +275,7 @@ static void all_ready(struct hf_zk *zk, struct hf_zk_watch *watch)
         if (ring_is_ready(watcher))
             tell_watching(zk, watcher);
     }
+    tell_asked(zk, watch);
 }
 
 static struct watcher *first_untold(const struct hf_zk_watch *watch)
@@ -270,12 +306,16 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                   const struct hf_zk_reply *reply)
 {
     struct hf_zk_watch *watch = call->owner;
+    struct hf_jute_reader body = reply->body;
     bool renew = false;
 
     /* Kept from being freed while those who are told change the list. */
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
+        watch->revoked = says_revoke(hf_jute_get_buffer(&body));
+        if (watch->revoked)
+            all_revoked(zk, watch);
         all_ready(zk, watch);
     } else if (reply->error == HF_ZK_NO_NODE) {
         all_gone(zk, watch);
@@ -319,6 +359,19 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
     return false;
 }
 
+/* As if an answer were to come, since who is told may forget it. */
+static void start_told(struct hf_zk *zk, struct watcher *first)
+{
+    struct hf_zk_watch *watch = first->watch;
+    bool asking = watch->asking;
+
+    watch->asking = true;
+    tell_watching(zk, first);
+    tell_asked(zk, watch);
+    watch->asking = asking;
+    settle(zk, watch);
+}
+
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
 {
     struct watcher *last = request->engine_data, *first = last->beside;
@@ -331,7 +384,7 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
         watcher = watcher->beside;
     } while (watcher != first);
     if (ring_is_ready(first))
-        tell_watching(zk, first);
+        start_told(zk, first);
 }
 
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
@@ -339,12 +392,15 @@ void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
     drop_ring(zk, request->engine_data);
 }
 
-void hf_zk_watches_note(struct hf_zk *zk, const char *path)
+void hf_zk_watches_note(struct hf_zk *zk, const char *path,
+                        struct hf_jute_piece data)
 {
     struct hf_zk_watch *watch = find_or_add(&zk->watches, NODE, path);
 
-    if (watch != NULL) /* without memory it is set once more: harmless */
-        watch->armed = true;
+    if (watch == NULL)
+        return; /* without memory it is set once more: harmless */
+    watch->armed = true;
+    watch->revoked = says_revoke(data);
 }
 
 static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,

@@ -6,8 +6,9 @@
  *
  * For tickets they are set with getData, which refuses a node that is gone,
  * where exists would leave a watch on it for ever.  Only the deletion of the
- * node is GONE; a change of its data sets the watch anew.  A ticket of several
- * nodes, a lease, is watched at each of them and gone with the first.
+ * node is GONE; a change of its data sets the watch anew, and is looked at: who
+ * owns the node may be asked to let go.  A ticket of several nodes, a lease, is
+ * watched at each of them and gone with the first.
  *
  * For queues they are set with the getChildren that tells what a queue is like:
  * each who looks has asked himself.  Any event is CHANGED.
@@ -21,6 +22,11 @@
 #define HF_ZK_WATCH_BUCKETS 256
 
 struct hf_zk_queue;
+
+/* What asks the owner of a node to let go: data that is this and no more, as
+ * Curator's Revoker writes it. */
+#define HF_ZK_REVOKE "__REVOKE__"
+
 struct hf_zk_watch;
 
 struct hf_zk_watches {
@@ -47,9 +53,10 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
 /* As hf_engine_ops.forget; the request has joined, or looks. */
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request);
 
-/* A getData that set a watch on ${path} has been answered, though nobody waits
- * for it yet. */
-void hf_zk_watches_note(struct hf_zk *zk, const char *path);
+/* A getData that set a watch on ${path} has been answered with ${data}, though
+ * nobody waits for it yet. */
+void hf_zk_watches_note(struct hf_zk *zk, const char *path,
+                        struct hf_jute_piece data);
 
 /* The server tells of ${path}. */
 void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,

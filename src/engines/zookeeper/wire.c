@@ -44,7 +44,8 @@ static size_t begin_request(struct hf_zk *zk, int32_t xid,
 static bool commits(enum hf_zk_opcode opcode)
 {
     return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
-           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE;
+           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
+           opcode == HF_ZK_SET_DATA;
 }
 
 size_t hf_zk_call_begin(struct hf_zk *zk, struct hf_zk_call *call,
@@ -114,6 +115,17 @@ void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_call_end(zk, begin);
 }
 
+void hf_zk_send_set_data(struct hf_zk *zk, struct hf_zk_call *call,
+                         const char *path, const char *data)
+{
+    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_SET_DATA);
+
+    hf_jute_put_string(&zk->wire.out, path);
+    hf_jute_put_string(&zk->wire.out, data);
+    hf_jute_put_int(&zk->wire.out, -1);
+    hf_zk_call_end(zk, begin);
+}
+
 void hf_zk_send_get_children(struct hf_zk *zk, struct hf_zk_call *call,
                              const char *path, bool watch)
 {
@@ -133,13 +145,19 @@ void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_call_end(zk, begin);
 }
 
+/* The record of a DELETE or a CHECK: of any version. */
+static void put_of_any_version(struct hf_zk *zk, const char *path)
+{
+    hf_jute_put_string(&zk->wire.out, path);
+    hf_jute_put_int(&zk->wire.out, -1);
+}
+
 void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
                        const char *path)
 {
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_DELETE);
 
-    hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1); /* of any version */
+    put_of_any_version(zk, path);
     hf_zk_call_end(zk, begin);
 }
 
@@ -189,21 +207,16 @@ void hf_zk_multi_create(struct hf_zk *zk, const char *path, const char *data,
     put_create(zk, path, data, flags);
 }
 
-static void put_of_any_version(struct hf_zk *zk, int32_t type, const char *path)
-{
-    put_header(zk, type, false);
-    hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1);
-}
-
 void hf_zk_multi_delete(struct hf_zk *zk, const char *path)
 {
-    put_of_any_version(zk, HF_ZK_DELETE, path);
+    put_header(zk, HF_ZK_DELETE, false);
+    put_of_any_version(zk, path);
 }
 
 void hf_zk_multi_check(struct hf_zk *zk, const char *path)
 {
-    put_of_any_version(zk, HF_ZK_CHECK, path);
+    put_header(zk, HF_ZK_CHECK, false);
+    put_of_any_version(zk, path);
 }
 
 void hf_zk_multi_end(struct hf_zk *zk, size_t begin)

@@ -73,6 +73,9 @@ void hf_zk_send_exists(struct hf_zk *zk, struct hf_zk_call *call,
                        const char *path);
 void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
                          const char *path, bool watch);
+/* Whatever version the node has. */
+void hf_zk_send_set_data(struct hf_zk *zk, struct hf_zk_call *call,
+                         const char *path, const char *data);
 void hf_zk_send_get_children(struct hf_zk *zk, struct hf_zk_call *call,
                              const char *path, bool watch);
 void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,

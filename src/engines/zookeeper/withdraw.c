@@ -39,9 +39,14 @@ static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
 {
     struct hf_zk_op *op = call->owner;
 
-    op->error = reply->error;
-    if (op->error == HF_ZK_OK && op->many)
-        op->error = hf_zk_multi_result(&reply->body, NULL, 0);
+    enum hf_zk_error error = reply->error;
+
+    if (error == HF_ZK_OK && op->many)
+        error = hf_zk_multi_result(&reply->body, NULL, 0);
+    /* Of two names the ticket has one: found if either was there. */
+    if (error != HF_ZK_NO_NODE &&
+        (op->error == HF_ZK_NO_NODE || error != HF_ZK_OK))
+        op->error = error;
     hf_zk_op_answered(zk, op);
 }
 
@@ -65,10 +70,20 @@ static void delete_parent(struct hf_zk *zk, struct hf_zk_op *op,
 static void delete_own(struct hf_zk *zk, struct hf_zk_op *op,
                        struct hf_zk_own *own)
 {
+    char read_name[HF_ZK_NODE_BYTES];
+
     own->leaving = true;
     op->many = own->weight > 1;
+    op->error = HF_ZK_NO_NODE;
     hf_zk_op_step(op, removed);
     hf_zk_own_delete(zk, own, hf_zk_op_call(op, deleted));
+    /* What it may be called by now.  In this order: a downgrade that is still
+     * to come finds the first name gone. */
+    if (own->downgrading && !HF_PLANTED(ZK_WITHDRAW_OLD_NAME)) {
+        hf_zk_own_read_name(zk, own, read_name);
+        hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
+                          hf_zk_child_path(zk, op->queue, read_name));
+    }
     delete_parent(zk, op, own->sequence);
 }
 
@@ -84,6 +99,7 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
     size_t begin;
 
     op->many = nodes > 1;
+    op->error = HF_ZK_NO_NODE;
     hf_zk_op_step(op, removed);
     call = hf_zk_op_call(op, deleted);
     if (nodes == 1) {

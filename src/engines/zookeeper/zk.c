@@ -114,8 +114,7 @@ static hf_status fatal_status(enum hf_zk_error error)
     }
 }
 
-/* Errors that say nothing of whether a write took effect. */
-static bool leaves_open(enum hf_zk_error error)
+bool hf_zk_leaves_open(enum hf_zk_error error)
 {
     switch ((int)error) {
     case HF_ZK_NO_NODE:
@@ -154,13 +153,16 @@ static enum hf_failure failure_of(const struct hf_request *request,
                                   enum hf_zk_error error)
 {
     bool writes = request->kind == HF_REQUEST_ENQUEUE ||
-                  request->kind == HF_REQUEST_WITHDRAW;
+                  request->kind == HF_REQUEST_WITHDRAW ||
+                  request->kind == HF_REQUEST_DOWNGRADE ||
+                  request->kind == HF_REQUEST_REVOKE;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
     if (HF_PLANTED(ZK_CUT_UNDONE))
         writes = false;
-    return writes && leaves_open(error) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY;
+    return writes && hf_zk_leaves_open(error) ? HF_FAILURE_UNSURE
+                                              : HF_FAILURE_RETRY;
 }
 
 void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
@@ -205,7 +207,10 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         hf_zk_enqueue(zk, request);
         break;
     case HF_REQUEST_LIST:
-        hf_zk_list(zk, request);
+        if (request->whole)
+            hf_zk_list_whole(zk, request);
+        else
+            hf_zk_list(zk, request);
         break;
     case HF_REQUEST_LOOK:
         hf_zk_look_out(zk, request);
@@ -218,6 +223,12 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         break;
     case HF_REQUEST_PROVE:
         hf_zk_prove(zk, request);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        hf_zk_downgrade(zk, request);
+        break;
+    case HF_REQUEST_REVOKE:
+        hf_zk_revoke(zk, request);
         break;
     case HF_REQUEST_END:
         break;

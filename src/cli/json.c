@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/utf8.h"
+
+static void put_escaped(FILE *out, uint32_t code)
+{
+    switch (code) {
+    case '"':
+        fputs("\\\"", out);
+        break;
+    case '\\':
+        fputs("\\\\", out);
+        break;
+    case '\n':
+        fputs("\\n", out);
+        break;
+    case '\t':
+        fputs("\\t", out);
+        break;
+    default:
+        fprintf(out, "\\u%04" PRIx32, code);
+    }
+}
+
+static void put_string(FILE *out, const char *text)
+{
+    size_t bytes = strlen(text);
+    uint32_t code;
+
+    putc('"', out);
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(text + at, bytes - at, &code);
+        if (length == 0) {
+            put_escaped(out, 0xfffd);
+            length = 1;
+        } else if (hf_utf8_control(code) || code == '"' || code == '\\') {
+            put_escaped(out, code);
+        } else {
+            fwrite(text + at, 1, length, out);
+        }
+    }
+    putc('"', out);
+}
+
+static void begin_line(struct hf_json *json)
+{
+    putc('\n', json->out);
+    for (unsigned i = 0; i < json->depth; i++)
+        fputs("  ", json->out);
+}
+
+/* What stands before a value. */
+static void begin_value(struct hf_json *json, const char *key)
+{
+    if (json->depth > 0) {
+        if (!json->empty)
+            putc(',', json->out);
+        begin_line(json);
+    }
+    json->empty = false;
+    if (key != NULL) {
+        put_string(json->out, key);
+        fputs(": ", json->out);
+    }
+}
+
+static void begin(struct hf_json *json, const char *key, char bracket)
+{
+    begin_value(json, key);
+    putc(bracket, json->out);
+    json->depth++;
+    json->empty = true;
+}
+
+static void end(struct hf_json *json, char bracket)
+{
+    assert(json->depth > 0);
+    json->depth--;
+    if (!json->empty)
+        begin_line(json);
+    putc(bracket, json->out);
+    json->empty = false;
+    if (json->depth == 0)
+        putc('\n', json->out);
+}
+
+void hf_json_begin_object(struct hf_json *json, const char *key)
+{
+    begin(json, key, '{');
+}
+
+void hf_json_begin_list(struct hf_json *json, const char *key)
+{
+    begin(json, key, '[');
+}
+
+void hf_json_end_object(struct hf_json *json)
+{
+    end(json, '}');
+}
+
+void hf_json_end_list(struct hf_json *json)
+{
+    end(json, ']');
+}
+
+void hf_json_string(struct hf_json *json, const char *key, const char *text)
+{
+    begin_value(json, key);
+    put_string(json->out, text);
+}
+
+void hf_json_number(struct hf_json *json, const char *key, uint64_t number)
+{
+    begin_value(json, key);
+    fprintf(json->out, "%" PRIu64, number);
+}
+
+void hf_json_null(struct hf_json *json, const char *key)
+{
+    begin_value(json, key);
+    fputs("null", json->out);
+}

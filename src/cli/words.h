@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a ticket says of its owner, and how long something takes, as people
+ * read it. */
+#ifndef HF_CLI_WORDS_H
+#define HF_CLI_WORDS_H
+
+#include <stdint.h>
+
+#include "host/owner.h"
+
+/* Room for anything that an owner may say. */
+#define HF_WORDS_BYTES (HF_PAYLOAD_BYTES + 64)
+
+/* Replace in ${text} what a terminal would take for an order, each by '?': C0,
+ * DEL, C1, and what is no UTF-8. */
+void hf_words_disarm(char *text);
+
+/* "backup (pid 4711 on db1): nightly" where ${payload} is ours, else as it is;
+ * disarmed. */
+void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
+
+/* "2d07h", "1h02m", "3m05s", "12s". */
+#define HF_WORDS_DURATION_BYTES 32
+void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES]);
+
+/* "mutex", "read" and so on. */
+const char *hf_words_kind(enum hf_kind kind);
+
+#endif

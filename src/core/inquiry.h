@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An inquiry: one question or order of a client about a queue that it need not
+ * stand in.  List the whole queue, take somebody's ticket out, ask somebody to
+ * let go.  It is asked as soon as there is a session, and again after an answer
+ * that says it did not happen or may not have: each of the three may be done
+ * twice without harm.
+ *
+ *   IDLE    not handed to the core yet
+ *   WANTED  waits for a session or a retry
+ *   ASKED   the engine has the request
+ *   LEFT    its user was told how it ended; the engine still has the request
+ *   DONE    nothing of it is left
+ *
+ * The snapshot of a whole LIST is the engine's and gone after the event that
+ * brings it.  Whoever runs the core takes out of that event what it wants to
+ * keep, before the core is stepped with it.
+ */
+#ifndef HF_CORE_INQUIRY_H
+#define HF_CORE_INQUIRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/retry.h"
+
+struct hf_core;
+
+/* Zeroed, then set, before INQUIRE. */
+struct hf_inquiry {
+    /* Set before INQUIRE; the text must live until FINISHED. */
+    enum hf_request_kind kind; /* LIST, which is whole, WITHDRAW or REVOKE */
+    const char *queue;
+    struct hf_ticket_id ticket; /* not for LIST */
+    uint64_t deadline_at_ms;    /* HF_FOREVER: none */
+
+    /* To be read with ANSWERED. */
+    hf_status status;
+    char text[HF_ERROR_TEXT_BYTES];
+    bool found; /* the ticket was there, as far as the answers tell */
+
+    /* The core's own; see inquiry.c. */
+    unsigned state;
+    struct hf_inquiry *next;
+    struct hf_inquiry *previous;
+    uint64_t started_at_ms;
+    uint64_t connect_by_ms; /* as long as there never was a connection */
+    uint64_t ask_at_ms;     /* WANTED: not before */
+    bool unsure;            /* an earlier try may have found the ticket */
+    struct hf_retry_state retry;
+    struct hf_request ask;
+    struct hf_effect ask_effect;
+    struct hf_effect answered_effect;
+    struct hf_effect finished_effect;
+};
+
+enum hf_inquiry_state {
+    HF_INQUIRY_IDLE,
+    HF_INQUIRY_WANTED,
+    HF_INQUIRY_ASKED,
+    HF_INQUIRY_LEFT,
+    HF_INQUIRY_DONE
+};
+
+/* Below: for core.c, within a step.  Each may finish ${inquiry}, which then is
+ * no longer in the core's list. */
+
+void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry);
+void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
+                         const struct hf_event *event);
+void hf_inquiry_tick(struct hf_core *core, struct hf_inquiry *inquiry);
+
+/* Ask if it can be asked now. */
+void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry);
+
+/* End it, unless it has ended, as ${why} tells. */
+void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
+                        const struct hf_error *why);
+
+uint64_t hf_inquiry_wake_at_ms(const struct hf_core *core,
+                               const struct hf_inquiry *inquiry);
+void hf_inquiry_check(const struct hf_core *core,
+                      const struct hf_inquiry *inquiry);
+
+#endif

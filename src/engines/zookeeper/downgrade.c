@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DOWNGRADE: one transaction that creates the read node, with the write node's
+ * id and number, and deletes the write node; as Curator lays out a reader that
+ * was a writer.  So nobody sees the place empty.
+ *
+ * One that got no answer may have happened, or may yet, until it is known of
+ * either node.  It happens once, for it needs the one and makes the other:
+ * asked again it fails, and a look shows what is there.
+ */
+#include "core/plant.h"
+#include "engines/zookeeper/op.h"
+
+static void answer(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_DOWNGRADED};
+
+    event.as.answer.request = request;
+    hf_zk_tell(zk, &event);
+}
+
+static void fail_gone(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_ELOST,
+               "the ticket is not in its queue any more");
+}
+
+/* What is there?  Found by its id under either name. */
+static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+    struct hf_zk_queue *queue = op->queue;
+    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+
+    if (op->list_error != HF_ZK_OK && op->list_error != HF_ZK_NO_NODE) {
+        hf_zk_op_fail(zk, op, op->list_error, "list", queue->path);
+    } else if (own == NULL || place == queue->count) {
+        if (own != NULL)
+            hf_zk_own_drop(zk, own);
+        fail_gone(zk, hf_zk_op_end(zk, op));
+    } else if (own->kind == HF_TICKET_READ) {
+        answer(zk, hf_zk_op_end(zk, op));
+    } else {
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
+                   "the server would not turn a write ticket into a read "
+                   "ticket, and shows no reason");
+    }
+}
+
+static void changed(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (op->error == HF_ZK_OK) {
+        if (own != NULL) /* not withdrawn meanwhile */
+            hf_zk_own_downgraded(zk, own);
+        answer(zk, hf_zk_op_end(zk, op));
+    } else if ((op->error == HF_ZK_NO_NODE || op->error == HF_ZK_NODE_EXISTS) &&
+               hf_zk_session_usable(&zk->session)) {
+        hf_zk_op_step(op, looked);
+        hf_zk_look(zk, op);
+    } else {
+        if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))
+            own->downgrading = false;
+        hf_zk_op_fail(zk, op, op->error,
+                      "turn a write ticket into a read ticket in",
+                      op->queue->path);
+    }
+}
+
+static void answered(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_piece made;
+
+    op->error = reply->error;
+    if (op->error == HF_ZK_OK)
+        op->error = hf_zk_multi_result(&reply->body, &made, 1);
+    hf_zk_op_answered(zk, op);
+}
+
+static void put_change(struct hf_zk *zk, const struct hf_zk_op *op,
+                       const struct hf_zk_own *own)
+{
+    char name[HF_ZK_NODE_BYTES];
+
+    hf_zk_own_read_name(zk, own, name);
+    hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
+                       op->request->payload, HF_ZK_EPHEMERAL);
+    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0));
+}
+
+static void noted(struct hf_zk *zk, struct hf_zk_call *call,
+                  const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    if (reply->error != HF_ZK_OK)
+        op->error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+/* The fault: nobody is there in between. */
+static void one_after_the_other(struct hf_zk *zk, struct hf_zk_op *op,
+                                const struct hf_zk_own *own)
+{
+    char name[HF_ZK_NODE_BYTES];
+
+    op->error = HF_ZK_OK;
+    hf_zk_send_delete(zk, hf_zk_op_call(op, noted), hf_zk_own_path(zk, own, 0));
+    hf_zk_own_read_name(zk, own, name);
+    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE,
+                      hf_zk_child_path(zk, op->queue, name),
+                      op->request->payload, HF_ZK_EPHEMERAL);
+}
+
+void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
+    struct hf_zk_op *op;
+    size_t begin;
+
+    if (own == NULL) {
+        fail_gone(zk, request);
+        return;
+    }
+    if (own->kind == HF_TICKET_READ) {
+        answer(zk, request);
+        return;
+    }
+    if ((op = hf_zk_op_new(zk, request)) == NULL)
+        return;
+    op->open_before = own->downgrading;
+    own->downgrading = true;
+    hf_zk_op_step(op, changed);
+    if (HF_PLANTED(ZK_DOWNGRADE_GAP)) {
+        one_after_the_other(zk, op, own);
+        return;
+    }
+    begin = hf_zk_call_begin(zk, hf_zk_op_call(op, answered), HF_ZK_MULTI);
+    put_change(zk, op, own);
+    hf_zk_multi_end(zk, begin);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* REVOKE: find the node of the ticket, and write into it what its owner, if it
+ * watches it as ours and Curator's do, takes for a request to let go. */
+#include "engines/zookeeper/op.h"
+
+static void asked(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_event event = {.kind = HF_EVENT_ASKED};
+
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
+        hf_zk_op_fail(zk, op, op->error, "write to a ticket of",
+                      op->queue->path);
+        return;
+    }
+    event.as.answer.found = op->error == HF_ZK_OK;
+    event.as.answer.request = hf_zk_op_end(zk, op);
+    hf_zk_tell(zk, &event);
+}
+
+static void written(struct hf_zk *zk, struct hf_zk_call *call,
+                    const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const struct hf_zk_queue *queue = op->queue;
+    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+
+    op->error = op->list_error;
+    if (op->error == HF_ZK_OK && place == queue->count)
+        op->error = HF_ZK_NO_NODE;
+    else if (op->error == HF_ZK_OK && !hf_zk_session_usable(&zk->session))
+        op->error = HF_ZK_CUT;
+    if (op->error != HF_ZK_OK) {
+        asked(zk, op);
+        return;
+    }
+    hf_zk_op_step(op, asked);
+    hf_zk_send_set_data(
+        zk, hf_zk_op_call(op, written),
+        hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE);
+}
+
+void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op == NULL)
+        return;
+    hf_zk_op_step(op, looked);
+    hf_zk_look(zk, op);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole LIST, for people: the names, and then what each ticket says of
+ * itself, so many at a time in one write.  A ticket that has gone meanwhile is
+ * left out; one that came meanwhile is behind all that are in it.
+ *
+ * What was listed is kept here and not in the queue, which other requests go on
+ * listing.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/zookeeper/op.h"
+
+/* How many are asked for before the first has to answer: enough for one round
+ * trip each to count for nothing, and little enough not to keep others from
+ * their turn on the connection. */
+#define WINDOW 64
+
+#define FIRST_TEXT_BYTES 4096
+
+struct entry {
+    struct hf_zk_node node;
+    const char *name; /* in .names of the list */
+    bool there;       /* it was when its turn came */
+    int64_t czxid;
+    int64_t ctime;
+    size_t payload; /* where in .text */
+};
+
+struct whole {
+    struct hf_zk *zk;
+    struct hf_zk_op *op; /* which waits until this is done */
+    char *names;
+    struct entry *entries;
+    size_t count;
+    const char **foreign; /* in .names */
+    size_t foreign_count;
+    size_t asked; /* of the entries */
+    size_t pending;
+    enum hf_zk_error error;
+    char *text;
+    size_t used;
+    size_t size;
+    struct hf_zk_call calls[WINDOW];
+};
+
+static void free_whole(struct whole *whole)
+{
+    hf_free(whole->text);
+    hf_free(whole->foreign);
+    hf_free(whole->entries);
+    hf_free(whole->names);
+    hf_free(whole);
+}
+
+/* -------------------------------------------------------------- the end -- */
+
+static void fail(struct whole *whole, enum hf_zk_error error)
+{
+    struct hf_zk *zk = whole->zk;
+    struct hf_zk_op *op = whole->op;
+
+    free_whole(whole);
+    hf_zk_op_fail(zk, op, error, "list", op->queue->path);
+}
+
+static void fail_memory(struct whole *whole)
+{
+    struct hf_zk *zk = whole->zk;
+    struct hf_request *request = hf_zk_op_end(zk, whole->op);
+
+    free_whole(whole);
+    hf_zk_fail_memory(zk, request);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    uint64_t left = hf_zk_node_order(x->node.sequence);
+    uint64_t right = hf_zk_node_order(y->node.sequence);
+
+    if (left != right)
+        return left < right ? -1 : 1;
+    return (x->czxid > y->czxid) - (x->czxid < y->czxid);
+}
+
+static struct hf_ticket ticket_of(const struct whole *whole,
+                                  const struct entry *entry)
+{
+    return (struct hf_ticket){
+        .id = entry->node.id,
+        .sequence = hf_zk_node_order(entry->node.sequence),
+        .token = (uint64_t)entry->czxid + whole->zk->config.token_floor,
+        .kind = entry->node.kind,
+        .weight = 1,
+        .payload = whole->text + entry->payload,
+        .dialect = hf_zk_dialect_name(entry->node.dialect),
+        .created_utc_ms = entry->ctime > 0 ? (uint64_t)entry->ctime : 0,
+    };
+}
+
+/* Is it one permit more of ${ticket}, a lease? */
+static bool is_more_of(const struct entry *entry,
+                       const struct hf_ticket *ticket)
+{
+    return entry->node.kind == HF_TICKET_LEASE &&
+           ticket->kind == HF_TICKET_LEASE &&
+           hf_ticket_id_equal(&entry->node.id, &ticket->id);
+}
+
+static void answer(struct whole *whole)
+{
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    struct hf_ticket *tickets = hf_alloc((whole->count + 1) * sizeof *tickets);
+    struct hf_zk *zk = whole->zk;
+    size_t count = 0;
+
+    if (tickets == NULL) {
+        fail_memory(whole);
+        return;
+    }
+    if (whole->count > 0)
+        qsort(whole->entries, whole->count, sizeof *whole->entries, compare);
+    for (size_t i = 0; i < whole->count; i++) {
+        if (!whole->entries[i].there)
+            continue;
+        if (count > 0 && is_more_of(&whole->entries[i], &tickets[count - 1]))
+            tickets[count - 1].weight++;
+        else
+            tickets[count++] = ticket_of(whole, &whole->entries[i]);
+    }
+    event.as.answer.request = hf_zk_op_end(zk, whole->op);
+    event.as.answer.snapshot = (struct hf_snapshot){tickets, count};
+    event.as.answer.foreign = whole->foreign;
+    event.as.answer.foreign_count = whole->foreign_count;
+    hf_zk_tell(zk, &event);
+    hf_free(tickets);
+    free_whole(whole);
+}
+
+/* -------------------------------------------------------------- tickets -- */
+
+/* Room for one more payload; false for lack of memory. */
+static bool make_room(struct whole *whole)
+{
+    size_t size = whole->size == 0 ? FIRST_TEXT_BYTES : 2 * whole->size;
+    char *text;
+
+    if (whole->size - whole->used >= HF_PAYLOAD_BYTES)
+        return true;
+    text = hf_realloc(whole->text, size);
+    if (text == NULL)
+        return false;
+    whole->text = text;
+    whole->size = size;
+    return true;
+}
+
+static void ask_window(struct whole *whole);
+
+static void window_done(struct whole *whole)
+{
+    if (whole->error != HF_ZK_OK)
+        fail(whole, whole->error);
+    else if (whole->asked == whole->count)
+        answer(whole);
+    else if (hf_zk_session_usable(&whole->zk->session))
+        ask_window(whole);
+    else
+        fail(whole, HF_ZK_CUT); /* behind the goodbye */
+}
+
+static void take_in(struct whole *whole, struct entry *entry,
+                    struct hf_jute_reader *body)
+{
+    struct hf_jute_piece data = hf_jute_get_buffer(body);
+    struct hf_zk_stat stat = hf_zk_get_stat(body);
+
+    if (body->failed || !make_room(whole)) {
+        whole->error = HF_ZK_NONSENSE;
+        return;
+    }
+    entry->there = true;
+    entry->czxid = stat.czxid;
+    entry->ctime = stat.ctime;
+    entry->payload = whole->used;
+    whole->used += hf_zk_payload_copy(whole->text + whole->used, data) + 1;
+}
+
+static void described(struct hf_zk *zk, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct whole *whole = call->owner;
+    size_t first = whole->asked - (whole->asked - 1) % WINDOW - 1;
+    struct hf_jute_reader body = reply->body;
+
+    (void)zk;
+    if (reply->error == HF_ZK_OK)
+        take_in(whole, &whole->entries[first + (size_t)(call - whole->calls)],
+                &body);
+    else if (reply->error != HF_ZK_NO_NODE)
+        whole->error = reply->error;
+    if (--whole->pending == 0)
+        window_done(whole);
+}
+
+static void ask_window(struct whole *whole)
+{
+    struct hf_zk *zk = whole->zk;
+
+    for (size_t i = 0; i < WINDOW && whole->asked < whole->count; i++) {
+        struct hf_zk_call *call = &whole->calls[i];
+
+        call->answered = described;
+        call->owner = whole;
+        whole->pending++;
+        hf_zk_send_get_data(
+            zk, call,
+            hf_zk_child_path(zk, whole->op->queue,
+                             whole->entries[whole->asked++].name),
+            false);
+    }
+}
+
+/* ---------------------------------------------------------------- names -- */
+
+static bool take_names(struct whole *whole, struct hf_jute_reader *body)
+{
+    size_t bytes = body->left;
+    size_t count = hf_jute_get_count(body, sizeof(int32_t));
+    char *names;
+
+    whole->names = names = hf_alloc(bytes + 1);
+    whole->entries = hf_alloc((count + 1) * sizeof *whole->entries);
+    whole->foreign = hf_alloc((count + 1) * sizeof *whole->foreign);
+    if (names == NULL || whole->entries == NULL || whole->foreign == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(body);
+        struct entry *entry = &whole->entries[whole->count];
+
+        if (name.bytes == NULL)
+            continue;
+        memcpy(names, name.bytes, name.count);
+        entry->name = names;
+        if (hf_zk_node_parse(names, name.count, &entry->node))
+            whole->count++;
+        else
+            whole->foreign[whole->foreign_count++] = names;
+        names += name.count + 1;
+    }
+    return true;
+}
+
+static void children(struct hf_zk *zk, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct whole *whole = op->whole;
+    struct hf_jute_reader body = reply->body;
+
+    op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
+    if (op->list_error == HF_ZK_OK && !take_names(whole, &body))
+        op->list_error = HF_ZK_NONSENSE;
+    else if (body.failed)
+        op->list_error = HF_ZK_NONSENSE;
+    hf_zk_op_answered(zk, op);
+}
+
+static void listed(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct whole *whole = op->whole;
+
+    (void)zk;
+    whole->error = op->list_error == HF_ZK_NO_NODE ? HF_ZK_OK : op->list_error;
+    window_done(whole);
+}
+
+void hf_zk_list_whole(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op == NULL)
+        return;
+    op->whole = hf_alloc(sizeof *op->whole);
+    if (op->whole == NULL) {
+        hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
+        return;
+    }
+    op->whole->zk = zk;
+    op->whole->op = op;
+    hf_zk_op_step(op, listed);
+    hf_zk_look_for(zk, op, children);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A grant of a writer becomes one of a reader. */
+#include <assert.h>
+
+#include "core/error.h"
+#include "host/grant.h"
+
+static const char *story(const struct hf_grant *grant)
+{
+    const char *text = grant->acquisition.text;
+
+    switch (grant->downgrade_status) {
+    case HF_OK:
+        return "";
+    case HF_ELOST:
+        return hf_status_text(HF_ELOST);
+    case HF_ECANCELLED:
+        return "the grant was released before it was downgraded";
+    default:
+        return text[0] != '\0' ? text : hf_status_text(grant->downgrade_status);
+    }
+}
+
+static void run_done(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_done done = grant->downgrade_done;
+    struct hf_result result = {.status = grant->downgrade_status,
+                               .text = story(grant)};
+
+    grant->downgrade_done = (struct hf_done){NULL, NULL, NULL};
+    hf_log_unlock(client);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+void hf_grant_downgraded(struct hf_grant *grant)
+{
+    struct hf_slot *slot = grant->downgrade_slot;
+
+    assert(grant->downgrading);
+    grant->downgrading = false;
+    grant->downgrade_slot = NULL;
+    grant->downgrade_status = grant->acquisition.downgrade_status;
+    if (!grant->lost && !grant->released)
+        hf_grant_set_unsettled(grant, false);
+    if (slot != NULL)
+        hf_slot_answer(grant->client, slot, grant->downgrade_status);
+    else if (grant->downgrade_done.fn != NULL ||
+             grant->downgrade_done.drop != NULL)
+        hf_grant_queue(grant, &grant->downgrade_callback);
+}
+
+/* With the lock: begin, or say why not. */
+static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
+                       struct hf_done done, const char *call)
+{
+    struct hf_event event = {.kind = HF_EVENT_DOWNGRADE};
+    struct hf_error error;
+
+    hf_client_settle(grant->client);
+    if (grant->lost)
+        return HF_ELOST;
+    if (grant->downgrading || grant->downgrade_callback.queued)
+        hf_error_set(&error, HF_ESTATE,
+                     "it is being downgraded already; wait for the end of "
+                     "that");
+    else if (grant->acquisition.bundle != NULL)
+        hf_error_set(&error, HF_ESTATE,
+                     "it is the grant of a semaphore, or of several locks at "
+                     "once; only that of one writer can be downgraded");
+    else if (grant->acquisition.kind != HF_TICKET_WRITE)
+        hf_error_set(&error, HF_ESTATE,
+                     "it is the grant of a %s; only a writer's can be "
+                     "downgraded",
+                     grant->acquisition.kind == HF_TICKET_READ ? "reader"
+                                                               : "mutex");
+    else
+        error.status = HF_OK;
+    if (error.status != HF_OK)
+        return hf_lock_fail(grant->lock, call, &error);
+    grant->downgrading = true;
+    grant->downgrade_slot = slot;
+    grant->downgrade_done = done;
+    grant->downgrade_callback =
+        (struct hf_callback){.run = run_done, .arg = grant};
+    hf_grant_set_unsettled(grant, true);
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
+    return HF_OK;
+}
+
+hf_status hf_grant_downgrade(struct hf_grant *grant)
+{
+    const struct hf_done untold = {NULL, NULL, NULL};
+    struct hf_client *client = grant->client;
+    struct hf_slot slot = {.done = false};
+    hf_status status;
+
+    if ((status = hf_client_may_block(client)) != HF_OK)
+        return status;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    status = begin(grant, &slot, untold, "hf_grant_downgrade");
+    if (status == HF_OK) {
+        status = hf_client_wait(client, &slot);
+        if (!slot.done)
+            grant->downgrade_slot = NULL; /* goes on, and nobody is told */
+    }
+    hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
+{
+    struct hf_client *client = grant->client;
+    hf_status status = hf_client_enter(client);
+
+    if (status == HF_OK) {
+        if (client->ended)
+            status = HF_ECLOSED;
+        else if (done.fn != NULL)
+            status = hf_client_need_driver(client);
+        if (status == HF_OK)
+            status = begin(grant, NULL, done, "hf_grant_downgrade_start");
+        hf_client_leave(client);
+    }
+    if (status != HF_OK && done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/errand.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+
+static struct hf_errand *of_inquiry(struct hf_inquiry *inquiry)
+{
+    return (struct hf_errand *)((char *)inquiry -
+                                offsetof(struct hf_errand, inquiry));
+}
+
+/* Those who hold the lock are to be found first. */
+static bool looks_first(const struct hf_errand *errand)
+{
+    return errand->order.each && errand->inquiry.kind == HF_REQUEST_LIST;
+}
+
+/* ------------------------------------------------------------- lifetime -- */
+
+void hf_errand_dereference(struct hf_errand *errand)
+{
+    assert(errand->references > 0);
+    if (--errand->references > 0)
+        return;
+    hf_tickets_free(errand->tickets);
+    hf_lock_dereference(errand->lock);
+    hf_free(errand);
+}
+
+static void run_done(struct hf_client *client, void *arg)
+{
+    struct hf_errand *errand = arg;
+    struct hf_done done = errand->done;
+    struct hf_result result = {.status = errand->outcome.status,
+                               .text = errand->outcome.text,
+                               .tickets = errand->tickets};
+
+    errand->tickets = NULL;
+    hf_log_unlock(client);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+    hf_errand_dereference(errand);
+}
+
+/* Where those are who have what ${lock} is about: of a semaphore the leases. */
+static const char *queue_of(const struct hf_lock *lock)
+{
+    return lock->kind == HF_TICKET_LEASE ? lock->leases : lock->name;
+}
+
+/* Have the core begin with the next inquiry: the same object, once more. */
+static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
+                    const struct hf_ticket_id *ticket)
+{
+    struct hf_event event = {.kind = HF_EVENT_INQUIRE};
+
+    memset(&errand->inquiry, 0, sizeof(errand->inquiry));
+    errand->inquiry.kind = kind;
+    errand->inquiry.queue = queue_of(errand->lock);
+    errand->inquiry.deadline_at_ms = errand->deadline_at_ms;
+    if (kind != HF_REQUEST_LIST)
+        errand->inquiry.ticket = *ticket;
+    event.as.inquiry = &errand->inquiry;
+    hf_client_step(errand->lock->client, &event);
+}
+
+/* One more, because the time was rounded down. */
+static uint64_t deadline_ms(uint64_t wait_ms)
+{
+    return wait_ms == HF_FOREVER
+               ? HF_FOREVER
+               : hf_after_ms(hf_now_ms(), hf_after_ms(wait_ms, 1));
+}
+
+static struct hf_errand *make(struct hf_lock *lock,
+                              const struct hf_errand_order *order)
+{
+    struct hf_errand *errand = hf_alloc(sizeof(*errand));
+
+    if (errand == NULL)
+        return NULL;
+    errand->order = *order;
+    errand->lock = lock;
+    errand->references = 2; /* the core's, and whose end it is */
+    errand->deadline_at_ms = deadline_ms(order->wait_ms);
+    errand->done_callback =
+        (struct hf_callback){.run = run_done, .arg = errand};
+    hf_lock_reference(lock);
+    return errand;
+}
+
+hf_status hf_errand_begin(struct hf_lock *lock,
+                          const struct hf_errand_order *order,
+                          struct hf_slot *slot, struct hf_done done,
+                          struct hf_errand **errand, struct hf_error *error)
+{
+    struct hf_client *client = lock->client;
+    hf_status status;
+
+    *errand = NULL;
+    if (client->closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    if (lock->kind == HF_TICKET_LEASE && order->kind == HF_REQUEST_LIST &&
+        order->which == HF_TICKETS_WAITERS)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "who waits for a semaphore cannot be listed; "
+                            "hf_lock_holders() tells who has its permits");
+    if (done.fn != NULL && (status = hf_client_need_driver(client)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for callbacks could be started; raise "
+                            "the limits on open files and processes");
+    if ((*errand = make(lock, order)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    (*errand)->slot = slot;
+    (*errand)->done = done;
+    client->unsettled++;
+    inquire(*errand, order->each ? HF_REQUEST_LIST : order->kind,
+            &order->ticket);
+    return HF_OK;
+}
+
+/* ------------------------------------------------------------ the answer -- */
+
+static void end(struct hf_errand *errand, hf_status status, const char *text)
+{
+    struct hf_client *client = errand->lock->client;
+    struct hf_slot *slot = errand->slot;
+
+    assert(!errand->ended);
+    errand->ended = true;
+    errand->slot = NULL;
+    errand->outcome = (struct hf_error){.status = HF_OK};
+    if (status != HF_OK)
+        hf_error_set(&errand->outcome, status, "%s", text);
+    if (status != HF_OK || errand->order.kind != HF_REQUEST_LIST) {
+        hf_tickets_free(errand->tickets);
+        errand->tickets = NULL;
+    }
+    if (slot != NULL)
+        hf_slot_answer(client, slot, status);
+    else if (errand->done.fn != NULL || errand->done.drop != NULL)
+        hf_delivery_add(client, &errand->done_callback);
+    else
+        hf_errand_dereference(errand); /* nobody waits, or not any more */
+}
+
+static void end_gone(struct hf_errand *errand)
+{
+    end(errand, HF_EGONE,
+        errand->order.each
+            ? "nobody holds the lock"
+            : "there is no such ticket in the queue, or not any more");
+}
+
+static void answered(struct hf_errand *errand)
+{
+    const struct hf_inquiry *inquiry = &errand->inquiry;
+
+    if (inquiry->status != HF_OK)
+        end(errand, inquiry->status, inquiry->text);
+    else if (inquiry->kind == HF_REQUEST_LIST && errand->tickets == NULL)
+        end(errand, HF_ENOMEM, "out of memory");
+    else if (errand->order.each)
+        errand->asked += !looks_first(errand) && inquiry->found;
+    else if (inquiry->kind == HF_REQUEST_LIST || inquiry->found)
+        end(errand, HF_OK, "");
+    else
+        end_gone(errand);
+}
+
+/* The core is done with the inquiry: go on with the next holder. */
+static bool ask_next(struct hf_errand *errand)
+{
+    const struct hf_ticket_view *view;
+    struct hf_ticket_id ticket;
+
+    if (errand->ended)
+        return false;
+    view = hf_tickets_at(errand->tickets, errand->next++);
+    if (view == NULL && errand->asked > 0)
+        end(errand, HF_OK, "");
+    else if (view == NULL)
+        end_gone(errand);
+    if (view == NULL)
+        return false;
+    (void)hf_ticket_id_parse(&ticket, view->id, strlen(view->id));
+    inquire(errand, HF_REQUEST_REVOKE, &ticket);
+    return true;
+}
+
+static void finished(struct hf_errand *errand)
+{
+    if (ask_next(errand))
+        return;
+    errand->lock->client->unsettled--;
+    hf_errand_dereference(errand);
+}
+
+void hf_errand_effect(const struct hf_effect *effect)
+{
+    struct hf_errand *errand = of_inquiry(effect->inquiry);
+
+    if (effect->kind == HF_EFFECT_ANSWERED)
+        answered(errand);
+    else
+        finished(errand);
+}
+
+void hf_errand_heed(const struct hf_event *event)
+{
+    struct hf_inquiry *inquiry;
+    struct hf_errand *errand;
+
+    if (event->kind != HF_EVENT_LISTED)
+        return;
+    if ((inquiry = event->as.answer.request->inquiry) == NULL)
+        return;
+    errand = of_inquiry(inquiry);
+    if (errand->ended)
+        return;
+    assert(errand->tickets == NULL);
+    errand->tickets = hf_tickets_make(
+        errand->lock->client, errand->lock->name, event,
+        errand->order.each ? HF_TICKETS_HOLDERS : errand->order.which);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An errand: what a user has done about a queue without standing in it.  It
+ * takes one inquiry of the core, or, to ask every holder to let go, a list and
+ * then one for each.
+ *
+ * It is kept alive by the core until the last FINISHED, and by whoever will
+ * hear how it ended: the caller that waits, or its callback.
+ */
+#ifndef HF_HOST_ERRAND_H
+#define HF_HOST_ERRAND_H
+
+#include "core/inquiry.h"
+#include "host/delivery.h"
+#include "host/lock.h"
+#include "host/tickets.h"
+
+/* What is to be done. */
+struct hf_errand_order {
+    enum hf_request_kind kind; /* LIST, WITHDRAW or REVOKE */
+    enum hf_tickets_which which;
+    bool each; /* REVOKE: of every holder; there is no .ticket */
+    struct hf_ticket_id ticket;
+    uint64_t wait_ms;
+};
+
+struct hf_errand {
+    struct hf_inquiry inquiry;
+    struct hf_errand_order order;
+    struct hf_lock *lock;
+    unsigned references; /* under the client's lock */
+    uint64_t deadline_at_ms;
+    bool ended;
+    struct hf_error outcome;
+    struct hf_tickets *tickets; /* what was listed, until it is handed on */
+    size_t next;                /* .each: of .tickets, to be asked next */
+    size_t asked;               /* and how many were found */
+    struct hf_slot *slot;       /* who waits */
+    struct hf_done done;
+    struct hf_callback done_callback;
+};
+
+/* With the client's lock: run ${order}, with ${slot} or ${done} to hear of the
+ * end, and one reference for that.  HF_ECLOSED HF_ELIMIT HF_ENOMEM, and ${done}
+ * is the caller's still. */
+hf_status hf_errand_begin(struct hf_lock *lock,
+                          const struct hf_errand_order *order,
+                          struct hf_slot *slot, struct hf_done done,
+                          struct hf_errand **errand, struct hf_error *error);
+void hf_errand_dereference(struct hf_errand *errand);
+
+/* Before the core is stepped with ${event}: keep what it will not keep. */
+void hf_errand_heed(const struct hf_event *event);
+
+/* Carry out an effect that concerns the inquiry of one. */
+void hf_errand_effect(const struct hf_effect *effect);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front of readers and writers: two counts per owner over one grant, which
+ * is a writer's as long as the count of writes lasts. */
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/holds.h"
+
+struct hf_rwlock {
+    struct hf_lock *reader;
+    struct hf_lock *writer;
+    struct hf_holds holds;
+};
+
+static bool is_forked(const struct hf_rwlock *rwlock)
+{
+    return hf_fork_parted(rwlock->reader->client);
+}
+
+static hf_status open_for(struct hf_client *client, const char *name,
+                          enum hf_kind kind, struct hf_lock **lock)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+
+    opts.kind = kind;
+    return hf_lock_open_for(client, "hf_rwlock_open", name, &opts, lock);
+}
+
+static hf_status open_locks(struct hf_client *client, const char *name,
+                            struct hf_rwlock *rwlock)
+{
+    hf_status status = open_for(client, name, HF_KIND_READ, &rwlock->reader);
+
+    if (status != HF_OK)
+        return status;
+    status = open_for(client, name, HF_KIND_WRITE, &rwlock->writer);
+    if (status != HF_OK)
+        hf_lock_free(rwlock->reader);
+    return status;
+}
+
+hf_status hf_rwlock_open(struct hf_client *client, const char *name,
+                         const struct hf_rwlock_opts *opts,
+                         struct hf_rwlock **rwlock)
+{
+    static const char call[] = "hf_rwlock_open";
+    static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
+    struct hf_rwlock *made;
+    struct hf_error error;
+    hf_status status;
+
+    *rwlock = NULL;
+    if (opts == NULL)
+        opts = &defaults;
+    if (opts->size != sizeof(*opts)) {
+        hf_error_set(&error, HF_EINVAL,
+                     "the size of the options is %zu, expected %zu; start "
+                     "from HF_RWLOCK_OPTS_INIT",
+                     opts->size, sizeof(*opts));
+        return hf_holds_fail_open(client, call, &error);
+    }
+    if ((made = hf_alloc(sizeof(*made))) == NULL) {
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        return hf_holds_fail_open(client, call, &error);
+    }
+    if ((status = open_locks(client, name, made)) != HF_OK)
+        goto free_rwlock;
+    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    *rwlock = made;
+    return HF_OK;
+free_rwlock:
+    hf_free(made);
+    return status;
+}
+
+void hf_rwlock_free(struct hf_rwlock *rwlock)
+{
+    if (rwlock == NULL || is_forked(rwlock))
+        return;
+    hf_holds_free(&rwlock->holds);
+    hf_lock_free(rwlock->reader);
+    hf_lock_free(rwlock->writer);
+    hf_free(rwlock);
+}
+
+/* ---------------------------------------------------------------- locking --
+ */
+
+hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+{
+    struct hf_hold *hold;
+    hf_status status;
+
+    if (is_forked(rwlock))
+        return HF_EFORKED;
+    hold = hf_holds_own(&rwlock->holds);
+    if (hold != NULL)
+        status = hf_grant_check(hold->grant);
+    else
+        status = hf_holds_take(&rwlock->holds, rwlock->reader, wait_ms, &hold);
+    if (status == HF_OK)
+        hold->reads++;
+    return status;
+}
+
+hf_status hf_rwlock_rdlock(struct hf_rwlock *rwlock)
+{
+    return hf_rwlock_timedrdlock(rwlock, HF_FOREVER);
+}
+
+hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
+{
+    return hf_rwlock_timedrdlock(rwlock, 0);
+}
+
+/* A reader that wants to write could wait for nobody but itself. */
+static hf_status count_write(struct hf_hold *hold)
+{
+    hf_status status = hf_grant_check(hold->grant);
+
+    if (status == HF_OK && hold->writes == 0)
+        status = HF_EREENTRANT;
+    return status;
+}
+
+hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+{
+    struct hf_hold *hold;
+    hf_status status;
+
+    if (is_forked(rwlock))
+        return HF_EFORKED;
+    hold = hf_holds_own(&rwlock->holds);
+    if (hold != NULL)
+        status = count_write(hold);
+    else
+        status = hf_holds_take(&rwlock->holds, rwlock->writer, wait_ms, &hold);
+    if (status == HF_OK)
+        hold->writes++;
+    return status;
+}
+
+hf_status hf_rwlock_wrlock(struct hf_rwlock *rwlock)
+{
+    return hf_rwlock_timedwrlock(rwlock, HF_FOREVER);
+}
+
+hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
+{
+    return hf_rwlock_timedwrlock(rwlock, 0);
+}
+
+/* -------------------------------------------------------------- unlocking --
+ */
+
+/* Could it not even be begun? */
+static bool is_refused(hf_status status)
+{
+    return status == HF_EREENTRANT || status == HF_EFORKED;
+}
+
+/* Take one off ${count}, which has some, of the caller's ${hold}. */
+static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
+                        uint64_t *count)
+{
+    hf_status status;
+
+    if (hold->writes + hold->reads == 1)
+        return hf_holds_give(&rwlock->holds, hold);
+    if (count == &hold->writes && hold->writes == 1)
+        status = hf_grant_downgrade(hold->grant);
+    else
+        status = hf_grant_check(hold->grant);
+    if (!is_refused(status))
+        --*count;
+    return status;
+}
+
+hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock)
+{
+    struct hf_hold *hold;
+
+    if (is_forked(rwlock))
+        return HF_EFORKED;
+    hold = hf_holds_own(&rwlock->holds);
+    if (hold == NULL || hold->reads == 0)
+        return HF_EOWNER;
+    return unlock(rwlock, hold, &hold->reads);
+}
+
+hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock)
+{
+    struct hf_hold *hold;
+
+    if (is_forked(rwlock))
+        return HF_EFORKED;
+    hold = hf_holds_own(&rwlock->holds);
+    if (hold == NULL || hold->writes == 0)
+        return HF_EOWNER;
+    return unlock(rwlock, hold, &hold->writes);
+}
+
+uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
+{
+    struct hf_hold *hold;
+
+    if (is_forked(rwlock))
+        return 0;
+    hold = hf_holds_own(&rwlock->holds);
+    return hold != NULL ? hf_grant_token(hold->grant) : 0;
+}

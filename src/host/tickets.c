@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/tickets.h"
+
+#include <string.h>
+
+#include "core/admission.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "host/owner.h"
+
+struct hf_tickets {
+    size_t count;
+    struct hf_ticket_view *views;
+    size_t foreign_count;
+    const char **foreign;
+    char *text; /* of all of them */
+};
+
+/* What is being made, and of what. */
+struct maker {
+    const struct hf_snapshot *snapshot;
+    bool *holds; /* by place */
+    bool *own;
+    struct hf_tickets *tickets;
+    char *text; /* the next free byte */
+};
+
+static enum hf_kind kind_of(const struct hf_ticket *ticket)
+{
+    switch (ticket->kind) {
+    case HF_TICKET_READ:
+        return HF_KIND_READ;
+    case HF_TICKET_WRITE:
+        return HF_KIND_WRITE;
+    case HF_TICKET_EXCLUSIVE:
+        return HF_KIND_EXCLUSIVE;
+    case HF_TICKET_LEASE:
+        return HF_KIND_SEMAPHORE;
+    case HF_TICKET_MUTEX:
+        break;
+    }
+    return HF_KIND_MUTEX;
+}
+
+static const char *keep(struct maker *maker, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *kept = maker->text;
+
+    memcpy(kept, text, bytes);
+    maker->text += bytes;
+    return kept;
+}
+
+/* Not all engines look at what strangers write. */
+static const char *keep_payload(struct maker *maker, const char *payload)
+{
+    size_t bytes = strlen(payload);
+
+    if (hf_utf8_valid(payload, bytes))
+        return keep(maker, payload);
+    return keep(maker, hf_quote(payload, bytes).text);
+}
+
+static void add(struct maker *maker, size_t place)
+{
+    const struct hf_ticket *ticket = &maker->snapshot->tickets[place];
+    struct hf_ticket_view *view =
+        &maker->tickets->views[maker->tickets->count++];
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    struct hf_owner owner;
+
+    (void)hf_owner_parse(ticket->payload, hf_now_ms(), &owner);
+    hf_ticket_id_format(&ticket->id, id);
+    view->id = keep(maker, id);
+    view->kind = kind_of(ticket);
+    view->holds = maker->holds[place];
+    view->own = maker->own[place];
+    view->token = ticket->token;
+    view->age_ms = owner.age_ms;
+    view->created_utc_ms =
+        ticket->created_utc_ms != 0 ? ticket->created_utc_ms : owner.at_utc_ms;
+    view->dialect = ticket->dialect != NULL ? ticket->dialect : "";
+    view->owner = keep_payload(maker, ticket->payload);
+}
+
+static bool wanted(enum hf_tickets_which which, bool holds)
+{
+    return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
+}
+
+static void mark_own(const struct hf_client *client, const char *name,
+                     struct maker *maker)
+{
+    const struct hf_acquisition *a;
+
+    for (a = client->core.first; a != NULL; a = a->next) {
+        size_t place = hf_snapshot_find(maker->snapshot, &a->ticket);
+
+        if (place < maker->snapshot->count && strcmp(a->queue, name) == 0)
+            maker->own[place] = true;
+    }
+}
+
+static size_t text_bytes(const struct hf_event *listed)
+{
+    const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < snapshot->count; i++)
+        bytes += HF_TICKET_ID_TEXT_BYTES + HF_QUOTE_BYTES +
+                 strlen(snapshot->tickets[i].payload) + 1;
+    for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
+        bytes += strlen(listed->as.answer.foreign[i]) + 1;
+    return bytes;
+}
+
+static struct hf_tickets *allocate(const struct hf_event *listed)
+{
+    struct hf_tickets *tickets = hf_alloc(sizeof(*tickets));
+    size_t count = listed->as.answer.snapshot.count;
+    size_t foreign_count = listed->as.answer.foreign_count;
+
+    if (tickets == NULL)
+        return NULL;
+    tickets->views = hf_alloc((count + 1) * sizeof(*tickets->views));
+    tickets->foreign = hf_alloc((foreign_count + 1) * sizeof(char *));
+    tickets->text = hf_alloc(text_bytes(listed));
+    if (tickets->views != NULL && tickets->foreign != NULL &&
+        tickets->text != NULL)
+        return tickets;
+    hf_tickets_free(tickets);
+    return NULL;
+}
+
+struct hf_tickets *hf_tickets_make(const struct hf_client *client,
+                                   const char *name,
+                                   const struct hf_event *listed,
+                                   enum hf_tickets_which which)
+{
+    const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
+    struct maker maker = {.snapshot = snapshot};
+    bool *marks = hf_alloc(2 * snapshot->count + 1);
+
+    if (marks == NULL || (maker.tickets = allocate(listed)) == NULL)
+        goto free_marks;
+    maker.holds = marks;
+    maker.own = marks + snapshot->count;
+    maker.text = maker.tickets->text;
+    hf_admission_mark(snapshot, maker.holds);
+    mark_own(client, name, &maker);
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (wanted(which, maker.holds[i]))
+            add(&maker, i);
+    }
+    for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
+        maker.tickets->foreign[maker.tickets->foreign_count++] =
+            keep(&maker, listed->as.answer.foreign[i]);
+free_marks:
+    hf_free(marks);
+    return maker.tickets;
+}
+
+size_t hf_tickets_count(const struct hf_tickets *tickets)
+{
+    return tickets->count;
+}
+
+const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
+                                           size_t place)
+{
+    return place < tickets->count ? &tickets->views[place] : NULL;
+}
+
+const char *hf_tickets_foreign(const struct hf_tickets *tickets, size_t n)
+{
+    return n < tickets->foreign_count ? tickets->foreign[n] : NULL;
+}
+
+void hf_tickets_free(struct hf_tickets *tickets)
+{
+    if (tickets == NULL)
+        return;
+    hf_free(tickets->views);
+    hf_free(tickets->foreign);
+    hf_free(tickets->text);
+    hf_free(tickets);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds of tickets, as the admission rule reads what an engine says of
+ * them.  Tests of the suite; the bench is their state. */
+#ifndef HF_TESTS_CONFORMANCE_KINDS_H
+#define HF_TESTS_CONFORMANCE_KINDS_H
+
+#define KINDS_TESTS(X)                                                         \
+    X(readers_share)                                                           \
+    X(a_writer_waits_for_all_ahead)                                            \
+    X(a_reader_waits_for_the_nearest_writer)                                   \
+    X(a_release_wakes_whom_it_concerns)                                        \
+    X(readers_do_not_starve_a_writer)                                          \
+    X(another_family_is_refused)                                               \
+    X(a_downgraded_writer_keeps_its_place)                                     \
+    X(a_downgrade_lets_readers_in)                                             \
+    X(a_downgrade_wakes_its_own_session)                                       \
+    X(a_downgrade_is_idempotent)                                               \
+    X(what_is_gone_cannot_be_downgraded)                                       \
+    X(a_downgraded_ticket_is_watched_anew)                                     \
+    X(a_downgrade_and_a_withdrawal_leave_nothing)
+
+#define KINDS_DECLARE(name) void name(void **state);
+KINDS_TESTS(KINDS_DECLARE)
+#undef KINDS_DECLARE
+
+#endif

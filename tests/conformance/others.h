@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at a whole queue, and meddling with those in it.  Tests of the suite;
+ * the bench is their state. */
+#ifndef HF_TESTS_CONFORMANCE_OTHERS_H
+#define HF_TESTS_CONFORMANCE_OTHERS_H
+
+#define OTHERS_TESTS(X)                                                        \
+    X(whole_lists_know_everything)                                             \
+    X(whole_lists_of_nobody_are_empty)                                         \
+    X(whole_lists_have_no_dead)                                                \
+    X(whole_lists_are_as_long_as_the_queue)                                    \
+    X(holders_can_be_evicted)                                                  \
+    X(waiters_can_be_evicted)                                                  \
+    X(what_is_gone_cannot_be_evicted)                                          \
+    X(owners_hear_that_they_are_asked)                                         \
+    X(owners_hear_that_they_were_asked)                                        \
+    X(nobody_asks_what_is_gone)                                                \
+    X(one_may_ask_oneself)
+
+#define OTHERS_DECLARE(name) void name(void **state);
+OTHERS_TESTS(OTHERS_DECLARE)
+#undef OTHERS_DECLARE
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at queues and meddling with those in them, in each way to use a
+ * client. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+
+#define WAIT_MS 10000
+
+struct world {
+    struct place place;
+    struct front a;
+    struct front b;
+    struct hf_lock *mine;
+    struct hf_lock *theirs;
+};
+
+static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+
+static void world_open(struct world *world, enum way way)
+{
+    place_make(&world->place);
+    front_open(&world->a, way, world->place.url, no_listener);
+    front_open(&world->b, way, world->place.url, no_listener);
+    world->mine = front_lock(&world->a, "nightly");
+    world->theirs = front_lock(&world->b, "nightly");
+}
+
+static void world_close(struct world *world)
+{
+    hf_lock_free(world->mine);
+    hf_lock_free(world->theirs);
+    front_close(&world->a);
+    front_close(&world->b);
+    assert_int_equal(place_tickets(&world->place), 0);
+    place_remove(&world->place);
+}
+
+/* -------------------------------------------- one call in each way -- */
+
+enum call { TICKETS, HOLDERS, WAITERS, EVICT, ASK };
+
+struct errand {
+    struct front *front;
+    struct hf_lock *lock;
+    enum call call;
+    const char *id;
+    _Atomic int ended;
+    _Atomic int dropped;
+    hf_status status;
+    char text[HF_ERROR_TEXT_BYTES];
+    struct hf_tickets *tickets;
+};
+
+static hf_status wait_for(struct errand *e)
+{
+    switch (e->call) {
+    case TICKETS:
+        return hf_lock_tickets(e->lock, WAIT_MS, &e->tickets);
+    case HOLDERS:
+        return hf_lock_holders(e->lock, WAIT_MS, &e->tickets);
+    case WAITERS:
+        return hf_lock_waiters(e->lock, WAIT_MS, &e->tickets);
+    case EVICT:
+        return hf_lock_evict(e->lock, e->id, WAIT_MS);
+    case ASK:
+        break;
+    }
+    return hf_lock_request_release(e->lock, e->id, WAIT_MS);
+}
+
+static hf_status start(struct errand *e, struct hf_done done)
+{
+    switch (e->call) {
+    case TICKETS:
+        return hf_lock_tickets_start(e->lock, WAIT_MS, done);
+    case HOLDERS:
+        return hf_lock_holders_start(e->lock, WAIT_MS, done);
+    case WAITERS:
+        return hf_lock_waiters_start(e->lock, WAIT_MS, done);
+    case EVICT:
+        return hf_lock_evict_start(e->lock, e->id, WAIT_MS, done);
+    case ASK:
+        break;
+    }
+    return hf_lock_request_release_start(e->lock, e->id, WAIT_MS, done);
+}
+
+static void *run_blocking(void *arg)
+{
+    struct errand *e = arg;
+    struct hf_error error;
+
+    e->status = wait_for(e);
+    hf_lock_error(e->lock, &error);
+    if (e->status != HF_OK)
+        memcpy(e->text, error.text, sizeof(e->text));
+    atomic_fetch_add(&e->ended, 1);
+    return NULL;
+}
+
+static void on_done(void *arg, const struct hf_result *result)
+{
+    struct errand *e = arg;
+
+    assert_null(result->grant);
+    e->status = result->status;
+    e->tickets = result->tickets;
+    snprintf(e->text, sizeof(e->text), "%s", result->text);
+    atomic_fetch_add(&e->ended, 1);
+}
+
+static void on_drop(void *arg)
+{
+    struct errand *e = arg;
+
+    atomic_fetch_add(&e->dropped, 1);
+}
+
+static bool has_ended(void *arg)
+{
+    struct errand *e = arg;
+
+    return atomic_load(&e->ended) > 0 &&
+           (e->front->way == WAY_BLOCKING || atomic_load(&e->dropped) > 0);
+}
+
+/* Its status; .tickets, if there are any, go to ${tickets}. */
+static hf_status run(struct front *front, struct hf_lock *lock, enum call call,
+                     const char *id, struct hf_tickets **tickets)
+{
+    struct errand e = {.front = front, .lock = lock, .call = call, .id = id};
+    struct hf_done done = {on_done, &e, on_drop};
+    pthread_t thread = pthread_self();
+
+    if (front->way == WAY_BLOCKING)
+        thread = kit_thread(run_blocking, &e);
+    else
+        assert_int_equal(start(&e, done), HF_OK);
+    front_until(front, has_ended, &e);
+    if (front->way == WAY_BLOCKING)
+        pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&e.ended), 1);
+    assert_true((e.status == HF_OK) == (e.text[0] == '\0'));
+    assert_true((e.tickets != NULL) == (e.status == HF_OK && call <= WAITERS));
+    if (tickets != NULL)
+        *tickets = e.tickets;
+    else
+        hf_tickets_free(e.tickets);
+    return e.status;
+}
+
+static struct hf_tickets *list(struct front *front, struct hf_lock *lock,
+                               enum call call)
+{
+    struct hf_tickets *tickets;
+
+    assert_int_equal(run(front, lock, call, NULL, &tickets), HF_OK);
+    return tickets;
+}
+
+/* The id of the ticket at ${place}. */
+static void id_at(struct front *front, struct hf_lock *lock, size_t place,
+                  char id[64])
+{
+    struct hf_tickets *tickets = list(front, lock, TICKETS);
+
+    assert_true(place < hf_tickets_count(tickets));
+    snprintf(id, 64, "%s", hf_tickets_at(tickets, place)->id);
+    hf_tickets_free(tickets);
+}
+
+/* --------------------------------------------------------------- looking -- */
+
+static void a_queue_is_shown(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct hf_ticket_view *view;
+    struct outcome first, second;
+    struct hf_tickets *tickets;
+    struct world w;
+
+    world_open(&w, way);
+    tickets = list(&w.a, w.mine, TICKETS);
+    assert_int_equal(hf_tickets_count(tickets), 0);
+    assert_null(hf_tickets_at(tickets, 0));
+    assert_null(hf_tickets_foreign(tickets, 0));
+    hf_tickets_free(tickets);
+    assert_int_equal(place_tickets(&w.place), 0);
+
+    opts.text = "the one and only";
+    front_acquire(&w.a, w.mine, &opts, &first);
+    front_await(&first);
+    front_acquire(&w.b, w.theirs, NULL, &second);
+    kit_await_tickets(&w.place, 2);
+    tickets = list(&w.a, w.mine, TICKETS);
+    assert_int_equal(hf_tickets_count(tickets), 2);
+    view = hf_tickets_at(tickets, 0);
+    assert_true(view->holds && view->own);
+    assert_int_equal(view->kind, HF_KIND_MUTEX);
+    assert_true(view->token == hf_grant_token(first.grant));
+    assert_true(view->age_ms < 60000);
+    assert_true(view->created_utc_ms > 0);
+    assert_string_equal(view->dialect, "holdfast");
+    assert_non_null(strstr(view->owner, "text=the%20one%20and%20only"));
+    view = hf_tickets_at(tickets, 1);
+    assert_false(view->holds || view->own);
+    assert_null(strstr(view->owner, "text="));
+    hf_tickets_free(tickets);
+
+    tickets = list(&w.b, w.theirs, HOLDERS);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    assert_true(hf_tickets_at(tickets, 0)->holds);
+    assert_false(hf_tickets_at(tickets, 0)->own);
+    hf_tickets_free(tickets);
+    tickets = list(&w.b, w.theirs, WAITERS);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    assert_true(hf_tickets_at(tickets, 0)->own);
+    hf_tickets_free(tickets);
+
+    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
+    front_await(&second);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    world_close(&w);
+}
+
+/* -------------------------------------------------------------- evicting -- */
+
+struct told {
+    _Atomic int count;
+    _Atomic int dropped;
+    bool release; /* from inside the callback */
+    struct outcome *outcome;
+};
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct told *told = arg;
+
+    (void)grant;
+    atomic_fetch_add(&told->count, 1);
+}
+
+static void on_told_drop(void *arg)
+{
+    struct told *told = arg;
+
+    atomic_fetch_add(&told->dropped, 1);
+}
+
+static bool is_told(void *arg)
+{
+    struct told *told = arg;
+
+    return atomic_load(&told->count) > 0;
+}
+
+static void a_holder_is_evicted(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct told told = {.release = false};
+    struct outcome first, second;
+    struct world w;
+    char id[64];
+
+    world_open(&w, way);
+    opts.on_loss = (struct hf_on_loss){on_loss, &told, on_told_drop};
+    front_acquire(&w.a, w.mine, &opts, &first);
+    front_await(&first);
+    front_acquire(&w.b, w.theirs, NULL, &second);
+    kit_await_tickets(&w.place, 2);
+    id_at(&w.b, w.theirs, 0, id);
+    assert_int_equal(run(&w.b, w.theirs, EVICT, id, NULL), HF_OK);
+    front_until(&w.a, is_told, &told);
+    front_await(&second);
+    assert_int_equal(second.status, HF_OK);
+    assert_true(hf_grant_token(second.grant) > hf_grant_token(first.grant));
+    assert_int_equal(hf_grant_check(first.grant), HF_ELOST);
+    assert_int_equal(run(&w.b, w.theirs, EVICT, id, NULL), HF_EGONE);
+    assert_int_equal(front_give(&w.a, first.grant), HF_ELOST);
+    assert_int_equal(atomic_load(&told.count), 1);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    world_close(&w);
+    assert_int_equal(atomic_load(&told.dropped), 1);
+}
+
+/* It is not told, and gets the lock all the same. */
+static void a_waiter_is_evicted(enum way way)
+{
+    struct outcome first, second;
+    struct world w;
+    char id[64];
+
+    world_open(&w, way);
+    front_acquire(&w.a, w.mine, NULL, &first);
+    front_await(&first);
+    front_acquire(&w.b, w.theirs, NULL, &second);
+    kit_await_tickets(&w.place, 2);
+    id_at(&w.a, w.mine, 1, id);
+    assert_int_equal(run(&w.a, w.mine, EVICT, id, NULL), HF_OK);
+    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
+    front_await(&second);
+    assert_int_equal(second.status, HF_OK);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    world_close(&w);
+}
+
+static void one_evicts_oneself(enum way way)
+{
+    struct hf_grant *grant;
+    struct world w;
+    char id[64];
+
+    world_open(&w, way);
+    grant = front_take(&w.a, w.mine);
+    id_at(&w.a, w.mine, 0, id);
+    assert_int_equal(run(&w.a, w.mine, EVICT, id, NULL), HF_OK);
+    assert_int_equal(place_tickets(&w.place), 0);
+    assert_int_equal(front_give(&w.a, grant), HF_ELOST);
+    world_close(&w);
+}
+
+/* ---------------------------------------------------------------- asking -- */
+
+static void on_released(void *arg, const struct hf_result *result)
+{
+    struct told *told = arg;
+
+    told->outcome->status = result->status;
+    atomic_fetch_add(&told->outcome->ended, 1);
+}
+
+static void on_revoke(void *arg, struct hf_grant *grant)
+{
+    struct told *told = arg;
+    struct hf_done done = {on_released, told, NULL};
+
+    assert_int_equal(hf_grant_release(grant), HF_EREENTRANT);
+    if (told->release)
+        assert_int_equal(hf_grant_release_start(grant, done), HF_OK);
+    atomic_fetch_add(&told->count, 1);
+}
+
+static bool is_released(void *arg)
+{
+    struct told *told = arg;
+
+    return atomic_load(&told->outcome->ended) > 0;
+}
+
+static void a_holder_lets_go(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome first, second, released = {.ended = 0};
+    struct told told = {.release = true, .outcome = &released};
+    struct world w;
+
+    world_open(&w, way);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, on_told_drop};
+    front_acquire(&w.a, w.mine, &opts, &first);
+    front_await(&first);
+    front_acquire(&w.b, w.theirs, NULL, &second);
+    kit_await_tickets(&w.place, 2);
+    assert_int_equal(run(&w.b, w.theirs, ASK, NULL, NULL), HF_OK);
+    front_until(&w.a, is_released, &told);
+    assert_int_equal(released.status, HF_OK);
+    front_await(&second);
+    assert_int_equal(second.status, HF_OK);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    assert_int_equal(atomic_load(&told.count), 1);
+    world_close(&w);
+    assert_int_equal(atomic_load(&told.dropped), 1);
+}
+
+struct asked {
+    struct told *told;
+    int count;
+};
+
+static bool is_asked(void *arg)
+{
+    struct asked *asked = arg;
+
+    return atomic_load(&asked->told->count) >= asked->count;
+}
+
+/* And is asked again, and no other time. */
+static void a_holder_finishes_first(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct told told = {.release = false};
+    struct asked asked = {&told, 0};
+    struct outcome first;
+    struct world w;
+    char id[64];
+
+    world_open(&w, way);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, NULL};
+    front_acquire(&w.a, w.mine, &opts, &first);
+    front_await(&first);
+    id_at(&w.b, w.theirs, 0, id);
+    for (asked.count = 1; asked.count <= 3; asked.count++) {
+        assert_int_equal(run(&w.b, w.theirs, ASK, id, NULL), HF_OK);
+        front_until(&w.a, is_asked, &asked);
+    }
+    assert_int_equal(hf_grant_check(first.grant), HF_OK);
+    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
+    assert_int_equal(run(&w.b, w.theirs, ASK, id, NULL), HF_EGONE);
+    assert_int_equal(run(&w.b, w.theirs, ASK, NULL, NULL), HF_EGONE);
+    world_close(&w);
+    assert_int_equal(atomic_load(&told.count), 3);
+}
+
+static void a_waiter_hears_with_its_grant(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct told told = {.release = false};
+    struct outcome first, second;
+    struct world w;
+    char id[64];
+
+    world_open(&w, way);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &told, NULL};
+    front_acquire(&w.a, w.mine, NULL, &first);
+    front_await(&first);
+    front_acquire(&w.b, w.theirs, &opts, &second);
+    kit_await_tickets(&w.place, 2);
+    id_at(&w.a, w.mine, 1, id);
+    assert_int_equal(run(&w.a, w.mine, ASK, id, NULL), HF_OK);
+    assert_int_equal(front_give(&w.a, first.grant), HF_OK);
+    front_await(&second);
+    front_until(&w.b, is_told, &told);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    world_close(&w);
+    assert_int_equal(atomic_load(&told.count), 1);
+}
+
+#define STORIES(X)                                                             \
+    X(a_queue_is_shown)                                                        \
+    X(a_holder_is_evicted)                                                     \
+    X(a_waiter_is_evicted)                                                     \
+    X(one_evicts_oneself)                                                      \
+    X(a_holder_lets_go)                                                        \
+    X(a_holder_finishes_first)                                                 \
+    X(a_waiter_hears_with_its_grant)
+
+#include "in_each_way.h"
+
+/* ---------------------------------------------------------------- misuse -- */
+
+static void wrong_calls_are_refused(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct errand e = {.ended = 0};
+    struct hf_done none = {NULL, &e, on_drop}, done = {on_done, &e, on_drop};
+    char longer[HF_OWNER_TEXT_BYTES + 2];
+    struct hf_tickets *tickets;
+    struct hf_client *client;
+    struct hf_error error;
+    struct hf_grant *grant;
+    struct place place;
+    struct hf_lock *lock;
+
+    (void)state;
+    place_make(&place);
+    client = kit_client(place.url);
+    assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
+    assert_int_equal(hf_lock_evict(lock, "nobody", 0), HF_EINVAL);
+    hf_lock_error(lock, &error);
+    assert_non_null(strstr(error.text, "hf_lock_evict: 'nobody' is no id"));
+    assert_int_equal(hf_lock_request_release(lock, "", 0), HF_EINVAL);
+    assert_int_equal(hf_lock_evict_start(lock, "x", 0, done), HF_EINVAL);
+    assert_int_equal(atomic_load(&e.dropped), 1);
+    assert_int_equal(hf_lock_tickets_start(lock, 0, none), HF_EINVAL);
+    assert_int_equal(atomic_load(&e.dropped), 2);
+    assert_int_equal(atomic_load(&e.ended), 0);
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    opts.text = longer;
+    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    opts.text = "a\nb";
+    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    opts.text = "\xff";
+    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_lock_tickets(lock, 0, &tickets), HF_ECLOSED);
+    assert_null(tickets);
+    hf_tickets_free(NULL);
+    hf_lock_free(lock);
+    place_remove(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORIES(STORY_TESTS) cmocka_unit_test(wrong_calls_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions: the inquiries of the users of a world, and what must hold of them.
+ * Each is answered once, and by its limit; what fails has a cause and a story;
+ * who is not cut off gets an answer; and a grant is asked for only if somebody
+ * did ask for it. */
+#include "question.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/instant.h"
+
+#define READING_MS 2
+
+static const char *const names[] = {
+    [HF_REQUEST_LIST] = "look at",
+    [HF_REQUEST_WITHDRAW] = "evict",
+    [HF_REQUEST_REVOKE] = "ask",
+};
+
+static uint64_t client_ms(const struct client *client)
+{
+    return hf_sim_client_now_ms(client->engine);
+}
+
+static struct question *make(struct client *client, struct place *place,
+                             enum hf_request_kind kind, uint64_t wait_ms)
+{
+    struct question *question = calloc(1, sizeof *question);
+
+    if (question == NULL)
+        abort();
+    question->client = client;
+    question->inquiry.kind = kind;
+    question->inquiry.queue = place->name;
+    question->inquiry.deadline_at_ms = hf_after_ms(client_ms(client), wait_ms);
+    question->asked_us = hf_sim_now_us(client->world->sim);
+    question->asked_ms = client_ms(client);
+    question->next = client->questions;
+    client->questions = question;
+    return question;
+}
+
+void question_list(struct client *client, struct place *place, uint64_t wait_ms)
+{
+    struct question *question = make(client, place, HF_REQUEST_LIST, wait_ms);
+
+    world_line(client->world, client->name, "look at %s", place->name);
+    world_inquire(client, &question->inquiry);
+}
+
+/* From now on it may be gone at any time, until it is another one. */
+void question_evict(struct client *client, struct attempt *target,
+                    uint64_t wait_ms)
+{
+    struct question *question =
+        make(client, target->place, HF_REQUEST_WITHDRAW, wait_ms);
+
+    question->inquiry.ticket = target->id;
+    target->evicted = true;
+    target->client->disturbed_us = question->asked_us;
+    world_line(client->world, client->name, "evict %s", target->name);
+    world_inquire(client, &question->inquiry);
+}
+
+void question_revoke(struct client *client, struct attempt *target,
+                     uint64_t wait_ms)
+{
+    struct question *question =
+        make(client, target->place, HF_REQUEST_REVOKE, wait_ms);
+
+    question->inquiry.ticket = target->id;
+    target->asked = true;
+    target->asked_id = target->id;
+    world_line(client->world, client->name, "ask %s to let go", target->name);
+    world_inquire(client, &question->inquiry);
+}
+
+/* 9: is the failure what happened? */
+static bool may_fail(const struct question *question)
+{
+    const struct client *client = question->client;
+    uint64_t now_ms = client_ms(client);
+
+    switch (question->inquiry.status) {
+    case HF_ETIMEDOUT:
+        return now_ms >= question->inquiry.deadline_at_ms;
+    case HF_ECLOSED:
+        return client->closing;
+    case HF_EUNREACHABLE:
+        return !client->ever_connected;
+    case HF_EDENIED:
+        return client->world->denied;
+    default:
+        return false;
+    }
+}
+
+static void told_answered(struct question *question)
+{
+    struct world *world = question->client->world;
+    const struct hf_inquiry *inquiry = &question->inquiry;
+    const char *name = names[inquiry->kind];
+
+    if (question->answered || question->finished)
+        world_broken(world, 8, "%s is answered twice", name);
+    question->answered = true;
+    world->answers++;
+    if (inquiry->status == HF_OK)
+        return;
+    if (!may_fail(question))
+        world_broken(world, 9, "%s failed with %s, which nothing justifies",
+                     name, hf_status_name(inquiry->status));
+    if (inquiry->text[0] == '\0')
+        world_broken(world, 10, "%s failed with %s and no story", name,
+                     hf_status_name(inquiry->status));
+}
+
+void question_effect(const struct hf_effect *effect)
+{
+    struct question *question = (struct question *)(void *)effect->inquiry;
+    struct client *client = question->client;
+    const struct hf_inquiry *inquiry = &question->inquiry;
+
+    if (effect->kind == HF_EFFECT_ANSWERED) {
+        told_answered(question);
+        world_line(client->world, client->name, "%s ANSWERED %s%s",
+                   names[inquiry->kind], hf_status_name(inquiry->status),
+                   inquiry->found ? " found" : "");
+        return;
+    }
+    if (!question->answered || question->finished)
+        world_broken(client->world, 8, "%s is finished %s",
+                     names[inquiry->kind],
+                     question->finished ? "twice" : "unanswered");
+    question->finished = true;
+}
+
+/* For any of its tickets: it has all of them or none. */
+static bool is_asked(const struct attempt *attempt)
+{
+    for (unsigned i = 0; attempt->asked && i < attempt->claim_count; i++) {
+        if (hf_ticket_id_equal(&attempt->asked_id, &attempt->claims[i].id))
+            return true;
+    }
+    return false;
+}
+
+void question_check_revoked(const struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+
+    if (!attempt->granted || attempt->lost || attempt->release_called)
+        world_broken(world, 8, "%s is asked to let go of nothing",
+                     attempt->name);
+    if (!is_asked(attempt))
+        world_broken(world, 8, "%s is asked to let go, and nobody asked",
+                     attempt->name);
+}
+
+/* 4, 9. */
+static void check_one(const struct question *question)
+{
+    const struct client *client = question->client;
+    struct world *world = client->world;
+    uint64_t limit_ms =
+        hf_later_ms(question->inquiry.deadline_at_ms, client->thawed_ms);
+    uint64_t calm_us = client->disturbed_us > question->asked_us
+                           ? client->disturbed_us
+                           : question->asked_us;
+
+    if (client_ms(client) > hf_after_ms(limit_ms, READING_MS) &&
+        client->tick_us > hf_sim_now_us(world->sim))
+        world_broken(world, 9, "%s should have been answered by %" PRIu64,
+                     names[question->inquiry.kind], limit_ms);
+    if (client->state == HF_STATE_CONNECTED &&
+        hf_sim_connected(client->engine) &&
+        hf_sim_now_us(world->sim) > calm_us + world->patience_us)
+        world_broken(world, 4, "%s is never answered",
+                     names[question->inquiry.kind]);
+}
+
+void question_check(const struct client *client)
+{
+    if (!client->alive || client->closing || hf_sim_frozen(client->engine))
+        return;
+    for (struct question *q = client->questions; q != NULL; q = q->next)
+        if (!q->answered)
+            check_one(q);
+}
+
+bool question_open(const struct client *client)
+{
+    for (struct question *q = client->questions; q != NULL; q = q->next)
+        if (!q->finished)
+            return true;
+    return false;
+}
+
+void question_crash(struct client *client)
+{
+    for (struct question *q = client->questions; q != NULL; q = q->next)
+        q->answered = q->finished = true;
+}
+
+void question_free(struct client *client)
+{
+    while (client->questions != NULL) {
+        struct question *question = client->questions;
+
+        client->questions = question->next;
+        free(question);
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens, in words. */
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "world.h"
+
+void world_line(struct world *world, const char *who, const char *format, ...)
+{
+    char text[WORLD_TEXT];
+    uint64_t now_us = hf_sim_now_us(world->sim);
+    va_list arguments;
+    int used;
+
+    if (world->line == NULL)
+        return;
+    used = snprintf(text, sizeof text, "%6" PRIu64 ".%03u  %-6s  ",
+                    now_us / 1000, (unsigned)(now_us % 1000), who);
+    va_start(arguments, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, arguments);
+    va_end(arguments);
+    world->line(world->line_arg, text);
+}
+
+static const char *const request_names[] = {
+    [HF_REQUEST_ENQUEUE] = "enqueue",   [HF_REQUEST_LIST] = "list",
+    [HF_REQUEST_LOOK] = "look",         [HF_REQUEST_WATCH] = "watch",
+    [HF_REQUEST_WITHDRAW] = "withdraw", [HF_REQUEST_PROVE] = "prove",
+    [HF_REQUEST_END] = "end",           [HF_REQUEST_DOWNGRADE] = "downgrade",
+    [HF_REQUEST_REVOKE] = "revoke",
+};
+
+static const char *const event_names[] = {
+    [HF_EVENT_CONNECTED] = "CONNECTED",
+    [HF_EVENT_SUSPENDED] = "SUSPENDED",
+    [HF_EVENT_RESUMING] = "RESUMING",
+    [HF_EVENT_TROUBLE] = "TROUBLE",
+    [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
+    [HF_EVENT_CLOSED] = "CLOSED",
+    [HF_EVENT_ENQUEUED] = "ENQUEUED",
+    [HF_EVENT_LISTED] = "LISTED",
+    [HF_EVENT_CHANGED] = "CHANGED",
+    [HF_EVENT_WATCHING] = "WATCHING",
+    [HF_EVENT_GONE] = "GONE",
+    [HF_EVENT_WITHDRAWN] = "WITHDRAWN",
+    [HF_EVENT_PROVEN] = "PROVEN",
+    [HF_EVENT_DOWNGRADED] = "DOWNGRADED",
+    [HF_EVENT_FAILED] = "FAILED",
+    [HF_EVENT_REVOKED] = "REVOKED",
+    [HF_EVENT_ASKED] = "ASKED",
+    [HF_EVENT_WANT] = "want",
+    [HF_EVENT_INQUIRE] = "inquire",
+    [HF_EVENT_CANCEL] = "cancel",
+    [HF_EVENT_RELEASE] = "release",
+    [HF_EVENT_LIMIT] = "limit",
+    [HF_EVENT_DOWNGRADE] = "downgrade",
+    [HF_EVENT_CLOSE] = "close",
+    [HF_EVENT_TICK] = "tick",
+};
+
+const char *world_request_name(enum hf_request_kind kind)
+{
+    return request_names[kind];
+}
+
+const char *world_event_name(enum hf_event_kind kind)
+{
+    return event_names[kind];
+}
+
+const char *world_attempt_name(const struct hf_acquisition *a)
+{
+    return a == NULL ? "session" : world_attempt(a)->name;
+}
+
+const char *world_asker(const struct hf_request *request)
+{
+    return request->inquiry != NULL ? "a question"
+                                    : world_attempt_name(request->acquisition);
+}
+
+void world_line_event(struct client *client, const struct hf_event *event)
+{
+    struct world *world = client->world;
+    const char *name = event_names[event->kind];
+
+    if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK)
+        return;
+    if (event->kind == HF_EVENT_PROVEN)
+        world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
+                   event->as.answer.request == NULL ? "says" : "answers",
+                   event->as.answer.anchor_ms);
+    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_ASKED)
+        world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
+                   "engine", name,
+                   request_names[event->as.answer.request->kind],
+                   world_asker(event->as.answer.request),
+                   event->kind == HF_EVENT_FAILED ? ": " : "",
+                   event->kind == HF_EVENT_FAILED ? event->as.answer.text : "");
+    else if (event->kind == HF_EVENT_CONNECTED)
+        world_line(world, client->name,
+                   "  engine says %s timeout=%" PRIu64 " anchor=%" PRIu64
+                   " resumed=%d",
+                   name, event->as.connected.timeout_ms,
+                   event->as.connected.anchor_ms, event->as.connected.resumed);
+    else if (event->kind < HF_EVENT_WANT)
+        world_line(world, client->name, "  engine says %s", name);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A writer becomes a reader just while another one looks: at every system call
+ * of the other one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_file.h"
+#include "conformance/seat.h"
+#include "core/admission.h"
+#include "engines/file/sys.h"
+
+/* The writer, and when it is to change. */
+static struct {
+    struct seat *seat;
+    struct hf_ticket_id id;
+    unsigned long left; /* calls of the other one until then; 0: has been */
+} writer;
+
+static int downgrade_in_time(const char *call)
+{
+    (void)call;
+    if (writer.left > 0 && --writer.left == 0) {
+        hf_sys_step = NULL; /* its own calls do not count */
+        assert_int_equal(
+            seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id)->answer,
+            HF_EVENT_DOWNGRADED);
+    }
+    return 0;
+}
+
+/* Begin anew, with the change at the ${nth} call from now on. */
+static void begin(unsigned long nth)
+{
+    struct call *call;
+
+    bench_file.begin(&bench_file);
+    writer.seat = seat_open(&bench_file);
+    writer.id = fresh_id();
+    call =
+        seat_enqueue(writer.seat, "q", writer.id, HF_TICKET_WRITE, "a writer");
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    writer.left = nth;
+}
+
+static bool has_changed(void)
+{
+    hf_sys_step = NULL;
+    return writer.left == 0;
+}
+
+static void assert_not_admitted(const struct call *call,
+                                struct hf_ticket_id mine)
+{
+    struct hf_snapshot snapshot = {call->tickets, call->count};
+    struct hf_admission place =
+        hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
+
+    assert_int_equal(place.answer, HF_WAIT_FOR);
+    assert_true(hf_ticket_id_equal(&place.before->id, &writer.id));
+}
+
+static void an_enqueue_sees_one_of_the_two(void **state)
+{
+    bool changed = true;
+
+    (void)state;
+    for (unsigned long nth = 1; changed; nth++) {
+        struct hf_ticket_id mine = fresh_id();
+        struct seat *other;
+        struct call *call;
+
+        begin(nth);
+        other = seat_open(&bench_file);
+        hf_sys_step = downgrade_in_time;
+        call = seat_enqueue(other, "q", mine, HF_TICKET_WRITE, "another");
+        changed = has_changed();
+        assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+        assert_not_admitted(call, mine);
+        seat_close(other);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+/* With so many tickets that they are not read at once.  True if the writer has
+ * changed during the list. */
+static bool list_while_it_changes(unsigned long nth)
+{
+    enum { CROWD = 120 };
+    struct hf_ticket_id mine = fresh_id();
+    struct seat *other, *looker;
+    struct call *call;
+    bool changed;
+
+    begin(nth);
+    other = seat_open(&bench_file);
+    looker = seat_open(&bench_file);
+    call = seat_enqueue(looker, "q", mine, HF_TICKET_WRITE, "");
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    for (int i = 0; i < CROWD; i++)
+        assert_int_equal(
+            seat_enqueue(other, "q", fresh_id(), HF_TICKET_READ, "")->answer,
+            HF_EVENT_ENQUEUED);
+    hf_sys_step = downgrade_in_time;
+    call = seat_ask(looker, HF_REQUEST_LIST, "q", mine);
+    changed = has_changed();
+    assert_int_equal(call->answer, HF_EVENT_LISTED);
+    assert_int_equal(call->count, CROWD + 2);
+    assert_not_admitted(call, mine);
+    seat_close(looker);
+    seat_close(other);
+    seat_close(writer.seat);
+    bench_file.finish(&bench_file);
+    return changed;
+}
+
+/* Where the two stand in a directory is chance on most filesystems: without
+ * care every second round would miss both. */
+static void a_list_sees_one_of_the_two(void **state)
+{
+    enum { ROUNDS = 10 };
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        unsigned long nth = 1;
+
+        while (list_while_it_changes(nth))
+            assert_true(++nth < 100);
+    }
+}
+
+/* Told GONE of the writer, or that it is watched; and then hears of its end. */
+static void a_watch_hears_of_the_change(void **state)
+{
+    bool changed = true;
+
+    (void)state;
+    for (unsigned long nth = 1; changed; nth++) {
+        struct hf_ticket_id mine = fresh_id();
+        struct seat *other;
+        struct call *call, *watch;
+
+        begin(nth);
+        other = seat_open(&bench_file);
+        call = seat_enqueue(other, "q", mine, HF_TICKET_READ, "");
+        assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+        hf_sys_step = downgrade_in_time;
+        watch = seat_watch(other, "q", call_find(call, writer.id));
+        changed = has_changed();
+        if (!changed)
+            assert_int_equal(
+                seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id)
+                    ->answer,
+                HF_EVENT_DOWNGRADED);
+        assert_true(seat_sees_gone(other, watch));
+        seat_close(other);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_enqueue_sees_one_of_the_two),
+        cmocka_unit_test(a_list_sees_one_of_the_two),
+        cmocka_unit_test(a_watch_hears_of_the_change),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

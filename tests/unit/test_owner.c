@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a ticket says of its owner: written, read, and made fit for a terminal
+ * and for JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/json.h"
+#include "cli/words.h"
+#include "core/utf8.h"
+#include "host/owner.h"
+
+static void what_is_written_is_read(void **state)
+{
+    static const char text[] = "gr\xc3\xbc\xc3\x9f dich = 100% %41";
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_owner owner;
+    time_t now = time(NULL);
+
+    (void)state;
+    hf_owner_describe(payload, 5000, text);
+    assert_true(hf_owner_parse(payload, 7500, &owner));
+    assert_string_equal(owner.text, text);
+    assert_int_equal(owner.pid, getpid());
+    assert_int_equal(owner.thread, getpid());
+    assert_string_equal(owner.command, "unit_owner");
+    assert_true(owner.host[0] != '\0');
+    assert_int_equal(owner.age_ms, 2500);
+    assert_true(owner.at_utc_ms / 1000 + 5 >= (uint64_t)now);
+    assert_true(owner.at_utc_ms / 1000 <= (uint64_t)now + 5);
+}
+
+static void the_longest_text_fits(void **state)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    char text[HF_OWNER_TEXT_BYTES + 1];
+    struct hf_owner owner;
+
+    (void)state;
+    memset(text, ' ', sizeof text - 1); /* three bytes each */
+    text[sizeof text - 1] = '\0';
+    hf_owner_describe(payload, UINT64_MAX - 1, text);
+    assert_true(strlen(payload) < HF_PAYLOAD_BYTES);
+    assert_true(hf_owner_parse(payload, UINT64_MAX, &owner));
+    assert_string_equal(owner.text, text);
+}
+
+static void without_a_text_there_is_none(void **state)
+{
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_owner owner;
+
+    (void)state;
+    hf_owner_describe(payload, 0, NULL);
+    assert_null(strstr(payload, "text="));
+    assert_true(hf_owner_parse(payload, 0, &owner));
+    assert_string_equal(owner.text, "");
+}
+
+static void dates_are_the_calendars(void **state)
+{
+    static const struct {
+        const char *at;
+        uint64_t seconds;
+    } rows[] = {{"1970-01-01T00:00:01Z", 1},
+                {"2000-02-29T12:00:00Z", 951825600},
+                {"2026-11-21T16:33:00Z", 1795278780},
+                {"2100-03-01T00:00:00Z", 4107542400}};
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_owner owner;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snprintf(payload, sizeof payload, "host=h pid=1 at=%s", rows[i].at);
+        assert_true(hf_owner_parse(payload, 0, &owner));
+        assert_true(owner.at_utc_ms == rows[i].seconds * 1000);
+    }
+}
+
+/* Of another boot, of another program, of nobody, of an enemy. */
+static void what_is_not_known_is_not_guessed(void **state)
+{
+    static const char *const foreign[] = {
+        "",      "10.0.0.7",  "__REVOKE__",    "Host=h pid=1",
+        "host=", "host=h",    "host=h pid=x",  "pid=1 host=h",
+        "host",  "x host=h ", "host=h pid=0 ",
+    };
+    struct hf_owner owner;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        assert_false(hf_owner_parse(foreign[i], 0, &owner));
+    assert_true(hf_owner_parse("host=h pid=1 since=5@00000000 at=yesterday "
+                               "text=%4 thread=18446744073709551616 new=x",
+                               10, &owner));
+    assert_true(owner.age_ms == HF_FOREVER);
+    assert_true(owner.at_utc_ms == 0);
+    assert_string_equal(owner.text, "%4");
+    assert_int_equal(owner.thread, 0);
+}
+
+static void words_are_for_people(void **state)
+{
+    char words[HF_WORDS_BYTES];
+
+    (void)state;
+    hf_words_owner("host=db1 pid=4711 command=backup", words);
+    assert_string_equal(words, "backup (pid 4711 on db1)");
+    hf_words_owner("host=db1 pid=4711 command=backup text=all%20of%20it",
+                   words);
+    assert_string_equal(words, "backup (pid 4711 on db1): all of it");
+    hf_words_owner("10.0.0.7", words);
+    assert_string_equal(words, "10.0.0.7");
+}
+
+static void no_owner_steers_a_terminal(void **state)
+{
+    static const char *const hostile[] = {
+        "\033[2Jhi",
+        "\xc2\x9b"
+        "31m",
+        "a\r\nb\x07\x7f",
+        "\xff\xc0\x80",
+        "host=%1B%5B2J pid=1 command=%0A text=%C2%9B%FF",
+    };
+    char words[HF_WORDS_BYTES];
+    uint32_t code;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        size_t bytes;
+
+        hf_words_owner(hostile[i], words);
+        bytes = strlen(words);
+        for (size_t at = 0, length; at < bytes; at += length) {
+            length = hf_utf8_decode(words + at, bytes - at, &code);
+            assert_true(length > 0 && !hf_utf8_control(code));
+        }
+    }
+}
+
+static void durations_are_short(void **state)
+{
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } rows[] = {{0, "0s"},           {59999, "59s"},
+                {60000, "1m00s"},    {3599999, "59m59s"},
+                {3600000, "1h00m"},  {86399999, "23h59m"},
+                {86400000, "1d00h"}, {UINT64_MAX, "213503982334d14h"}};
+    char text[HF_WORDS_DURATION_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hf_words_duration(rows[i].ms, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void json_is_json(void **state)
+{
+    struct hf_json json = {0};
+    char *text;
+    size_t bytes;
+
+    (void)state;
+    json.out = open_memstream(&text, &bytes);
+    assert_non_null(json.out);
+    hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "a", "q\"b\\s/\n\t\r\x01\x7f\xc2\x9f\xc3\xbc\xff.");
+    hf_json_number(&json, "b", UINT64_MAX);
+    hf_json_begin_list(&json, "c");
+    hf_json_null(&json, NULL);
+    hf_json_begin_object(&json, NULL);
+    hf_json_end_object(&json);
+    hf_json_end_list(&json);
+    hf_json_begin_list(&json, "\xed\xa0\x80");
+    hf_json_end_list(&json);
+    hf_json_end_object(&json);
+    assert_int_equal(fclose(json.out), 0);
+    assert_string_equal(
+        text, "{\n"
+              "  \"a\": \"q\\\"b\\\\s/\\n\\t\\u000d\\u0001\\u007f\\u009f"
+              "\xc3\xbc\\ufffd.\",\n"
+              "  \"b\": 18446744073709551615,\n"
+              "  \"c\": [\n"
+              "    null,\n"
+              "    {}\n"
+              "  ],\n"
+              "  \"\\ufffd\\ufffd\\ufffd\": []\n"
+              "}\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(the_longest_text_fits),
+        cmocka_unit_test(without_a_text_there_is_none),
+        cmocka_unit_test(dates_are_the_calendars),
+        cmocka_unit_test(what_is_not_known_is_not_guessed),
+        cmocka_unit_test(words_are_for_people),
+        cmocka_unit_test(no_owner_steers_a_terminal),
+        cmocka_unit_test(durations_are_short),
+        cmocka_unit_test(json_is_json),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

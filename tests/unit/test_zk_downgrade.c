@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DOWNGRADE: what it becomes, and what the server may say or not say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "zk_stage.h"
+
+/* a is a write ticket of ours, alone in the queue. */
+static void begin(struct stage *s)
+{
+    stage_connected(s);
+    s->kind = HF_TICKET_WRITE;
+    have(s, "a", 5, 17);
+}
+
+static void downgrade(struct stage *s)
+{
+    ask(s, HF_REQUEST_DOWNGRADE, "a");
+    assert_string_equal(stage_sent(s), "MULTI +q/a/r#5 -q/a/w#5");
+}
+
+static void one_transaction_for_both(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    changed(&s);
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    ask(&s, HF_REQUEST_DOWNGRADE, "a");
+    assert_string_equal(stage_sent(&s), "");
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "a/r#5");
+    assert_string_equal(stage_told(&s), "LISTED a: a/r#5@17");
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "LIST q | MULTI q/a/r#5");
+    checked(&s);
+    (void)stage_told(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_sent(&s), "DELETE q/a/r#5");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    stage_close(&s);
+}
+
+/* The watch on the old name tells of its end before the answer comes. */
+static void its_old_name_goes_with_it(void **state)
+{
+    struct hf_request *watch;
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    watch = ask(&s, HF_REQUEST_WATCH, "a");
+    data(&s, "", 17, STAGE_SESSION);
+    forget(&s, watch);
+    (void)stage_told(&s);
+    (void)stage_sent(&s);
+    downgrade(&s);
+    event(&s, HF_ZK_NODE_DELETED, "q/a/w#5");
+    assert_string_equal(stage_told(&s), "");
+    changed(&s);
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    s.kind = HF_TICKET_READ;
+    ask(&s, HF_REQUEST_WATCH, "a");
+    assert_string_equal(stage_sent(&s), "DATA q/a/r#5 w");
+    data(&s, "", 18, STAGE_SESSION);
+    assert_string_equal(stage_told(&s), "WATCHING a");
+    event(&s, HF_ZK_NODE_DELETED, "q/a/r#5");
+    assert_string_equal(stage_told(&s), "GONE a");
+    stage_close(&s);
+}
+
+/* It is of no use for a proof: which name it has nobody knows. */
+static void a_proof_does_without_it(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "MULTI /");
+    changed(&s);
+    checked(&s);
+    (void)stage_told(&s);
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "MULTI q/a/r#5");
+    checked(&s);
+    stage_close(&s);
+}
+
+static void cut(struct stage *s)
+{
+    link_down(s, "reset");
+    assert_string_equal(stage_told(s), "SUSPENDED; FAILED DOWNGRADE a UNSURE");
+    resume(s);
+}
+
+/* Asked again it fails if it had happened, in either part, and a look tells. */
+static void without_an_answer_it_is_asked_again(void **state)
+{
+    static const struct {
+        int32_t nth;
+        int32_t error;
+    } rows[] = {{0, HF_ZK_NODE_EXISTS}, {1, HF_ZK_NO_NODE}};
+    struct stage s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&s);
+        downgrade(&s);
+        cut(&s);
+        downgrade(&s);
+        part_failed(&s, rows[i].nth, rows[i].error);
+        assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
+        done(&s);
+        children(&s, "a/r#5 x/w#6");
+        assert_string_equal(stage_told(&s), "DOWNGRADED a");
+        stage_close(&s);
+    }
+    begin(&s);
+    downgrade(&s);
+    cut(&s);
+    downgrade(&s); /* the first one had not happened */
+    changed(&s);
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    stage_close(&s);
+}
+
+static void a_ticket_that_is_gone_is_lost(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    part_failed(&s, 1, HF_ZK_NO_NODE);
+    done(&s);
+    children(&s, "x/w#6");
+    assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(s.status, HF_ELOST);
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_DOWNGRADE, "a");
+    assert_string_equal(stage_sent(&s), "");
+    assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(s.status, HF_ELOST);
+    stage_close(&s);
+}
+
+static void a_refusal_leaves_a_writer(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    part_failed(&s, 0, HF_ZK_NO_AUTH);
+    assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a FATAL");
+    assert_int_equal(s.status, HF_EDENIED);
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_sent(&s), "DELETE q/a/w#5");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN a found");
+    stage_close(&s);
+}
+
+/* Both names, in this order: what is still to come needs the first. */
+static void without_an_answer_both_names_are_deleted(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        begin(&s);
+        downgrade(&s);
+        cut(&s);
+        ask(&s, HF_REQUEST_WITHDRAW, "a");
+        assert_string_equal(stage_sent(&s), "DELETE q/a/w#5; DELETE q/a/r#5");
+        if (first == 0) {
+            done(&s);
+            refused(&s, HF_ZK_NO_NODE);
+        } else {
+            refused(&s, HF_ZK_NO_NODE);
+            done(&s);
+        }
+        assert_non_null(strstr(stage_told(&s), "WITHDRAWN a found"));
+        stage_close(&s);
+    }
+    begin(&s);
+    downgrade(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "a"); /* behind it, on one connection */
+    assert_string_equal(stage_sent(&s), "DELETE q/a/w#5; DELETE q/a/r#5");
+    changed(&s);
+    refused(&s, HF_ZK_NO_NODE);
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s),
+                        "DOWNGRADED a; SUSPENDED; FAILED WITHDRAW a UNSURE");
+    stage_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_transaction_for_both),
+        cmocka_unit_test(its_old_name_goes_with_it),
+        cmocka_unit_test(a_proof_does_without_it),
+        cmocka_unit_test(without_an_answer_it_is_asked_again),
+        cmocka_unit_test(a_ticket_that_is_gone_is_lost),
+        cmocka_unit_test(a_refusal_leaves_a_writer),
+        cmocka_unit_test(without_an_answer_both_names_are_deleted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
