@@ -233,6 +233,27 @@ static void ones_own_eviction_is_told_at_once(void **state)
     seat_close(a);
 }
 
+/* A stopped owner closes nothing: whoever looks is told all the same, in other
+ * processes too. */
+static void a_stopped_owner_keeps_no_permit(void **state)
+{
+    pid_t victim = victim_start(1);
+    struct seat *a = seat_open(&bench_file);
+    struct seat *b = seat_open(&bench_file);
+    struct call *mine = leases_look(a, 1);
+    struct call *theirs = leases_look(b, 1);
+
+    (void)state;
+    assert_int_equal(kill(victim, SIGSTOP), 0);
+    assert_true(leases_leave(a, mine->tickets[0].id));
+    assert_int_equal(mine->gone, 1);
+    assert_true(seat_sees_gone(b, theirs));
+    (void)leases_look(b, 0);
+    victim_kill(victim);
+    seat_close(b);
+    seat_close(a);
+}
+
 /* Asked for once more, a lease that was removed is put in anew. */
 static void a_lease_put_in_anew_has_been_gone(void **state)
 {
@@ -436,6 +457,7 @@ int main(void)
         TEST(a_queue_of_the_dead_is_removed),
         TEST(an_evicted_lease_is_told),
         TEST(ones_own_eviction_is_told_at_once),
+        TEST(a_stopped_owner_keeps_no_permit),
         TEST(a_lease_put_in_anew_has_been_gone),
         TEST(a_forgotten_look_is_silent),
         TEST(an_end_is_silent),
