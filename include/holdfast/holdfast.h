@@ -405,8 +405,8 @@ HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
  * and writing are one kind, of two handles. */
 enum hf_kind {
     HF_KIND_MUTEX = 0,
-    HF_KIND_READ = 1, /* shared with other readers; waits for every writer that
-                         came before, so that none starves */
+    HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
+                          came before, so that none starves */
     HF_KIND_WRITE = 2, /* alone */
     /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
      * ticket does not say which (kazoo's do not). */
@@ -530,8 +530,8 @@ struct hf_acquire_opts {
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
- *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the engine,
- *             as its URL has it, has no tickets of that kind.  No ticket stays
+ *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
+ * engine, as its URL has it, has no tickets of that kind.  No ticket stays
  *             behind, and ${grant} is NULL.
  */
 HF_API hf_status hf_acquire(struct hf_lock *lock,

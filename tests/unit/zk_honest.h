@@ -42,8 +42,8 @@ void honest_serve(struct stage *s, struct honest *h);
 /* The session is over: its tickets go. */
 void honest_expire(struct stage *s, struct honest *h);
 
-/* Is there a ticket "q/a", of the session, of a reader?  What others do: put it there,
- * remove it, whoever's it is, or change its data. */
+/* Is there a ticket "q/a", of the session, of a reader?  What others do: put it
+ * there, remove it, whoever's it is, or change its data. */
 bool honest_has(struct honest *h, const char *ticket);
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket);
 bool honest_has_reader(struct honest *h, const char *ticket);
