@@ -98,18 +98,27 @@ static struct hf_jute_reader answer(struct wire *wire, int32_t xid)
     return body;
 }
 
+static struct wire *wire_new(void)
+{
+    struct wire *wire = calloc(1, sizeof(*wire));
+
+    if (wire == NULL)
+        bench_fail("out of memory");
+    return wire;
+}
+
 static struct wire *open_session(int port)
 {
     static const uint8_t no_password[HF_ZK_PASSWORD_BYTES];
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port)};
-    struct wire *wire = calloc(1, sizeof(*wire));
+    struct wire *wire = wire_new();
     const int on = 1;
     size_t at;
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (wire == NULL ||
-        (wire->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0 ||
+    wire->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (wire->fd < 0 ||
         connect(wire->fd, (struct sockaddr *)&to, sizeof(to)) != 0 ||
         setsockopt(wire->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
         bench_fail("no connection to the server");

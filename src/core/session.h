@@ -23,7 +23,7 @@ struct hf_session {
     uint64_t number; /* counts sessions; a ticket remembers its own */
     bool ever_connected;
     bool closing;
-    uint64_t connect_by_ms; /* first connection, HF_FOREVER once made */
+    uint64_t connect_by_ms;         /* first connection, HF_FOREVER once made */
     char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
     /* The lease. */
     uint64_t timeout_ms;    /* negotiated; HF_FOREVER: no lease */

@@ -132,7 +132,8 @@ class Increments(unittest.TestCase):
 
     def kill_leader(self, ensemble):
         """Once something was done under the one that leads now."""
-        goal = len(self.lines()) + self.chance.randrange(1, 10)
+        most = 200 if zk_holder.LONG else 10
+        goal = len(self.lines()) + self.chance.randrange(1, most)
         place.eventually(
             "progress", lambda: len(self.lines()) >= goal or
             not self.running())

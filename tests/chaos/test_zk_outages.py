@@ -330,11 +330,12 @@ class Names(Case):
         self.contend(self.here())
         self.name_is("gone")
         self.proxy.cut()
+        self.crowd.until("a word of the name", lambda: [
+            log for log in self.crowd.logs(self.holder)
+            if "zk.test" in log and "last known" in log])
         for session in [self.holder, *self.others]:
             self.crowd.until_state(session, "CONNECTED", LATE_S)
             self.assertNotIn("LOST", self.crowd.states(session))
-        self.assertTrue([log for log in self.crowd.logs(self.holder)
-                         if "zk.test" in log and "last known" in log])
         self.hasty_give_up()
         self.the_holder_kept_it()
         self.everybody_is_granted()

@@ -6,7 +6,7 @@
 #include "engines/sim/arrival.h"
 
 /* Long, so that what is explored is over before a heartbeat is due. */
-#define LEASE_MS 60000
+#define LEASE_MS UINT64_C(60000)
 #define ARRIVALS_MAX 8
 /* A ticket that may still appear is looked for that long once more. */
 #define LEASES_TO_END 3

@@ -125,8 +125,8 @@ static void no_owner_steers_a_terminal(void **state)
 {
     static const char *const hostile[] = {
         "\033[2Jhi",
-        "\xc2\x9b"
-        "31m",
+        ("\xc2\x9b"
+         "31m"),
         "a\r\nb\x07\x7f",
         "\xff\xc0\x80",
         "host=%1B%5B2J pid=1 command=%0A text=%C2%9B%FF",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of tickets: every dialect, and whatever else lies below a lock. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -244,8 +245,8 @@ static void each_layout_is_written_as_others_do(void **state)
         assert_true(
             hf_zk_node_prefix(rows[i].layout, &id, rows[i].kind, prefix));
         assert_string_equal(prefix, rows[i].prefix);
-        assert_true(snprintf(name, sizeof name, "%s%010d", prefix, INT32_MIN) <
-                    (int)sizeof name);
+        assert_true(snprintf(name, sizeof name, "%s%010" PRId32, prefix,
+                             (int32_t)INT32_MIN) < (int)sizeof name);
         assert_true(parse(name, &node));
         assert_int_equal(node.dialect, rows[i].layout);
         assert_int_equal(node.kind, rows[i].seen);

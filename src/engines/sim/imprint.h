@@ -20,7 +20,7 @@
 
 /* Timers further off than this only show that they are: the explored part of a
  * path takes no time but for those that are nearer. */
-#define HF_IMPRINT_SOON_MS 1000
+#define HF_IMPRINT_SOON_MS UINT64_C(1000)
 
 struct hf_sim;
 struct hf_engine;
