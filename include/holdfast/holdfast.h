@@ -531,8 +531,8 @@ struct hf_acquire_opts {
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
  *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
- * engine, as its URL has it, has no tickets of that kind.  No ticket stays
- *             behind, and ${grant} is NULL.
+ *             engine, as its URL has it, has no tickets of that kind.  No
+ *             ticket stays behind, and ${grant} is NULL.
  */
 HF_API hf_status hf_acquire(struct hf_lock *lock,
                             const struct hf_acquire_opts *opts,

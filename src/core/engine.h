@@ -25,10 +25,11 @@
  *    session; without a lease, not after the next answer.
  *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
  *  - A WATCH of one's own ticket that was answered WATCHING may hear REVOKED
- * any number of times: somebody asks the owner to let go.  It goes on. Requests
- *    to let go that come close together may be told as one, none is lost while
- *    the session lives, and one made before the WATCH is told too.  A WATCH of
- *    another's ticket may hear REVOKED as well, where it means nothing.
+ *    any number of times: somebody asks the owner to let go.  It goes on.
+ *    Requests to let go that come close together may be told as one, none is
+ *    lost while the session lives, and one made before the WATCH is told too.
+ *    A WATCH of another's ticket may hear REVOKED as well, where it means
+ *    nothing.
  *  - A snapshot need not know the payload of one's own ticket, nor of another
  *    that is not the first, nor the token of any but one's own: "" and 0.  That
  *    of a whole LIST knows all that there is to know of every ticket, has no
