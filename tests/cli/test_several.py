@@ -39,6 +39,8 @@ class Names(harness.Case):
         self.queued(2)
         os.kill(self.keeper(front), harness.signal.SIGKILL)
         self.assertEqual(self.finish(front)[0], 76)
+        # Dead tickets are removed by the next who looks.
+        self.assertEqual(self.run_tool("a", "b", "--", "true")[0], 0)
         self.queued(0)
 
     def test_given_twice(self):
