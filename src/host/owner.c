@@ -17,8 +17,8 @@
 /* All that is bounded by these, and numbers of twenty digits, fits. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
 _Static_assert(sizeof("host= pid= command= thread= since=@ at= text=") +
-                       2 * HF_OWNER_VALUE_BYTES + 3 * 20 + BOOT_DIGITS +
-                       TIME_BYTES + TEXT_BYTES <
+                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)3 * 20 +
+                       BOOT_DIGITS + TIME_BYTES + TEXT_BYTES <
                    HF_PAYLOAD_BYTES,
                "a payload has room for everything");
 

@@ -86,7 +86,7 @@ static void print(uint64_t at_us, const char *format, ...)
         vsnprintf(line + begin, sizeof line - (size_t)begin - 1, format, args);
     va_end(args);
     line[begin + length] = '\n';
-    if (write(STDOUT_FILENO, line, (size_t)(begin + length + 1)) < 0)
+    if (write(STDOUT_FILENO, line, (size_t)begin + (size_t)length + 1) < 0)
         _exit(1);
 }
 
@@ -281,10 +281,11 @@ static enum hf_plant plant_called(const char *name)
     };
 
     for (int i = 0; i < HF_PLANT_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0)
+        if (name != NULL && strcmp(name, names[i]) == 0)
             return (enum hf_plant)i;
     }
-    need(false, "no such fault", name);
+    need(false, name != NULL ? "no such fault" : "not set",
+         name != NULL ? name : "HF_PLANT");
     return HF_PLANT_NONE;
 }
 #endif
@@ -298,7 +299,6 @@ int main(int count, char **arguments)
         return 64;
     }
 #if defined(HF_PLANTS)
-    need(getenv("HF_PLANT") != NULL, "not set", "HF_PLANT");
     hf_plant = plant_called(getenv("HF_PLANT"));
 #endif
     (void)snprintf(holder.name, sizeof holder.name, "%s", arguments[2]);

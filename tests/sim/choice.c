@@ -30,7 +30,8 @@ struct choice_mark choice_mark(const struct choice *choice)
 {
     return (struct choice_mark){
         .kind = (uint8_t)choice->kind,
-        .client = choice->client == NULL ? '\0' : choice->client->name[0]};
+        .client =
+            (char)(choice->client == NULL ? '\0' : choice->client->name[0])};
 }
 
 void choice_name(struct choice_mark mark, char text[CHOICE_NAME_BYTES])

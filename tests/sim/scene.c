@@ -147,7 +147,7 @@ static void go_on(struct world *world)
 void scene_end(struct world *world)
 {
     uint64_t until_us =
-        hf_sim_now_us(world->sim) + LEASES_TO_END * 1000 * LEASE_MS;
+        hf_sim_now_us(world->sim) + LEASE_MS * 1000 * LEASES_TO_END;
 
     while (world->broken == 0 && !check_quiet(world) &&
            hf_sim_now_us(world->sim) < until_us)

@@ -326,6 +326,7 @@ static hf_status take_words(struct hf_zk_config *config,
     status = take_word(url, "layout", layouts, &which, error);
     if (status != HF_OK)
         return status;
+    assert(which < (int)(sizeof dialects / sizeof dialects[0]));
     config->layout = dialects[which >= 0 ? which : 0];
     status = take_word(url, "proof", proofs, &which, error);
     if (status != HF_OK)
