@@ -6,8 +6,7 @@
 
 #include "zk_stage.h"
 
-/* ------------------------------------------------------------ what was sent --
- */
+/* --------------------------------------------------------- what was sent -- */
 
 static struct stage_call *put_off(struct stage *s, int32_t xid, int32_t opcode,
                                   const char *path, int32_t checks)
@@ -617,8 +616,7 @@ void event(struct stage *s, int32_t type, const char *ticket)
     event_at(s, type, path);
 }
 
-/* ---------------------------------------------------------- short stories --
- */
+/* --------------------------------------------------------- short stories -- */
 
 void have(struct stage *s, const char *ticket, int32_t sequence, int64_t czxid)
 {
