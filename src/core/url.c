@@ -370,8 +370,7 @@ hf_status hf_url_only(const struct hf_url *url, const char *const known[],
                         known[0] != NULL ? list : "no options at all");
 }
 
-/* ----------------------------------------------------------------- secret --
- */
+/* ---------------------------------------------------------------- secret -- */
 
 /* Is the key that ${in} begins with one that passwords are given by?  One with
  * escapes in it is not worth the decoding: it has something to hide. */

@@ -82,8 +82,7 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
     hf_free(rwlock);
 }
 
-/* ---------------------------------------------------------------- locking --
- */
+/* --------------------------------------------------------------- locking -- */
 
 hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
 {
@@ -149,8 +148,7 @@ hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
     return hf_rwlock_timedwrlock(rwlock, 0);
 }
 
-/* -------------------------------------------------------------- unlocking --
- */
+/* ------------------------------------------------------------- unlocking -- */
 
 /* Could it not even be begun? */
 static bool is_refused(hf_status status)

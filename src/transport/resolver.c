@@ -134,8 +134,7 @@ static void on_done(uv_async_t *async)
     }
 }
 
-/* -------------------------------------------------------------- interface --
- */
+/* ------------------------------------------------------------- interface -- */
 
 static void on_closed(uv_handle_t *handle)
 {

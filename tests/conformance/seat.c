@@ -120,7 +120,7 @@ static void on_event(void *arg, struct hf_event *event)
     }
 }
 
-/* ------------------------------------------------------------- waiting -- */
+/* --------------------------------------------------------------- waiting -- */
 
 static bool is_connected(void *arg)
 {

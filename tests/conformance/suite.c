@@ -73,7 +73,7 @@ size_t queue_length(struct seat *seat, const char *queue)
     return list->count;
 }
 
-/* --------------------------------------------------------- one's place -- */
+/* ----------------------------------------------------------- one's place -- */
 
 static void enqueue_answers_with_own_ticket(void **state)
 {
@@ -285,7 +285,7 @@ static void odd_names_do_not_collide(void **state)
     seat_close(a);
 }
 
-/* ------------------------------------------------------------- watches -- */
+/* --------------------------------------------------------------- watches -- */
 
 static void a_withdrawal_is_told_once(void **state)
 {
@@ -440,7 +440,7 @@ static void an_own_ticket_that_is_gone_is_gone(void **state)
     seat_close(a);
 }
 
-/* ------------------------------------------------------------- leaving -- */
+/* --------------------------------------------------------------- leaving -- */
 
 static void withdrawing_what_is_gone_finds_nothing(void **state)
 {

@@ -10,8 +10,7 @@
 #include "fuzz.h"
 #include "zk_stage.h"
 
-/* ------------------------------------------------------ the second reader --
- */
+/* ----------------------------------------------------- the second reader -- */
 
 struct input {
     const uint8_t *bytes;

@@ -144,8 +144,7 @@ int kit_complain(const char *file, int line, const char *what)
     return 1;
 }
 
-/* ------------------------------------------------------ what is open here --
- */
+/* ----------------------------------------------------- what is open here -- */
 
 int kit_threads(void)
 {

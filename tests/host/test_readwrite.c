@@ -251,8 +251,7 @@ static void everybody_has_a_turn(enum way way)
     world_close(&w);
 }
 
-/* ----------------------------------------------------------- what is told --
- */
+/* ---------------------------------------------------------- what is told -- */
 
 struct heard {
     _Atomic int calls;

@@ -18,8 +18,7 @@
 
 #include "kit.h"
 
-/* --------------------------------------------------------- the name service --
- */
+/* ------------------------------------------------------ the name service -- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -102,8 +101,7 @@ static void await_inside(unsigned count)
     pthread_mutex_unlock(&lock);
 }
 
-/* ------------------------------------------------------------------- asking --
- */
+/* ---------------------------------------------------------------- asking -- */
 
 struct asker {
     struct hf_resolver_ask ask;
@@ -186,8 +184,7 @@ static void resolve(struct client *client, const char *host,
     kit_run_until(&client->loop, is_answered, asker);
 }
 
-/* -------------------------------------------------------------------- tests --
- */
+/* ----------------------------------------------------------------- tests -- */
 
 static void an_address_is_not_looked_up(void **state)
 {

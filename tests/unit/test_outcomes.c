@@ -30,8 +30,7 @@ struct engine {
     bool over; /* END was answered */
 };
 
-/* ------------------------------------------------------------- the engine --
- */
+/* ------------------------------------------------------------ the engine -- */
 
 static void push(struct engine *e, const struct hf_ticket_id *id)
 {
@@ -197,8 +196,7 @@ static void fail_all(struct engine *e, enum hf_failure failure,
     }
 }
 
-/* ----------------------------------------------------------------- states --
- */
+/* ---------------------------------------------------------------- states -- */
 
 static void not_connected(struct engine *e)
 {
@@ -306,8 +304,7 @@ static void cancelled_while_enqueuing(struct engine *e)
     cancel(&e->stage, &e->stage.a);
 }
 
-/* ----------------------------------------------------------- disturbances --
- */
+/* ---------------------------------------------------------- disturbances -- */
 
 static void nothing(struct engine *e)
 {
@@ -460,8 +457,7 @@ static const struct part disturbances[] = {
     PART(the_client_closes),
 };
 
-/* ---------------------------------------------------------------- the end --
- */
+/* --------------------------------------------------------------- the end -- */
 
 static void late_ticket_comes(struct engine *e)
 {

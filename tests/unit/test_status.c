@@ -136,8 +136,7 @@ static void test_error_is_cut_between_characters(void **state)
     }
 }
 
-/* ------------------------------------------------------- UTF-8 and quotes --
- */
+/* ------------------------------------------------------ UTF-8 and quotes -- */
 
 static void test_utf8(void **state)
 {
@@ -209,8 +208,7 @@ static void test_quote(void **state)
     }
 }
 
-/* ---------------------------------------------------------------- SHA-256 --
- */
+/* --------------------------------------------------------------- SHA-256 -- */
 
 /* FIPS 180-2, appendix B, and lengths around the end of a block. */
 static void test_sha256(void **state)
@@ -251,8 +249,7 @@ static void test_sha256(void **state)
     }
 }
 
-/* -------------------------------------------------------------- allocator --
- */
+/* ------------------------------------------------------------- allocator -- */
 
 static struct {
     size_t allocated, resized, released;

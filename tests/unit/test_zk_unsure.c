@@ -11,8 +11,7 @@
 
 #include "zk_stage.h"
 
-/* ------------------------------------------------- creates that are unsure --
- */
+/* ----------------------------------------------- creates that are unsure -- */
 
 static void what_errors_say_of_a_create(void **state)
 {

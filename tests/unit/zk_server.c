@@ -669,7 +669,7 @@ void event(struct stage *s, int32_t type, const char *ticket)
     event_at(s, type, path);
 }
 
-/* ------------------------------------------------------- short stories -- */
+/* --------------------------------------------------------- short stories -- */
 
 void have(struct stage *s, const char *ticket, int32_t sequence, int64_t czxid)
 {

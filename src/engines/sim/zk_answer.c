@@ -6,8 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* ----------------------------------------------------------------- frames --
- */
+/* ---------------------------------------------------------------- frames -- */
 
 static size_t begin(struct hf_jute_writer *out, int32_t xid, int64_t zxid,
                     int32_t error)
@@ -54,8 +53,7 @@ void zk_answer_connect(struct zk_connection *connection,
     send(connection, &out, frame);
 }
 
-/* ------------------------------------------------------------------ writes --
- */
+/* ---------------------------------------------------------------- writes -- */
 
 static void put_result(struct hf_jute_writer *out,
                        const struct zk_replica *replica,
@@ -135,8 +133,7 @@ static void answer_greeting(struct zk_request *request)
     zk_answer_connect(request->connection, request->session);
 }
 
-/* ------------------------------------------------------------------- reads --
- */
+/* ----------------------------------------------------------------- reads -- */
 
 /* A path in the model's memory: watches keep it. */
 static const char *take_path(struct hf_sim *sim, struct hf_jute_reader *body)
@@ -234,8 +231,7 @@ static void answer_sync(struct zk_request *request)
     send(connection, &out, frame);
 }
 
-/* ----------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 enum watch_sort { DATA_WATCH, EXIST_WATCH, CHILD_WATCH };
 
@@ -300,8 +296,7 @@ static void answer_remove_watches(struct zk_request *request)
     zk_answer_error(connection, request->xid, found ? 0 : ZK_NO_WATCHER);
 }
 
-/* --------------------------------------------------------------------- all --
- */
+/* ------------------------------------------------------------------- all -- */
 
 void zk_answer(struct zk_request *request)
 {

@@ -139,8 +139,7 @@ void zk_client_receive(struct zk_client *client,
     drive(client);
 }
 
-/* ---------------------------------------------------------------- watches --
- */
+/* --------------------------------------------------------------- watches -- */
 
 static struct zk_watch_request **watch_of(struct zk_client *client,
                                           const struct hf_request *request)
@@ -174,8 +173,7 @@ static void note_watch(struct zk_client *client, const struct hf_event *event)
         watch_end(client, request);
 }
 
-/* ----------------------------------------------------------------- events --
- */
+/* ---------------------------------------------------------------- events -- */
 
 static void note(struct zk_client *client, const struct hf_event *event)
 {
@@ -232,8 +230,7 @@ static void on_log(void *host, enum hf_log_level level, const char *format, ...)
     (void)format;
 }
 
-/* ------------------------------------------------------------------- model --
- */
+/* ----------------------------------------------------------------- model -- */
 
 static void configure(struct hf_sim *sim, struct hf_zk_config *config)
 {

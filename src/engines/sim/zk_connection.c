@@ -82,8 +82,7 @@ static void drop_all(struct sim_pipe *pipe)
         chunk_free(pipe->sim, (struct zk_chunk *)item);
 }
 
-/* -------------------------------------------------------------- the client --
- */
+/* ------------------------------------------------------------ the client -- */
 
 struct zk_connection *zk_connection_new(struct hf_engine *engine,
                                         struct zk_server *server)
@@ -150,8 +149,7 @@ void zk_connection_reset(struct zk_connection *connection)
     }
 }
 
-/* -------------------------------------------------------------- the server --
- */
+/* ------------------------------------------------------------ the server -- */
 
 void zk_reply(struct zk_connection *connection, const void *bytes, size_t count)
 {
@@ -321,8 +319,7 @@ static void serve(struct zk_connection *connection,
     }
 }
 
-/* -------------------------------------------------------------- greetings --
- */
+/* ------------------------------------------------------------- greetings -- */
 
 static uint64_t negotiate(const struct zk_connection *connection,
                           int32_t timeout_ms)
@@ -442,8 +439,7 @@ void zk_session_closed(struct zk_server *server, struct zk_session *session,
     }
 }
 
-/* ---------------------------------------------------------------- arrivals --
- */
+/* -------------------------------------------------------------- arrivals -- */
 
 /* Work off the whole frames among what has been received. */
 static void read_frames(struct zk_connection *connection)

@@ -59,8 +59,7 @@ void zk_stall(struct hf_engine *engine, bool out, bool in)
     }
 }
 
-/* --------------------------------------------------------------- freezing --
- */
+/* -------------------------------------------------------------- freezing -- */
 
 void hf_sim_server_freeze(struct hf_sim *sim, int server, bool machine)
 {
@@ -201,8 +200,7 @@ bool hf_sim_wiped(const struct hf_sim *sim)
     return sim->zk != NULL && sim->zk->wiped;
 }
 
-/* ----------------------------------------------------------------- others --
- */
+/* ---------------------------------------------------------------- others -- */
 
 void hf_sim_client_only(struct hf_engine *engine, int server)
 {

@@ -203,8 +203,7 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
            is_writelock(rest, node);
 }
 
-/* ---------------------------------------------------------------- layouts --
- */
+/* --------------------------------------------------------------- layouts -- */
 
 /* A name is what stands before the id, the id, and what follows by kind; NULL
  * where there is none. */
