@@ -18,8 +18,8 @@
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "\n"
-    "Run COMMAND while holding the lock NAME; wait for the lock first.  Several\n"
-    "are had all or none.\n"
+    "Run COMMAND while holding the lock NAME; wait for the lock first.\n"
+    "Several NAMEs are had all or none.\n"
     "\n"
     "  -c URL            the engine; else HOLDFAST_URL, else file:\n"
     "  -t DURATION       wait at most so long; for instance 30s\n"

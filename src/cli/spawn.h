@@ -24,7 +24,8 @@ pid_t hf_spawn(const struct hf_spawn *spawn);
 
 /* The environment for the command: ours with HOLDFAST_NAME, HOLDFAST_TOKEN and
  * HOLDFAST_TOKENS, and without a HOLDFAST_URL that holds a secret.  ${tokens}:
- * of ${count} names, the first of which is ${name}.  NULL if there is no memory.
+ * of ${count} names, the first of which is ${name}.  NULL if there is no
+ * memory.
  * Ownership: one block for hf_free(), and it borrows from environ. */
 char **hf_spawn_environment(const char *name, const uint64_t *tokens,
                             size_t count);

@@ -44,7 +44,7 @@ struct plan {
     uint64_t want_every_us;
     uint64_t hold_most_us;
     uint64_t until_us; /* faults and new wishes */
-    bool bundles; /* semaphores, and several places at once */
+    bool bundles;      /* semaphores, and several places at once */
     bool over;
     struct hf_ticket_id foreign;
     bool foreign_there;
