@@ -38,8 +38,12 @@ static const struct hf_retry_policy between_rounds = {
 };
 
 /* How long one attempt may take: so that every server can be tried twice while
- * the session lasts, but no less than a busy one may need. */
+ * the session lasts, but no less than a busy one may need.  The first ones are
+ * shorter: a server of 3.8 that is just starting leaves connections open that
+ * it will never answer, and serves the next one. */
 #define ATTEMPT_LEAST_MS 500
+#define ATTEMPT_FIRST_MS UINT64_C(2000)
+#define ATTEMPT_DOUBLINGS 20
 
 /* A connection that lasted so long was one: the next attempt is a first. */
 #define STEADY_MS 1000
@@ -68,9 +72,12 @@ bool hf_zk_session_linked(const struct hf_zk_session *session)
 
 static uint64_t attempt_ms(const struct hf_zk *zk)
 {
-    uint64_t share_ms =
-        zk->config.timeout_ms / (2 * (uint64_t)zk->config.server_count);
+    size_t servers = zk->config.server_count;
+    size_t rounds = zk->session.silences / servers;
+    uint64_t share_ms = zk->config.timeout_ms / (2 * (uint64_t)servers);
 
+    if (rounds < ATTEMPT_DOUBLINGS)
+        share_ms = hf_earlier_ms(share_ms, ATTEMPT_FIRST_MS << rounds);
     return hf_later_ms(share_ms, ATTEMPT_LEAST_MS);
 }
 
@@ -193,6 +200,7 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
     session->least_timeout_ms =
         hf_earlier_ms(session->least_timeout_ms, session->timeout_ms);
     session->up_at_ms = zk->now_ms;
+    session->silences = 0;
     session->trouble[0] = '\0';
     memset(session->logged, 0, sizeof session->logged);
     hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
@@ -421,6 +429,17 @@ static void keep_up(struct hf_zk *zk)
         hf_zk_send_ping(zk);
 }
 
+static void run_out_of_patience(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+    uint64_t patience_ms = attempt_ms(zk);
+
+    session->silences++;
+    hf_zk_session_drop(
+        zk, "no %s within %" PRIu64 " ms",
+        session->state == HF_ZK_OPENING ? "connection" : "answer", patience_ms);
+}
+
 void hf_zk_session_tick(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
@@ -439,10 +458,7 @@ void hf_zk_session_tick(struct hf_zk *zk)
     else if (session->state == HF_ZK_WAITING)
         open_next(zk);
     else
-        hf_zk_session_drop(zk, "no %s within %" PRIu64 " ms",
-                           session->state == HF_ZK_OPENING ? "connection"
-                                                           : "answer",
-                           attempt_ms(zk));
+        run_out_of_patience(zk);
 }
 
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk *zk)

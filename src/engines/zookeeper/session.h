@@ -36,6 +36,8 @@ struct hf_zk_session {
     uint64_t number;
     size_t server;     /* its index */
     size_t failures;   /* attempts in a row that came to nothing */
+    size_t silences;   /* of them, since there was a session, those in which
+                          nothing was heard */
     uint64_t up_at_ms; /* since when it is UP */
     uint64_t greeted_at_ms;
     uint64_t until_ms; /* WAITING: the next attempt; OPENING, GREETING, ENDING:
