@@ -131,7 +131,7 @@ class RoundTrips(unittest.TestCase):
         self.fake.delete(first)
         self.crowd.granted(wait)
 
-    def test_a_wait_watches_the_one_before_it_and_itself(self):
+    def test_fn61_a_wait_watches_the_one_before_it_and_itself(self):
         others = self.foreign(3)
         wait = self.crowd.acquire(self.session, NAME)
         self.assertEqual(self.crowd.queued(wait), 3)
@@ -243,11 +243,11 @@ class Counters(unittest.TestCase):
         self.compare(self.per_release("cost/20-sessions", 20),
                      self.per_release("cost/200-sessions", 200))
 
-    def test_a_release_costs_the_same_with_20_and_with_500_in_one_session(self):
+    def test_fn60_a_release_costs_the_same_with_20_and_with_500_in_one_session(self):
         self.compare(self.per_release("cost/20-waits", 1, 20),
                      self.per_release("cost/500-waits", 1, 500))
 
-    def test_500_waits_in_one_session_are_granted_in_order(self):
+    def test_fn07_fn08_500_waits_in_one_session_are_granted_in_order(self):
         self.pass_through("cost/in-order")
         before = self.counts()
         waits = self.crowd_at("cost/in-order", 1, 500)
@@ -277,7 +277,7 @@ class Counters(unittest.TestCase):
             raise AssertionError("%s: %s, then %s" % (
                 error, before, self.counts())) from None
 
-    def test_contended_cycles_leave_nothing(self):
+    def test_fn68_contended_cycles_leave_nothing(self):
         self.pass_through("cost/cycles")
         one, two = self.crowd.opened(self.url, self.url)
         before = self.counts()
@@ -291,7 +291,7 @@ class Counters(unittest.TestCase):
             self.crowd.told(wait, "released")
         self.flat(before)
 
-    def test_tries_on_a_held_lock_leave_nothing(self):
+    def test_fn30_tries_on_a_held_lock_leave_nothing(self):
         holder, other = self.crowd.opened(self.url, self.url)
         held = self.crowd.acquire(holder, "cost/tries")
         self.crowd.granted(held)

@@ -76,7 +76,7 @@ class Losses(unittest.TestCase):
 
     # ---- frozen
 
-    def test_a_frozen_holder_learns_it_before_anything_else(self):
+    def test_fn01_a_frozen_holder_learns_it_before_anything_else(self):
         self.each_round(self.freeze)
 
     def freeze(self, mark, timeout_ms):
@@ -105,7 +105,7 @@ class Losses(unittest.TestCase):
 
     # ---- cut off
 
-    def test_a_holder_that_is_cut_off_hears_it_before_the_session_ends(self):
+    def test_fn16_a_holder_that_is_cut_off_hears_it_before_the_session_ends(self):
         self.margins = []
         self.each_round(self.cut_off)
         zk_holder.summary("LOST told before the session expired, ms",

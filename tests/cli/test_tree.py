@@ -178,7 +178,7 @@ class Tree(harness.Case):
         self.assertEqual(self.finish(old), (5, "", ""))
         self.assert_handed_over(new)
 
-    def test_background_job(self):
+    def test_fn57_background_job(self):
         self.leftovers(self.beat_command("old") + " &", 1)
 
     def test_background_job_that_ignores_term(self):

@@ -132,7 +132,7 @@ class ZooKeeper(harness.Case):
                              "which was therefore stopped" % name)
             self.assert_dead_before_expiry(name, session)
 
-    def test_cut_link(self):
+    def test_fn17_cut_link(self):
         self.each_timeout(self.cut)
 
     def freeze_server(self, timeout_ms):

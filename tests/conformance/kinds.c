@@ -248,7 +248,7 @@ static void assert_downgraded(struct stand *stand)
     assert_admitted(stand);
 }
 
-static void story_a_downgraded_writer_keeps_its_place(void **state)
+static void story_fn04_a_downgraded_writer_keeps_its_place(void **state)
 {
     struct stand s[3] = {enqueue(*state, HF_TICKET_WRITE),
                          enqueue(*state, HF_TICKET_WRITE),

@@ -127,7 +127,7 @@ static void two_clients_stand_in_order(void **state)
 }
 
 /* Across clients, emptied queues and clients opened anew. */
-static void tokens_rise_for_ever(void **state)
+static void fn21_tokens_rise_for_ever(void **state)
 {
     uint64_t last = 0;
 
@@ -328,7 +328,7 @@ static void a_death_is_told_once(void **state)
 }
 
 /* The ticket of a client that died before anybody looked is gone as well. */
-static void a_death_before_the_watch_is_told(void **state)
+static void fn40_a_death_before_the_watch_is_told(void **state)
 {
     struct hf_ticket_id dead = fresh_id();
     struct hf_ticket_id id = fresh_id();
@@ -525,7 +525,7 @@ int suite_run(struct bench *of)
         STORY(enqueue_answers_with_own_ticket),
         STORY(enqueue_is_idempotent_by_id),
         STORY(two_clients_stand_in_order),
-        STORY(tokens_rise_for_ever),
+        STORY(fn21_tokens_rise_for_ever),
         STORY(list_sees_own_writes),
         STORY(kinds_are_kept),
         STORY(a_hundred_tickets_stand_in_order),
@@ -533,7 +533,7 @@ int suite_run(struct bench *of)
         STORY(odd_names_do_not_collide),
         STORY(a_withdrawal_is_told_once),
         STORY(a_death_is_told_once),
-        STORY(a_death_before_the_watch_is_told),
+        STORY(fn40_a_death_before_the_watch_is_told),
         STORY(a_missing_ticket_is_gone),
         STORY(several_may_watch_one),
         STORY(a_forgotten_watch_is_silent),

@@ -102,7 +102,7 @@ static void *wait_main(void *arg)
     return NULL;
 }
 
-static void a_waiting_thread_is_cancelled(void **state)
+static void fn38_a_waiting_thread_is_cancelled(void **state)
 {
     struct place place;
     struct hf_client *client;
@@ -186,7 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_with_everything_alive),
-        cmocka_unit_test(a_waiting_thread_is_cancelled),
+        cmocka_unit_test(fn38_a_waiting_thread_is_cancelled),
         cmocka_unit_test(threads_are_cancelled_anywhere),
     };
 

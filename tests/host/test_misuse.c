@@ -443,7 +443,7 @@ static void refused_in_a_callback(struct world *w, enum way way)
     front_close(&front);
 }
 
-static void waiting_in_a_callback(void **state)
+static void fn42_waiting_in_a_callback(void **state)
 {
     refused_in_a_callback(*state, WAY_THREAD);
 }
@@ -584,7 +584,7 @@ int main(void)
         MISUSE(urls_that_are_none),
         MISUSE(a_bad_url_on_a_borrowed_loop),
         MISUSE(a_scheme_that_nobody_serves),
-        MISUSE(waiting_in_a_callback),
+        MISUSE(fn42_waiting_in_a_callback),
         MISUSE(waiting_in_dispatch),
         MISUSE(waiting_in_a_callback_on_a_loop),
         MISUSE(waiting_on_the_thread_of_a_loop),

@@ -105,7 +105,7 @@ static void locking_again_counts(void **state)
     world_close(&w);
 }
 
-static void another_thread_is_another_owner(void **state)
+static void fn12_another_thread_is_another_owner(void **state)
 {
     struct world w;
     struct errand errand;
@@ -194,7 +194,7 @@ static bool cannot_count_up(void *arg)
     return counting->status != HF_OK;
 }
 
-static void a_lost_count_must_be_counted_down(void **state)
+static void fn03_a_lost_count_must_be_counted_down(void **state)
 {
     struct world w;
     struct counting counting;
@@ -355,10 +355,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locking_again_counts),
-        cmocka_unit_test(another_thread_is_another_owner),
+        cmocka_unit_test(fn12_another_thread_is_another_owner),
         cmocka_unit_test(another_client_is_another_owner),
         cmocka_unit_test(owners_can_be_fibres),
-        cmocka_unit_test(a_lost_count_must_be_counted_down),
+        cmocka_unit_test(fn03_a_lost_count_must_be_counted_down),
         cmocka_unit_test(a_lost_owner_and_a_new_one),
         cmocka_unit_test(nobody_inherits),
         cmocka_unit_test(freeing_releases),

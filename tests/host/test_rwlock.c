@@ -244,7 +244,7 @@ static bool cannot_read(void *arg)
     return status != HF_OK;
 }
 
-static void a_lost_count_must_be_counted_down(void **state)
+static void fn05_a_lost_count_must_be_counted_down(void **state)
 {
     struct world w;
 
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test(a_write_may_outlast_the_reads_in_it),
         cmocka_unit_test(a_reader_cannot_become_a_writer),
         cmocka_unit_test(owners_can_be_fibres),
-        cmocka_unit_test(a_lost_count_must_be_counted_down),
+        cmocka_unit_test(fn05_a_lost_count_must_be_counted_down),
         cmocka_unit_test(freeing_releases),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(a_closed_client_has_lost_all),

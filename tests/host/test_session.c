@@ -332,7 +332,7 @@ static bool ends_connected(void *arg)
 
 /* 100 flaps and one LOST while the listener is stuck: it may miss flaps, but
  * hears LOST and the last state. */
-static void a_slow_listener_hears_what_counts(void **state)
+static void fn67_a_slow_listener_hears_what_counts(void **state)
 {
     struct slow slow = {.gate = PTHREAD_MUTEX_INITIALIZER};
     struct world w = {0};
@@ -357,7 +357,7 @@ static void a_slow_listener_hears_what_counts(void **state)
 }
 
 /* A callback that never returns must not keep others from locking. */
-static void a_stuck_callback_stops_nobody(void **state)
+static void fn46_a_stuck_callback_stops_nobody(void **state)
 {
     struct slow slow = {.gate = PTHREAD_MUTEX_INITIALIZER};
     struct world w = {0};
@@ -398,8 +398,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS) /* each in four ways */
-        cmocka_unit_test(a_slow_listener_hears_what_counts),
-        cmocka_unit_test(a_stuck_callback_stops_nobody),
+        cmocka_unit_test(fn67_a_slow_listener_hears_what_counts),
+        cmocka_unit_test(fn46_a_stuck_callback_stops_nobody),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every test that docs/known-failures-of-others.md names exists.
+"""What docs/known-failures-of-others.md says is so: every test that it names
+exists, the first one of each row carries the number of the row, a row without
+one says why, and every number has a row.
 
-Prints what does not, and how many were found.
+Prints what is not so, and how many were found.
 """
 
 import os
@@ -12,6 +14,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 DOC = "docs/known-failures-of-others.md"
+NUMBERS = set(range(1, 70))
+# Those that have no row yet.
+MISSING = {18, 19, 32, 33, 34, 35, 48, 62, 63, 64, 65, 66}
+WITHOUT_TEST = ("no such engine", "does not apply: ")
 
 
 def text_of(path):
@@ -41,17 +47,52 @@ def exists(test, name):
     return re.search(r"(void|def) (story_)?%s\(" % re.escape(name), source) is not None
 
 
+def tests_in(text):
+    """Those that are named there, as (test, name or nothing)."""
+    found = re.findall(r"`([a-z]+/[\w-]+)(?:: ([\w-]+))?`", text)
+    folders = (("sim/stories", ""), ("sim/plants", ""))
+    return [pair for pair in found if pair not in folders]
+
+
+def wrong_with(number, here):
+    """What is not as it has to be with a row's last column, or nothing."""
+    tests = tests_in(here)
+    if not tests:
+        if here.startswith(WITHOUT_TEST):
+            return None
+        return "names no test and does not say why"
+    if "fn%02d" % number not in re.split("[_-]", tests[0][1]):
+        return "begins with %s, which has no fn%02d in its name" % (
+            ": ".join(tests[0]), number)
+    return None
+
+
+def complaints(document):
+    rows = re.findall(r"^\| (\d+) \|.*?\| (.*) \|$", document, re.MULTILINE)
+    numbers = [int(number) for number, _ in rows]
+    for number, here in rows:
+        wrong = wrong_with(int(number), here)
+        if wrong:
+            yield "%s %s" % (number, wrong)
+    for number in sorted(NUMBERS - MISSING - set(numbers)):
+        yield "%d is not there" % number
+    for number in sorted(MISSING & set(numbers)):
+        yield "%d is there: take it out of MISSING" % number
+    for number in sorted(set(numbers)):
+        if numbers.count(number) > 1 or number not in NUMBERS:
+            yield "%d is there twice, or is no number of ours" % number
+    for pair in tests_in(document):
+        if not exists(*pair):
+            yield "names %s, which is not there" % ": ".join(pair)
+
+
 def main():
-    rows = re.findall(r"^\| (\d+) \|.*", text_of(DOC), re.MULTILINE)
-    named = re.findall(r"`([a-z]+/[\w-]+)(?:: ([\w-]+))?`", text_of(DOC))
-    named = [pair for pair in named if pair[0] != "sim/stories" or pair[1]]
-    wrong = [pair for pair in named
-             if pair != ("sim/plants", "") and not exists(*pair)]
-    for pair in wrong:
-        print("%s names %s, which is not there" % (DOC, ": ".join(pair)))
-    if len(rows) != len(set(rows)) or not rows or not named:
-        sys.exit("%s: its rows make no sense" % DOC)
-    print("%d failures of others, %d tests named" % (len(rows), len(named)))
+    document = text_of(DOC)
+    wrong = list(complaints(document))
+    for what in wrong:
+        print("%s: %s" % (DOC, what))
+    print("%d failures of others, %d tests named" % (
+        len(NUMBERS - MISSING), len(tests_in(document))))
     sys.exit(1 if wrong else 0)
 
 

@@ -77,7 +77,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
     expect(s, "a FORGET a1; a WITHDRAW a1");
 }
 
-static void the_one_before_is_watched_and_nobody_else(void **state)
+static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
 {
     STAGE(s, 0);
     queue_a(s, "x y z a1");
@@ -314,7 +314,7 @@ static void another_kind_ahead_ends_it(void **state)
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void a_cancelled_wait_withdraws_then_tells(void **state)
+static void fn09_a_cancelled_wait_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
     queue_a(s, "x a1");
@@ -391,7 +391,7 @@ static void a_release_before_the_loss_was_heard_tells_once(void **state)
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
-static void a_release_finds_that_somebody_was_faster(void **state)
+static void fn11_a_release_finds_that_somebody_was_faster(void **state)
 {
     STAGE(s, 0);
     hold_a(s);
@@ -440,7 +440,7 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
-static void an_evicted_waiter_goes_to_the_tail(void **state)
+static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
 {
     STAGE(s, 0);
     queue_a(s, "x a1");
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test(one_answer_is_enough_for_an_empty_queue),
         cmocka_unit_test(a_want_waits_for_the_connection),
         cmocka_unit_test(a_longer_hold_watches_its_own_ticket),
-        cmocka_unit_test(the_one_before_is_watched_and_nobody_else),
+        cmocka_unit_test(fn59_the_one_before_is_watched_and_nobody_else),
         cmocka_unit_test(a_list_decides_after_the_one_before_went),
         cmocka_unit_test(where_nobody_can_come_ahead_no_list_is_needed),
         cmocka_unit_test(one_of_two_that_goes_does_not_admit),
@@ -571,16 +571,16 @@ int main(void)
         cmocka_unit_test(a_reader_passes_no_ticket_of_a_kind_not_told),
         cmocka_unit_test(a_mutex_behind_a_downgrade_hears_whose_name_it_is),
         cmocka_unit_test(another_kind_ahead_ends_it),
-        cmocka_unit_test(a_cancelled_wait_withdraws_then_tells),
+        cmocka_unit_test(fn09_a_cancelled_wait_withdraws_then_tells),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
         cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),
         cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
         cmocka_unit_test(an_evicted_holder_hears_of_it),
         cmocka_unit_test(a_release_before_the_loss_was_heard_tells_once),
-        cmocka_unit_test(a_release_finds_that_somebody_was_faster),
+        cmocka_unit_test(fn11_a_release_finds_that_somebody_was_faster),
         cmocka_unit_test(a_release_that_is_denied_says_so_and_is_tried_on),
         cmocka_unit_test(a_release_that_fails_otherwise_is_tried_on_in_silence),
-        cmocka_unit_test(an_evicted_waiter_goes_to_the_tail),
+        cmocka_unit_test(fn06_fn36_an_evicted_waiter_goes_to_the_tail),
         cmocka_unit_test(a_late_list_shows_a_holder_its_eviction),
         cmocka_unit_test(a_waiter_rides_out_a_suspension),
         cmocka_unit_test(a_watch_may_end_while_the_link_is_down),

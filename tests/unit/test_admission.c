@@ -144,7 +144,7 @@ static void check_each_kind(const struct hf_ticket *tickets, size_t count,
         check_rule(tickets, count, mine, kinds[i]);
 }
 
-static void every_small_queue_is_judged_by_the_rule(void **state)
+static void fn43_every_small_queue_is_judged_by_the_rule(void **state)
 {
     struct hf_ticket tickets[LONGEST];
     unsigned queues = 1;
@@ -307,7 +307,7 @@ static void leases_do_not_mix_with_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_small_queue_is_judged_by_the_rule),
+        cmocka_unit_test(fn43_every_small_queue_is_judged_by_the_rule),
         cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
         cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
         cmocka_unit_test(a_reader_waits_for_the_nearest_writer),

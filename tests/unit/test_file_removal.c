@@ -288,7 +288,7 @@ static void be_parent(void *arg)
         (void)pause();
 }
 
-static void a_forked_child_keeps_nothing(void **state)
+static void fn56_a_forked_child_keeps_nothing(void **state)
 {
     struct parent parent = {.id = fresh_id()};
     struct seat *b = seat_open(&bench_file);
@@ -492,7 +492,7 @@ int main(void)
         TEST(removal_is_noticed_without_inotify),
         TEST(a_copy_keeps_the_ticket),
         TEST(a_closed_copy_keeps_nothing),
-        TEST(a_forked_child_keeps_nothing),
+        TEST(fn56_a_forked_child_keeps_nothing),
         TEST(bytes_in_the_fifo_wake_nobody),
         TEST(foreign_files_are_in_nobodys_way),
         TEST(users_share_a_queue),

@@ -63,7 +63,7 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 
 /* ---------------------------------------------------------------- limits -- */
 
-static void a_deadline_in_the_queue_withdraws_then_tells(void **state)
+static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
     s->a.deadline_at_ms = 5000;
@@ -162,7 +162,8 @@ int main(void)
         cmocka_unit_test(a_try_enters_an_empty_queue),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
-        cmocka_unit_test(a_deadline_in_the_queue_withdraws_then_tells),
+        cmocka_unit_test(
+            fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells),
         cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
         cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
         cmocka_unit_test(a_deadline_without_any_connection_says_so),

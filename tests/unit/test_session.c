@@ -134,7 +134,7 @@ static void a_proof_every_quarter_counted_from_sending(void **state)
     expect(s, "PROVE");
 }
 
-static void a_failed_proof_is_repeated_soon(void **state)
+static void fn15_a_failed_proof_is_repeated_soon(void **state)
 {
     STAGE(s, 0);
     grant_a(s);
@@ -166,7 +166,7 @@ static void the_next_in_line_proves_and_those_behind_do_not(void **state)
     expect(s, "PROVE");
 }
 
-static void proofs_end_with_the_need_for_them(void **state)
+static void fn49_proofs_end_with_the_need_for_them(void **state)
 {
     STAGE(s, 0);
     grant_a(s);
@@ -239,7 +239,7 @@ static void loss_is_told_when_safe_until_passes(void **state)
 }
 
 /* Whatever event comes first after it, and however late. */
-static void loss_is_told_before_a_late_event_is_heard(void **state)
+static void fn20_loss_is_told_before_a_late_event_is_heard(void **state)
 {
     STAGE(s, 0);
     grant_a(s);
@@ -501,13 +501,13 @@ int main(void)
         cmocka_unit_test(without_a_lease_there_is_nothing_to_prove),
         cmocka_unit_test(nobody_holds_and_nothing_is_proven),
         cmocka_unit_test(a_proof_every_quarter_counted_from_sending),
-        cmocka_unit_test(a_failed_proof_is_repeated_soon),
+        cmocka_unit_test(fn15_a_failed_proof_is_repeated_soon),
         cmocka_unit_test(the_next_in_line_proves_and_those_behind_do_not),
-        cmocka_unit_test(proofs_end_with_the_need_for_them),
+        cmocka_unit_test(fn49_proofs_end_with_the_need_for_them),
         cmocka_unit_test(a_session_that_was_idle_is_proven_by_the_way),
         cmocka_unit_test(nobody_enters_on_a_session_that_is_not_proven),
         cmocka_unit_test(loss_is_told_when_safe_until_passes),
-        cmocka_unit_test(loss_is_told_before_a_late_event_is_heard),
+        cmocka_unit_test(fn20_loss_is_told_before_a_late_event_is_heard),
         cmocka_unit_test(everyone_is_told_before_anything_is_done),
         cmocka_unit_test(a_lost_session_is_told_to_holders_first),
         cmocka_unit_test(an_unanswered_resume_caps_the_promise),

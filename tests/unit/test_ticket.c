@@ -80,7 +80,7 @@ static void every_byte_tells_ids_apart(void **state)
     }
 }
 
-static void the_sequence_orders_and_then_the_token(void **state)
+static void fn50_the_sequence_orders_and_then_the_token(void **state)
 {
     struct hf_ticket tickets[] = {
         {.sequence = UINT64_MAX, .token = 1}, {.sequence = 2, .token = 9},
@@ -154,7 +154,7 @@ static void numbers_below_a_bound_are_even(void **state)
         assert_true(hf_random_below(&random, UINT64_MAX) < UINT64_MAX);
 }
 
-static void fresh_ids_are_version_4_and_differ(void **state)
+static void fn10_fresh_ids_are_version_4_and_differ(void **state)
 {
     struct hf_ticket_id before = {{0}};
     struct hf_random random;
@@ -179,12 +179,12 @@ int main(void)
         cmocka_unit_test(what_is_no_uuid_is_refused),
         cmocka_unit_test(a_uuid_is_read_from_the_bytes_given),
         cmocka_unit_test(every_byte_tells_ids_apart),
-        cmocka_unit_test(the_sequence_orders_and_then_the_token),
+        cmocka_unit_test(fn50_the_sequence_orders_and_then_the_token),
         cmocka_unit_test(a_ticket_is_found_by_its_id),
         cmocka_unit_test(a_seed_gives_the_same_numbers_again),
         cmocka_unit_test(the_generator_is_xoshiro256_star_star),
         cmocka_unit_test(numbers_below_a_bound_are_even),
-        cmocka_unit_test(fresh_ids_are_version_4_and_differ),
+        cmocka_unit_test(fn10_fresh_ids_are_version_4_and_differ),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

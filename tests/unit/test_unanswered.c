@@ -338,7 +338,7 @@ static void without_a_lease_one_look_is_enough(void **state)
     expect(s, "a FORGOTTEN");
 }
 
-static void no_retry_left_in_doubt_tells_of_the_doubt(void **state)
+static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
 {
     STAGE(s, 0);
     s->core.config.retry.tries = 0;
@@ -391,7 +391,7 @@ static void a_cancelled_enqueue_that_failed_left_nothing(void **state)
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
-static void a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
+static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
 {
     STAGE(s, 0);
     enqueue_a(s);
@@ -472,7 +472,7 @@ static void a_holder_goes_on_without_a_watch(void **state)
     expect(s, "a WATCH a1");
 }
 
-static void a_withdraw_is_repeated_whatever_it_says(void **state)
+static void fn28_a_withdraw_is_repeated_whatever_it_says(void **state)
 {
     STAGE(s, 0);
     hold_a(s);
@@ -520,17 +520,17 @@ int main(void)
         cmocka_unit_test(it_is_withdrawn_again_until_it_was_seen_or_is_late),
         cmocka_unit_test(with_all_slots_in_use_the_next_attempt_waits),
         cmocka_unit_test(without_a_lease_one_look_is_enough),
-        cmocka_unit_test(no_retry_left_in_doubt_tells_of_the_doubt),
+        cmocka_unit_test(fn27_no_retry_left_in_doubt_tells_of_the_doubt),
         cmocka_unit_test(a_cancel_waits_for_the_answer_of_the_enqueue),
         cmocka_unit_test(but_not_for_ever),
         cmocka_unit_test(a_cancelled_enqueue_that_failed_left_nothing),
-        cmocka_unit_test(a_cancelled_enqueue_in_doubt_is_abandoned),
+        cmocka_unit_test(fn47_a_cancelled_enqueue_in_doubt_is_abandoned),
         cmocka_unit_test(a_wait_survives_lists_that_fail),
         cmocka_unit_test(a_wait_survives_watches_that_fail),
         cmocka_unit_test(a_fatal_list_ends_the_wait),
         cmocka_unit_test(a_fatal_watch_ends_the_wait),
         cmocka_unit_test(a_holder_goes_on_without_a_watch),
-        cmocka_unit_test(a_withdraw_is_repeated_whatever_it_says),
+        cmocka_unit_test(fn28_a_withdraw_is_repeated_whatever_it_says),
         cmocka_unit_test(a_withdraw_that_did_not_happen_hides_nothing),
     };
 

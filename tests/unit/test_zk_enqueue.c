@@ -80,7 +80,7 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
 
 /* The order of numbers, not that of names; what is no ticket does not count,
  * and is reported once. */
-static void queues_are_in_order(void **state)
+static void fn41_queues_are_in_order(void **state)
 {
     struct stage s;
 
@@ -418,7 +418,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
         cmocka_unit_test(kinds_and_layouts_and_chroots_and_floors),
-        cmocka_unit_test(queues_are_in_order),
+        cmocka_unit_test(fn41_queues_are_in_order),
         cmocka_unit_test(strangers_are_reported_once_for_each_path),
         cmocka_unit_test(reports_of_many_paths_are_forgotten),
         cmocka_unit_test(tickets_that_do_not_see_ours_are_reported),

@@ -299,7 +299,7 @@ static void making_parents(void **state)
     sweep(an_old_server);
 }
 
-static void searching(void **state)
+static void fn26_searching(void **state)
 {
     (void)state;
     sweep(a_swallowed_create);
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(taking_and_giving_back),
         cmocka_unit_test(setting_watches_again),
         cmocka_unit_test(making_parents),
-        cmocka_unit_test(searching),
+        cmocka_unit_test(fn26_searching),
         cmocka_unit_test(keeping_up),
         cmocka_unit_test(ending),
     };

@@ -80,7 +80,7 @@ static void every_dialect_is_read(void **state)
     }
 }
 
-static void what_is_no_ticket_is_refused(void **state)
+static void fn44_what_is_no_ticket_is_refused(void **state)
 {
     static const char *const rows[] = {
         "",
@@ -296,7 +296,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dialect_is_read),
-        cmocka_unit_test(what_is_no_ticket_is_refused),
+        cmocka_unit_test(fn44_what_is_no_ticket_is_refused),
         cmocka_unit_test(every_beginning_of_a_name_is_refused),
         cmocka_unit_test(long_names_are_refused),
         cmocka_unit_test(names_without_an_id_get_one),

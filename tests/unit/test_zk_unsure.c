@@ -166,7 +166,7 @@ static void a_list_that_fails_leaves_the_ticket(void **state)
     stage_close(&s);
 }
 
-static void a_swallowed_create_is_looked_for(void **state)
+static void fn25_a_swallowed_create_is_looked_for(void **state)
 {
     struct stage s;
 
@@ -217,7 +217,7 @@ static void a_create_cut_from_its_list(void **state)
     stage_close(&s);
 }
 
-static void another_sessions_ticket_is_not_ours(void **state)
+static void fn02_another_sessions_ticket_is_not_ours(void **state)
 {
     static const int64_t owners[] = {STAGE_SESSION + 1, 0, -1};
     struct stage s;
@@ -307,7 +307,7 @@ static void many_equal_numbers(void **state)
     stage_close(&s);
 }
 
-static void numbers_beyond_the_end_are_taken_back(void **state)
+static void fn45_numbers_beyond_the_end_are_taken_back(void **state)
 {
     static const int32_t beyond[] = {INT32_MAX - (1 << 20) + 1, INT32_MAX,
                                      INT32_MIN, -1};
@@ -384,13 +384,13 @@ int main(void)
         cmocka_unit_test(a_name_comes_once),
         cmocka_unit_test(a_success_without_our_name_is_none),
         cmocka_unit_test(a_list_that_fails_leaves_the_ticket),
-        cmocka_unit_test(a_swallowed_create_is_looked_for),
+        cmocka_unit_test(fn25_a_swallowed_create_is_looked_for),
         cmocka_unit_test(a_create_cut_from_its_list),
-        cmocka_unit_test(another_sessions_ticket_is_not_ours),
+        cmocka_unit_test(fn02_another_sessions_ticket_is_not_ours),
         cmocka_unit_test(a_search_needs_its_sync),
         cmocka_unit_test(equal_numbers_are_asked_for),
         cmocka_unit_test(many_equal_numbers),
-        cmocka_unit_test(numbers_beyond_the_end_are_taken_back),
+        cmocka_unit_test(fn45_numbers_beyond_the_end_are_taken_back),
         cmocka_unit_test(numbers_beyond_the_end_are_found_later),
     };
 

@@ -42,7 +42,7 @@ static void a_watch_fires_once(void **state)
     stage_close(&s);
 }
 
-static void what_has_gone_is_gone(void **state)
+static void fn58_what_has_gone_is_gone(void **state)
 {
     struct stage s;
 
@@ -442,7 +442,7 @@ static void a_cut_among_the_packets(void **state)
 
 /* The packets' answer to a node that is not there any more: an event, as for
  * one that goes now. */
-static void gone_while_away(void **state)
+static void fn39_fn51_gone_while_away(void **state)
 {
     struct stage s;
 
@@ -540,7 +540,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_watch_fires_once),
-        cmocka_unit_test(what_has_gone_is_gone),
+        cmocka_unit_test(fn58_what_has_gone_is_gone),
         cmocka_unit_test(unknown_tickets_are_looked_for),
         cmocka_unit_test(a_search_is_forgotten),
         cmocka_unit_test(one_watch_for_all),
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test(watching_and_forgetting_inside_an_event),
         cmocka_unit_test(watches_are_set_again_before_all_else),
         cmocka_unit_test(a_cut_among_the_packets),
-        cmocka_unit_test(gone_while_away),
+        cmocka_unit_test(fn39_fn51_gone_while_away),
         cmocka_unit_test(a_lost_session_ends_watches_in_silence),
         cmocka_unit_test(many_watches_need_many_packets),
     };
