@@ -320,7 +320,7 @@ static void a_watch_of_several_can_be_taken_back(void **state)
     forget(&s, watch);
     data(&s, "me", 17, STAGE_SESSION);
     refused(&s, HF_ZK_NO_NODE);
-    watch = ask(&s, HF_REQUEST_WATCH, "a");
+    ask(&s, HF_REQUEST_WATCH, "a");
     (void)stage_sent(&s);
     link_down(&s, "reset");
     assert_string_equal(stage_told(&s), "SUSPENDED; FAILED WATCH a RETRY");
