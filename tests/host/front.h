@@ -81,6 +81,9 @@ struct place {
 void place_make(struct place *place);
 void place_remove(struct place *place);
 
+/* Remove every ticket in ${place}, as a tidy administrator might. */
+void place_rob(const struct place *place);
+
 /* How many tickets are in ${place}, and how many directories of locks. */
 int place_tickets(const struct place *place);
 

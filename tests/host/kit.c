@@ -75,19 +75,6 @@ void kit_elsewhere(void *(*errand)(void *arg), void *arg)
 
 /* ---------------------------------------------------------------- places -- */
 
-static int remove_ticket(const char *path, const struct stat *status, int type,
-                         struct FTW *walk)
-{
-    (void)type;
-    (void)walk;
-    return S_ISFIFO(status->st_mode) ? unlink(path) : 0;
-}
-
-void kit_rob(const struct place *place)
-{
-    assert_int_equal(nftw(place->directory, remove_ticket, 16, FTW_PHYS), 0);
-}
-
 struct wanted {
     const struct place *place;
     int count;

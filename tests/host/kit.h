@@ -21,9 +21,6 @@ void kit_elsewhere(void *(*errand)(void *arg), void *arg);
 /* Begin one, to be joined. */
 pthread_t kit_thread(void *(*errand)(void *arg), void *arg);
 
-/* Remove every ticket in ${place}, as a tidy administrator might. */
-void kit_rob(const struct place *place);
-
 /* Wait until there are ${count} tickets in ${place}. */
 void kit_await_tickets(const struct place *place, int count);
 

@@ -256,7 +256,7 @@ static void a_lost_grant_is_lost(enum way way)
 
     world_open(&w, way);
     grant = front_take(&w.a, w.writer);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     status = hf_grant_downgrade_start(grant, done_of(&told));
     if (status == HF_OK) { /* noticed by the request itself */
         front_until(&w.a, is_told, &told);
@@ -279,7 +279,7 @@ static void a_loss_afterwards_is_told(enum way way)
     grant = front_take(&w.a, w.writer);
     assert_int_equal(downgrade(&w.a, grant), HF_OK);
     assert_int_equal(place_tickets(&w.place), 1);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     assert_int_equal(front_give(&w.a, grant), HF_ELOST);
     world_close(&w);
 }

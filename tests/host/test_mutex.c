@@ -205,7 +205,7 @@ static void fn03_a_lost_count_must_be_counted_down(void **state)
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     token = hf_mutex_token(w.mutex);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     /* The engine may take a moment to notice. */
     counting = (struct counting){.mutex = w.mutex, .count = 2};
     kit_until(cannot_count_up, &counting);
@@ -233,7 +233,7 @@ static void a_lost_owner_and_a_new_one(void **state)
     (void)state;
     world_open(&w, NULL);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     errand = elsewhere(try_main, w.mutex);
     assert_int_equal(errand.status, HF_OK);
     assert_true(errand.token > hf_mutex_token(w.mutex));

@@ -252,7 +252,7 @@ static void fn05_a_lost_count_must_be_counted_down(void **state)
     world_open(&w, NULL);
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_OK);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     kit_until(cannot_read, &w); /* the engine may take a moment to notice */
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_ELOST);
     assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_ELOST);

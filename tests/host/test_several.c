@@ -263,7 +263,7 @@ static void lost_with_the_first_that_is(enum way way)
     front_await(&outcome);
     assert_int_equal(hf_grant_hold_fd_of(outcome.grant, locks[1], &fd), HF_OK);
     close(fd);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     while (hf_grant_check(outcome.grant) == HF_OK)
         usleep(1000);
     assert_int_equal(hf_grant_safe_until_ms(outcome.grant), 0);

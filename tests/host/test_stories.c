@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every way to use a client must do, told once and run in each. */
-#include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -293,14 +291,6 @@ static void on_loss(void *arg, struct hf_grant *grant)
     atomic_fetch_add(&heard->calls, 1);
 }
 
-static int remove_ticket(const char *path, const struct stat *status, int type,
-                         struct FTW *walk)
-{
-    (void)type;
-    (void)walk;
-    return S_ISFIFO(status->st_mode) ? unlink(path) : 0;
-}
-
 static void a_holder_hears_of_its_loss(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -318,7 +308,7 @@ static void a_holder_hears_of_its_loss(enum way way)
     assert_int_equal(outcome.status, HF_OK);
     assert_int_equal(hf_grant_loss_fd(outcome.grant, &loss.fd), HF_OK);
     assert_int_equal(poll(&loss, 1, 0), 0);
-    assert_int_equal(nftw(w.place.directory, remove_ticket, 16, FTW_PHYS), 0);
+    place_rob(&w.place);
     front_until(&w.a, is_heard, &heard);
     assert_ptr_equal(heard.grant, outcome.grant);
     assert_int_equal(poll(&loss, 1, 0), 1);
@@ -340,7 +330,7 @@ static void an_unheard_loss_shows_at_release(enum way way)
     world_open(&w, way);
     lock = front_lock(&w.a, "nightly");
     grant = front_take(&w.a, lock);
-    assert_int_equal(nftw(w.place.directory, remove_ticket, 16, FTW_PHYS), 0);
+    place_rob(&w.place);
     assert_int_equal(front_give(&w.a, grant), HF_ELOST);
     hf_lock_free(lock);
     world_close(&w);
