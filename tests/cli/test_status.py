@@ -77,6 +77,25 @@ class NotObtained(harness.Case):
         self.assertNotIn("hf_", err)
         self.assertEqual(self.tickets(), 1)
 
+    def test_fn64_those_who_leave_in_front_put_no_deadline_off(self):
+        holder = self.holder()
+        leavers = []
+        for count in range(12):
+            leavers.append(self.start("lock", "--", "true"))
+            self.queued(count + 2)
+        last = self.start("-t", "2s", "lock", "--", "true")
+        self.queued(len(leavers) + 2)
+        # The one right before it, again and again: each time it looks anew.
+        for left in range(len(leavers), 0, -1):
+            try:
+                last.wait(0.5)
+                break
+            except subprocess.TimeoutExpired:
+                leavers[left - 1].terminate()
+        self.assertGreater(left, 1, "it was put off until nobody left")
+        self.assertEqual(self.finish(last)[0], 75)
+        self.finish(holder)
+
     def test_replaced_status(self):
         self.holder()
         for number in (0, 1, 255):

@@ -6,6 +6,8 @@
  *                                release is asked for print "revoked"; the
  *                                second time release it and print "released"
  *     revocation ask URL NAME    ask every holder; print the status
+ *     revocation evict URL NAME ID
+ *                                remove that ticket; print the status
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -66,14 +68,16 @@ int main(int argc, char **argv)
     struct hf_error error;
     struct hf_lock *lock;
 
-    if (argc != 4)
-        die("usage: revocation hold|ask URL NAME");
+    if (argc != 4 && argc != 5)
+        die("usage: see the top of revocation.c");
     if (hf_client_open(argv[2], NULL, &client, &error) != HF_OK)
         die(error.text);
     if (hf_lock_open(client, argv[3], NULL, &lock) != HF_OK)
         die("the name is no good");
     if (strcmp(argv[1], "hold") == 0)
         hold(lock);
+    else if (argc == 5)
+        say(hf_status_name(hf_lock_evict(lock, argv[4], WAIT_MS)));
     else
         say(hf_status_name(hf_lock_request_release(lock, NULL, WAIT_MS)));
     hf_lock_free(lock);

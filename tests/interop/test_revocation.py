@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import unittest
+import uuid
 
 from test_interop import CURATOR_JARS, NAME, PATH, Case, Contender, jute, place
 
@@ -68,6 +69,29 @@ class Shown(Case):
     def test_nobody_without_a_node(self):
         self.assertEqual(self.show(),
                          ("nobody holds or waits for %s\n" % NAME, ""))
+
+    def test_fn48_a_ghost_is_seen_and_can_be_taken_out(self):
+        # A server that has forgotten to remove a ticket: nobody's session is
+        # behind it, and nothing but a deletion will end it.
+        self.client.create("/interop")
+        self.client.create(PATH)
+        self.client.create(PATH + "/_c_%s-lock-" % uuid.uuid4(), b"10.0.0.1",
+                           jute.SEQUENTIAL)
+        waiter = self.add(Contender("waiter", [
+            os.environ["HOLDFAST"], "run", "-c", self.url(), NAME, "--",
+            "echo", "entered"]))
+        place.eventually("the waiter to queue",
+                         lambda: len(self.client.children(PATH)) == 2)
+        ghost, ours = json.loads(self.show("--json")[0])["tickets"]
+        self.assertEqual([ghost["state"], ours["state"]], ["holds", "waits"])
+        self.assertEqual(ghost["payload"], "10.0.0.1")
+        self.assertIsNotNone(ghost["created"])
+        self.add(Contender("remover", [
+            os.environ["REVOCATION"], "evict", self.url(), NAME,
+            ghost["id"]])).expect("HF_OK")
+        waiter.expect("entered")
+        waiter.finish()
+        self.assertEqual(self.client.children(PATH), [])
 
     def test_tickets_of_all_makes_in_order(self):
         self.client.create("/interop")

@@ -79,6 +79,32 @@ static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
     expect(s, "a FORGOTTEN");
 }
 
+/* Whoever is told of something in the queue, and lists again, waits for what is
+ * left of its time and not for all of it again. */
+static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
+{
+    STAGE(s, 0);
+    s->a.deadline_at_ms = 1900;
+    queue_a(s, "w x y z a1");
+    expect(s, "a WAITING 4; a WATCH z; a WATCH a1");
+    at(s, 1300);
+    gone(s, "a WATCH z");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "w x y a1");
+    expect(s, "a WAITING 3; a WATCH y");
+    at(s, 1800);
+    gone(s, "a WATCH y");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "w x a1");
+    expect(s, "a WAITING 2; a WATCH x");
+    at(s, 1899);
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    ring(s);
+    assert_int_equal(s->now_ms, 1900);
+    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
+}
+
 static void a_deadline_does_not_wait_for_a_link(void **state)
 {
     STAGE(s, 0);
@@ -164,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
         cmocka_unit_test(
             fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells),
+        cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),
         cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
         cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
         cmocka_unit_test(a_deadline_without_any_connection_says_so),
