@@ -219,6 +219,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.payload = a->payload;
     a->ask.ticket_kind = a->kind;
     a->ask.weight = a->kind == HF_TICKET_LEASE ? a->weight : 1;
+    a->ask.limit = a->kind == HF_TICKET_LEASE ? a->limit : 0;
     a->ask.acquisition = a;
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
@@ -232,6 +233,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->forgotten_effect.acquisition = a;
     hf_watches_init(&a->watches, a, a->queue);
     hf_lookout_init(&a->lookout, a, a->queue);
+    a->lookout.request.limit = a->ask.limit;
     hf_withdrawal_init(&a->own, a, a->queue);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_init(&a->abandoned[i], a, a->queue);
@@ -287,7 +289,7 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit)
 {
     assert(a->kind == HF_TICKET_LEASE);
-    a->limit = limit;
+    a->limit = a->ask.limit = a->lookout.request.limit = limit;
     if (a->lookout.state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
         hf_lookout_end(&a->lookout, &core->effects);
 }

@@ -37,6 +37,8 @@
  *    that is not the first, nor the token of any but one's own: "" and 0.  That
  *    of a whole LIST knows all that there is to know of every ticket, has no
  *    ticket of an owner that is known to be dead, and names what else is there.
+ *  - Of leases it need not know the order: those of others may stand at 0,
+ *    ahead of one's own.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
@@ -91,8 +93,12 @@ struct hf_request {
     struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH */
     uint32_t weight;                 /* ENQUEUE; of a LEASE, else 1 */
-    const char *payload;             /* ENQUEUE, DOWNGRADE; never NULL */
-    bool whole;                      /* LIST: for people; .ticket is nobody's */
+    /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
+     * knows by now; 0: it does not say.  An engine that has a number of its own
+     * answers FAILED{FATAL, HF_EKIND} to another. */
+    uint32_t limit;
+    const char *payload; /* ENQUEUE, DOWNGRADE; never NULL */
+    bool whole;          /* LIST: for people; .ticket is nobody's */
     /* The core's own: whose it is, the session's if both are NULL. */
     struct hf_acquisition *acquisition;
     struct hf_inquiry *inquiry;

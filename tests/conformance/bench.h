@@ -37,6 +37,7 @@ struct bench {
     /* As what a ticket of each kind is shown, 0 if the engine, being set up as
      * it is, takes none of that kind; NULL: as what it is. */
     const enum hf_ticket_kind *shown;
+    bool leases_have_no_order;
     /* Cut the connection of every client, each of which will be CONNECTED again
      * in the same session; NULL where there are none that could be cut. */
     void (*cut)(struct bench *bench);

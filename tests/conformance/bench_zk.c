@@ -21,12 +21,13 @@
 #include "conformance/raw_zk.h"
 #include "conformance/seat.h"
 #include "engines/zookeeper/node.h"
+#include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zookeeper.h"
 
 #define PUMP_TICKS_MAX 1500 /* of 20 ms: a session ends in a tenth of it */
 #define CLOSE_TURNS_MAX 100
 #define ROOT_BYTES 64
-#define PATH_BYTES 2048
+#define PATH_BYTES 4096
 
 struct zk_bench {
     char root[ROOT_BYTES];
@@ -122,7 +123,8 @@ static bool is_ticket(const char *name)
 {
     struct hf_zk_node node;
 
-    return hf_zk_node_parse(name, strlen(name), &node);
+    return hf_zk_node_parse(name, strlen(name), &node) ||
+           hf_zk_permit_parse(name, strlen(name), &node);
 }
 
 static void finish(struct bench *bench)
@@ -227,13 +229,19 @@ static void evict(struct bench *bench, const char *queue,
     /* Kazoo's layout has one name for both. */
     enum hf_ticket_kind kind =
         ticket->kind == HF_TICKET_EXCLUSIVE ? HF_TICKET_MUTEX : ticket->kind;
+    char parent[HF_ZK_QUEUE_PATH_BYTES];
     char prefix[HF_ZK_PREFIX_BYTES];
+    char name[HF_ZK_NODE_BYTES];
     char path[PATH_BYTES];
 
     (void)bench;
-    assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
-    (void)snprintf(path, sizeof(path), "%s/%s/%s%010d", place.root, queue,
-                   prefix, (int)ticket->sequence);
+    if (hf_zk_queue_path(place.layout, place.root, queue, parent)) {
+        hf_zk_permit_name(&ticket->id, 0, name);
+    } else {
+        assert_true(hf_zk_node_prefix(place.layout, &ticket->id, kind, prefix));
+        hf_zk_node_number(prefix, (int32_t)ticket->sequence, name);
+    }
+    (void)snprintf(path, sizeof(path), "%s/%s", parent, name);
     assert_true(raw_zk_delete(place.raw, path));
 }
 
@@ -268,6 +276,7 @@ int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
         .victim_kill = victim_kill,
         .evict = evict,
         .shown = shown,
+        .leases_have_no_order = layout == HF_ZK_KAZOO,
         .cut = cut,
     };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/node.h"
+#include "engines/zookeeper/permit.h"
 
 #define RUNTIME_INCONSISTENCY (-2)
 #define PATH_BYTES 2048
@@ -411,7 +412,8 @@ static bool has_ticket(const char *path, const struct hf_ticket_id *ticket)
     const char *name = strrchr(path, '/') + 1;
     struct hf_zk_node node;
 
-    return hf_zk_node_parse(name, strlen(name), &node) &&
+    return (hf_zk_node_parse(name, strlen(name), &node) ||
+            hf_zk_permit_parse(name, strlen(name), &node)) &&
            hf_ticket_id_equal(&node.id, ticket);
 }
 

@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "engines/zookeeper/node.h"
+#include "engines/zookeeper/permit.h"
 
 #define WATCHES_MAX 256
-#define PATH_BYTES 2048
+#define PATH_BYTES 4096
 
 /* --------------------------------------------------------------- queues -- */
 
@@ -28,6 +29,35 @@ static const char *payload_of(struct hf_sim *sim, const struct zk_node *node)
     return payload;
 }
 
+/* A ticket's name, in the layout that all of them have. */
+static bool parse(const struct hf_sim *sim, const char *name,
+                  struct hf_zk_node *parsed)
+{
+    size_t bytes = strlen(name);
+
+    return (sim->config.ensemble.layout == HF_ZK_KAZOO &&
+            hf_zk_permit_parse(name, bytes, parsed)) ||
+           hf_zk_node_parse(name, bytes, parsed);
+}
+
+/* The queue whose path this is: hf_zk_queue_path() the other way round. */
+static struct sim_queue *queue_at(struct hf_sim *sim, const char *path,
+                                  bool permits)
+{
+    static const char gate[] = "-__lock__";
+    const char *name = path + 1, *end = permits ? HF_QUEUE_LEASES : "";
+    size_t bytes = strlen(name), less = sizeof gate - 1;
+    char text[PATH_BYTES];
+
+    if (sim->config.ensemble.layout == HF_ZK_KAZOO && bytes > less &&
+        strcmp(name + bytes - less, gate) == 0) {
+        bytes -= less;
+        end = HF_QUEUE_LOCKS;
+    }
+    snprintf(text, sizeof text, "%.*s%s", (int)bytes, name, end);
+    return sim_queue_find(sim, text);
+}
+
 /* One more node of a lease that is there. */
 static void add_node(struct sim_ticket *ticket)
 {
@@ -36,7 +66,8 @@ static void add_node(struct sim_ticket *ticket)
 }
 
 /* So many of the parts make nodes of that lease. */
-static uint32_t count_nodes(const struct zk_txn *parts,
+static uint32_t count_nodes(const struct hf_sim *sim,
+                            const struct zk_txn *parts,
                             const struct hf_ticket_id *id)
 {
     struct hf_zk_node parsed;
@@ -46,8 +77,7 @@ static uint32_t count_nodes(const struct zk_txn *parts,
         const char *name =
             parts->path == NULL ? "" : strrchr(parts->path, '/') + 1;
 
-        count += parts->opcode == HF_ZK_CREATE &&
-                 hf_zk_node_parse(name, strlen(name), &parsed) &&
+        count += parts->opcode == HF_ZK_CREATE && parse(sim, name, &parsed) &&
                  hf_ticket_id_equal(&parsed.id, id);
     }
     return count;
@@ -60,13 +90,15 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
     struct hf_zk_node parsed;
     struct hf_ticket ticket = {.token = (uint64_t)node->czxid, .weight = 1};
     struct sim_queue *queue;
+    bool permit;
 
-    if (!hf_zk_node_parse(node->name, strlen(node->name), &parsed))
+    if (!parse(sim, node->name, &parsed))
         return;
-    queue = sim_queue_find(sim, node->parent->path + 1);
+    permit = hf_zk_node_is_permit(&parsed);
+    queue = queue_at(sim, node->parent->path, permit);
     if (parsed.kind == HF_TICKET_LEASE) {
         node->ticket = sim_ticket_find(queue, &parsed.id);
-        ticket.weight += count_nodes(following, &parsed.id);
+        ticket.weight += count_nodes(sim, following, &parsed.id);
     }
     if (node->ticket != NULL) {
         add_node(node->ticket);
@@ -74,7 +106,7 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
     }
     ticket.id = parsed.id;
     ticket.kind = parsed.kind;
-    ticket.sequence = hf_zk_node_order(parsed.sequence);
+    ticket.sequence = permit ? ticket.token : hf_zk_node_order(parsed.sequence);
     ticket.payload = payload_of(sim, node);
     node->ticket = sim_ticket_add(sim, queue, &ticket,
                                   engine == NULL ? NULL : node->owner);
@@ -241,23 +273,28 @@ void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,
                 enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
                 const struct sim_ticket *beside)
 {
-    char prefix[HF_ZK_PREFIX_BYTES];
+    enum hf_zk_dialect layout = sim->config.ensemble.layout;
+    char parent[HF_ZK_QUEUE_PATH_BYTES];
+    char prefix[HF_ZK_NODE_BYTES];
     char path[PATH_BYTES];
     struct zk_command *command;
-    bool named;
+    bool permit = hf_zk_queue_path(layout, "", queue->name, parent);
+    bool named = true;
 
-    named =
-        hf_zk_node_prefix(sim->config.ensemble.layout, ticket, kind, prefix);
+    if (permit)
+        hf_zk_permit_name(ticket, 0, prefix);
+    else
+        named = hf_zk_node_prefix(layout, ticket, kind, prefix);
     assert(named);
     (void)named;
     if (beside == NULL)
-        snprintf(path, sizeof path, "/%s/%s", queue->name, prefix);
+        snprintf(path, sizeof path, "%s/%s", parent, prefix);
     else
-        snprintf(path, sizeof path, "/%s/%s%010d", queue->name, prefix,
+        snprintf(path, sizeof path, "%s/%s%010d", parent, prefix,
                  (int)beside->ticket.sequence);
     zk_make_parents(sim, path);
     command = create(sim, path, sim->zk->foreign);
-    command->sequential = beside == NULL;
+    command->sequential = beside == NULL && !permit;
     command->ticket = *ticket;
     zk_commands_push(sim);
 }

@@ -7,6 +7,9 @@
  * The list counts only if the create succeeded and our own name is in it: a
  * create that succeeded and a list without our name mean that somebody has
  * removed the ticket already.
+ *
+ * kazoo's permits are made in a multi however many they are, with the check of
+ * our ticket in the lock in front of them: see permit.h.
  */
 #include "engines/zookeeper/op.h"
 
@@ -16,6 +19,7 @@
 #include <string.h>
 
 #include "core/plant.h"
+#include "engines/zookeeper/permit.h"
 
 /* How often the queue's node may vanish between our making it and our putting
  * a ticket below it.  A container goes when it is empty, by a timer of a
@@ -25,6 +29,9 @@
 /* And how often its parents: up and down again once for each round, so long as
  * nobody removes them under our hands. */
 #define PARENTS_MAX (2 * ROUNDS_MAX * HF_NAME_BYTES / 2)
+
+/* A number of 32 bits. */
+#define DATA_BYTES 11
 
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
 
@@ -48,9 +55,25 @@ static bool makes_containers(const struct hf_zk *zk)
     return !zk->containers_unknown && zk->config.layout == HF_ZK_CURATOR;
 }
 
-/* Make the node at the first .level bytes of the queue's path. */
+/* What the node at the first .level bytes of the queue's path says.  That of
+ * kazoo's permits says how many there are, from its first moment on: kazoo
+ * itself writes that a moment later, and who comes in between does not see
+ * it. */
+static const char *parent_data(const struct hf_zk_op *op, char text[DATA_BYTES])
+{
+    uint32_t permits = op->request->limit;
+
+    if (!op->queue->permits || op->queue->path[op->level] != '\0' ||
+        permits == 0)
+        return "";
+    snprintf(text, DATA_BYTES, "%" PRIu32, permits);
+    return text;
+}
+
 static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
 {
+    char text[DATA_BYTES];
+    const char *data = parent_data(op, text);
     struct hf_zk_call *call;
 
     if (op->parents++ >= PARENTS_MAX) {
@@ -62,10 +85,10 @@ static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
              op->queue->path);
     if (!makes_containers(zk))
-        hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, "",
+        hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, data,
                           HF_ZK_PERSISTENT);
     else
-        hf_zk_send_create(zk, call, HF_ZK_CREATE_CONTAINER, zk->path, "",
+        hf_zk_send_create(zk, call, HF_ZK_CREATE_CONTAINER, zk->path, data,
                           HF_ZK_CONTAINER);
 }
 
@@ -181,6 +204,10 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
 
     if (op->error == HF_ZK_OK && own != NULL) {
         placed(zk, op, own);
+    } else if (op->gate_gone) {
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
+                   "the ticket in the lock in front of the semaphore was gone "
+                   "before there was a permit; see who removes tickets there");
     } else if (op->error == HF_ZK_NO_NODE && op->rounds < ROUNDS_MAX &&
                hf_zk_session_usable(&zk->session)) {
         op->level = strlen(op->queue->path);
@@ -202,7 +229,7 @@ static bool read_path(const struct hf_zk_op *op, struct hf_jute_piece path,
         path.bytes[before - 1] != '/')
         return false;
     *name = (struct hf_jute_piece){path.bytes + before, path.count - before};
-    return hf_zk_node_parse(name->bytes, name->count, node) &&
+    return hf_zk_queue_parse(op->queue, name->bytes, name->count, node) &&
            hf_ticket_id_equal(&node->id, &op->request->ticket);
 }
 
@@ -252,8 +279,11 @@ static void lease_answered(struct hf_zk *zk, struct hf_zk_call *call,
     uint32_t weight = op->request->weight;
 
     op->error = reply->error;
-    if (op->error == HF_ZK_OK)
+    if (op->error == HF_ZK_OK) {
         op->error = hf_zk_multi_result(&reply->body, paths, weight);
+        op->gate_gone = op->error == HF_ZK_NO_NODE &&
+                        hf_zk_multi_culprit(&reply->body) == weight;
+    }
     if (op->error == HF_ZK_OK) {
         hf_zk_tell_committed(zk, call);
         if (reply->zxid <= 0 || !take_names(zk, op, paths, weight, reply->zxid))
@@ -264,15 +294,35 @@ static void lease_answered(struct hf_zk *zk, struct hf_zk_call *call,
 
 /* One node for each permit, all or none. */
 static void create_nodes(struct hf_zk *zk, struct hf_zk_op *op,
-                         const char *path)
+                         const char *prefix)
 {
     const struct hf_request *request = op->request;
     struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
 
     for (uint32_t i = 0; i < request->weight; i++)
-        hf_zk_multi_create(zk, path, request->payload,
-                           HF_ZK_EPHEMERAL_SEQUENTIAL);
+        hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, prefix),
+                           request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+    hf_zk_multi_end(zk, begin);
+}
+
+/* The same as kazoo has it.  The check comes last, since whose fault it was
+ * can be told by that. */
+static void create_permits(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const struct hf_request *request = op->request;
+    const struct hf_zk_own *gate = hf_zk_permits_gate(zk, op->queue);
+    struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
+    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    char name[HF_ZK_NODE_BYTES];
+
+    for (uint32_t i = 0; i < request->weight; i++) {
+        hf_zk_permit_name(&request->ticket, i, name);
+        hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
+                           request->payload, HF_ZK_EPHEMERAL);
+    }
+    if (gate != NULL)
+        hf_zk_multi_check(zk, hf_zk_own_path(zk, gate, 0));
     hf_zk_multi_end(zk, begin);
 }
 
@@ -282,18 +332,19 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     char prefix[HF_ZK_PREFIX_BYTES];
     bool named = hf_zk_node_prefix(zk->config.layout, &request->ticket,
                                    request->ticket_kind, prefix);
-    const char *path;
 
     assert(named); /* see hf_zk_enqueue() */
     (void)named;
     hf_zk_op_step(op, created);
     op->rounds++;
-    path = hf_zk_child_path(zk, op->queue, prefix);
-    if (request->weight > 1)
-        create_nodes(zk, op, path);
+    if (op->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
+        create_permits(zk, op);
+    else if (request->weight > 1)
+        create_nodes(zk, op, prefix);
     else
         hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
-                          path, request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+                          hf_zk_child_path(zk, op->queue, prefix),
+                          request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
 }
 

@@ -9,6 +9,7 @@
  * for, in one write, when they are needed.
  */
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
 
 #include <string.h>
 
@@ -114,6 +115,18 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_fail(zk, op, op->error, "look at a ticket in", op->queue->path);
 }
 
+/* Of the ticket at ${place}; all permits of one are made at once. */
+static void learn_czxid(struct hf_zk_queue *queue, size_t place, int64_t czxid)
+{
+    const struct hf_ticket_id id = queue->children[place].node.id;
+    bool all = hf_zk_node_is_permit(&queue->children[place].node);
+
+    do
+        queue->children[place].czxid = czxid;
+    while (all && ++place < queue->count &&
+           hf_ticket_id_equal(&queue->children[place].node.id, &id));
+}
+
 /* The ticket with our id: is it of this session, and since when? */
 static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
@@ -137,7 +150,7 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
                                stat.czxid) == NULL)
             op->error = HF_ZK_NONSENSE;
         else
-            op->queue->children[place].czxid = stat.czxid;
+            learn_czxid(op->queue, place, stat.czxid);
     }
     hf_zk_op_answered(zk, op);
 }
@@ -201,7 +214,7 @@ static void ask_about_ties(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     size_t asked = 0;
 
     for (size_t i = 0; i < op->queue->count && asked < HF_ZK_TIES_MAX; i++) {
-        if (i == own ||
+        if (i == own || hf_zk_node_is_permit(&children_[own].node) ||
             children_[i].node.sequence != children_[own].node.sequence)
             continue;
         hf_zk_send_exists(zk, call_about(op, i, tie_node), path_at(zk, op, i));

@@ -6,15 +6,45 @@
  * nothing can happen in between.  It needs no sync: whoever looks has heard
  * from this server, or one that has seen as much, what makes him look.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
 
 static bool is_listed(const struct hf_zk_op *op)
 {
     return op->list_error == HF_ZK_OK || op->list_error == HF_ZK_NO_NODE;
 }
 
+/* Is there another number of permits than the asker knows of?  kazoo refuses
+ * its own then: who goes by a greater one lets too many in. */
+static bool is_other_size(const struct hf_zk_op *op)
+{
+    return op->request != NULL && op->permits > 0 && op->request->limit > 0 &&
+           op->permits != op->request->limit;
+}
+
+static void fail_size(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    uint32_t permits = op->permits, limit = op->request->limit;
+    char path[HF_ZK_QUEUE_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s", op->queue->path);
+    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EKIND,
+               "the semaphore has %" PRIu32 " permits, says its node %.200s, "
+               "and not %" PRIu32 "; give all programs there the same number, "
+               "or write another one to the node",
+               permits, path, limit);
+}
+
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
+    if (is_other_size(op)) {
+        hf_zk_op_end_look(zk, op);
+        fail_size(zk, op);
+        return;
+    }
     if (op->request != NULL && is_listed(op)) {
         hf_zk_list_answer(zk, op);
         return;
@@ -33,10 +63,21 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
 
     hf_zk_take_children(zk, op, reply);
-    if (op->request != NULL && is_listed(op) &&
+    if (op->request != NULL && is_listed(op) && !is_other_size(op) &&
         !hf_zk_watches_look(zk, op->request, op->queue,
                             op->list_error == HF_ZK_OK))
         op->list_error = HF_ZK_NONSENSE; /* out of memory, as for the list */
+    hf_zk_op_answered(zk, op);
+}
+
+static void size_read(struct hf_zk *zk, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    if (reply->error == HF_ZK_OK)
+        op->permits = hf_zk_permits_read(hf_jute_get_buffer(&body));
     hf_zk_op_answered(zk, op);
 }
 
@@ -48,6 +89,9 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
+    if (op->queue->permits)
+        hf_zk_send_get_data(zk, hf_zk_op_call(op, size_read), op->queue->path,
+                            false);
     hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path,
                             true);
 }

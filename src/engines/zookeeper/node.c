@@ -86,6 +86,14 @@ static bool skip_hex(struct rest *rest, struct hf_ticket_id *id)
     return true;
 }
 
+bool hf_zk_node_parse_hex(const char *text, size_t bytes,
+                          struct hf_ticket_id *id)
+{
+    struct rest rest = {text, bytes};
+
+    return bytes == HEX_BYTES && skip_hex(&rest, id);
+}
+
 static bool skip_uuid(struct rest *rest, struct hf_ticket_id *id)
 {
     if (rest->bytes < UUID_BYTES ||
@@ -253,11 +261,16 @@ static void format_id(const struct hf_ticket_id *id, bool hyphens,
     *to = '\0';
 }
 
+void hf_zk_node_hex(const struct hf_ticket_id *id, char text[HF_ZK_NODE_BYTES])
+{
+    format_id(id, false, text);
+}
+
 bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
                        enum hf_ticket_kind kind,
                        char prefix[HF_ZK_PREFIX_BYTES])
 {
-    /* Nobody but Curator has leases that lie like this. */
+    /* Nobody but Curator numbers leases. */
     const struct layout *of =
         &layouts[kind == HF_TICKET_LEASE ? HF_ZK_CURATOR : layout];
     char text[HF_TICKET_ID_TEXT_BYTES];

@@ -14,6 +14,8 @@
  * every layout, since that is how it is found when its create got no answer;
  * WriteLock's session would not do.
  *
+ * kazoo's permits have names of their own: see permit.h.
+ *
  * UUID has 36 characters, HEX 32.  SEQ is the parent's child counter as the
  * server appends it, "%010d": see docs/engine-zookeeper.md.
  */
@@ -55,6 +57,12 @@ struct hf_zk_node {
 
 /* Take ${bytes} of ${name} apart; false if it is no ticket of any dialect. */
 bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
+
+/* An id as 32 hexadecimal digits, and read from ${bytes} that are that and no
+ * more. */
+void hf_zk_node_hex(const struct hf_ticket_id *id, char text[HF_ZK_NODE_BYTES]);
+bool hf_zk_node_parse_hex(const char *text, size_t bytes,
+                          struct hf_ticket_id *id);
 
 /* Write what comes before the sequence; false if ${layout} has no names for
  * tickets of that kind. */

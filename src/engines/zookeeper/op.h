@@ -32,6 +32,9 @@ struct hf_zk_op {
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
     bool many; /* nodes are being deleted, not one */
+    /* Of kazoo's permits. */
+    bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
+    uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
     struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
     struct whole *whole;        /* LIST: one for people */

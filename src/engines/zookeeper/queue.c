@@ -10,6 +10,7 @@
 #include "core/plant.h"
 #include "core/quote.h"
 #include "core/utf8.h"
+#include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/private.h"
 
 /* A string of no byte is as short as an element of a list gets. */
@@ -21,21 +22,26 @@ struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name)
 {
     struct hf_zk_queue *queue = zk->queues.first;
 
-    while (queue != NULL && strcmp(queue->path + queue->name_at, name) != 0)
+    while (queue != NULL && strcmp(queue->name, name) != 0)
         queue = queue->next;
     return queue;
 }
 
 static struct hf_zk_queue *make(struct hf_zk *zk, const char *name)
 {
-    size_t chroot_bytes = strlen(zk->config.chroot);
-    size_t bytes = chroot_bytes + 1 + strlen(name) + 1;
-    struct hf_zk_queue *queue = hf_alloc(sizeof *queue + bytes);
+    char path[HF_ZK_QUEUE_PATH_BYTES];
+    bool permits =
+        hf_zk_queue_path(zk->config.layout, zk->config.chroot, name, path);
+    size_t path_bytes = strlen(path) + 1;
+    size_t name_bytes = strlen(name) + 1;
+    struct hf_zk_queue *queue =
+        hf_alloc(sizeof *queue + path_bytes + name_bytes);
 
     if (queue == NULL)
         return NULL;
-    snprintf(queue->path, bytes, "%s/%s", zk->config.chroot, name);
-    queue->name_at = chroot_bytes + 1;
+    queue->permits = permits;
+    queue->name = memcpy(queue->path + path_bytes, name, name_bytes);
+    memcpy(queue->path, path, path_bytes);
     queue->next = zk->queues.first;
     zk->queues.first = queue;
     return queue;
@@ -94,11 +100,37 @@ const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
 
 /* ----------------------------------------------------------------- lists -- */
 
+bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
+                       size_t bytes, struct hf_zk_node *node)
+{
+    return (queue->permits && hf_zk_permit_parse(name, bytes, node)) ||
+           hf_zk_node_parse(name, bytes, node);
+}
+
+/* The place of a child; of a permit its czxid, if that is known, and others are
+ * taken for older. */
+static uint64_t order_of(const struct hf_zk_child *child)
+{
+    return hf_zk_node_is_permit(&child->node)
+               ? (uint64_t)child->czxid
+               : hf_zk_node_order(child->node.sequence);
+}
+
+/* Permits of one ticket stand together. */
+static int compare_permits(const struct hf_zk_node *x,
+                           const struct hf_zk_node *y)
+{
+    int order = memcmp(x->id.bytes, y->id.bytes, sizeof x->id.bytes);
+
+    if (!hf_zk_node_is_permit(x) || !hf_zk_node_is_permit(y))
+        return 0;
+    return order != 0 ? order : x->sequence - y->sequence;
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct hf_zk_child *x = a, *y = b;
-    uint64_t left = hf_zk_node_order(x->node.sequence);
-    uint64_t right = hf_zk_node_order(y->node.sequence);
+    uint64_t left = order_of(x), right = order_of(y);
 
     if (HF_PLANTED(ZK_ORDER_BY_NAME))
         return strcmp(x->name, y->name);
@@ -106,7 +138,17 @@ static int compare(const void *a, const void *b)
         return left < right ? -1 : 1;
     if (x->czxid != y->czxid)
         return x->czxid < y->czxid ? -1 : 1;
-    return 0;
+    return compare_permits(&x->node, &y->node);
+}
+
+/* What orders permits of ours; of others nobody has to know. */
+static int64_t known_czxid(const struct hf_zk *zk,
+                           const struct hf_zk_node *node)
+{
+    const struct hf_zk_own *own =
+        hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
+
+    return own == NULL ? 0 : own->czxid;
 }
 
 /* Children that are tickets, their names put to ${names}. */
@@ -120,7 +162,8 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         struct hf_jute_piece name = hf_jute_get_buffer(body);
 
         if (name.bytes == NULL ||
-            !hf_zk_node_parse(name.bytes, name.count, &children[kept].node)) {
+            !hf_zk_queue_parse(queue, name.bytes, name.count,
+                               &children[kept].node)) {
             hf_zk_stranger_meet(zk, queue, name, NULL);
             continue;
         }
@@ -130,7 +173,7 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
-        children[kept].czxid = 0;
+        children[kept].czxid = known_czxid(zk, &children[kept].node);
         names += name.count + 1;
         kept++;
     }
@@ -286,7 +329,7 @@ static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
     int64_t czxid = own != NULL ? own->czxid : child->czxid;
 
     ticket->id = child->node.id;
-    ticket->sequence = hf_zk_node_order(child->node.sequence);
+    ticket->sequence = order_of(child);
     ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
     ticket->kind = child->node.kind;
     ticket->weight = 1;
@@ -372,6 +415,17 @@ static void unlink_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
         queues->own_end = own->link;
 }
 
+/* Of its ${nth} node. */
+static void own_name(const struct hf_zk_own *own, uint32_t nth,
+                     char name[HF_ZK_NODE_BYTES])
+{
+    if (own->prefix_bytes == 0)
+        hf_zk_permit_name(&own->id, nth, name);
+    else /* as the server counts on */
+        hf_zk_node_number(own->prefix, (int32_t)((uint32_t)own->sequence + nth),
+                          name);
+}
+
 struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
                                 const char *name, size_t bytes, uint32_t weight,
                                 int64_t czxid)
@@ -381,7 +435,8 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     struct hf_zk_node node;
     struct hf_zk_own *own;
 
-    if (bytes >= sizeof own->prefix || !hf_zk_node_parse(name, bytes, &node))
+    if (bytes >= sizeof own->prefix ||
+        !hf_zk_queue_parse(queue, name, bytes, &node))
         return NULL;
     assert(hf_zk_own_find(zk, &node.id) == NULL);
     if ((own = hf_alloc(sizeof *own)) == NULL)
@@ -393,9 +448,10 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     own->sequence = node.sequence;
     own->weight = weight;
     own->czxid = czxid;
-    own->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
+    if (!hf_zk_node_is_permit(&node))
+        own->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
     memcpy(own->prefix, name, own->prefix_bytes);
-    hf_zk_node_number(own->prefix, node.sequence, again);
+    own_name(own, 0, again);
     if (memcmp(again, name, bytes) != 0) { /* no server writes numbers so */
         leave(&zk->queues, queue);
         hf_free(own);
@@ -459,7 +515,8 @@ void hf_zk_own_gone(struct hf_zk *zk, const char *path)
     struct hf_zk_node node;
     struct hf_zk_own *own;
 
-    if (!hf_zk_node_parse(name, strlen(name), &node))
+    if (!hf_zk_node_parse(name, strlen(name), &node) &&
+        !hf_zk_permit_parse(name, strlen(name), &node))
         return;
     own = hf_zk_own_find(zk, &node.id);
     if (own != NULL && !own->downgrading &&
@@ -473,9 +530,7 @@ const char *hf_zk_own_path(struct hf_zk *zk, const struct hf_zk_own *own,
 {
     char name[HF_ZK_NODE_BYTES];
 
-    /* As the server counts on. */
-    hf_zk_node_number(own->prefix, (int32_t)((uint32_t)own->sequence + nth),
-                      name);
+    own_name(own, nth, name);
     return hf_zk_child_path(zk, own->queue, name);
 }
 

@@ -24,8 +24,9 @@ struct hf_zk_queue {
     struct hf_ticket_id head;
     bool head_known;
     char head_payload[HF_PAYLOAD_BYTES];
-    size_t name_at; /* .path + .name_at is the lock's name */
-    char path[];    /* chroot, "/", name */
+    bool permits;     /* of kazoo's kind, see permit.h */
+    const char *name; /* behind the path, which is made of it */
+    char path[];
 };
 
 /* A ticket of this session: a node, or, of a lease, as many as it has permits,
@@ -38,13 +39,13 @@ struct hf_zk_own {
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
     int64_t czxid;    /* of the node that was enqueued */
-    int32_t sequence; /* of its first node */
+    int32_t sequence; /* of its first node; 0 of permits */
     uint32_t weight;
     bool leaving; /* its delete is under way, or got no answer */
     /* Its downgrade is under way, or got no answer: it has .prefix, a write
      * ticket's, or already that of the read ticket. */
     bool downgrading;
-    size_t prefix_bytes;
+    size_t prefix_bytes;           /* none of permits */
     char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
 
@@ -74,6 +75,10 @@ const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
 bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                         struct hf_jute_reader *body);
 void hf_zk_queue_empty(struct hf_zk_queue *queue);
+
+/* hf_zk_node_parse(), or as permits are named where those are. */
+bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
+                       size_t bytes, struct hf_zk_node *node);
 
 /* Put the children in order again, now that more is known of them. */
 void hf_zk_queue_sort(struct hf_zk_queue *queue);

@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
 
 /* How many are asked for before the first has to answer: enough for one round
  * trip each to count for nothing, and little enough not to keep others from
@@ -76,11 +77,17 @@ static void fail_memory(struct whole *whole)
     hf_zk_fail_memory(zk, request);
 }
 
+static uint64_t order_of(const struct entry *entry)
+{
+    return hf_zk_node_is_permit(&entry->node)
+               ? (uint64_t)entry->czxid
+               : hf_zk_node_order(entry->node.sequence);
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    uint64_t left = hf_zk_node_order(x->node.sequence);
-    uint64_t right = hf_zk_node_order(y->node.sequence);
+    uint64_t left = order_of(x), right = order_of(y);
 
     if (left != right)
         return left < right ? -1 : 1;
@@ -92,7 +99,7 @@ static struct hf_ticket ticket_of(const struct whole *whole,
 {
     return (struct hf_ticket){
         .id = entry->node.id,
-        .sequence = hf_zk_node_order(entry->node.sequence),
+        .sequence = order_of(entry),
         .token = (uint64_t)entry->czxid + whole->zk->config.token_floor,
         .kind = entry->node.kind,
         .weight = 1,
@@ -246,7 +253,8 @@ static bool take_names(struct whole *whole, struct hf_jute_reader *body)
             continue;
         memcpy(names, name.bytes, name.count);
         entry->name = names;
-        if (hf_zk_node_parse(names, name.count, &entry->node))
+        if (hf_zk_queue_parse(whole->op->queue, names, name.count,
+                              &entry->node))
             whole->count++;
         else
             whole->foreign[whole->foreign_count++] = names;

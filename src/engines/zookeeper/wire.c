@@ -237,6 +237,21 @@ static enum hf_zk_error get_error(struct hf_jute_reader *body, bool *undone)
     return (enum hf_zk_error)error;
 }
 
+size_t hf_zk_multi_culprit(const struct hf_jute_reader *body)
+{
+    struct hf_jute_reader rest = *body;
+    size_t nth = 0;
+    bool undone;
+
+    for (;; nth++) {
+        (void)hf_jute_get_int(&rest);
+        (void)hf_jute_get_bool(&rest);
+        (void)hf_jute_get_int(&rest);
+        if (rest.failed || get_error(&rest, &undone) != HF_ZK_OK)
+            return nth;
+    }
+}
+
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count)
 {

@@ -101,6 +101,9 @@ void hf_zk_multi_end(struct hf_zk *zk, size_t begin);
 enum hf_zk_error hf_zk_multi_result(const struct hf_jute_reader *body,
                                     struct hf_jute_piece *paths, size_t count);
 
+/* Which of its operations it was, counted from 0; of a multi that failed. */
+size_t hf_zk_multi_culprit(const struct hf_jute_reader *body);
+
 /* Take ${count} bytes in; false for lack of memory or for a frame longer than
  * HF_ZK_FRAME_MAX, whose length is then in ${length}. */
 bool hf_zk_wire_take_in(struct hf_zk_wire *wire, const void *bytes,

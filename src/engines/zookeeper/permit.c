@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/zookeeper/permit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/zookeeper/private.h"
+
+#define GATE "-__lock__"
+#define DIGITS_MOST 9 /* of a number of permits */
+
+/* Version and variant of a UUID: four bits and two, and what they are in one of
+ * version 4. */
+#define TAGS 64
+#define TAG_OF_VERSION_4 ((4 << 2) | 2)
+
+static_assert(HF_WEIGHT_MAX <= TAGS, "each permit has a tag of its own");
+
+/* ----------------------------------------------------------------- paths -- */
+
+/* ${name} without ${end}, in bytes; 0 if it does not end so. */
+static size_t without(const char *name, const char *end)
+{
+    size_t bytes = strlen(name), less = strlen(end);
+
+    if (bytes <= less || strcmp(name + bytes - less, end) != 0)
+        return 0;
+    return bytes - less;
+}
+
+bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
+                      const char *name, char path[HF_ZK_QUEUE_PATH_BYTES])
+{
+    size_t leases = without(name, HF_QUEUE_LEASES);
+    size_t locks = without(name, HF_QUEUE_LOCKS);
+    bool permits = layout == HF_ZK_KAZOO && leases > 0;
+    const char *end = "";
+    size_t bytes = strlen(name);
+    int written;
+
+    if (permits) {
+        bytes = leases;
+    } else if (layout == HF_ZK_KAZOO && locks > 0) {
+        bytes = locks;
+        end = GATE;
+    }
+    written = snprintf(path, HF_ZK_QUEUE_PATH_BYTES, "%s/%.*s%s", chroot,
+                       (int)bytes, name, end);
+    assert(written > 0 && written < HF_ZK_QUEUE_PATH_BYTES);
+    (void)written;
+    return permits;
+}
+
+/* ----------------------------------------------------------------- names -- */
+
+static unsigned get_tag(const struct hf_ticket_id *id)
+{
+    return (unsigned)(id->bytes[6] >> 4) << 2 | (unsigned)(id->bytes[8] >> 6);
+}
+
+static void set_tag(struct hf_ticket_id *id, unsigned tag)
+{
+    id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | (tag >> 2) << 4);
+    id->bytes[8] = (uint8_t)((id->bytes[8] & 0x3f) | (tag & 3) << 6);
+}
+
+void hf_zk_permit_name(const struct hf_ticket_id *id, uint32_t nth,
+                       char name[HF_ZK_NODE_BYTES])
+{
+    struct hf_ticket_id permit = *id;
+
+    assert(nth < HF_WEIGHT_MAX);
+    if (nth > 0)
+        set_tag(&permit, (get_tag(id) + nth) % TAGS);
+    hf_zk_node_hex(&permit, name);
+}
+
+bool hf_zk_permit_parse(const char *name, size_t bytes, struct hf_zk_node *node)
+{
+    if (!hf_zk_node_parse_hex(name, bytes, &node->id))
+        return false;
+    node->dialect = HF_ZK_KAZOO;
+    node->kind = HF_TICKET_LEASE;
+    node->sequence =
+        (int32_t)((get_tag(&node->id) + TAGS - TAG_OF_VERSION_4) % TAGS);
+    set_tag(&node->id, TAG_OF_VERSION_4);
+    return true;
+}
+
+bool hf_zk_node_is_permit(const struct hf_zk_node *node)
+{
+    return node->kind == HF_TICKET_LEASE && node->dialect == HF_ZK_KAZOO;
+}
+
+/* -------------------------------------------------------- size and gate -- */
+
+uint32_t hf_zk_permits_read(struct hf_jute_piece data)
+{
+    uint32_t permits = 0;
+
+    if (data.count > DIGITS_MOST)
+        return 0;
+    for (size_t i = 0; i < data.count; i++) {
+        char c = data.bytes[i];
+
+        if (c < '0' || c > '9')
+            return 0;
+        permits = 10 * permits + (uint32_t)(c - '0');
+    }
+    return permits;
+}
+
+const struct hf_zk_own *hf_zk_permits_gate(const struct hf_zk *zk,
+                                           const struct hf_zk_queue *queue)
+{
+    const struct hf_zk_own *gate = NULL;
+    size_t bytes = strlen(queue->path);
+
+    for (const struct hf_zk_own *own = zk->queues.own; own != NULL;
+         own = own->next) {
+        if (own->leaving ||
+            strncmp(own->queue->path, queue->path, bytes) != 0 ||
+            strcmp(own->queue->path + bytes, GATE) != 0)
+            continue;
+        if (gate == NULL || own->sequence < gate->sequence)
+            gate = own;
+    }
+    return gate;
+}
