@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engines/zookeeper/permit.h"
 #include "zk_stage.h"
 
 /* --------------------------------------------------------- what was sent -- */
@@ -63,7 +64,8 @@ static bool is_ticket(const char *name, struct hf_zk_node *node, bool *whole)
 {
     char text[PATH_BYTES];
 
-    *whole = hf_zk_node_parse(name, strlen(name), node);
+    *whole = hf_zk_node_parse(name, strlen(name), node) ||
+             hf_zk_permit_parse(name, strlen(name), node);
     snprintf(text, sizeof text, "%.*s0000000000", PATH_BYTES - 11, name);
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
@@ -95,7 +97,7 @@ static void shorten(const struct stage *s, const char *path, char *text,
         return;
     stage_id_name(&node.id, name);
     snprintf(text, bytes, "%.*s/%s%s", (int)(slash - path), path, name,
-             suffixes[node.kind]);
+             hf_zk_node_is_permit(&node) ? "/p" : suffixes[node.kind]);
     if (whole)
         snprintf(text + strlen(text), bytes - strlen(text), "#%d",
                  (int)node.sequence);
@@ -144,6 +146,7 @@ static void say_multi(struct stage *s, int32_t xid,
     static struct stage_text paths;
     struct stage_call *call;
     int32_t parts = 0, part = 0;
+    bool guarded = false;
 
     paths.used = 0;
     stage_say(&s->sent, between, "MULTI");
@@ -154,10 +157,13 @@ static void say_multi(struct stage *s, int32_t xid,
         STAGE_MUST(hf_jute_get_int(frame) == -1 && !frame->failed);
         if (last)
             break;
-        /* All of a kind, but for a downgrade: see changed(). */
+        STAGE_MUST(!guarded); /* with the check at the end */
+        /* All of a kind, but for a downgrade, see changed(), and permits. */
         if (parts == 1 && part == HF_ZK_CREATE && type == HF_ZK_DELETE)
             part = HF_ZK_MULTI;
-        STAGE_MUST(parts == 0 || type == part || part == HF_ZK_MULTI);
+        guarded = part == HF_ZK_CREATE && type == HF_ZK_CHECK;
+        STAGE_MUST(parts == 0 || type == part || part == HF_ZK_MULTI ||
+                   guarded);
         if (parts == 0)
             part = type;
         say_part(s, frame, type, &paths);
@@ -182,8 +188,10 @@ static void say_create(struct stage *s, int32_t opcode, const char *path,
         STAGE_MUST(payload.count == strlen(s->payload));
         stage_say(&s->sent, between, "CREATE2 %s", path);
     } else if (opcode == HF_ZK_CREATE) {
-        STAGE_MUST(flags == HF_ZK_PERSISTENT && payload.count == 0);
+        STAGE_MUST(flags == HF_ZK_PERSISTENT);
         stage_say(&s->sent, between, "CREATE %s", path);
+        if (payload.count > 0)
+            stage_say(&s->sent, "", "=%.*s", (int)payload.count, payload.bytes);
     } else {
         STAGE_MUST(flags == HF_ZK_CONTAINER && payload.count == 0);
         stage_say(&s->sent, between, "CONTAINER %s", path);
@@ -503,36 +511,47 @@ static void put_result(struct stage *s, int32_t type, bool last, int32_t error)
     hf_jute_put_int(&s->out, error);
 }
 
-/* What was done.  Of the creates, which are all the same, the first makes
- * ${sequence}. */
-static void put_results(struct stage *s, const struct stage_call *call,
-                        const char *prefix, int32_t sequence)
+/* A create of ${path}, which is numbered if it lacks one. */
+static void put_created(struct stage *s, const char *path, size_t bytes,
+                        uint32_t sequence)
 {
     char made[PATH_BYTES + 16];
+    struct hf_zk_node node;
+    bool whole;
 
-    for (int32_t i = 0; i < call->parts; i++) {
-        put_result(s, call->part, false, 0);
-        if (call->part != HF_ZK_CREATE)
-            continue;
-        snprintf(made, sizeof made, "%s%010d", prefix,
-                 (int32_t)((uint32_t)sequence + (uint32_t)i));
-        hf_jute_put_string(&s->out, made);
+    snprintf(made, sizeof made, "%.*s", (int)bytes, path);
+    if (!is_ticket(strrchr(made, '/') + 1, &node, &whole) || !whole)
+        snprintf(made + bytes, sizeof made - bytes, "%010d", (int32_t)sequence);
+    hf_jute_put_string(&s->out, made);
+}
+
+/* What was done of ${paths}.  The first that is numbered gets ${sequence}. */
+static void put_results(struct stage *s, const char *paths, int32_t sequence)
+{
+    size_t bytes;
+
+    for (uint32_t i = 0; *paths != '\0'; i++, paths += bytes) {
+        paths += *paths == ' ';
+        bytes = strcspn(paths, " ");
+        put_result(s,
+                   *paths == '+'   ? HF_ZK_CREATE
+                   : *paths == '-' ? HF_ZK_DELETE
+                                   : HF_ZK_CHECK,
+                   false, 0);
+        if (*paths == '+')
+            put_created(s, paths + 1, bytes - 1, (uint32_t)sequence + i);
     }
 }
 
 static void answer_multi(struct stage *s, int32_t sequence)
 {
-    struct stage_call call = {.parts = 0};
-    char prefix[PATH_BYTES] = "";
+    char paths[STAGE_TEXT_BYTES] = "";
     size_t at_;
 
-    if (s->first != NULL) {
-        call = *s->first;
-        snprintf(prefix, sizeof prefix, "%.*s",
-                 (int)strcspn(call.path + 1, " "), call.path + 1);
-    }
+    if (s->first != NULL)
+        snprintf(paths, sizeof paths, "%s", s->first->path);
     at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
-    put_results(s, &call, prefix, sequence);
+    put_results(s, paths, sequence);
     put_result(s, -1, true, -1);
     end(s, at_);
 }

@@ -8,6 +8,7 @@
 
 #include "core/instant.h"
 #include "core/utf8.h"
+#include "engines/zookeeper/permit.h"
 
 /* ------------------------------------------------------------------ text -- */
 
@@ -52,13 +53,20 @@ const char *stage_told(struct stage *s)
 
 #define NUMBERED 0xee
 
+/* The id of a capital letter is a UUID of version 4, which A to O are by
+ * themselves but for this. */
+#define VARIANT(byte) (uint8_t)(((byte)&0x3f) | 0x80)
+
 struct hf_ticket_id stage_id(const char *name)
 {
     struct hf_ticket_id id;
     unsigned long number;
 
-    STAGE_MUST(islower((unsigned char)name[0]));
+    STAGE_MUST(islower((unsigned char)name[0]) ||
+               (name[0] >= 'A' && name[0] <= 'O'));
     memset(id.bytes, name[0], sizeof id.bytes);
+    if (!islower((unsigned char)name[0]))
+        id.bytes[8] = VARIANT(id.bytes[8]);
     if (name[0] != 'n' || !isdigit((unsigned char)name[1]))
         return id;
     number = strtoul(name + 1, NULL, 10);
@@ -74,6 +82,8 @@ void stage_id_name(const struct hf_ticket_id *id, char name[16])
     struct hf_ticket_id same;
 
     memset(same.bytes, id->bytes[0], sizeof same.bytes);
+    if (id->bytes[0] >= 'A' && id->bytes[0] <= 'O')
+        same.bytes[8] = VARIANT(same.bytes[8]);
     if (hf_ticket_id_equal(id, &same)) {
         snprintf(name, 16, "%c", id->bytes[0]);
         return;
@@ -98,6 +108,11 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
         return;
     }
     id = stage_id(ticket);
+    if (ticket[length] == '/' && ticket[length + 1] == 'p') {
+        STAGE_MUST(bytes >= HF_ZK_NODE_BYTES && sequence != NULL);
+        hf_zk_permit_name(&id, (uint32_t)strtoul(sequence + 1, NULL, 10), node);
+        return;
+    }
     if (ticket[length] == '/')
         kind = ticket[length + 1] == 'r'   ? HF_TICKET_READ
                : ticket[length + 1] == 'l' ? HF_TICKET_LEASE
@@ -185,6 +200,7 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     r->request.ticket_kind = s->kind;
     if (kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_LIST)
         r->request.weight = s->kind == HF_TICKET_LEASE ? s->weight : 1;
+    r->request.limit = s->limit;
     r->request.payload = s->payload;
     s->under_way++;
     hf_zk_request(s->zk, &r->request, s->now_ms);

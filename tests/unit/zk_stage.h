@@ -19,6 +19,11 @@
  *     LIST q w                    with a watch, and in a SETWATCHES: "q/"
  *     MULTI +q/x/l +q/x/l         creates, and with "-" deletes
  *     MULTI +q/a/r#1 -q/a/w#1     a create and a delete
+ *     MULTI +q/A/p#0 +q/A/p#1 q-__lock__/G#3
+ *                                 permits as kazoo has them, with the check of
+ *                                 the ticket in front; A to O are UUIDs of
+ *                                 version 4, which permits are made of
+ *     CREATE q=5                  with data
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
@@ -109,6 +114,7 @@ struct stage {
     const char *payload;
     enum hf_ticket_kind kind;
     uint32_t weight;
+    uint32_t limit;
     unsigned under_way;
     unsigned answered; /* so many requests, ever */
     /* The server. */

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Semaphores as kazoo lays them out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/zookeeper/permit.h"
+#include "zk_stage.h"
+
+/* ----------------------------------------------------------------- names -- */
+
+static void queues_lie_where_kazoo_looks(void **state)
+{
+    static const struct {
+        enum hf_zk_dialect layout;
+        const char *name, *path;
+        bool permits;
+    } rows[] = {
+        {HF_ZK_KAZOO, "a/b", "/c/a/b", false},
+        {HF_ZK_KAZOO, "a/b/locks", "/c/a/b-__lock__", false},
+        {HF_ZK_KAZOO, "a/b/leases", "/c/a/b", true},
+        {HF_ZK_KAZOO, "leases/b", "/c/leases/b", false},
+        {HF_ZK_KAZOO, "releases", "/c/releases", false},
+        {HF_ZK_CURATOR, "a/b/locks", "/c/a/b/locks", false},
+        {HF_ZK_CURATOR, "a/b/leases", "/c/a/b/leases", false},
+        {HF_ZK_WRITELOCK, "a/b/leases", "/c/a/b/leases", false},
+    };
+    char path[HF_ZK_QUEUE_PATH_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(
+            hf_zk_queue_path(rows[i].layout, "/c", rows[i].name, path),
+            rows[i].permits);
+        assert_string_equal(path, rows[i].path);
+    }
+}
+
+static void each_permit_says_whose_it_is(void **state)
+{
+    static const struct hf_ticket_id id = {{0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
+                                            0x4d, 0xef, 0xa1, 0x23, 0x45, 0x67,
+                                            0x89, 0xab, 0xcd, 0xef}};
+    char names[HF_WEIGHT_MAX][HF_ZK_NODE_BYTES];
+    struct hf_zk_node node;
+
+    (void)state;
+    for (uint32_t i = 0; i < HF_WEIGHT_MAX; i++) {
+        hf_zk_permit_name(&id, i, names[i]);
+        assert_true(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
+        assert_true(hf_ticket_id_equal(&node.id, &id));
+        assert_int_equal(node.sequence, i);
+        assert_int_equal(node.kind, HF_TICKET_LEASE);
+        assert_true(hf_zk_node_is_permit(&node));
+        for (uint32_t j = 0; j < i; j++)
+            assert_string_not_equal(names[i], names[j]);
+    }
+    assert_string_equal(names[0], "0123456789ab4defa123456789abcdef");
+    assert_string_equal(names[1], "0123456789ab4defe123456789abcdef");
+    assert_string_equal(names[2], "0123456789ab5def2123456789abcdef");
+}
+
+static void what_is_no_permit(void **state)
+{
+    static const char *const names[] = {
+        "", "0123456789ab4defa123456789abcde",
+        "0123456789ab4defa123456789abcdef0", "0123456789AB4DEFA123456789ABCDEF",
+        "0123456789ab4defa123456789abcdef__lock__0000000001"};
+    struct hf_zk_node node;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_false(hf_zk_permit_parse(names[i], strlen(names[i]), &node));
+}
+
+static void sizes_are_decimal(void **state)
+{
+    static const struct {
+        const char *data;
+        uint32_t permits;
+    } rows[] = {{"1", 1},     {"007", 7}, {"999999999", 999999999},
+                {"", 0},      {"0", 0},   {"1000000000", 0},
+                {"three", 0}, {"-3", 0},  {"3 ", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct hf_jute_piece data = {rows[i].data, strlen(rows[i].data)};
+
+        assert_int_equal(hf_zk_permits_read(data), rows[i].permits);
+    }
+    assert_int_equal(hf_zk_permits_read((struct hf_jute_piece){NULL, 0}), 0);
+}
+
+/* --------------------------------------------------------------- stories -- */
+
+/* Connected, with "G" in the lock in front; tickets are leases of ${weight}
+ * out of five. */
+static void permits_of(struct stage *s, uint32_t weight)
+{
+    stage_layout = HF_ZK_KAZOO;
+    stage_connected(s);
+    s->queue = "s/locks";
+    ask(s, HF_REQUEST_ENQUEUE, "G");
+    assert_string_equal(stage_sent(s), "CREATE2 s-__lock__/G; LIST s-__lock__");
+    created(s, 3, 16);
+    children(s, "G#3");
+    assert_string_equal(stage_told(s), "ENQUEUED G: G#3@16");
+    s->queue = "s/leases";
+    s->kind = HF_TICKET_LEASE;
+    s->weight = weight;
+    s->limit = 5;
+    s->zxid = 40;
+}
+
+/* "A" has three of them. */
+static void have_three(struct stage *s)
+{
+    permits_of(s, 3);
+    ask(s, HF_REQUEST_ENQUEUE, "A");
+    created_all(s, 0);
+    children(s, "A/p#0 A/p#1 A/p#2");
+    (void)stage_sent(s);
+    (void)stage_told(s);
+}
+
+/* The node says how many there are from its first moment on. */
+static void they_are_made_with_the_check_of_the_gate(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 2);
+    ask(&s, HF_REQUEST_LOOK, "A");
+    assert_string_equal(stage_sent(&s), "DATA s; LIST s w");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "LISTED A:");
+    ask(&s, HF_REQUEST_ENQUEUE, "A");
+    part_failed(&s, 0, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s),
+                        "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s | "
+                        "CREATE s=5");
+    done(&s);
+    assert_string_equal(stage_sent(&s),
+                        "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
+    s.zxid = 50;
+    created_all(&s, 0);
+    children(&s, "B/p#0 A/p#1 A/p#0");
+    data(&s, "b", 1, 1);
+    assert_string_equal(stage_told(&s), "ENQUEUED A: B/l#0=b A/l#50*2@50");
+    stage_close(&s);
+}
+
+static void one_permit_too(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 1);
+    ask(&s, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(stage_sent(&s),
+                        "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
+    created_all(&s, 0);
+    children(&s, "A/p#0");
+    assert_string_equal(stage_told(&s), "ENQUEUED A: A/l#40@40");
+    ask(&s, HF_REQUEST_PROVE, "");
+    assert_string_equal(stage_sent(&s), "MULTI s-__lock__/G#3 s/A/p#0");
+    checked(&s);
+    (void)stage_told(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "A");
+    assert_string_equal(stage_sent(&s), "DELETE s/A/p#0");
+    done(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN A found");
+    stage_close(&s);
+}
+
+/* Whoever came behind us may be in front of the permits by now. */
+static void nothing_is_made_without_the_gate(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 2);
+    ask(&s, HF_REQUEST_ENQUEUE, "A");
+    part_failed(&s, 2, HF_ZK_NO_NODE);
+    children(&s, "");
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE A RETRY");
+    assert_string_equal(stage_sent(&s),
+                        "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
+    assert_int_equal(s.status, HF_EPROTOCOL);
+    stage_close(&s);
+}
+
+/* Of two in one session the one that came first is in front. */
+static void the_gate_is_our_first(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 1);
+    s.queue = "s/locks";
+    s.kind = HF_TICKET_MUTEX;
+    ask(&s, HF_REQUEST_ENQUEUE, "H");
+    created(&s, 4, 17);
+    children(&s, "G#3 H#4");
+    data(&s, "", 16, STAGE_SESSION);
+    (void)stage_sent(&s);
+    s.kind = HF_TICKET_LEASE;
+    s.queue = "s/leases";
+    ask(&s, HF_REQUEST_ENQUEUE, "A");
+    assert_string_equal(stage_sent(&s),
+                        "MULTI +s/A/p#0 s-__lock__/G#3; LIST s");
+    created_all(&s, 0);
+    children(&s, "A/p#0");
+    s.queue = "s/locks";
+    ask(&s, HF_REQUEST_WITHDRAW, "G");
+    s.queue = "s/leases";
+    ask(&s, HF_REQUEST_ENQUEUE, "B");
+    assert_string_equal(stage_sent(&s),
+                        "DELETE s-__lock__/G#3 | "
+                        "MULTI +s/B/p#0 s-__lock__/H#4; LIST s");
+    done(&s);
+    created_all(&s, 0);
+    children(&s, "B/p#0 A/p#0");
+    (void)stage_told(&s);
+    stage_close(&s);
+}
+
+static void another_size_is_refused(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 1);
+    ask(&s, HF_REQUEST_LOOK, "A");
+    data(&s, "3", 1, 0);
+    children(&s, "B/p#0");
+    assert_string_equal(stage_told(&s), "FAILED LOOK A FATAL");
+    assert_int_equal(s.status, HF_EKIND);
+    assert_string_equal(
+        s.text, "the semaphore has 3 permits, says its node /s, and not 5; "
+                "give all programs there the same number, or write another one "
+                "to the node");
+    event(&s, HF_ZK_NODE_CHILDREN_CHANGED, "s/"); /* nobody looks */
+    assert_string_equal(stage_told(&s), "");
+    stage_close(&s);
+}
+
+/* As kazoo does: data may be there for something else. */
+static void no_size_is_no_other_size(void **state)
+{
+    static const char *const texts[] = {"5", "", "many", NULL};
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 1);
+    for (size_t i = 0; i < 4; i++) {
+        struct hf_request *look = ask(&s, HF_REQUEST_LOOK, "A");
+
+        data(&s, texts[i], 1, 0);
+        children(&s, "");
+        assert_string_equal(stage_told(&s), "LISTED A:");
+        forget(&s, look);
+    }
+    s.limit = 0;
+    ask(&s, HF_REQUEST_LOOK, "A");
+    data(&s, "3", 1, 0);
+    children(&s, "B/p#0");
+    data(&s, "b", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED A: B/l#0=b");
+    stage_close(&s);
+}
+
+static void one_without_an_answer_is_found(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 2);
+    ask(&s, HF_REQUEST_ENQUEUE, "A");
+    resume(&s);
+    ask(&s, HF_REQUEST_LIST, "A");
+    done(&s);
+    children(&s, "B/p#0 A/p#0 A/p#1");
+    exists(&s, 17, STAGE_SESSION);
+    assert_string_equal(stage_told(&s), "LISTED A: B/l#0 A/l#17*2@17");
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "A");
+    assert_string_equal(stage_sent(&s), "MULTI -s/A/p#0 -s/A/p#1");
+    checked(&s);
+    assert_string_equal(stage_told(&s), "WITHDRAWN A found");
+    stage_close(&s);
+}
+
+static void a_part_that_goes_takes_the_ticket(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    have_three(&s);
+    ask(&s, HF_REQUEST_WATCH, "A");
+    assert_string_equal(stage_sent(&s),
+                        "DATA s/A/p#0 w; DATA s/A/p#1 w; DATA s/A/p#2 w");
+    for (int i = 0; i < 3; i++)
+        data(&s, "me", 40, STAGE_SESSION);
+    event(&s, HF_ZK_NODE_DELETED, "s/A/p#0");
+    assert_string_equal(stage_told(&s), "WATCHING A; GONE A");
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "A"); /* what is left goes */
+    done(&s);
+    children(&s, "A/p#1 A/p#2");
+    assert_string_equal(stage_sent(&s),
+                        "SYNC s; LIST s | MULTI -s/A/p#1 -s/A/p#2");
+    checked(&s);
+    (void)stage_told(&s);
+    stage_close(&s);
+}
+
+/* A lock that is no semaphore does not take permits for tickets, and a
+ * semaphore takes tickets for what they are. */
+static void a_lock_at_the_same_node(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 1);
+    s.queue = "s";
+    s.kind = HF_TICKET_MUTEX;
+    ask(&s, HF_REQUEST_LIST, "c");
+    done(&s);
+    children(&s, "A/p#0");
+    assert_string_equal(stage_told(&s), "LISTED c:");
+    assert_non_null(strstr(s.logged, "has a child that is no ticket"));
+    s.queue = "s/leases";
+    ask(&s, HF_REQUEST_LOOK, "A");
+    data(&s, "5", 1, 0);
+    children(&s, "c#7 B/p#0");
+    data(&s, "b", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED A: B/l#0=b c#7");
+    stage_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queues_lie_where_kazoo_looks),
+        cmocka_unit_test(each_permit_says_whose_it_is),
+        cmocka_unit_test(what_is_no_permit),
+        cmocka_unit_test(sizes_are_decimal),
+        cmocka_unit_test(they_are_made_with_the_check_of_the_gate),
+        cmocka_unit_test(one_permit_too),
+        cmocka_unit_test(nothing_is_made_without_the_gate),
+        cmocka_unit_test(the_gate_is_our_first),
+        cmocka_unit_test(another_size_is_refused),
+        cmocka_unit_test(no_size_is_no_other_size),
+        cmocka_unit_test(one_without_an_answer_is_found),
+        cmocka_unit_test(a_part_that_goes_takes_the_ticket),
+        cmocka_unit_test(a_lock_at_the_same_node),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
