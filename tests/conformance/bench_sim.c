@@ -105,6 +105,7 @@ int bench_sim_run(const char *name, const struct hf_sim_config *config,
         .victim_kill = victim_kill,
         .evict = evict,
         .shown = shown,
+        .leases_have_no_order = config->ensemble.layout == HF_ZK_KAZOO,
         .cut = cut,
         .data = &copy,
     };
