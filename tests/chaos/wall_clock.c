@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define STEP_MS 7
-#define MOST_S (4 * 3600)
+#define MOST_S INT64_C(14400)
 
 static struct timespec read_clock(clockid_t clock)
 {
@@ -31,7 +31,7 @@ static int64_t shift_s(void)
         STEP_MS;
 
     step = (step + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    return (int64_t)((step >> 32) % (2 * MOST_S)) - MOST_S;
+    return (int64_t)(step >> 32) % (2 * MOST_S) - MOST_S;
 }
 
 static struct timespec wall_clock(clockid_t clock)
