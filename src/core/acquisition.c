@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/cohort.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
@@ -52,6 +53,12 @@ bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
     return a->state >= STATE(PAUSED) && a->state <= STATE(QUEUED);
 }
 
+/* Or has somebody else the ticket for it? */
+static bool has_ticket(const struct hf_acquisition *a)
+{
+    return a->bundle == NULL && a->cohort == NULL;
+}
+
 static void link_last(struct hf_core *core, struct hf_acquisition *a)
 {
     a->previous = core->last;
@@ -87,7 +94,9 @@ bool hf_acquisition_lurks(const struct hf_acquisition *a)
 void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
                          struct hf_effect *effect, enum hf_effect_kind kind)
 {
-    if (a->whole == NULL)
+    if (a->stands_for != NULL)
+        hf_cohort_told(core, a, kind);
+    else if (a->whole == NULL)
         hf_effect_add(&core->effects, effect, kind);
     else if (kind == HF_EFFECT_LOST)
         hf_bundle_lost(core, a);
@@ -99,18 +108,26 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
         hf_bundle_touch(core, a->whole);
 }
 
+static hf_status release_status(struct hf_acquisition *a)
+{
+    if (a->bundle != NULL)
+        return hf_bundle_release_status(a);
+    if (a->cohort != NULL)
+        return hf_cohort_release_status(a);
+    return a->own.found ? HF_OK : HF_ELOST; /* somebody had removed it */
+}
+
 /* Tell the owner, if it is time. */
 static void tell(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->told || (a->bundle != NULL && !hf_bundle_may_tell(a)))
+    if (a->told || (a->bundle != NULL && !hf_bundle_may_tell(a)) ||
+        (a->cohort != NULL && !hf_cohort_may_tell(a)))
         return;
     if (a->state == STATE(RELEASING)) {
         if (a->own.state != HF_WITHDRAWAL_NONE && a->status != HF_EDENIED)
             return;
-        if (a->status == HF_OK && a->bundle != NULL)
-            a->status = hf_bundle_release_status(a);
-        else if (a->status == HF_OK && !a->own.found)
-            a->status = HF_ELOST; /* somebody had removed it */
+        if (a->status == HF_OK)
+            a->status = release_status(a);
         a->told = true;
         hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
     } else {
@@ -130,11 +147,15 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
         return;
     tell(core, a);
     if (!a->told || a->ask.busy || hf_acquisition_lurks(a) ||
-        (a->bundle != NULL && hf_bundle_lurks(a)))
+        (a->bundle != NULL && hf_bundle_lurks(a)) ||
+        (a->cohort != NULL && !hf_cohort_may_forget(a)))
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
-    unlink(core, a);
+    if (a->cohort != NULL)
+        hf_cohort_part(core, a);
+    else
+        unlink(core, a);
     hf_acquisition_tell(core, a, &a->forgotten_effect, HF_EFFECT_FORGOTTEN);
 }
 
@@ -178,6 +199,8 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     if (!hf_acquisition_is_waiting(a))
         return;
     hf_acquisition_unask(core, a);
+    if (a->cohort != NULL)
+        hf_cohort_leave(core, a);
     hf_acquisition_keep_story(a, why);
     if (HF_PLANTED(TEXT_MISSING))
         a->text[0] = '\0';
@@ -198,7 +221,7 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
         atomic_store(&a->promise_ms, 0);
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->revoked_effect);
-    if (ticket_lives && a->bundle == NULL)
+    if (ticket_lives && has_ticket(a))
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
         hf_acquisition_pump(core, a);
@@ -248,8 +271,11 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     init(core, a);
-    link_last(core, a);
+    if (a->cohort == NULL)
+        link_last(core, a);
     hf_acquisition_move(core, a, STATE(PAUSED));
+    if (a->cohort != NULL)
+        hf_cohort_join(core, a);
     if (core->session.closing) {
         hf_error_set(&why, HF_ECLOSED, "the client is closed");
         hf_acquisition_give_up(core, a, &why);
@@ -277,9 +303,11 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (a->state == STATE(HELD)) {
         atomic_store(&a->promise_ms, 0);
-        if (a->bundle == NULL)
+        if (has_ticket(a))
             hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     }
+    if (a->cohort != NULL)
+        hf_cohort_leave(core, a);
     hf_acquisition_move(core, a, STATE(RELEASING));
     hf_acquisition_pump(core, a);
 }
@@ -321,6 +349,8 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->state == STATE(HELD))
         atomic_store(&a->promise_ms, core->session.safe_until_ms);
+    if (a->stands_for != NULL)
+        hf_cohort_proven(core, a->stands_for);
     if (a->state != STATE(QUEUED) || a->blocking > 0 || a->stale ||
         HF_PLANTED(PROOF_NOT_HEARD) ||
         !hf_session_may_admit(&core->session, core->now_ms))

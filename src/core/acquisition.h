@@ -32,6 +32,7 @@
 #include "core/watch.h"
 #include "core/withdrawal.h"
 
+struct hf_cohort;
 struct hf_core;
 
 /* How many ids of tickets whose enqueue got no answer are remembered, each
@@ -58,6 +59,8 @@ struct hf_acquisition {
     uint32_t limit;               /* ... of so many */
     struct hf_bundle *bundle;     /* what it consists of; NULL: a ticket */
     struct hf_acquisition *whole; /* what it is a part of, or NULL */
+    struct hf_cohort *cohort;     /* what it is a member of, or NULL: a mutex
+                                     without a ticket of its own */
     bool gate;                /* a part that is let go once the next is had */
     bool only_try;            /* end with HF_EBUSY instead of waiting; the
                                  deadline is then not looked at */
@@ -81,6 +84,9 @@ struct hf_acquisition {
 
     /* The core's own; see acquisition.c. */
     unsigned state;
+    struct hf_cohort *stands_for;  /* whose ticket it has, or NULL */
+    struct hf_acquisition *awaits; /* a member that ends: hears of it when
+                                      this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
     uint64_t connect_by_ms; /* as long as there never was a connection */

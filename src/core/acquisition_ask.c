@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "core/cohort.h"
 #include "core/core.h"
 #include "core/instant.h"
 #include "core/plant.h"
@@ -173,6 +174,12 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
         hf_bundle_touch(core, a);
         return;
     }
+    if (a->cohort != NULL) {
+        hf_cohort_touch(core, a->cohort);
+        return;
+    }
+    if (a->stands_for != NULL)
+        hf_cohort_touch(core, a->stands_for);
     if (hf_session_usable(&core->session)) {
         if (a->kind == HF_TICKET_LEASE &&
             (a->state == STATE(PAUSED) || a->state == STATE(LOOKING)))

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "core/cohort.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
@@ -14,7 +15,8 @@ static uint64_t limit_ms(const struct hf_core *core,
 {
     uint64_t at_ms = a->deadline_at_ms;
 
-    if (core->session.closing || hf_bundle_is_taking(a))
+    if (core->session.closing || hf_bundle_is_taking(a) ||
+        a->stands_for != NULL)
         return HF_FOREVER;
     if (a->only_try)
         at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);
@@ -30,12 +32,22 @@ static const char *place_of(const struct hf_core *core)
     return place != NULL && place[0] != '\0' ? place : "the engine";
 }
 
+/* Whose place in the queue is its own. */
+static const struct hf_acquisition *ticket_of(const struct hf_acquisition *a)
+{
+    if (a->cohort != NULL && a->cohort->ticket != NULL)
+        return a->cohort->ticket;
+    return a;
+}
+
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 {
     uint64_t waited_ms = core->now_ms - a->started_at_ms;
     const char *state = hf_state_name(core->session.state);
     const char *trouble = core->session.trouble;
     const char *colon = trouble[0] != '\0' ? ": " : "";
+    const struct hf_acquisition *at = ticket_of(a);
+    bool placed = a->cohort != NULL && hf_cohort_place(a);
     struct hf_error why;
 
     if (!core->session.ever_connected)
@@ -54,12 +66,12 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
                      waited_ms, a->limit, a->weight, a->holder);
-    else if (a->state != STATE(QUEUED))
+    else if (at->state != STATE(QUEUED) && !placed)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
-    else if (a->blocking == 0)
+    else if (at->blocking == 0 && !placed)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "first in the queue, but after %" PRIu64
                      " ms the engine has not confirmed the session",

@@ -3,14 +3,12 @@
 #include "core/acquisition_private.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "core/admission.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/plant.h"
-#include "core/utf8.h"
 
 static void admit(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -72,7 +70,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_give_up(core, a, &why);
 }
 
-static void end_busy(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
@@ -83,16 +81,6 @@ static void end_busy(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_give_up(core, a, &why);
 }
 
-static void keep_holder(struct hf_acquisition *a, const char *payload)
-{
-    size_t bytes = strlen(payload);
-
-    if (bytes >= sizeof a->holder)
-        bytes = hf_utf8_cut(payload, sizeof a->holder - 1);
-    memcpy(a->holder, payload, bytes);
-    a->holder[bytes] = '\0';
-}
-
 /* Note the place for whoever wants to hear of it. */
 static void describe_place(struct hf_acquisition *a,
                            const struct hf_admission *admission,
@@ -100,7 +88,8 @@ static void describe_place(struct hf_acquisition *a,
 {
     a->ahead = (uint32_t)admission->ahead;
     /* The head may be we. */
-    keep_holder(a, admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
+    hf_payload_copy(a->holder,
+                    admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
 }
 
 static struct hf_watched watched(const struct hf_ticket *ticket)
@@ -156,7 +145,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
         (a->only_try && HF_PLANTED(TRY_BARGES)))
         admit(core, a);
     else if (a->only_try)
-        end_busy(core, a);
+        hf_acquisition_end_busy(core, a);
     if (a->state != STATE(QUEUED))
         return;
     a->waited = true;
@@ -258,9 +247,10 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
               HF_PLANTED(LEASES_NOT_COUNTED);
     if (a->room)
         return;
-    keep_holder(a, leases->count == 0 ? "" : leases->tickets[0].payload);
+    hf_payload_copy(a->holder,
+                    leases->count == 0 ? "" : leases->tickets[0].payload);
     if (a->only_try)
-        end_busy(core, a);
+        hf_acquisition_end_busy(core, a);
     else
         report(core, a);
 }

@@ -35,6 +35,9 @@ void hf_acquisition_keep_story(struct hf_acquisition *a,
  * owner if it is time, finish if nothing is left. */
 void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a);
 
+/* End its wait, a try, for .holder is ahead of it. */
+void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
+
 /* Take back an ENQUEUE or LIST that the engine has not heard of. */
 void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
 

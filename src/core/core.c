@@ -17,6 +17,10 @@
     for (struct hf_inquiry *inquiry = (core)->first_inquiry, *next;            \
          inquiry != NULL && (next = inquiry->next, true); inquiry = next)
 
+#define FOR_EACH_COHORT(core, cohort)                                          \
+    for (struct hf_cohort *cohort = (core)->first_cohort; cohort != NULL;      \
+         cohort = cohort->next)
+
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
 {
@@ -91,6 +95,8 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     hf_error_set(&why, status, "%s", text);
     FOR_EACH (core, a, next)
         hf_acquisition_give_up(core, a, &why);
+    FOR_EACH_COHORT (core, cohort)
+        hf_cohort_give_up(core, cohort, &why);
     FOR_EACH_INQUIRY(core, inquiry, next)
     hf_inquiry_give_up(core, inquiry, &why);
 }
@@ -246,6 +252,8 @@ static void tick(struct hf_core *core)
 {
     FOR_EACH (core, a, next)
         hf_acquisition_tick(core, a);
+    FOR_EACH_COHORT (core, cohort)
+        hf_cohort_tick(core, cohort);
     FOR_EACH_INQUIRY(core, inquiry, next)
     hf_inquiry_tick(core, inquiry);
     if (core->now_ms >= core->session.prove_at_ms)
@@ -331,6 +339,8 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
         hf_watches_taken_back(&forget->acquisition->watches, forget->request);
     if (forget->acquisition->whole != NULL) /* may be waited for */
         hf_bundle_touch(core, forget->acquisition->whole);
+    if (forget->acquisition->stands_for != NULL)
+        hf_cohort_touch(core, forget->acquisition->stands_for);
     return forget->acquisition;
 }
 
@@ -345,6 +355,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
     hf_bundles_pump(core);
+    hf_cohorts_pump(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
@@ -355,6 +366,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
     if (a != NULL)
         hf_acquisition_pump(core, a);
     hf_bundles_pump(core);
+    hf_cohorts_pump(core);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET)
         core->forget = effect;
@@ -367,6 +379,8 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 
     for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next)
         at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
+    FOR_EACH_COHORT (core, cohort)
+        at_ms = hf_earlier_ms(at_ms, cohort->due_ms);
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)
         at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
@@ -396,6 +410,10 @@ void hf_core_check(const struct hf_core *core)
         previous = a;
     }
     assert(core->last == previous);
+    FOR_EACH_COHORT (core, cohort) {
+        hf_cohort_check(core, cohort);
+        held += cohort->holder != NULL;
+    }
     assert(core->held == held);
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)

@@ -19,6 +19,7 @@
 #define HF_CORE_CORE_H
 
 #include "core/acquisition.h"
+#include "core/cohort.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/inquiry.h"
@@ -41,10 +42,13 @@ struct hf_core {
     struct hf_core_config config;
     struct hf_session session;
     struct hf_effect_queue effects;
-    /* Every acquisition from its WANT until its FORGOTTEN. */
+    /* Every acquisition from its WANT until its FORGOTTEN, but for members of
+     * a cohort: these are the cohort's, and its tickets are here. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
-    struct hf_acquisition *dirty; /* wholes that something was heard for */
+    struct hf_acquisition *dirty;   /* wholes that something was heard for */
+    struct hf_cohort *first_cohort; /* those that have members */
+    struct hf_cohort *dirty_cohort;
     /* Every inquiry from its INQUIRE until its FINISHED. */
     struct hf_inquiry *first_inquiry;
     struct hf_inquiry *last_inquiry;

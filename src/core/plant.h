@@ -45,6 +45,14 @@
     X(TEXT_MISSING, 10, "a failure has no story")                              \
     X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
     X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \
+    X(COHORT_SHARES, 1, "a ticket serves the next member before its release")  \
+    X(COHORT_BARGES, 3, "the last member is granted first")                    \
+    X(COHORT_UNBOUNDED, 3, "a ticket passes from member to member for ever")   \
+    X(COHORT_REVOKED_STAYS, 3, "a ticket that is asked for is handed on")      \
+    X(COHORT_KEEPS_TICKET, 5, "the ticket stays when nobody needs it")         \
+    X(COHORT_LOSS_UNTOLD, 7,                                                   \
+      "the member that holds a lost ticket believes on")                       \
+    X(COHORT_LOSS_ENDS, 9, "who waits behind a ticket that is lost gives up")  \
     /* Of the client of ZooKeeper. */                                          \
     X(ZK_PING_PROVES, 1, "an answer to a ping moves safe-until")               \
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \

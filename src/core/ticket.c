@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/utf8.h"
+
 /* A hyphen stands before these bytes of an id. */
 static bool hyphen_before(size_t byte)
 {
@@ -55,6 +57,16 @@ bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
         id->bytes[i] = (uint8_t)(high << 4 | low);
     }
     return true;
+}
+
+void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload)
+{
+    size_t bytes = strlen(payload);
+
+    if (bytes >= HF_PAYLOAD_BYTES)
+        bytes = hf_utf8_cut(payload, HF_PAYLOAD_BYTES - 1);
+    memcpy(to, payload, bytes);
+    to[bytes] = '\0';
 }
 
 int hf_ticket_compare(const void *a, const void *b)

@@ -71,6 +71,9 @@ void hf_ticket_id_format(const struct hf_ticket_id *id,
 bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text,
                         size_t bytes);
 
+/* Copy ${payload} to ${to}, cut between characters if it does not fit. */
+void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload);
+
 /* Queue order: by sequence, then by token.  For qsort(). */
 int hf_ticket_compare(const void *a, const void *b);
 

@@ -206,7 +206,7 @@ void hf_grant_after_fork(struct hf_client *client)
 
     for (acquisition = client->core.first; acquisition != NULL;
          acquisition = acquisition->next) {
-        if (acquisition->whole == NULL &&
+        if (acquisition->whole == NULL && acquisition->stands_for == NULL &&
             of_acquisition(acquisition)->loss_fd >= 0)
             close(of_acquisition(acquisition)->loss_fd);
     }

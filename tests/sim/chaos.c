@@ -94,13 +94,12 @@ static unsigned add_wish(struct wish *wishes, unsigned count,
 {
     if (place->limit > 0) /* it is wanted at its first queue */
         return count;
-    wishes[count].place = place;
+    wishes[count] = (struct wish){.place = place, .weight = 1};
     if (place->leases != NULL) {
         wishes[count].kind = HF_TICKET_LEASE;
         wishes[count].weight = 1 + (uint32_t)below(place->leases->limit);
     } else {
         wishes[count].kind = any_kind(place);
-        wishes[count].weight = 1;
     }
     return count + 1;
 }
@@ -136,6 +135,10 @@ static void want_one(struct client *client)
     bool release_on_loss = one_in(2);
     struct attempt *attempt;
 
+    wishes[0].shares = plan.cohorts && count == 1 &&
+                       wishes[0].kind == HF_TICKET_MUTEX && !one_in(4);
+    if (wishes[0].shares && plan.crowded)
+        hold_us = below(MS_US);
     /* The grant may come in the call, so the plan for it comes first. */
     attempt = world_want_all(client, wishes, count, only_try, wait_ms,
                              report_ms, hold_us, release_on_loss);
@@ -170,13 +173,17 @@ static unsigned busy(const struct client *client)
     return count;
 }
 
+/* More than a ticket is handed on to. */
+#define CROWD_MAX (2 * HF_COHORT_HANDOFFS)
+
 static void use(void *arg)
 {
     struct client *client = arg;
 
     if (plan.over)
         return;
-    if (world_can_call(client) && !client->closing && busy(client) < 4)
+    if (world_can_call(client) && !client->closing &&
+        busy(client) < (plan.crowded ? CROWD_MAX : 4))
         want_one(client);
     if (plan.bundles && world_can_call(client) && !client->closing && one_in(8))
         resize(client);
@@ -234,7 +241,7 @@ static void foreign(void *arg)
     if (!plan.foreign_there) {
         if (plan.over)
             return;
-        world_remember(world, &next, NULL);
+        world_remember(world, &next, NULL, NULL);
         plan.foreign_there = hf_sim_foreign_enqueue(
             world->sim, place->name, HF_TICKET_WRITE, &next, NULL);
         plan.foreign = next;
@@ -242,7 +249,7 @@ static void foreign(void *arg)
         world_line(world, "other", "wants to write %s", place->name);
     } else if (!plan.foreign_reads &&
                hf_snapshot_find(&queue, &plan.foreign) == 0 && one_in(4)) {
-        world_remember(world, &next, NULL);
+        world_remember(world, &next, NULL, NULL);
         hf_sim_foreign_enqueue(world->sim, place->name, HF_TICKET_READ, &next,
                                &plan.foreign);
         hf_sim_evict(world->sim, place->name, &plan.foreign);

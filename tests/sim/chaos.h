@@ -45,6 +45,8 @@ struct plan {
     uint64_t hold_most_us;
     uint64_t until_us; /* faults and new wishes */
     bool bundles;      /* semaphores, and several places at once */
+    bool cohorts;      /* members that share a ticket */
+    bool crowded;      /* many of them, who hold for a moment */
     bool over;
     struct hf_ticket_id foreign;
     bool foreign_there;

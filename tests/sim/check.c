@@ -46,8 +46,7 @@ static uint64_t promise_of(const struct attempt *attempt)
     return atomic_load(&attempt->a.promise_ms);
 }
 
-/* Does its user have every reason to believe in its grant? */
-static bool holds(const struct attempt *attempt)
+bool check_holds(const struct attempt *attempt)
 {
     return attempt->granted && !attempt->lost && !attempt->release_called &&
            !attempt->forgotten && attempt->client->alive;
@@ -62,6 +61,68 @@ static bool tainted(const struct attempt *attempt)
 bool check_waits(const struct attempt *attempt)
 {
     return !attempt->granted && !attempt->ended;
+}
+
+/* ---------------------------------------------------------------- crews -- */
+
+bool check_crew_lives(const struct crew *crew)
+{
+    for (const struct attempt *a = crew->client->attempts; a != NULL;
+         a = a->next) {
+        if (a->crew == crew && !a->forgotten)
+            return true;
+    }
+    return false;
+}
+
+bool check_crew_needs(const struct attempt *attempt)
+{
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a != attempt && a->crew == attempt->crew && !a->forgotten &&
+            (check_holds(a) || check_waits(a)))
+            return true;
+    }
+    return false;
+}
+
+bool check_crew_ahead(const struct attempt *attempt)
+{
+    bool older = false;
+
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a == attempt)
+            older = true;
+        else if (a->crew == attempt->crew && !a->forgotten &&
+                 (check_holds(a) || (older && check_waits(a))))
+            return true;
+    }
+    return false;
+}
+
+/* 3: the members come in order, and the ticket goes round among them so many
+ * times and not at all once somebody asked for it. */
+static void check_crew(const struct attempt *granted)
+{
+    struct client *client = granted->client;
+    struct world *world = client->world;
+    struct crew *crew = granted->crew;
+    bool older = false;
+
+    for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (older && a->crew == crew && !a->forgotten && check_waits(a) &&
+            !a->cancelled && !a->a.only_try && client_ms(client) < a->limit_ms)
+            world_broken(world, 3, "%s was granted before %s", granted->name,
+                         a->name);
+        older |= a == granted;
+    }
+    if (++crew->grants > HF_COHORT_HANDOFFS + 1)
+        world_broken(world, 3, "%s is the %uth to be granted on one ticket",
+                     granted->name, crew->grants);
+    if (world_record(world, &granted->a.ticket)->told)
+        world_broken(world, 3, "%s was granted on a ticket that should go",
+                     granted->name);
 }
 
 /* ---------------------------------------------------------------- grants -- */
@@ -98,14 +159,15 @@ static void check_way(struct attempt *attempt, const struct claim *claim)
             world_record(world, &queue.tickets[i].id);
         bool held =
             ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
+        const char *name = "a foreign ticket";
 
+        if (ahead != NULL && ahead->attempt != NULL)
+            name = ahead->attempt->name;
+        else if (ahead != NULL && ahead->crew != NULL)
+            name = "the ticket of a crew";
         if (check_conflict(queue.tickets[i].kind, claim->a->kind))
             world_broken(world, held ? 1 : 3, "%s was granted behind %s (%s)",
-                         attempt->name,
-                         ahead == NULL || ahead->attempt == NULL
-                             ? "a foreign ticket"
-                             : ahead->attempt->name,
-                         held ? "held" : "waiting");
+                         attempt->name, name, held ? "held" : "waiting");
     }
 }
 
@@ -114,7 +176,7 @@ static void check_way(struct attempt *attempt, const struct claim *claim)
 static const struct claim *promised(const struct attempt *attempt,
                                     const struct place *place)
 {
-    if (!holds(attempt) || attempt->evicted || tainted(attempt) ||
+    if (!check_holds(attempt) || attempt->evicted || tainted(attempt) ||
         promise_of(attempt) <= client_ms(attempt->client))
         return NULL;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
@@ -162,6 +224,9 @@ static void check_token(struct attempt *attempt, const struct claim *claim)
     uint64_t token = claim->a->token;
     bool reads = claim->a->kind == HF_TICKET_READ;
 
+    if (attempt->crew != NULL && attempt->crew->grants > 1 &&
+        token == place->last_write_token)
+        return; /* handed on */
     if (token <= place->last_write_token ||
         (!reads && token <= place->last_read_token))
         world_broken(attempt->client->world, 2,
@@ -195,6 +260,11 @@ static void told_granted(struct attempt *attempt)
     if (attempt->client->state != HF_STATE_CONNECTED)
         world_broken(world, 7, "%s was granted while %s", attempt->name,
                      hf_state_name(attempt->client->state));
+    if (attempt->cancelled)
+        world_broken(world, 8, "%s was granted after it was cancelled",
+                     attempt->name);
+    if (attempt->crew != NULL)
+        check_crew(attempt);
     if (world->lied_to)
         return;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
@@ -214,7 +284,7 @@ static void told_lost(struct attempt *attempt)
 {
     struct client *client = attempt->client;
 
-    if (!holds(attempt))
+    if (!check_holds(attempt))
         world_broken(client->world, 8, "%s was told LOST without a grant",
                      attempt->name);
     if (client->fresh_step && client->drained > 0)
@@ -245,7 +315,7 @@ static void told_downgraded(struct attempt *attempt)
         world_broken(world, 8, "%s was told DOWNGRADED unasked", attempt->name);
     attempt->downgrade_waits = false;
     if (status == HF_OK) {
-        if (!holds(attempt))
+        if (!check_holds(attempt))
             world_broken(world, 8, "%s is a reader without a grant",
                          attempt->name);
         if (place < queue.count && queue.tickets[place].kind != HF_TICKET_READ)
@@ -281,7 +351,9 @@ static bool may_end(const struct attempt *attempt)
 
     switch (attempt->a.status) {
     case HF_EBUSY:
-        return attempt->a.only_try && (contended(attempt) || world->lied_to);
+        return attempt->a.only_try &&
+               (contended(attempt) || world->lied_to ||
+                (attempt->crew != NULL && check_crew_needs(attempt)));
     case HF_ETIMEDOUT:
         return !attempt->a.only_try && now_ms >= attempt->a.deadline_at_ms;
     case HF_ECANCELLED:
@@ -337,6 +409,8 @@ static void told_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
+    if (attempt->crew != NULL && check_crew_needs(attempt))
+        return; /* handed on, or given back for another */
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         if (attempt->a.status == HF_OK && attempt->claims[i].enqueued &&
             hf_sim_ticket_current(attempt->client->engine,
@@ -349,15 +423,19 @@ static void told_released(struct attempt *attempt)
 static void told_forgotten(struct attempt *attempt)
 {
     struct world *world = attempt->client->world;
+    bool last;
 
     if (attempt->forgotten || !(attempt->ended || attempt->released))
         world_broken(world, 8, "%s was forgotten %s", attempt->name,
                      attempt->forgotten ? "twice" : "before its end");
     attempt->forgotten = true;
+    last = attempt->crew != NULL && !check_crew_lives(attempt->crew);
     for (unsigned i = 0; i < world->ticket_count; i++) {
-        if (world->tickets[i].attempt == attempt &&
-            hf_sim_ticket_current(attempt->client->engine,
-                                  &world->tickets[i].id))
+        const struct ticket_record *record = &world->tickets[i];
+
+        if ((last ? record->crew == attempt->crew
+                  : record->attempt == attempt) &&
+            hf_sim_ticket_current(attempt->client->engine, &record->id))
             world_broken(world, 5, "%s is forgotten and still in the queue",
                          attempt->name);
     }
@@ -506,7 +584,7 @@ static void check_client(struct client *client)
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (a->forgotten)
             continue;
-        if (holds(a)) {
+        if (check_holds(a)) {
             check_published(a);
             if (!client->world->lied_to)
                 check_lease(a);

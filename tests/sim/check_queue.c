@@ -46,6 +46,8 @@ static bool has_room(const struct attempt *attempt, const struct claim *lease)
  * own word, but for that it would have to be at one. */
 static const struct claim *admissible(const struct attempt *attempt)
 {
+    if (attempt->crew != NULL && check_crew_ahead(attempt))
+        return NULL;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
@@ -120,7 +122,8 @@ static void note_others(struct world *world, const struct hf_ticket *ticket)
 
         if (queue.count > 1 ||
             (world->places[i].limit > 0 && queue.count > 0) ||
-            (queue.count == 1 && record != NULL && record->attempt == NULL))
+            (queue.count == 1 && record != NULL && record->attempt == NULL &&
+             record->crew == NULL))
             world->places[i].others_at_us = hf_sim_now_us(world->sim);
     }
 }
@@ -131,7 +134,14 @@ void check_added(struct world *world, const struct hf_ticket *ticket)
     const struct ticket_record *record = world_record(world, &ticket->id);
 
     note_others(world, ticket);
-    if (record == NULL || record->attempt == NULL)
+    if (record == NULL)
+        return;
+    if (record->crew != NULL && !check_crew_lives(record->crew) &&
+        record->crew->life == record->crew->client->life &&
+        record->crew->client->alive &&
+        hf_sim_ticket_current(record->crew->client->engine, &ticket->id))
+        world_broken(world, 5, "a ticket of a crew appears after its members");
+    if (record->attempt == NULL)
         return;
     if (record->attempt->forgotten && record->attempt->client->alive &&
         hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))

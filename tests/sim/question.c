@@ -57,8 +57,7 @@ void question_evict(struct client *client, struct attempt *target,
         make(client, target->place, HF_REQUEST_WITHDRAW, wait_ms);
 
     question->inquiry.ticket = target->id;
-    target->evicted = true;
-    target->client->disturbed_us = question->asked_us;
+    world_take_away(target);
     world_line(client->world, client->name, "evict %s", target->name);
     world_inquire(client, &question->inquiry);
 }
@@ -70,8 +69,8 @@ void question_revoke(struct client *client, struct attempt *target,
         make(client, target->place, HF_REQUEST_REVOKE, wait_ms);
 
     question->inquiry.ticket = target->id;
-    target->asked = true;
-    target->asked_id = target->id;
+    if (target->enqueued)
+        world_record(client->world, &target->id)->asked = true;
     world_line(client->world, client->name, "ask %s to let go", target->name);
     world_inquire(client, &question->inquiry);
 }
@@ -136,11 +135,18 @@ void question_effect(const struct hf_effect *effect)
     question->finished = true;
 }
 
-/* For any of its tickets: it has all of them or none. */
+/* For any of its tickets: it has all of them or none.  Of a crew's, whoever
+ * holds it when it is heard. */
 static bool is_asked(const struct attempt *attempt)
 {
-    for (unsigned i = 0; attempt->asked && i < attempt->claim_count; i++) {
-        if (hf_ticket_id_equal(&attempt->asked_id, &attempt->claims[i].id))
+    struct world *world = attempt->client->world;
+
+    if (attempt->crew != NULL)
+        return world_record(world, &attempt->a.ticket)->asked;
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct claim *claim = &attempt->claims[i];
+
+        if (claim->enqueued && world_record(world, &claim->id)->asked)
             return true;
     }
     return false;
@@ -156,6 +162,8 @@ void question_check_revoked(const struct attempt *attempt)
     if (!is_asked(attempt))
         world_broken(world, 8, "%s is asked to let go, and nobody asked",
                      attempt->name);
+    if (attempt->crew != NULL)
+        world_record(world, &attempt->a.ticket)->told = true;
 }
 
 /* 4, 9. */

@@ -188,6 +188,10 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     plan.bundles = !zookeeper && one_in(2);
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
+    plan.cohorts = one_in(3);
+    plan.crowded = plan.cohorts && one_in(2);
+    if (plan.crowded)
+        plan.want_every_us /= 20;
     world->shared_kinds = one_in(20);
     if (read_write && one_in(3) && !world->shared_kinds)
         chaos_foreign(&world->places[0]);

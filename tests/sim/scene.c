@@ -108,8 +108,8 @@ unsigned scene_foreign(struct world *world, unsigned deeds)
 
     switch (deeds) {
     case 0:
-        world_remember(world, &writer, NULL);
-        world_remember(world, &reader, NULL);
+        world_remember(world, &writer, NULL, NULL);
+        world_remember(world, &reader, NULL, NULL);
         hf_sim_foreign_enqueue(world->sim, queue, HF_TICKET_WRITE, &writer,
                                NULL);
         break;

@@ -77,7 +77,8 @@ static struct attempt *attempt_of(struct story *story, struct client *client,
     return NULL;
 }
 
-/* want mutex|read|write PLACE [try|WAIT_MS] */
+/* want mutex|read|write|shared PLACE [try|WAIT_MS]; shared: a mutex, with the
+ * client's others that are */
 static void want(struct story *story, struct client *client, char **words)
 {
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
@@ -85,7 +86,8 @@ static void want(struct story *story, struct client *client, char **words)
     uint64_t wait_ms = HF_FOREVER;
 
     if (words[0] == NULL || words[1] == NULL) {
-        complain(story, "expected", "want mutex|read|write PLACE [try|MS]");
+        complain(story, "expected",
+                 "want mutex|read|write|shared PLACE [try|MS]");
         return;
     }
     if (strcmp(words[0], "read") == 0)
@@ -94,6 +96,11 @@ static void want(struct story *story, struct client *client, char **words)
         kind = HF_TICKET_WRITE;
     if (words[2] != NULL && !only_try)
         wait_ms = strtoull(words[2], NULL, 10);
+    if (strcmp(words[0], "shared") == 0) {
+        world_want_shared(client, world_place(story->world, words[1], false),
+                          only_try, wait_ms);
+        return;
+    }
     world_want(client,
                world_place(story->world, words[1], kind != HF_TICKET_MUTEX),
                kind, only_try, wait_ms, 0, 0, false);

@@ -74,7 +74,7 @@ struct ticket_record *world_record(struct world *world,
 }
 
 void world_remember(struct world *world, const struct hf_ticket_id *id,
-                    struct attempt *attempt)
+                    struct attempt *attempt, struct crew *crew)
 {
     if (world->ticket_count == WORLD_TICKETS) {
         world_broken(world, 5,
@@ -84,13 +84,35 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
         return;
     }
     world->tickets[world->ticket_count++] =
-        (struct ticket_record){*id, attempt};
+        (struct ticket_record){.id = *id, .attempt = attempt, .crew = crew};
 }
 
 /* ---------------------------------------------------------------- drive -- */
 
+static struct crew *crew_of(const struct hf_cohort *cohort)
+{
+    return (struct crew *)(uintptr_t)cohort; /* its first member */
+}
+
+/* Who is first in line for it, else any. */
+static struct attempt *front_of(const struct crew *crew)
+{
+    struct attempt *front = NULL, *any = NULL;
+
+    for (struct attempt *a = crew->client->attempts; a != NULL; a = a->next) {
+        if (a->crew != crew)
+            continue;
+        any = a;
+        if (!a->forgotten && check_waits(a))
+            front = a;
+    }
+    return front != NULL ? front : any;
+}
+
 struct attempt *world_attempt(const struct hf_acquisition *a)
 {
+    if (a->stands_for != NULL)
+        return front_of(crew_of(a->stands_for));
     /* The acquisition is the first member of its attempt. */
     return (struct attempt *)(uintptr_t)(a->whole != NULL ? a->whole : a);
 }
@@ -134,11 +156,34 @@ static uint64_t now_ms(void *host)
     return hf_sim_client_now_ms(client->engine);
 }
 
+/* The ticket that is enqueued is that of all who wait. */
+static void crew_enqueues(struct client *client, struct crew *crew,
+                          const struct hf_ticket_id *id)
+{
+    crew->id = *id;
+    crew->enqueued = true;
+    crew->evicted = client->killed;
+    crew->grants = 0;
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (a->crew != crew || a->forgotten || !check_waits(a))
+            continue;
+        a->id = a->claims[0].id = *id;
+        a->enqueued = a->claims[0].enqueued = true;
+        a->evicted = client->killed;
+    }
+    if (world_record(client->world, id) == NULL)
+        world_remember(client->world, id, NULL, crew);
+}
+
 static void request(struct client *client, struct hf_request *asked)
 {
     struct world *world = client->world;
 
-    if (asked->kind == HF_REQUEST_ENQUEUE) {
+    if (asked->kind == HF_REQUEST_ENQUEUE &&
+        asked->acquisition->stands_for != NULL) {
+        crew_enqueues(client, crew_of(asked->acquisition->stands_for),
+                      &asked->ticket);
+    } else if (asked->kind == HF_REQUEST_ENQUEUE) {
         struct attempt *attempt = world_attempt(asked->acquisition);
         struct claim *claim = claim_of(asked->acquisition);
 
@@ -149,12 +194,24 @@ static void request(struct client *client, struct hf_request *asked)
             attempt->evicted = client->killed;
         attempt->evicted |= client->killed;
         if (world_record(world, &asked->ticket) == NULL)
-            world_remember(world, &asked->ticket, attempt);
+            world_remember(world, &asked->ticket, attempt, NULL);
     }
     if (world->line != NULL && !world->terse)
         world_line(world, client->name, "  core asks to %s for %s",
                    world_request_name(asked->kind), world_asker(asked));
     hf_sim_ops(world->sim)->request(client->engine, asked);
+}
+
+/* With the last member goes all that the core knew of the cohort. */
+static void crew_left(struct crew *crew)
+{
+    if (check_crew_lives(crew))
+        return;
+    if (!hf_cohort_is_idle(&crew->cohort))
+        world_broken(crew->client->world, 5,
+                     "all members are forgotten, and their cohort is not");
+    memset(&crew->cohort, 0xdd, sizeof crew->cohort);
+    crew->ready = false;
 }
 
 static void user_told(struct client *client, const struct hf_effect *effect)
@@ -198,6 +255,8 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         /* Whoever still looks into it shall see nonsense. */
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         memset(attempt->parts, 0xdd, sizeof attempt->parts);
+        if (attempt->crew != NULL)
+            crew_left(attempt->crew);
         break;
     case HF_EFFECT_REVOKED:
         world_line(world, client->name, "%s REVOKED", attempt->name);
@@ -316,7 +375,9 @@ static const char *letter_of(const struct wish *wishes, unsigned count)
                                           [HF_TICKET_WRITE] = "w",
                                           [HF_TICKET_LEASE] = "s"};
 
-    return count > 1 ? "x" : letters[wishes[0].kind];
+    if (count > 1)
+        return "x";
+    return wishes[0].shares ? "c" : letters[wishes[0].kind];
 }
 
 static struct attempt *attempt_new(struct client *client, const char *letter)
@@ -371,9 +432,47 @@ static void claim_semaphore(struct attempt *attempt, const struct wish *wish)
     part->limit = wish->place->leases->limit;
 }
 
+static struct crew *crew_at(struct client *client, struct place *place)
+{
+    struct crew *crew = client->crews;
+
+    while (crew != NULL && (crew->place != place || crew->life != client->life))
+        crew = crew->next;
+    if (crew == NULL) {
+        crew = calloc(1, sizeof *crew);
+        if (crew == NULL)
+            abort();
+        crew->client = client;
+        crew->place = place;
+        crew->life = client->life;
+        crew->next = client->crews;
+        client->crews = crew;
+    }
+    if (!crew->ready)
+        hf_cohort_init(&crew->cohort, place->name);
+    crew->ready = true;
+    return crew;
+}
+
+static void claim_shared(struct attempt *attempt, struct place *place)
+{
+    struct crew *crew = crew_at(attempt->client, place);
+    struct hf_acquisition *a = claim_one(attempt, place, HF_TICKET_MUTEX, true);
+
+    a->cohort = &crew->cohort;
+    attempt->crew = crew;
+    attempt->id = attempt->claims[0].id = crew->id;
+    attempt->enqueued = attempt->claims[0].enqueued = crew->enqueued;
+    attempt->evicted = crew->evicted;
+}
+
 static void claim_all(struct attempt *attempt, const struct wish *wishes,
                       unsigned count)
 {
+    if (count == 1 && wishes[0].shares) {
+        claim_shared(attempt, wishes[0].place);
+        return;
+    }
     if (count == 1 && wishes[0].kind != HF_TICKET_LEASE) {
         claim_one(attempt, wishes[0].place, wishes[0].kind, true);
         return;
@@ -417,10 +516,19 @@ struct attempt *world_want(struct client *client, struct place *place,
                            uint64_t wait_ms, uint64_t report_every_ms,
                            uint64_t hold_us, bool release_on_loss)
 {
-    const struct wish wish = {place, kind, 1};
+    const struct wish wish = {.place = place, .kind = kind, .weight = 1};
 
     return world_want_all(client, &wish, 1, only_try, wait_ms, report_every_ms,
                           hold_us, release_on_loss);
+}
+
+struct attempt *world_want_shared(struct client *client, struct place *place,
+                                  bool only_try, uint64_t wait_ms)
+{
+    const struct wish wish = {
+        .place = place, .kind = HF_TICKET_MUTEX, .weight = 1, .shares = true};
+
+    return world_want_all(client, &wish, 1, only_try, wait_ms, 0, 0, false);
 }
 
 void world_limit(struct attempt *attempt, uint32_t limit)
@@ -546,6 +654,8 @@ void world_pause(struct client *client, bool paused)
 static void end_session(struct client *client)
 {
     client->killed = true;
+    for (struct crew *crew = client->crews; crew != NULL; crew = crew->next)
+        crew->evicted = true;
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (!a->forgotten && a->enqueued)
             a->evicted = true;
@@ -572,10 +682,24 @@ void world_wipe(struct world *world)
     hf_sim_wipe(world->sim);
 }
 
+void world_take_away(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+
+    attempt->evicted = true;
+    client->disturbed_us = hf_sim_now_us(client->world->sim);
+    if (attempt->crew == NULL)
+        return;
+    attempt->crew->evicted |=
+        hf_ticket_id_equal(&attempt->crew->id, &attempt->id);
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next)
+        a->evicted |= a->crew == attempt->crew &&
+                      hf_ticket_id_equal(&a->id, &attempt->id);
+}
+
 bool world_evict(struct attempt *attempt)
 {
-    attempt->evicted = true;
-    attempt->client->disturbed_us = hf_sim_now_us(attempt->client->world->sim);
+    world_take_away(attempt);
     return hf_sim_evict(attempt->client->world->sim, attempt->place->name,
                         &attempt->id);
 }
@@ -644,6 +768,12 @@ void world_free(struct world *world)
 
             client->attempts = attempt->next;
             free(attempt);
+        }
+        while (client->crews != NULL) {
+            struct crew *crew = client->crews;
+
+            client->crews = crew->next;
+            free(crew);
         }
         question_free(client);
     }

@@ -48,11 +48,26 @@ struct claim {
     bool enqueued;
 };
 
+/* The members of a client's cohort in a place, for one life of it. */
+struct crew {
+    struct hf_cohort cohort;
+    struct client *client;
+    const struct place *place;
+    unsigned life;
+    bool ready;             /* the cohort is initialised */
+    struct hf_ticket_id id; /* of the last enqueue */
+    bool enqueued;
+    bool evicted;    /* it was taken away */
+    unsigned grants; /* to members, on that ticket */
+    struct crew *next;
+};
+
 /* What is wanted of a place: a LEASE is a semaphore's, at its first queue. */
 struct wish {
     struct place *place;
     enum hf_ticket_kind kind;
     uint32_t weight;
+    bool shares; /* a MUTEX: its ticket, with the client's others that do */
 };
 
 /* A user's wish for a lock, from the want to the end of it. */
@@ -62,6 +77,7 @@ struct attempt {
     struct hf_acquisition parts[WORLD_CLAIMS];
     struct claim claims[WORLD_CLAIMS];
     unsigned claim_count;
+    struct crew *crew; /* that it is a member of, or NULL */
     struct client *client;
     struct place *place; /* of the last enqueue */
     char name[16];
@@ -85,8 +101,6 @@ struct attempt {
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
     /* What the checks remember. */
-    bool asked; /* to let go of the ticket .asked_id */
-    struct hf_ticket_id asked_id;
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
@@ -97,7 +111,10 @@ struct attempt {
 /* Every ticket there ever was. */
 struct ticket_record {
     struct hf_ticket_id id;
-    struct attempt *attempt; /* NULL: foreign */
+    struct attempt *attempt; /* both NULL: foreign */
+    struct crew *crew;       /* whose ticket it was */
+    bool asked;              /* to let go of it, ... */
+    bool told;               /* ... which a member of the crew heard */
 };
 
 struct client {
@@ -107,6 +124,7 @@ struct client {
     struct hf_engine *engine;
     struct attempt *attempts;   /* newest first; freed with the world */
     struct question *questions; /* likewise */
+    struct crew *crews;         /* likewise */
     unsigned life;              /* counts reopenings */
     bool alive;                 /* there is such a process */
     bool closing;
@@ -183,6 +201,9 @@ struct attempt *world_attempt(const struct hf_acquisition *a);
 /* A process starts, with a clock that shows ${clock_ms}. */
 void world_open(struct client *client, uint64_t clock_ms, int32_t ppm);
 
+/* As a member of the client's cohort there. */
+struct attempt *world_want_shared(struct client *client, struct place *place,
+                                  bool only_try, uint64_t wait_ms);
 struct attempt *world_want(struct client *client, struct place *place,
                            enum hf_ticket_kind kind, bool only_try,
                            uint64_t wait_ms, uint64_t report_every_ms,
@@ -212,6 +233,10 @@ void world_wipe(struct world *world);
 /* Hand an inquiry to the core: see question.h. */
 void world_inquire(struct client *client, struct hf_inquiry *inquiry);
 
+/* The ticket of ${attempt} may be gone from now on, until it is another one:
+ * of all who share it. */
+void world_take_away(struct attempt *attempt);
+
 /* May its user call it now? */
 bool world_can_call(const struct client *client);
 
@@ -235,6 +260,17 @@ const char *world_asker(const struct hf_request *request);
 void world_line_event(struct client *client, const struct hf_event *event);
 
 /* -------------------------------------------------------------- check.c -- */
+
+/* Has its user every reason to believe in its grant? */
+bool check_holds(const struct attempt *attempt);
+
+/* Is a member of it not forgotten yet? */
+bool check_crew_lives(const struct crew *crew);
+
+/* Of ${attempt}'s crew, does another hold, or wait?  And does one hold, or wait
+ * for longer? */
+bool check_crew_needs(const struct attempt *attempt);
+bool check_crew_ahead(const struct attempt *attempt);
 
 /* Do the kinds exclude each other?  Has it no answer yet?  How many permits do
  * the tickets before ${place} stand for? */
@@ -261,7 +297,7 @@ void check_end(struct world *world);
 struct ticket_record *world_record(struct world *world,
                                    const struct hf_ticket_id *id);
 void world_remember(struct world *world, const struct hf_ticket_id *id,
-                    struct attempt *attempt);
+                    struct attempt *attempt, struct crew *crew);
 
 /* ------------------------------------------------------------- random.c -- */
 

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * As with a bundle, what the ticket and the members say in the midst of a step
+ * is only noted, and looked at when the step has ended.  The one exception is a
+ * loss, which is passed on at once, for LOST comes first.
+ */
+#include "core/cohort.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/acquisition_private.h"
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/plant.h"
+
+void hf_cohort_init(struct hf_cohort *cohort, const char *queue)
+{
+    *cohort = (struct hf_cohort){.queue = queue, .due_ms = HF_FOREVER};
+}
+
+static bool tickets_over(const struct hf_cohort *cohort)
+{
+    for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
+        if (!hf_acquisition_is_over(&cohort->tickets[i].acquisition))
+            return false;
+    }
+    return true;
+}
+
+bool hf_cohort_is_idle(const struct hf_cohort *cohort)
+{
+    return cohort->count == 0 && !cohort->dirty && tickets_over(cohort);
+}
+
+/* Does anybody need the ticket? */
+static bool is_needed(const struct hf_cohort *cohort)
+{
+    return cohort->holder != NULL || cohort->first != NULL;
+}
+
+/* --------------------------------------------------------------- members -- */
+
+static void enlist(struct hf_core *core, struct hf_cohort *cohort)
+{
+    cohort->previous = NULL;
+    cohort->next = core->first_cohort;
+    if (cohort->next != NULL)
+        cohort->next->previous = cohort;
+    core->first_cohort = cohort;
+}
+
+static void delist(struct hf_core *core, struct hf_cohort *cohort)
+{
+    if (cohort->previous != NULL)
+        cohort->previous->next = cohort->next;
+    else
+        core->first_cohort = cohort->next;
+    if (cohort->next != NULL)
+        cohort->next->previous = cohort->previous;
+}
+
+static void append(struct hf_cohort *cohort, struct hf_acquisition *a)
+{
+    a->previous = cohort->last;
+    a->next = NULL;
+    if (cohort->last != NULL)
+        cohort->last->next = a;
+    else
+        cohort->first = a;
+    cohort->last = a;
+}
+
+/* Of those who wait. */
+static void take_out(struct hf_cohort *cohort, struct hf_acquisition *a)
+{
+    if (a->previous != NULL)
+        a->previous->next = a->next;
+    else
+        cohort->first = a->next;
+    if (a->next != NULL)
+        a->next->previous = a->previous;
+    else
+        cohort->last = a->previous;
+    if (cohort->first == NULL)
+        cohort->due_ms = HF_FOREVER;
+}
+
+void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_cohort *cohort = a->cohort;
+    bool taken = is_needed(cohort);
+
+    assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
+    if (cohort->count++ == 0)
+        enlist(core, cohort);
+    append(cohort, a);
+    cohort->due_ms =
+        hf_earlier_ms(cohort->due_ms, hf_acquisition_wake_at_ms(core, a));
+    hf_cohort_touch(core, cohort);
+    if (a->only_try && taken) {
+        (void)hf_cohort_place(a);
+        hf_acquisition_end_busy(core, a);
+    }
+}
+
+void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_cohort *cohort = a->cohort;
+
+    if (a == cohort->holder)
+        cohort->holder = NULL;
+    else if (hf_acquisition_is_waiting(a))
+        take_out(cohort, a);
+    a->previous = NULL;
+    a->next = cohort->leaving;
+    a->awaits = NULL;
+    cohort->leaving = a;
+    hf_cohort_touch(core, cohort);
+}
+
+void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_cohort *cohort = a->cohort;
+    struct hf_acquisition **link = &cohort->leaving;
+
+    while (*link != a)
+        link = &(*link)->next;
+    *link = a->next;
+    if (--cohort->count == 0)
+        delist(core, cohort);
+}
+
+/* ---------------------------------------------------------------- answers --
+ */
+
+bool hf_cohort_may_tell(const struct hf_acquisition *a)
+{
+    return a->awaits == NULL || a->awaits->told;
+}
+
+/* As long as others need a ticket they see to what is left of the old. */
+bool hf_cohort_may_forget(const struct hf_acquisition *a)
+{
+    return is_needed(a->cohort) || tickets_over(a->cohort);
+}
+
+hf_status hf_cohort_release_status(struct hf_acquisition *a)
+{
+    if (a->awaits == NULL)
+        return HF_OK; /* handed on */
+    memcpy(a->text, a->awaits->text, sizeof a->text);
+    return a->awaits->status;
+}
+
+bool hf_cohort_place(struct hf_acquisition *a)
+{
+    const struct hf_cohort *cohort = a->cohort;
+    const struct hf_acquisition *ticket = cohort->ticket;
+    bool queued = ticket != NULL && ticket->state == STATE(QUEUED) &&
+                  ticket->blocking > 0;
+
+    if (cohort->holder == NULL && !queued)
+        return false;
+    hf_payload_copy(a->holder,
+                    queued ? ticket->holder : cohort->holder->payload);
+    a->ahead = queued ? ticket->ahead : 1;
+    for (const struct hf_acquisition *m = a->previous; m != NULL;
+         m = m->previous)
+        a->ahead++;
+    return true;
+}
+
+/* ---------------------------------------------------------------- hearing --
+ */
+
+void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
+{
+    if (cohort->dirty)
+        return;
+    cohort->dirty = true;
+    cohort->next_dirty = core->dirty_cohort;
+    core->dirty_cohort = cohort;
+}
+
+void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
+                    enum hf_effect_kind kind)
+{
+    struct hf_cohort *cohort = ticket->stands_for;
+    struct hf_acquisition *holder = cohort->holder;
+    bool held = ticket == cohort->ticket && holder != NULL &&
+                holder->state == STATE(HELD);
+
+    if (kind == HF_EFFECT_LOST && held && !HF_PLANTED(COHORT_LOSS_UNTOLD)) {
+        hf_acquisition_lose(core, holder, false);
+        cohort->holder = NULL;
+    }
+    if (kind == HF_EFFECT_WAITING && ticket->blocking > 0)
+        cohort->behind = true;
+    if (kind == HF_EFFECT_REVOKED)
+        cohort->revoked = true;
+    if (kind == HF_EFFECT_REVOKED && held && !holder->revoked_effect.queued)
+        hf_effect_add(&core->effects, &holder->revoked_effect,
+                      HF_EFFECT_REVOKED);
+    hf_cohort_touch(core, cohort);
+}
+
+void hf_cohort_proven(struct hf_core *core, struct hf_cohort *cohort)
+{
+    if (cohort->holder != NULL && cohort->holder->state == STATE(HELD))
+        atomic_store(&cohort->holder->promise_ms, core->session.safe_until_ms);
+    hf_cohort_touch(core, cohort); /* one may be handed on that could not be */
+}
+
+/* ---------------------------------------------------------------- looking --
+ */
+
+void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
+                       const struct hf_error *why)
+{
+    for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
+        next = a->next;
+        hf_acquisition_give_up(core, a, why);
+    }
+}
+
+/* What has become of the ticket? */
+static void hear(struct hf_core *core, struct hf_cohort *cohort)
+{
+    struct hf_acquisition *ticket = cohort->ticket;
+    struct hf_error why;
+
+    if (ticket == NULL)
+        return;
+    if (ticket->state == STATE(LOST)) {
+        hf_acquisition_release(core, ticket);
+        if (!HF_PLANTED(COHORT_LOSS_ENDS))
+            cohort->ticket = NULL;
+    } else if (ticket->told) {
+        hf_error_set(&why, ticket->status, "%s", ticket->text);
+        hf_cohort_give_up(core, cohort, &why);
+        cohort->ticket = NULL;
+    }
+}
+
+/* A try does not wait, and nobody but the first one can be one. */
+static void end_try(struct hf_core *core, struct hf_cohort *cohort)
+{
+    struct hf_acquisition *a = cohort->first;
+
+    if (!cohort->behind || a == NULL || !a->only_try || cohort->holder != NULL)
+        return;
+    if (cohort->ticket == NULL || cohort->ticket->state != STATE(QUEUED))
+        return;
+    hf_payload_copy(a->holder, cohort->ticket->holder);
+    hf_acquisition_end_busy(core, a);
+}
+
+/* The ticket goes; whoever left and has not been told hears when it has. */
+static void give_back(struct hf_core *core, struct hf_cohort *cohort)
+{
+    struct hf_acquisition *ticket = cohort->ticket;
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "nobody waits for it any more");
+    if (HF_PLANTED(COHORT_KEEPS_TICKET))
+        return;
+    if (ticket->state == STATE(HELD))
+        hf_acquisition_release(core, ticket);
+    else
+        hf_acquisition_give_up(core, ticket, &why);
+    for (struct hf_acquisition *a = cohort->leaving; a != NULL; a = a->next) {
+        if (!a->told && a->awaits == NULL)
+            a->awaits = ticket;
+    }
+    cohort->ticket = NULL;
+}
+
+/* Has the ticket done what it was for, or as much as it may do? */
+static bool is_spent(const struct hf_cohort *cohort)
+{
+    if (cohort->ticket == NULL || cohort->holder != NULL)
+        return false;
+    if (cohort->first == NULL)
+        return true;
+    if (cohort->ticket->state != STATE(HELD) || cohort->grants == 0)
+        return false;
+    return (cohort->revoked && !HF_PLANTED(COHORT_REVOKED_STAYS)) ||
+           (cohort->grants > HF_COHORT_HANDOFFS &&
+            !HF_PLANTED(COHORT_UNBOUNDED));
+}
+
+static void grant(struct hf_core *core, struct hf_cohort *cohort)
+{
+    struct hf_acquisition *ticket = cohort->ticket;
+    struct hf_acquisition *a =
+        HF_PLANTED(COHORT_BARGES) ? cohort->last : cohort->first;
+
+    if (a == NULL || ticket == NULL || ticket->state != STATE(HELD) ||
+        (cohort->holder != NULL && !HF_PLANTED(COHORT_SHARES)) ||
+        !hf_session_may_admit(&core->session, core->now_ms))
+        return;
+    take_out(cohort, a);
+    cohort->holder = a;
+    cohort->grants++;
+    a->ticket = ticket->ticket;
+    a->token = ticket->token;
+    a->session = ticket->session;
+    hf_acquisition_move(core, a, STATE(HELD));
+    atomic_store(&a->promise_ms, core->session.safe_until_ms);
+    hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+    if (cohort->revoked) /* while it waited */
+        hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);
+}
+
+static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
+{
+    for (struct hf_acquisition *a = cohort->leaving, *next; a != NULL;
+         a = next) {
+        next = a->next;
+        hf_acquisition_settle(core, a);
+    }
+}
+
+static void want(struct hf_core *core, struct hf_cohort *cohort)
+{
+    size_t i = 0;
+
+    if (cohort->ticket != NULL || cohort->first == NULL)
+        return;
+    while (i < HF_COHORT_TICKETS &&
+           !hf_acquisition_is_over(&cohort->tickets[i].acquisition))
+        i++;
+    if (i == HF_COHORT_TICKETS)
+        return; /* the first that is over is heard of */
+    hf_payload_copy(cohort->tickets[i].payload, cohort->first->payload);
+    cohort->ticket = &cohort->tickets[i].acquisition;
+    *cohort->ticket = (struct hf_acquisition){
+        .queue = cohort->queue,
+        .payload = cohort->tickets[i].payload,
+        .kind = HF_TICKET_MUTEX,
+        .deadline_at_ms = HF_FOREVER,
+        .stands_for = cohort,
+    };
+    cohort->grants = 0;
+    cohort->revoked = cohort->behind = false;
+    hf_acquisition_want(core, cohort->ticket);
+}
+
+static void pump(struct hf_core *core, struct hf_cohort *cohort)
+{
+    hear(core, cohort);
+    end_try(core, cohort);
+    if (is_spent(cohort))
+        give_back(core, cohort);
+    grant(core, cohort);
+    settle_leaving(core, cohort); /* before the ticket they await is renewed */
+    want(core, cohort);
+}
+
+/* It ends: a look only moves members and tickets on towards their ends. */
+void hf_cohorts_pump(struct hf_core *core)
+{
+    struct hf_cohort *cohort;
+
+    while ((cohort = core->dirty_cohort) != NULL) {
+        core->dirty_cohort = cohort->next_dirty;
+        cohort->dirty = false;
+        pump(core, cohort);
+    }
+}
+
+/* ------------------------------------------------------------------ clock --
+ */
+
+void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort)
+{
+    if (core->now_ms < cohort->due_ms)
+        return;
+    cohort->due_ms = HF_FOREVER;
+    for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
+        next = a->next;
+        hf_acquisition_tick(core, a);
+        if (hf_acquisition_is_waiting(a))
+            cohort->due_ms = hf_earlier_ms(cohort->due_ms,
+                                           hf_acquisition_wake_at_ms(core, a));
+    }
+}
+
+/* ------------------------------------------------------------- invariants --
+ */
+
+void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
+{
+    const struct hf_acquisition *previous = NULL;
+    const struct hf_acquisition *holder = cohort->holder;
+    size_t count = holder != NULL;
+
+    assert(!cohort->dirty);
+    if (holder != NULL) {
+        hf_acquisition_check(core, holder);
+        assert(holder->state == STATE(HELD));
+        assert(cohort->ticket->state == STATE(HELD));
+        assert(holder->token == cohort->ticket->token);
+    }
+    for (const struct hf_acquisition *a = cohort->first; a != NULL;
+         a = a->next) {
+        assert(a->previous == previous && a->state == STATE(PAUSED));
+        hf_acquisition_check(core, a);
+        previous = a;
+        count++;
+    }
+    assert(cohort->last == previous);
+    for (const struct hf_acquisition *a = cohort->leaving; a != NULL;
+         a = a->next) {
+        assert(a->state == STATE(RELEASING) || a->state == STATE(WITHDRAWING));
+        count++;
+    }
+    assert(cohort->count >= count); /* the rest is LOST and not released */
+    assert(cohort->count > 0);
+    assert(cohort->ticket == NULL || is_needed(cohort));
+}

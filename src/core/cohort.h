@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cohort: acquisitions of one client that want one mutex, and one ticket that
+ * stands for them: a local queue in front of the engine's (Dice, Marathe and
+ * Shavit, "Lock Cohorting", PPoPP 2012).
+ *
+ * The *members* have no ticket of their own but the same states, effects and
+ * promise as any other acquisition, except that they hear no WAITING.  It is a
+ * bundle turned round: there one owner has many tickets, here one ticket serves
+ * many owners.
+ *
+ *  - Members are granted in the order of their WANT, one at a time.
+ *  - One that is released hands the ticket to the next one: at once and without
+ *    a request, but not while the session may not admit.  All these grants
+ *    share the ticket's token.
+ *  - After HF_COHORT_HANDOFFS of these, or once somebody asked for the ticket
+ *    to be released, it is given back instead, and another is taken at the tail
+ *    of the engine's queue for those who wait: whoever waits elsewhere is not
+ *    starved.  The old ticket is withdrawn first and the new one enqueued right
+ *    behind, in one write: where nobody else waits it is then admitted by the
+ *    answer, and never waits for a ticket of our own.
+ *  - The holder's promise is the session's, as if the ticket were its own, and
+ *    0 from its release on, though the ticket lives.  Should the ticket be lost
+ *    the holder hears LOST, with all others that the event concerns and before
+ *    anything else; those who wait go on behind another ticket.
+ *  - A request to let go is told to the member that holds, or to the first one
+ *    that is granted on that ticket.
+ *  - A try ends with HF_EBUSY at once, without a request, while another member
+ *    holds or waits; else when the ticket is seen behind somebody's.
+ *  - Deadline and cancel are each member's own.  With the last member that
+ *    waits or holds goes the ticket, and that member hears of its end once the
+ *    ticket was asked to be withdrawn; of its release, once the ticket is gone.
+ *  - Where the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), each member
+ *    that waits ends with its status and text.
+ *  - The last member of a cohort is FORGOTTEN only when no ticket of it can be,
+ *    or appear, in the queue: its memory can then go.
+ */
+#ifndef HF_CORE_COHORT_H
+#define HF_CORE_COHORT_H
+
+#include "core/acquisition.h"
+
+/* How often a ticket passes from member to member.  With 16 a cohort that never
+ * runs empty asks the engine for little more than a sixteenth of what as many
+ * tickets would cost, and whoever waits elsewhere waits for 17 of our critical
+ * sections where a queue of tickets would make it wait for all of them. */
+#define HF_COHORT_HANDOFFS 16
+
+/* One in force, and one that is still on its way out of the queue. */
+#define HF_COHORT_TICKETS 2
+
+struct hf_cohort {
+    const char *queue; /* must live as long as the cohort */
+
+    /* The core's own. */
+    struct {
+        struct hf_acquisition acquisition;
+        char payload[HF_PAYLOAD_BYTES]; /* of who was first in line */
+    } tickets[HF_COHORT_TICKETS];
+    struct hf_acquisition *ticket; /* that is wanted or held; NULL: none */
+    unsigned grants;               /* to members, on .ticket */
+    bool revoked;                  /* .ticket should go */
+    bool behind;                   /* .ticket was seen behind somebody's */
+    struct hf_acquisition *holder;
+    struct hf_acquisition *first; /* of those who wait */
+    struct hf_acquisition *last;
+    struct hf_acquisition *leaving; /* given up or released */
+    size_t count;                   /* members, from WANT to FORGOTTEN */
+    uint64_t due_ms;                /* no limit of who waits is earlier */
+    bool dirty;                     /* something was heard */
+    struct hf_cohort *next_dirty;
+    struct hf_cohort *next; /* in the core, while it has members */
+    struct hf_cohort *previous;
+};
+
+/* An empty one.  It must not be moved while it has members. */
+void hf_cohort_init(struct hf_cohort *cohort, const char *queue);
+
+/* Has it no members, and the core nothing of it? */
+bool hf_cohort_is_idle(const struct hf_cohort *cohort);
+
+/* Below: for the core. */
+
+/* Something has changed: look at it at the end of this step. */
+void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort);
+
+/* Look at every cohort of which something was heard. */
+void hf_cohorts_pump(struct hf_core *core);
+
+/* ${a}, PAUSED, has become a member.  May end it. */
+void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a);
+
+/* Member ${a} waits or holds no longer: it ends. */
+void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a);
+
+/* Member ${a} is FORGOTTEN. */
+void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a);
+
+/* May member ${a}, which ends, be told so, and may it be FORGOTTEN? */
+bool hf_cohort_may_tell(const struct hf_acquisition *a);
+bool hf_cohort_may_forget(const struct hf_acquisition *a);
+
+/* How the release of member ${a} has ended; sets its .text. */
+hf_status hf_cohort_release_status(struct hf_acquisition *a);
+
+/* The ticket says what another would tell its owner. */
+void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
+                    enum hf_effect_kind kind);
+
+/* Safe-until has moved. */
+void hf_cohort_proven(struct hf_core *core, struct hf_cohort *cohort);
+
+/* Set .ahead and .holder of member ${a}, which waits; false if they are not
+ * known, for the ticket has no place. */
+bool hf_cohort_place(struct hf_acquisition *a);
+
+/* End every wait as ${why} tells. */
+void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
+                       const struct hf_error *why);
+
+/* The limits of those who wait. */
+void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort);
+
+void hf_cohort_check(const struct hf_core *core,
+                     const struct hf_cohort *cohort);
+
+#endif
