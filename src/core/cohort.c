@@ -137,7 +137,12 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
 
 bool hf_cohort_may_tell(const struct hf_acquisition *a)
 {
-    return a->awaits == NULL || a->awaits->told;
+    if (a->awaits == NULL || a->awaits->told)
+        return true;
+    /* One that gave up waits until the ticket was asked to be withdrawn, and
+     * that which was held has been. */
+    return a->state == STATE(WITHDRAWING) &&
+           a->awaits->state == STATE(RELEASING);
 }
 
 /* As long as others need a ticket they see to what is left of the old. */

@@ -189,7 +189,7 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
     plan.cohorts = one_in(3);
-    plan.crowded = plan.cohorts && one_in(2);
+    plan.crowded = !zookeeper && plan.cohorts && one_in(4);
     if (plan.crowded)
         plan.want_every_us /= 20;
     world->shared_kinds = one_in(20);
