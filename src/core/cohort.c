@@ -18,6 +18,7 @@
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue)
 {
     *cohort = (struct hf_cohort){.queue = queue, .due_ms = HF_FOREVER};
+    cohort->leaving_end = &cohort->leaving;
 }
 
 static bool tickets_over(const struct hf_cohort *cohort)
@@ -113,10 +114,10 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
         cohort->holder = NULL;
     else if (hf_acquisition_is_waiting(a))
         take_out(cohort, a);
-    a->previous = NULL;
-    a->next = cohort->leaving;
+    a->next = NULL;
     a->awaits = NULL;
-    cohort->leaving = a;
+    *cohort->leaving_end = a;
+    cohort->leaving_end = &a->next;
     hf_cohort_touch(core, cohort);
 }
 
@@ -128,6 +129,8 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
     while (*link != a)
         link = &(*link)->next;
     *link = a->next;
+    if (a->next == NULL)
+        cohort->leaving_end = link;
     if (--cohort->count == 0)
         delist(core, cohort);
 }
@@ -420,6 +423,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     for (const struct hf_acquisition *a = cohort->leaving; a != NULL;
          a = a->next) {
         assert(a->state == STATE(RELEASING) || a->state == STATE(WITHDRAWING));
+        assert(a->next != NULL || cohort->leaving_end == &a->next);
         count++;
     }
     assert(cohort->count >= count); /* the rest is LOST and not released */

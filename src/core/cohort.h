@@ -64,10 +64,11 @@ struct hf_cohort {
     struct hf_acquisition *holder;
     struct hf_acquisition *first; /* of those who wait */
     struct hf_acquisition *last;
-    struct hf_acquisition *leaving; /* given up or released */
-    size_t count;                   /* members, from WANT to FORGOTTEN */
-    uint64_t due_ms;                /* no limit of who waits is earlier */
-    bool dirty;                     /* something was heard */
+    struct hf_acquisition *leaving; /* given up or released, in order */
+    struct hf_acquisition **leaving_end;
+    size_t count;    /* members, from WANT to FORGOTTEN */
+    uint64_t due_ms; /* no limit of who waits is earlier */
+    bool dirty;      /* something was heard */
     struct hf_cohort *next_dirty;
     struct hf_cohort *next; /* in the core, while it has members */
     struct hf_cohort *previous;

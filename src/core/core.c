@@ -24,7 +24,8 @@
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
 {
-    *core = (struct hf_core){.config = *config, .now_ms = now_ms};
+    *core = (struct hf_core){
+        .config = *config, .now_ms = now_ms, .due_ms = HF_FOREVER};
     hf_effect_queue_init(&core->effects);
     hf_session_init(&core->session, &core->effects, &core->config.trace,
                     hf_after_ms(now_ms, config->connect_ms));
@@ -250,6 +251,7 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
 static void tick(struct hf_core *core)
 {
+    core->due_ms = HF_FOREVER;
     FOR_EACH (core, a, next)
         hf_acquisition_tick(core, a);
     FOR_EACH_COHORT (core, cohort)
@@ -352,6 +354,9 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     core->now_ms = event->now_ms;
     expire(core);
     dispatch(core, event);
+    if (core->now_ms >= core->due_ms) /* the tick itself may come too late to
+                                         see that it was due */
+        tick(core);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
     hf_bundles_pump(core);
@@ -373,7 +378,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
     return effect;
 }
 
-uint64_t hf_core_wake_at_ms(const struct hf_core *core)
+uint64_t hf_core_wake_at_ms(struct hf_core *core)
 {
     uint64_t at_ms = core->session.prove_at_ms;
 
@@ -384,6 +389,7 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)
         at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
+    core->due_ms = at_ms;
     return at_ms;
 }
 

@@ -271,18 +271,19 @@ static void enlist(struct hf_client *client, struct hf_slot *slot)
 {
     pthread_cond_init(&slot->wake, NULL);
     slot->waits = true;
+    slot->link = &client->slots;
     slot->next = client->slots;
+    if (slot->next != NULL)
+        slot->next->link = &slot->next;
     client->slots = slot;
 }
 
 /* The next caller that waits polls now, else the background thread. */
 static void delist(struct hf_client *client, struct hf_slot *slot)
 {
-    struct hf_slot **link = &client->slots;
-
-    while (*link != slot)
-        link = &(*link)->next;
-    *link = slot->next;
+    *slot->link = slot->next;
+    if (slot->next != NULL)
+        slot->next->link = slot->link;
     pthread_cond_destroy(&slot->wake);
     if (client->polled_by_caller)
         return;

@@ -31,6 +31,7 @@
 #include "host/loop.h"
 
 struct hf_grant;
+struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512
 
@@ -42,6 +43,7 @@ struct hf_slot {
     hf_status status;
     pthread_cond_t wake;
     struct hf_slot *next;
+    struct hf_slot **link; /* what points here */
 };
 
 struct hf_client {
@@ -65,7 +67,8 @@ struct hf_client {
     struct hf_delivery_queue delivery;
     struct hf_log log;
 
-    struct hf_slot *slots; /* callers that wait */
+    struct hf_local_queue *local_queues;
+    struct hf_slot *slots; /* callers that wait, the last one first */
     bool polled_by_caller;
     /* Interrupts that caller.  Not a handle of the loop: whoever runs the loop
      * would take the event from under the one who sleeps. */

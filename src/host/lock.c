@@ -70,6 +70,7 @@ static struct hf_lock *make(struct hf_client *client, const char *name,
     lock->permits = opts->permits;
     lock->limit = opts->limit;
     lock->references = 1;
+    lock->local = NULL;
     lock->client = client;
     hf_client_reference(client);
     return lock;
@@ -101,6 +102,22 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
                        const struct hf_lock_opts *opts, struct hf_lock **lock)
 {
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
+}
+
+hf_status hf_lock_share(struct hf_lock *lock, const char *call)
+{
+    struct hf_error error;
+    hf_status status = hf_client_enter(lock->client);
+
+    if (status != HF_OK)
+        return status;
+    lock->local = hf_local_queue_get(lock->client, lock->name);
+    if (lock->local == NULL) {
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        status = hf_client_fail(lock->client, call, &error);
+    }
+    hf_client_leave(lock->client);
+    return status;
 }
 
 static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
@@ -158,6 +175,8 @@ void hf_lock_dereference(struct hf_lock *lock)
     assert(lock->references > 0);
     if (--lock->references > 0)
         return;
+    if (lock->local != NULL)
+        hf_local_queue_put(lock->local);
     hf_client_dereference(lock->client);
     hf_free(lock);
 }

@@ -5,15 +5,18 @@
 
 #include "core/ticket.h"
 #include "host/client.h"
+#include "host/local_queue.h"
 
 struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
     struct hf_error error;
-    enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
-    uint32_t permits;         /* that are taken at once ... */
-    uint32_t limit;           /* ... of so many; under client->lock */
-    const char *locks;        /* the queues of a semaphore */
+    enum hf_ticket_kind kind;     /* a LEASE: it is a semaphore */
+    uint32_t permits;             /* that are taken at once ... */
+    uint32_t limit;               /* ... of so many; under client->lock */
+    struct hf_local_queue *local; /* a mutex that shares its tickets within the
+                                     client, or NULL */
+    const char *locks;            /* the queues of a semaphore */
     const char *leases;
     char name[];
 };
@@ -22,6 +25,11 @@ struct hf_lock {
 hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            const char *name, const struct hf_lock_opts *opts,
                            struct hf_lock **lock);
+
+/* From now on ${lock}, a mutex nobody has wanted yet, shares its tickets with
+ * the client's others of that name that do: one stands for all who want it.
+ *   Fails     HF_ENOMEM, as hf_lock_open_for(), and HF_EFORKED. */
+hf_status hf_lock_share(struct hf_lock *lock, const char *call);
 
 /* With the client's lock, which the caller must be able to give up later: the
  * lock's own reference to the client goes too. */

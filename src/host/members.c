@@ -102,6 +102,8 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
             member->acquisition = want_semaphore(part, grant, member->lock);
         else
             want(part, grant, member->lock->name, member->lock->kind);
+        if (member->lock->local != NULL)
+            member->acquisition->cohort = &member->lock->local->cohort;
         if (member->lock == grant->lock && parts != NULL)
             grant->bundle.token = (size_t)(member->acquisition - parts);
         part = member->acquisition + 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reentrant front: a count per owner over a grant. */
+/* The reentrant front: a count per owner over a grant.  Owners of one client
+ * queue locally, see core/cohort.h. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
@@ -43,9 +44,13 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK)
         goto free_mutex;
+    if ((status = hf_lock_share(made->lock, call)) != HF_OK)
+        goto free_lock;
     hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
     *mutex = made;
     return HF_OK;
+free_lock:
+    hf_lock_free(made->lock);
 free_mutex:
     hf_free(made);
     return status;

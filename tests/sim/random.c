@@ -148,6 +148,20 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     return config;
 }
 
+/* From numbers of its own: without cohorts a seed is the world it always was.
+ */
+static void choose_cohorts(uint64_t seed, bool zookeeper)
+{
+    struct hf_random random;
+
+    hf_random_seed(&random, seed ^ 0x636f686f727473);
+    plan.cohorts = hf_random_below(&random, 3) == 0;
+    plan.crowded =
+        plan.cohorts && !zookeeper && hf_random_below(&random, 4) == 0;
+    if (plan.crowded)
+        plan.want_every_us /= 20;
+}
+
 static void begin(struct world *world, uint64_t seed, bool zookeeper)
 {
     struct hf_random random;
@@ -188,10 +202,7 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     plan.bundles = !zookeeper && one_in(2);
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
-    plan.cohorts = one_in(3);
-    plan.crowded = !zookeeper && plan.cohorts && one_in(4);
-    if (plan.crowded)
-        plan.want_every_us /= 20;
+    choose_cohorts(seed, zookeeper);
     world->shared_kinds = one_in(20);
     if (read_write && one_in(3) && !world->shared_kinds)
         chaos_foreign(&world->places[0]);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A local queue: the cohort of one name in one client, for all its mutexes of
+ * that name.  All with the client's lock. */
+#ifndef HF_HOST_LOCAL_QUEUE_H
+#define HF_HOST_LOCAL_QUEUE_H
+
+#include "core/cohort.h"
+
+struct hf_client;
+
+struct hf_local_queue {
+    struct hf_cohort cohort;
+    unsigned references; /* of locks, which their grants keep */
+    struct hf_local_queue *next;
+    struct hf_local_queue **link; /* what points here */
+    char name[];
+};
+
+/* That of ${name}, with one more reference; NULL if out of memory. */
+struct hf_local_queue *hf_local_queue_get(struct hf_client *client,
+                                          const char *name);
+
+/* Give a reference up; with the last one it is freed.  Its cohort is idle then,
+ * for each member has a grant. */
+void hf_local_queue_put(struct hf_local_queue *queue);
+
+#endif

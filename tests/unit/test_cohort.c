@@ -1,0 +1,746 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stories of a cohort: many who want one lock behind one ticket.  Events are
+ * fed by hand, effects are read as text.  Members are called m1, m2, ..., the
+ * tickets that stand for them t1, t2, ... in the order they were enqueued;
+ * strangers' tickets by one letter each.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/core.h"
+
+#define MEMBERS 24
+#define TICKETS 8
+#define PENDING 16
+#define TEXT_BYTES 1024
+
+#define START_MS 1000
+#define TIMEOUT_MS 10000
+#define SAFE_MS (990 + TIMEOUT_MS - 100)
+
+struct hall {
+    struct hf_core core;
+    struct hf_cohort cohort;
+    struct hf_acquisition m[MEMBERS + 1]; /* from 1 */
+    char payloads[MEMBERS + 1][8];
+    struct hf_ticket_id t[TICKETS + 1];
+    char t_payloads[TICKETS + 1][8];
+    size_t t_count;
+    struct {
+        char text[64];
+        struct hf_request *request;
+    } pending[PENDING];
+    uint64_t now_ms;
+};
+
+/* --------------------------------------------------------------- effects -- */
+
+static const char *ticket_name(const struct hall *h,
+                               const struct hf_ticket_id *id)
+{
+    static char name[24];
+
+    snprintf(name, sizeof name, "%c", id->bytes[0]);
+    for (size_t i = 1; i <= h->t_count; i++) {
+        if (hf_ticket_id_equal(&h->t[i], id))
+            snprintf(name, sizeof name, "t%zu", i);
+    }
+    return name;
+}
+
+static void describe(struct hall *h, const struct hf_request *request,
+                     const char *verb, char *text, size_t bytes)
+{
+    bool named =
+        request->acquisition != NULL && request->kind != HF_REQUEST_LIST;
+
+    snprintf(text, bytes, "%s%s%s", verb, named ? " " : "",
+             named ? ticket_name(h, &request->ticket) : "");
+}
+
+static void take_request(struct hall *h, struct hf_request *request, char *text,
+                         size_t bytes)
+{
+    static const char *const verbs[] = {
+        [HF_REQUEST_ENQUEUE] = "ENQUEUE",   [HF_REQUEST_LIST] = "LIST",
+        [HF_REQUEST_WATCH] = "WATCH",       [HF_REQUEST_PROVE] = "PROVE",
+        [HF_REQUEST_WITHDRAW] = "WITHDRAW", [HF_REQUEST_END] = "END"};
+    size_t slot = 0;
+
+    if (request->kind == HF_REQUEST_ENQUEUE) {
+        assert_true(h->t_count < TICKETS);
+        h->t[++h->t_count] = request->ticket;
+        snprintf(h->t_payloads[h->t_count], sizeof h->t_payloads[0], "%s",
+                 request->payload);
+    }
+    describe(h, request, verbs[request->kind], text, bytes);
+    while (h->pending[slot].request != NULL)
+        assert_true(++slot < PENDING);
+    snprintf(h->pending[slot].text, sizeof h->pending[slot].text, "%s", text);
+    h->pending[slot].request = request;
+}
+
+static struct hf_request *answering(struct hall *h, const char *text, bool end)
+{
+    struct hf_request *request;
+
+    for (size_t i = 0; i < PENDING; i++) {
+        request = h->pending[i].request;
+        if (request == NULL || strcmp(h->pending[i].text, text) != 0)
+            continue;
+        if (end)
+            h->pending[i].request = NULL;
+        return request;
+    }
+    fail_msg("nobody asked to %s", text);
+    return NULL;
+}
+
+static void take_user(struct hall *h, const struct hf_effect *effect,
+                      char *text, size_t bytes)
+{
+    const struct hf_acquisition *a = effect->acquisition;
+    size_t number = (size_t)(a - h->m);
+
+    assert_true(a >= h->m + 1 && a <= h->m + MEMBERS);
+    switch (effect->kind) {
+    case HF_EFFECT_ENDED:
+        assert_string_not_equal(a->text, "");
+        snprintf(text, bytes, "m%zu ENDED %s", number,
+                 hf_status_name(a->status));
+        break;
+    case HF_EFFECT_RELEASED:
+        snprintf(text, bytes, "m%zu RELEASED %s", number,
+                 hf_status_name(a->status));
+        break;
+    default:
+        snprintf(text, bytes, "m%zu %s", number,
+                 effect->kind == HF_EFFECT_GRANTED     ? "GRANTED"
+                 : effect->kind == HF_EFFECT_LOST      ? "LOST"
+                 : effect->kind == HF_EFFECT_REVOKED   ? "REVOKED"
+                 : effect->kind == HF_EFFECT_FORGOTTEN ? "FORGOTTEN"
+                                                       : "?");
+    }
+}
+
+static void expect_at(struct hall *h, const char *expected, int line)
+{
+    struct hf_effect *effect;
+    char all[TEXT_BYTES] = "", text[64];
+
+    while ((effect = hf_core_next_effect(&h->core)) != NULL) {
+        if (effect->kind == HF_EFFECT_REQUEST) {
+            take_request(h, effect->request, text, sizeof text);
+        } else if (effect->kind == HF_EFFECT_FORGET) {
+            describe(h, effect->request, "WATCH", text, sizeof text);
+            (void)answering(h, text, true);
+            describe(h, effect->request, "FORGET", text, sizeof text);
+        } else if (effect->kind == HF_EFFECT_STATE) {
+            snprintf(text, sizeof text, "%s", hf_state_name(effect->state));
+        } else {
+            take_user(h, effect, text, sizeof text);
+        }
+        assert_true(strlen(all) + strlen(text) + 3 < sizeof all);
+        if (all[0] != '\0')
+            strcat(all, "; ");
+        strcat(all, text);
+        hf_core_check(&h->core);
+    }
+    _assert_string_equal(all, expected, __FILE__, line);
+}
+#define expect(h, expected) expect_at(h, expected, __LINE__)
+
+/* ---------------------------------------------------------------- events -- */
+
+static void step(struct hall *h, struct hf_event event)
+{
+    event.now_ms = h->now_ms;
+    hf_core_step(&h->core, &event);
+    hf_core_check(&h->core);
+}
+
+static void user(struct hall *h, enum hf_event_kind kind, size_t number)
+{
+    step(h, (struct hf_event){.kind = kind, .as.acquisition = &h->m[number]});
+}
+
+static void want(struct hall *h, size_t number)
+{
+    user(h, HF_EVENT_WANT, number);
+}
+
+static void release(struct hall *h, size_t number)
+{
+    user(h, HF_EVENT_RELEASE, number);
+}
+
+static void cancel(struct hall *h, size_t number)
+{
+    user(h, HF_EVENT_CANCEL, number);
+}
+
+static void tick(struct hall *h, uint64_t now_ms)
+{
+    h->now_ms = now_ms;
+    step(h, (struct hf_event){.kind = HF_EVENT_TICK});
+}
+
+static void connect(struct hall *h, bool resumed)
+{
+    step(h, (struct hf_event){.kind = HF_EVENT_CONNECTED,
+                              .as.connected = {.timeout_ms = TIMEOUT_MS,
+                                               .anchor_ms = h->now_ms - 10,
+                                               .resumed = resumed}});
+}
+
+static void tell(struct hall *h, enum hf_event_kind kind)
+{
+    step(h, (struct hf_event){.kind = kind});
+}
+
+/* The queue ${names}, one letter or "tN" for each ticket. */
+static size_t read_queue(struct hall *h, const char *names,
+                         struct hf_ticket tickets[TICKETS])
+{
+    static const struct hf_ticket blank = {
+        .kind = HF_TICKET_MUTEX, .weight = 1, .payload = "a stranger"};
+    size_t count = 0;
+    size_t number;
+
+    for (const char *at = names; *at != '\0'; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        tickets[count] = blank;
+        memset(tickets[count].id.bytes, at[0], HF_TICKET_ID_BYTES);
+        tickets[count].sequence = tickets[count].token = count + 1;
+        if (sscanf(at, "t%zu", &number) == 1) {
+            tickets[count].id = h->t[number];
+            tickets[count].payload = h->t_payloads[number];
+            tickets[count].token = 100 + number;
+        }
+        count++;
+    }
+    return count;
+}
+
+static void answer(struct hall *h, enum hf_event_kind kind, const char *request,
+                   const char *queue)
+{
+    struct hf_event event = {.kind = kind};
+    struct hf_ticket tickets[TICKETS];
+    bool stays = kind == HF_EVENT_WATCHING || kind == HF_EVENT_REVOKED;
+
+    event.as.answer.request = answering(h, request, !stays);
+    event.as.answer.found = true;
+    event.as.answer.anchor_ms = h->now_ms - 5;
+    event.as.answer.snapshot.tickets = tickets;
+    event.as.answer.snapshot.count =
+        queue == NULL ? 0 : read_queue(h, queue, tickets);
+    step(h, event);
+}
+
+static void enqueued(struct hall *h, const char *request, const char *queue)
+{
+    answer(h, HF_EVENT_ENQUEUED, request, queue);
+}
+
+static void withdrawn(struct hall *h, const char *request)
+{
+    answer(h, HF_EVENT_WITHDRAWN, request, NULL);
+}
+
+static void gone(struct hall *h, const char *request)
+{
+    answer(h, HF_EVENT_GONE, request, NULL);
+}
+
+static void failed(struct hall *h, const char *request, enum hf_failure failure,
+                   hf_status status)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+
+    event.as.answer.request = answering(h, request, true);
+    event.as.answer.failure = failure;
+    event.as.answer.status = status;
+    event.as.answer.text = "said the engine";
+    step(h, event);
+}
+
+/* -------------------------------------------------------------- the stage --
+ */
+
+static void hall_init(struct hall *h)
+{
+    struct hf_core_config config = {
+        .traits = HF_ENGINE_GONE_ADMITS,
+        .connect_ms = 15000,
+        .retry = {.base_ms = 100,
+                  .cap_ms = 1000,
+                  .tries = HF_RETRY_UNLIMITED,
+                  .elapsed_ms = HF_FOREVER},
+    };
+
+    memset(h, 0, sizeof *h);
+    hf_random_seed(&config.random, 1);
+    hf_core_init(&h->core, &config, START_MS);
+    hf_cohort_init(&h->cohort, "q");
+    h->now_ms = START_MS;
+    for (size_t i = 1; i <= MEMBERS; i++) {
+        snprintf(h->payloads[i], sizeof h->payloads[i], "m%zu", i);
+        h->m[i] = (struct hf_acquisition){.queue = "q",
+                                          .payload = h->payloads[i],
+                                          .kind = HF_TICKET_MUTEX,
+                                          .cohort = &h->cohort,
+                                          .deadline_at_ms = HF_FOREVER};
+    }
+    connect(h, false);
+    expect(h, "CONNECTED");
+}
+
+/* m1 holds, and as many wait as make ${count}. */
+static void hall_held(struct hall *h, size_t count)
+{
+    hall_init(h);
+    want(h, 1);
+    expect(h, "ENQUEUE t1");
+    enqueued(h, "ENQUEUE t1", "t1");
+    expect(h, "m1 GRANTED");
+    for (size_t i = 2; i <= count; i++) {
+        want(h, i);
+        expect(h, "");
+    }
+}
+
+static uint64_t promise(struct hall *h, size_t number)
+{
+    return atomic_load(&h->m[number].promise_ms);
+}
+
+#define HELD(h, count)                                                         \
+    struct hall hall_;                                                         \
+    struct hall *h = &hall_;                                                   \
+    (void)state;                                                               \
+    hall_held(h, count)
+
+/* --------------------------------------------------------------- handing -- */
+
+static void one_alone_is_as_any_other(void **state)
+{
+    HELD(h, 1);
+    assert_int_equal(promise(h, 1), SAFE_MS);
+    assert_int_equal(h->m[1].token, 101);
+    assert_string_equal(h->t_payloads[1], "m1");
+    release(h, 1);
+    assert_int_equal(promise(h, 1), 0);
+    expect(h, "WITHDRAW t1");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    assert_true(hf_cohort_is_idle(&h->cohort));
+    assert_null(h->core.first_cohort);
+}
+
+static void a_release_hands_on_without_a_request(void **state)
+{
+    HELD(h, 3);
+    release(h, 1);
+    assert_int_equal(promise(h, 1), 0);
+    assert_int_equal(promise(h, 2), SAFE_MS);
+    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    assert_int_equal(h->m[2].token, 101);
+    assert_true(hf_ticket_id_equal(&h->m[2].ticket, &h->t[1]));
+    want(h, 4);
+    release(h, 2);
+    expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
+    release(h, 3);
+    expect(h, "m4 GRANTED; m3 RELEASED HF_OK; m3 FORGOTTEN");
+    release(h, 4);
+    expect(h, "WITHDRAW t1");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m4 RELEASED HF_OK; m4 FORGOTTEN");
+    assert_true(hf_cohort_is_idle(&h->cohort));
+}
+
+/* One more than it may be handed on, and another ticket is taken behind it:
+ * the old one is withdrawn first. */
+static void after_so_many_another_ticket_is_taken(void **state)
+{
+    HELD(h, HF_COHORT_HANDOFFS + 2);
+    for (size_t i = 1; i <= HF_COHORT_HANDOFFS; i++) {
+        char text[80];
+
+        release(h, i);
+        snprintf(text, sizeof text,
+                 "m%zu GRANTED; m%zu RELEASED HF_OK; m%zu FORGOTTEN", i + 1, i,
+                 i);
+        expect(h, text);
+    }
+    release(h, HF_COHORT_HANDOFFS + 1);
+    expect(h, "WITHDRAW t1; ENQUEUE t2");
+    assert_string_equal(h->t_payloads[2], "m18");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m17 RELEASED HF_OK; m17 FORGOTTEN");
+    enqueued(h, "ENQUEUE t2", "x t2");
+    expect(h, "WATCH x; WATCH t2");
+    answer(h, HF_EVENT_WATCHING, "WATCH x", NULL);
+    answer(h, HF_EVENT_WATCHING, "WATCH t2", NULL);
+    gone(h, "WATCH x");
+    expect(h, "m18 GRANTED");
+    assert_int_equal(h->m[18].token, 102);
+}
+
+/* The third ticket waits until one of two is gone. */
+static void no_more_than_two_tickets_at_once(void **state)
+{
+    HELD(h, 1);
+    release(h, 1);
+    expect(h, "WITHDRAW t1");
+    want(h, 2);
+    expect(h, "ENQUEUE t2");
+    cancel(h, 2);
+    want(h, 3);
+    expect(h, "");
+    enqueued(h, "ENQUEUE t2", "t1 t2");
+    expect(h, "WITHDRAW t2; m2 ENDED HF_ECANCELLED; m2 FORGOTTEN");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t3");
+    withdrawn(h, "WITHDRAW t2");
+    enqueued(h, "ENQUEUE t3", "t3");
+    expect(h, "m3 GRANTED");
+}
+
+static void one_who_joins_while_the_last_leaves_gets_another(void **state)
+{
+    HELD(h, 1);
+    release(h, 1);
+    expect(h, "WITHDRAW t1");
+    want(h, 2);
+    expect(h, "ENQUEUE t2");
+    enqueued(h, "ENQUEUE t2", "t1 t2"); /* the withdrawal is late */
+    expect(h, "WATCH t1; WATCH t2");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    gone(h, "WATCH t1");
+    expect(h, "m2 GRANTED");
+}
+
+/* ---------------------------------------------------------------- limits -- */
+
+static void a_try_is_busy_at_once_while_another_holds(void **state)
+{
+    HELD(h, 1);
+    h->m[2].only_try = true;
+    want(h, 2);
+    expect(h, "m2 ENDED HF_EBUSY; m2 FORGOTTEN");
+    assert_string_equal(h->m[2].text, "held by \"m1\"");
+}
+
+static void a_try_is_busy_when_its_ticket_is_behind(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    hall.m[1].only_try = true;
+    want(&hall, 1);
+    expect(&hall, "ENQUEUE t1");
+    enqueued(&hall, "ENQUEUE t1", "x t1");
+    expect(&hall, "WITHDRAW t1; m1 ENDED HF_EBUSY");
+    assert_string_equal(hall.m[1].text, "held by \"a stranger\"");
+    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "m1 FORGOTTEN");
+}
+
+/* One who joined it waits on behind the ticket. */
+static void a_try_that_is_busy_leaves_its_ticket_to_the_next(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    hall.m[1].only_try = true;
+    want(&hall, 1);
+    want(&hall, 2);
+    expect(&hall, "ENQUEUE t1");
+    enqueued(&hall, "ENQUEUE t1", "x t1");
+    expect(&hall, "WATCH x; WATCH t1; m1 ENDED HF_EBUSY; m1 FORGOTTEN");
+    gone(&hall, "WATCH x");
+    expect(&hall, "m2 GRANTED");
+}
+
+static void a_limit_ends_only_the_one(void **state)
+{
+    HELD(h, 1);
+    h->m[2].deadline_at_ms = 3000;
+    h->m[3].deadline_at_ms = 2000;
+    want(h, 2);
+    want(h, 3);
+    want(h, 4);
+    expect(h, "");
+    assert_int_equal(h->cohort.due_ms, 2000);
+    tick(h, 1999);
+    expect(h, "WATCH t1");
+    tick(h, 2000);
+    expect(h, "m3 ENDED HF_ETIMEDOUT; m3 FORGOTTEN");
+    assert_string_equal(h->m[3].text,
+                        "waited 1000 ms; ahead: 2, held by \"m1\"");
+    assert_int_equal(h->cohort.due_ms, 3000);
+    release(h, 1);
+    expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    tick(h, 3000);
+    expect(h, "");
+    release(h, 2);
+    expect(h, "m4 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");
+}
+
+static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    want(&hall, 1);
+    hall.m[2].deadline_at_ms = 2000;
+    want(&hall, 2);
+    expect(&hall, "ENQUEUE t1");
+    enqueued(&hall, "ENQUEUE t1", "x y t1");
+    expect(&hall, "WATCH y; WATCH t1");
+    tick(&hall, 2000);
+    expect(&hall, "m2 ENDED HF_ETIMEDOUT; m2 FORGOTTEN");
+    assert_string_equal(hall.m[2].text,
+                        "waited 1000 ms; ahead: 3, held by \"a stranger\"");
+}
+
+/* The last one's end is told when the ticket was asked to go; that of others,
+ * and of those in the middle, at once. */
+static void the_ticket_goes_with_the_last_who_waits(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    for (size_t i = 1; i <= 3; i++)
+        want(&hall, i);
+    expect(&hall, "ENQUEUE t1");
+    enqueued(&hall, "ENQUEUE t1", "x t1");
+    expect(&hall, "WATCH x; WATCH t1");
+    cancel(&hall, 2);
+    expect(&hall, "m2 ENDED HF_ECANCELLED; m2 FORGOTTEN");
+    cancel(&hall, 1);
+    expect(&hall, "m1 ENDED HF_ECANCELLED; m1 FORGOTTEN");
+    cancel(&hall, 3);
+    expect(&hall, "FORGET x; FORGET t1; WITHDRAW t1; m3 ENDED HF_ECANCELLED");
+    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "m3 FORGOTTEN");
+    assert_true(hf_cohort_is_idle(&hall.cohort));
+}
+
+/* ---------------------------------------------------------------- losses -- */
+
+static void who_waits_goes_on_behind_another_ticket(void **state)
+{
+    HELD(h, 2);
+    tick(h, START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(h, "WATCH t1");
+    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    gone(h, "WATCH t1"); /* evicted */
+    assert_int_equal(promise(h, 1), 0);
+    expect(h, "m1 LOST; ENQUEUE t2");
+    enqueued(h, "ENQUEUE t2", "t2");
+    expect(h, "m2 GRANTED");
+    assert_int_equal(h->m[2].token, 102);
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+    release(h, 2);
+    expect(h, "WITHDRAW t2");
+    withdrawn(h, "WITHDRAW t2");
+    expect(h, "m2 RELEASED HF_OK; m2 FORGOTTEN");
+}
+
+static void safe_until_ends_the_grant_of_the_member(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    tick(h, SAFE_MS);
+    expect(h, "m1 LOST");
+    assert_int_equal(promise(h, 1), 0);
+    tell(h, HF_EVENT_SESSION_LOST);
+    expect(h, "LOST");
+    connect(h, false);
+    expect(h, "CONNECTED; ENQUEUE t2");
+    enqueued(h, "ENQUEUE t2", "t2");
+    expect(h, "m2 GRANTED");
+}
+
+/* The ticket may live, and be proven again: it is handed on then. */
+static void nobody_is_granted_while_suspended(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    expect(h, "SUSPENDED");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    h->now_ms += 100;
+    connect(h, true);
+    expect(h, "CONNECTED; WATCH t1; m2 GRANTED");
+    assert_int_equal(h->m[2].token, 101);
+}
+
+static void who_gives_up_while_suspended_hears_at_once(void **state)
+{
+    HELD(h, 2);
+    tell(h, HF_EVENT_SUSPENDED);
+    release(h, 1);
+    expect(h, "SUSPENDED; m1 RELEASED HF_OK; m1 FORGOTTEN");
+    cancel(h, 2);
+    expect(h, "m2 ENDED HF_ECANCELLED");
+    connect(h, true);
+    expect(h, "CONNECTED; WITHDRAW t1");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m2 FORGOTTEN");
+}
+
+static void a_proof_moves_the_promise_of_the_one_that_holds(void **state)
+{
+    struct hf_event proven = {.kind = HF_EVENT_PROVEN};
+
+    HELD(h, 2);
+    h->now_ms = 3000;
+    proven.as.answer.anchor_ms = 2500;
+    step(h, proven);
+    assert_int_equal(promise(h, 1), SAFE_MS - 990 + 2500);
+    assert_int_equal(promise(h, 2), 0);
+    release(h, 1);
+    assert_int_equal(promise(h, 1), 0);
+    assert_int_equal(promise(h, 2), SAFE_MS - 990 + 2500);
+}
+
+/* --------------------------------------------------------------- revoking --
+ */
+
+static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
+{
+    HELD(h, 2);
+    tick(h, START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(h, "WATCH t1");
+    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(h, "m1 REVOKED");
+    release(h, 1);
+    expect(h, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    enqueued(h, "ENQUEUE t2", "t2");
+    expect(h, "m2 GRANTED"); /* and nobody asks it */
+}
+
+static void a_ticket_asked_for_in_time_serves_one(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    want(&hall, 1);
+    want(&hall, 2);
+    expect(&hall, "ENQUEUE t1");
+    enqueued(&hall, "ENQUEUE t1", "x t1");
+    expect(&hall, "WATCH x; WATCH t1");
+    answer(&hall, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    answer(&hall, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(&hall, "");
+    gone(&hall, "WATCH x");
+    expect(&hall, "m1 GRANTED; m1 REVOKED");
+    release(&hall, 1);
+    expect(&hall, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+static void an_error_of_the_ticket_is_everybodys(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    want(&hall, 1);
+    want(&hall, 2);
+    expect(&hall, "ENQUEUE t1");
+    failed(&hall, "ENQUEUE t1", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(&hall, "m1 ENDED HF_EDENIED; m1 FORGOTTEN; m2 ENDED HF_EDENIED; "
+                  "m2 FORGOTTEN");
+    assert_string_equal(hall.m[1].text, "said the engine");
+    assert_string_equal(hall.m[2].text, "said the engine");
+    assert_true(hf_cohort_is_idle(&hall.cohort));
+}
+
+static void a_release_that_is_denied_says_so(void **state)
+{
+    HELD(h, 1);
+    release(h, 1);
+    expect(h, "WITHDRAW t1");
+    failed(h, "WITHDRAW t1", HF_FAILURE_FATAL, HF_EDENIED);
+    expect(h, "m1 RELEASED HF_EDENIED");
+    assert_string_equal(h->m[1].text, "said the engine");
+}
+
+static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)
+{
+    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
+
+    HELD(h, 1);
+    release(h, 1);
+    expect(h, "WITHDRAW t1");
+    event.as.answer.request = answering(h, "WITHDRAW t1", true);
+    step(h, event);
+    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+}
+
+static void closing_ends_all_who_wait(void **state)
+{
+    HELD(h, 3);
+    tell(h, HF_EVENT_CLOSE);
+    expect(h, "m1 LOST; END; m2 ENDED HF_ECLOSED; m3 ENDED HF_ECLOSED");
+    want(h, 4);
+    expect(h, "m4 ENDED HF_ECLOSED");
+    (void)answering(h, "END", true);
+    tell(h, HF_EVENT_CLOSED);
+    expect(h, "CLOSED; m2 FORGOTTEN; m3 FORGOTTEN; m4 FORGOTTEN");
+    release(h, 1);
+    expect(h, "m1 RELEASED HF_ELOST; m1 FORGOTTEN");
+    assert_true(hf_cohort_is_idle(&h->cohort));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_alone_is_as_any_other),
+        cmocka_unit_test(a_release_hands_on_without_a_request),
+        cmocka_unit_test(after_so_many_another_ticket_is_taken),
+        cmocka_unit_test(no_more_than_two_tickets_at_once),
+        cmocka_unit_test(one_who_joins_while_the_last_leaves_gets_another),
+        cmocka_unit_test(a_try_is_busy_at_once_while_another_holds),
+        cmocka_unit_test(a_try_is_busy_when_its_ticket_is_behind),
+        cmocka_unit_test(a_try_that_is_busy_leaves_its_ticket_to_the_next),
+        cmocka_unit_test(a_limit_ends_only_the_one),
+        cmocka_unit_test(one_who_waits_behind_the_ticket_too_knows_its_place),
+        cmocka_unit_test(the_ticket_goes_with_the_last_who_waits),
+        cmocka_unit_test(who_waits_goes_on_behind_another_ticket),
+        cmocka_unit_test(safe_until_ends_the_grant_of_the_member),
+        cmocka_unit_test(nobody_is_granted_while_suspended),
+        cmocka_unit_test(who_gives_up_while_suspended_hears_at_once),
+        cmocka_unit_test(a_proof_moves_the_promise_of_the_one_that_holds),
+        cmocka_unit_test(the_one_that_holds_is_asked_and_the_ticket_goes),
+        cmocka_unit_test(a_ticket_asked_for_in_time_serves_one),
+        cmocka_unit_test(an_error_of_the_ticket_is_everybodys),
+        cmocka_unit_test(a_release_that_is_denied_says_so),
+        cmocka_unit_test(a_ticket_that_was_removed_is_a_grant_that_was_lost),
+        cmocka_unit_test(closing_ends_all_who_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
