@@ -63,6 +63,20 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 
 /* ---------------------------------------------------------------- limits -- */
 
+/* The event that comes late does for the tick, which would not see any more
+ * what was due: here the watch of one's own ticket. */
+static void what_was_due_is_done_by_any_event(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "a1");
+    expect(s, "a GRANTED");
+    assert_int_equal(hf_core_wake_at_ms(&s->core),
+                     STAGE_START_MS + HF_OWN_WATCH_AFTER_MS);
+    later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1; a WATCH a1");
+}
+
 static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
@@ -188,6 +202,7 @@ int main(void)
         cmocka_unit_test(a_try_enters_an_empty_queue),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
+        cmocka_unit_test(what_was_due_is_done_by_any_event),
         cmocka_unit_test(
             fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells),
         cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),
