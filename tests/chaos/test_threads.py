@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of one process that want one lock, beside another process that wants
+it too: what a handoff costs the server, and what is left of many.
+
+    test_threads.py THREADS
+
+10,000 contended cycles, or 100,000 with HF_LONG=1.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+import crowd
+
+import place
+from zookeeper import Standalone
+
+PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+CYCLES = 100000 if crowd.LONG else 10000
+GRANTS = 20000 if crowd.LONG else 5000
+# On one ticket: the first grant, and sixteen it is handed on to.
+GRANTS_PER_TICKET = 17
+
+
+class Threads:
+    """One such process; a context manager, which sees it end well."""
+
+    def __init__(self, url, name, threads, how="mutex"):
+        self.process = place.Process(
+            [PROGRAM, url, name, str(threads), how],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.popen = self.process.popen
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.popen.stdin.close()
+                status = self.popen.wait(place.PATIENCE_S)
+                assert status == 0, "it ended with %d" % status
+        finally:
+            self.process.kill()
+            self.popen.stdout.close()
+
+    def say(self, line):
+        self.popen.stdin.write(line + "\n")
+        self.popen.stdin.flush()
+
+    def hear(self, word):
+        line = self.popen.stdout.readline().split()
+        assert line and line[0] == word, "expected %s, not %s" % (word, line)
+        return [int(number) for number in line[1:]]
+
+    def heap(self):
+        self.say("heap")
+        return self.hear("heap")
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+
+def run_all(grants, *processes):
+    """All at once; what each tells: tickets, and most grants in a row."""
+    for process in processes:
+        process.say("run %d" % grants)
+    return [process.hear("ran") for process in processes]
+
+
+class Cost(unittest.TestCase):
+    """On a real server, by what it says of itself."""
+
+    def setUp(self):
+        self.server = Standalone(container_check_ms=3600000)
+        self.addCleanup(self.server.close)
+        # Long sessions: their pings are not what is counted here.
+        self.url = "zk://%s?timeout=40s" % self.server.address()
+
+    def packets(self):
+        counts = self.server.mntr()
+        return counts["packets_received"] + counts["packets_sent"]
+
+    def per_handoff(self, threads, others):
+        """Packets in both directions for each grant of the many, while so many
+        threads elsewhere want it as well."""
+        name = "threads/%d-%d" % (threads, others)
+        with contextlib.ExitStack() as stack:
+            many = stack.enter_context(Threads(self.url, name, threads))
+            rest = [stack.enter_context(Threads(self.url, name, others))
+                    for _ in range(others > 0)]
+            run_all(threads, many, *rest)  # the warm-up
+            before = self.packets()
+            told = run_all(GRANTS, many, *rest)
+            packets = self.packets() - before
+        grants = GRANTS * len(told) + threads + others * len(rest)
+        print("%d threads, %d elsewhere: %.2f packets for each of %d grants, "
+              "%d tickets, at most %d grants on one" % (
+                  threads, others, packets / grants, grants,
+                  sum(tickets for tickets, _ in told),
+                  max(longest for _, longest in told)))
+        self.assertEqual(max(longest for _, longest in told),
+                         GRANTS_PER_TICKET)
+        return packets / grants
+
+    def test_a_handoff_costs_the_same_with_10_and_with_1000_threads(self):
+        few, many = self.per_handoff(10, 0), self.per_handoff(1000, 0)
+        self.assertAlmostEqual(few, many, delta=0.2)
+        # A create, a list and a delete for so many grants, and their answers.
+        self.assertLess(many, 1)
+
+    def test_the_same_while_another_process_wants_it(self):
+        few, many = self.per_handoff(10, 10), self.per_handoff(1000, 10)
+        self.assertAlmostEqual(few, many, delta=0.4)
+        # And watches, and what they tell.
+        self.assertLess(many, 2)
+
+
+class Leavings(unittest.TestCase):
+    """Of many contended cycles."""
+
+    def warm_up(self, all_counts, one, two):
+        """Until nothing grows any more, and the two have met."""
+        counted = None
+        for _ in range(20):
+            before = counted
+            run_all(1000, one, two)
+            counted = all_counts()
+            if counted == before:
+                return counted
+        raise AssertionError("it grows: %s, then %s" % (before, counted))
+
+    def cycle(self, url, how, counts):
+        with Threads(url, "threads/cycles", 4, how) as one, \
+                Threads(url, "threads/cycles", 4, how) as two:
+            def all_counts():
+                return counts(), one.heap(), two.heap(), \
+                    one.descriptors(), two.descriptors()
+            before = self.warm_up(all_counts, one, two)
+            run_all(CYCLES // 2, one, two)
+            try:
+                place.eventually("all to be as before",
+                                 lambda: all_counts() == before)
+            except AssertionError as error:
+                raise AssertionError("%s: %s, then %s" % (
+                    error, before, all_counts())) from None
+            print("%d cycles, %s on %s: %s" % (
+                CYCLES, how, url.partition(":")[0], before))
+
+    def on_zookeeper(self, how):
+        with Standalone(container_check_ms=3600000) as server:
+            def counts():
+                mntr = server.mntr()
+                return [mntr[name] for name in (
+                    "watch_count", "znode_count", "ephemerals_count")]
+            self.cycle("zk://%s?timeout=40s" % server.address(), how, counts)
+
+    def on_files(self, how):
+        directory = place.directory()
+        self.addCleanup(shutil.rmtree, directory)
+
+        def counts():
+            return sorted(name for _, _, names in os.walk(directory)
+                          for name in names)
+        self.cycle("file:%s/locks?state=%s/state" % (directory, directory),
+                   how, counts)
+
+    def test_of_tickets_on_zookeeper(self):
+        self.on_zookeeper("lock")
+
+    def test_of_threads_on_zookeeper(self):
+        self.on_zookeeper("mutex")
+
+    def test_of_tickets_on_files(self):
+        self.on_files("lock")
+
+    def test_of_threads_on_files(self):
+        self.on_files("mutex")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * threads URL NAME COUNT mutex|lock: so many threads of one client want the
+ * lock NAME again and again: a mutex, for which they queue locally, or each
+ * with a ticket of its own.  It obeys lines on standard input:
+ *
+ *     run N    until N grants in all: "ran TICKETS LONGEST", different tokens
+ *              and the most grants in a row on one of them
+ *     heap     "heap BLOCKS BYTES" that the library has now
+ *
+ * and ends with its input.  The status is 1, with a line that says why, if
+ * anything failed, tokens fell, or two threads were granted at once.
+ */
+#include <inttypes.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <holdfast/holdfast.h>
+
+#define THREADS_MAX 2000
+#define STACK_BYTES ((size_t)128 * 1024)
+
+static struct hf_client *client;
+static struct hf_mutex *mutex; /* NULL: each its own ticket */
+static struct hf_lock *lock;
+
+static atomic_llong blocks;
+static atomic_llong bytes;
+static atomic_bool wrong;
+
+/* Between the command and the threads. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t passed = PTHREAD_COND_INITIALIZER;
+static unsigned round_number; /* of the run under way; 0: none yet */
+static unsigned running;
+static bool over;
+
+/* Kept by the lock alone. */
+static long long left;
+static unsigned inside;
+static uint64_t token;
+static long long tickets;
+static long long in_a_row;
+static long long longest;
+
+static void complain(const char *what, hf_status status)
+{
+    fprintf(stderr, "threads: %s: %s\n", what, hf_status_name(status));
+    atomic_store(&wrong, true);
+}
+
+/* ------------------------------------------------------------------ heap -- */
+
+static void count(void *memory, int by)
+{
+    if (memory == NULL)
+        return;
+    atomic_fetch_add(&blocks, by);
+    atomic_fetch_add(&bytes, by * (long long)malloc_usable_size(memory));
+}
+
+static void *counted_allocate(size_t size, void *arg)
+{
+    void *memory = malloc(size);
+
+    (void)arg;
+    count(memory, 1);
+    return memory;
+}
+
+static void *counted_resize(void *memory, size_t size, void *arg)
+{
+    void *moved;
+
+    (void)arg;
+    count(memory, -1);
+    moved = realloc(memory, size);
+    count(moved != NULL ? moved : memory, 1);
+    return moved;
+}
+
+static void counted_release(void *memory, void *arg)
+{
+    (void)arg;
+    count(memory, -1);
+    free(memory);
+}
+
+/* --------------------------------------------------------------- threads -- */
+
+/* With the lock.  Is there more to do? */
+static bool take_turn(uint64_t of)
+{
+    bool more = left > 0;
+
+    if (inside++ != 0)
+        complain("two at once", HF_EBUG);
+    if (of < token)
+        complain("tokens fall", HF_EBUG);
+    in_a_row = of == token ? in_a_row + 1 : 1;
+    tickets += of != token;
+    token = of;
+    longest = in_a_row > longest ? in_a_row : longest;
+    left -= more;
+    inside--;
+    return more;
+}
+
+static bool turn_mutex(void)
+{
+    hf_status status = hf_mutex_lock(mutex);
+    bool more;
+
+    if (status != HF_OK) {
+        complain("hf_mutex_lock", status);
+        return false;
+    }
+    more = take_turn(hf_mutex_token(mutex));
+    if ((status = hf_mutex_unlock(mutex)) != HF_OK)
+        complain("hf_mutex_unlock", status);
+    return more;
+}
+
+static bool turn_lock(void)
+{
+    struct hf_grant *grant;
+    hf_status status = hf_acquire(lock, NULL, &grant);
+    bool more;
+
+    if (status != HF_OK) {
+        complain("hf_acquire", status);
+        return false;
+    }
+    more = take_turn(hf_grant_token(grant));
+    if ((status = hf_grant_release(grant)) != HF_OK)
+        complain("hf_grant_release", status);
+    return more;
+}
+
+static void *thread_main(void *arg)
+{
+    unsigned rounds = 0;
+
+    (void)arg;
+    for (;;) {
+        pthread_mutex_lock(&gate);
+        while (rounds == round_number && !over)
+            pthread_cond_wait(&opened, &gate);
+        rounds = round_number;
+        pthread_mutex_unlock(&gate);
+        if (over)
+            return NULL;
+        while (mutex != NULL ? turn_mutex() : turn_lock())
+            ;
+        pthread_mutex_lock(&gate);
+        if (--running == 0)
+            pthread_cond_signal(&passed);
+        pthread_mutex_unlock(&gate);
+    }
+}
+
+static void run(unsigned threads, long long grants)
+{
+    pthread_mutex_lock(&gate);
+    left = grants;
+    token = 0;
+    tickets = in_a_row = longest = 0;
+    running = threads;
+    round_number++;
+    pthread_cond_broadcast(&opened);
+    while (running > 0)
+        pthread_cond_wait(&passed, &gate);
+    pthread_mutex_unlock(&gate);
+    printf("ran %lld %lld\n", tickets, longest);
+}
+
+/* ---------------------------------------------------------------- whole -- */
+
+static void open_all(const char *url, const char *name, const char *how)
+{
+    const struct hf_allocator counted = {counted_allocate, counted_resize,
+                                         counted_release, NULL};
+    struct hf_error error = {HF_OK, ""};
+    hf_status status = hf_set_allocator(&counted);
+
+    if (status == HF_OK)
+        status = hf_client_open(url, NULL, &client, &error);
+    if (status == HF_OK && strcmp(how, "mutex") == 0)
+        status = hf_mutex_open(client, name, NULL, &mutex);
+    else if (status == HF_OK)
+        status = hf_lock_open(client, name, NULL, &lock);
+    if (status != HF_OK) {
+        fprintf(stderr, "threads: %s %s\n", hf_status_name(status), error.text);
+        exit(1);
+    }
+}
+
+static void obey(unsigned threads)
+{
+    char line[64];
+    long long grants;
+
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (sscanf(line, "run %lld", &grants) == 1)
+            run(threads, grants);
+        else
+            printf("heap %lld %lld\n", atomic_load(&blocks),
+                   atomic_load(&bytes));
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static pthread_t threads[THREADS_MAX];
+    unsigned wanted = argc == 5 ? (unsigned)atoi(argv[3]) : 0;
+    pthread_attr_t attributes;
+
+    if (wanted == 0 || wanted > THREADS_MAX) {
+        fprintf(stderr, "usage: threads URL NAME COUNT mutex|lock\n");
+        return 64;
+    }
+    open_all(argv[1], argv[2], argv[4]);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    for (unsigned i = 0; i < wanted; i++) {
+        if (pthread_create(&threads[i], &attributes, thread_main, NULL) != 0) {
+            perror("threads: pthread_create");
+            return 1;
+        }
+    }
+    obey(wanted);
+    pthread_mutex_lock(&gate);
+    over = true;
+    pthread_cond_broadcast(&opened);
+    pthread_mutex_unlock(&gate);
+    for (unsigned i = 0; i < wanted; i++)
+        pthread_join(threads[i], NULL);
+    hf_mutex_free(mutex);
+    hf_lock_free(lock);
+    if (hf_client_close(client) != HF_OK)
+        complain("hf_client_close", HF_EBUG);
+    if (atomic_load(&blocks) != 0)
+        complain("memory is left", HF_EBUG);
+    return atomic_load(&wrong) ? 1 : 0;
+}
