@@ -13,6 +13,7 @@
  */
 #include <inttypes.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -89,6 +90,14 @@ static void counted_release(void *memory, void *arg)
     (void)arg;
     count(memory, -1);
     free(memory);
+}
+
+/* Threads that nobody waits for give theirs back in their own time. */
+static bool is_freed(void)
+{
+    for (int i = 0; i < 1000 && atomic_load(&blocks) != 0; i++)
+        (void)poll(NULL, 0, 10);
+    return atomic_load(&blocks) == 0;
 }
 
 /* --------------------------------------------------------------- threads -- */
@@ -245,7 +254,7 @@ int main(int argc, char **argv)
     hf_lock_free(lock);
     if (hf_client_close(client) != HF_OK)
         complain("hf_client_close", HF_EBUG);
-    if (atomic_load(&blocks) != 0)
+    if (!is_freed())
         complain("memory is left", HF_EBUG);
     return atomic_load(&wrong) ? 1 : 0;
 }

@@ -621,14 +621,21 @@ bool world_idle(const struct client *client)
 
 /* --------------------------------------------------------------- faults -- */
 
+/* It is running again, and hears at once of what happened meanwhile. */
+static void wake(struct client *client)
+{
+    client->thawed_ms = now_ms(client);
+    client->waking = true;
+}
+
 void world_freeze(struct client *client, bool frozen)
 {
     world_line(client->world, client->name, frozen ? "freeze" : "thaw");
+    if (!frozen)
+        wake(client);
     hf_sim_set_frozen(client->engine, frozen);
     client->disturbed_us = hf_sim_now_us(client->world->sim);
     if (!frozen) {
-        client->thawed_ms = now_ms(client);
-        client->waking = true;
         client->tick_us = UINT64_MAX;
         arm(client);
     }
@@ -637,6 +644,8 @@ void world_freeze(struct client *client, bool frozen)
 void world_pause(struct client *client, bool paused)
 {
     world_line(client->world, client->name, paused ? "pause" : "unpause");
+    if (!paused)
+        wake(client);
     hf_sim_set_paused(client->engine, paused);
     client->paused = paused;
     client->disturbed_us = hf_sim_now_us(client->world->sim);
@@ -644,8 +653,6 @@ void world_pause(struct client *client, bool paused)
     client->tainted_until_ms =
         hf_after_ms(now_ms(client), client->world->config.timeout_ms);
     if (!paused) {
-        client->thawed_ms = now_ms(client);
-        client->waking = true;
         client->tick_us = UINT64_MAX;
         arm(client);
     }
