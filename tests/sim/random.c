@@ -156,8 +156,9 @@ static void choose_cohorts(uint64_t seed, bool zookeeper)
 
     hf_random_seed(&random, seed ^ 0x636f686f727473);
     plan.cohorts = hf_random_below(&random, 3) == 0;
-    plan.crowded =
-        plan.cohorts && !zookeeper && hf_random_below(&random, 4) == 0;
+    plan.crowded = plan.cohorts && !zookeeper && plan.world->place_count == 1 &&
+                   !plan.world->places[0].read_write &&
+                   hf_random_below(&random, 2) == 0;
     if (plan.crowded)
         plan.want_every_us /= 20;
 }
