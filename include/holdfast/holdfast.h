@@ -911,6 +911,13 @@ struct hf_mutex_opts {
  * hf_mutex_open(client, name, opts, mutex):
  * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
  * locks it again counts up, without traffic.
+ *
+ * Owners that want one name through one client, by this handle or another,
+ * queue here, in order, and one ticket stands for all of them.  It passes from
+ * one to the next without traffic, at most 16 times; then, or once somebody has
+ * asked for it to be released, it is given back and another is taken at the
+ * tail of the queue, so that whoever waits elsewhere gets a turn.  A ticket says
+ * of its owner who was first in line when it was made.
  *   Ownership as hf_lock_open(); ${mutex} wants hf_mutex_free().
  *   Fails     as hf_lock_open().
  */
@@ -932,7 +939,8 @@ HF_API void hf_mutex_free(struct hf_mutex *mutex);
  * Become the owner, or count up if the caller is it already.  A count belongs
  * to a ticket: when that was lost this answers HF_ELOST until the owner has
  * unlocked as often as it locked.
- *   Time      for ever; one answer of the engine; ${wait_ms}.
+ *   Time      for ever; one answer of the engine, and none while another owner
+ *             of this client has it or waits for it; ${wait_ms}.
  *   Fails     as hf_acquire(), and HF_ELOST.
  */
 HF_API hf_status hf_mutex_lock(struct hf_mutex *mutex)
@@ -944,7 +952,7 @@ HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
 
 /**
  * hf_mutex_unlock(mutex):
- * Count down; at zero, release.
+ * Count down; at zero, release, or pass it on to the owner that is next here.
  *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
  *             counted down, if the grant was lost; HF_EREENTRANT HF_EFORKED.
  */
@@ -953,6 +961,9 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
 /**
  * hf_mutex_token(mutex):
  * The fencing token of the caller's grant; 0 if the caller is not the owner.
+ * Owners of one client to whom one ticket was passed on have the same: let the
+ * resource accept an equal one.  Between them there is nothing to fence off, for
+ * each has it until it unlocks.
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 

@@ -125,7 +125,7 @@ static void join(struct caller *caller)
 /* ---------------------------------------------------------------------- */
 
 /* Through two handles, which are one queue. */
-static void threads_are_served_in_order_behind_one_ticket(void **state)
+static void fn60_threads_are_served_in_order_behind_one_ticket(void **state)
 {
     struct world w;
     struct caller callers[THREADS];
@@ -338,7 +338,7 @@ static void a_lost_ticket_is_lost_by_its_holder_alone(void **state)
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     token = hf_mutex_token(w.mutex);
     call(&w, &next, 0, w.mutex, FAR_MS);
-    kit_rob(&w.place);
+    place_rob(&w.place);
     join(&next);
     assert_int_equal(next.status, HF_OK);
     assert_int_equal(next.unlocked, HF_OK);
@@ -401,7 +401,7 @@ static void other_names_and_clients_have_queues_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_are_served_in_order_behind_one_ticket),
+        cmocka_unit_test(fn60_threads_are_served_in_order_behind_one_ticket),
         cmocka_unit_test(a_try_is_refused_without_looking),
         cmocka_unit_test(a_limit_ends_one_wait_and_no_other),
         cmocka_unit_test(threads_do_not_starve_another_process),
