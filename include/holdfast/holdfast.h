@@ -916,8 +916,9 @@ struct hf_mutex_opts {
  * queue here, in order, and one ticket stands for all of them.  It passes from
  * one to the next without traffic, at most 16 times; then, or once somebody has
  * asked for it to be released, it is given back and another is taken at the
- * tail of the queue, so that whoever waits elsewhere gets a turn.  A ticket says
- * of its owner who was first in line when it was made.
+ * tail of the queue, so that whoever waits elsewhere gets a turn.  What a
+ * ticket says of its owner is about the one that was first in line when it was
+ * made.
  *   Ownership as hf_lock_open(); ${mutex} wants hf_mutex_free().
  *   Fails     as hf_lock_open().
  */
@@ -962,7 +963,7 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
  * hf_mutex_token(mutex):
  * The fencing token of the caller's grant; 0 if the caller is not the owner.
  * Owners of one client to whom one ticket was passed on have the same: let the
- * resource accept an equal one.  Between them there is nothing to fence off, for
+ * resource accept an equal one.  Between them there is nothing to fence off:
  * each has it until it unlocks.
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
