@@ -173,6 +173,7 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
         hf_bundle_touch(core, a);
         return;
     }
+    a->pumped_ms = core->now_ms;
     if (hf_session_usable(&core->session)) {
         if (a->kind == HF_TICKET_LEASE &&
             (a->state == STATE(PAUSED) || a->state == STATE(LOOKING)))

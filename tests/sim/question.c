@@ -10,8 +10,6 @@
 
 #include "core/instant.h"
 
-#define READING_MS 2
-
 static const char *const names[] = {
     [HF_REQUEST_LIST] = "look at",
     [HF_REQUEST_WITHDRAW] = "evict",
@@ -70,8 +68,14 @@ void question_revoke(struct client *client, struct attempt *target,
         make(client, target->place, HF_REQUEST_REVOKE, wait_ms);
 
     question->inquiry.ticket = target->id;
-    target->asked = true;
-    target->asked_id = target->id;
+    for (unsigned i = 0; i < target->claim_count; i++) {
+        struct claim *claim = &target->claims[i];
+
+        if (!hf_ticket_id_equal(&claim->id, &target->id))
+            continue;
+        claim->asked = true;
+        claim->asked_id = target->id;
+    }
     world_line(client->world, client->name, "ask %s to let go", target->name);
     world_inquire(client, &question->inquiry);
 }
@@ -139,8 +143,10 @@ void question_effect(const struct hf_effect *effect)
 /* For any of its tickets: it has all of them or none. */
 static bool is_asked(const struct attempt *attempt)
 {
-    for (unsigned i = 0; attempt->asked && i < attempt->claim_count; i++) {
-        if (hf_ticket_id_equal(&attempt->asked_id, &attempt->claims[i].id))
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct claim *claim = &attempt->claims[i];
+
+        if (claim->asked && hf_ticket_id_equal(&claim->asked_id, &claim->id))
             return true;
     }
     return false;
@@ -169,7 +175,7 @@ static void check_one(const struct question *question)
                            ? client->disturbed_us
                            : question->asked_us;
 
-    if (client_ms(client) > hf_after_ms(limit_ms, READING_MS) &&
+    if (client_ms(client) > hf_after_ms(limit_ms, check_lateness_ms(world)) &&
         client->tick_us > hf_sim_now_us(world->sim))
         world_broken(world, 9, "%s should have been answered by %" PRIu64,
                      names[question->inquiry.kind], limit_ms);

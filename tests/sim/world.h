@@ -46,6 +46,8 @@ struct claim {
     struct place *place;
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
+    bool asked; /* to let go of the ticket .asked_id */
+    struct hf_ticket_id asked_id;
 };
 
 /* What is wanted of a place: a LEASE is a semaphore's, at its first queue. */
@@ -85,8 +87,6 @@ struct attempt {
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
     /* What the checks remember. */
-    bool asked; /* to let go of the ticket .asked_id */
-    struct hf_ticket_id asked_id;
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
@@ -148,6 +148,7 @@ struct world {
     bool lied_to;         /* answers are garbled: the truth is not known */
     bool denied;          /* enqueues may be refused for good */
     bool exhausted;       /* a queue may have run out of numbers */
+    uint64_t late_us;     /* of each tick, behind what comes meanwhile */
     bool shared_kinds;    /* kinds that do not go together meet */
     /* The first violation. */
     int broken; /* number of the invariant, 0 if none */
@@ -241,6 +242,8 @@ void world_line_event(struct client *client, const struct hf_event *event);
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b);
 uint64_t check_permits(const struct hf_snapshot *queue, size_t place);
 bool check_waits(const struct attempt *attempt);
+/* How much later than at an instant may a client find that it has come? */
+uint64_t check_lateness_ms(const struct world *world);
 
 void check_effect(struct client *client, const struct hf_effect *effect);
 void check_event(struct client *client, const struct hf_event *event);
