@@ -105,6 +105,7 @@ static void all_permits_or_none(enum way way)
     theirs = semaphore(&w.b, 3, 3);
     one = front_take(&w.a, mine);
     two = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 2); /* without the one at the gate */
     front_acquire(&w.b, theirs, NULL, &outcome);
     kit_await_tickets(&w.place, 3); /* two leases, and who is next */
     assert_int_equal(front_give(&w.a, one), HF_OK);
@@ -132,6 +133,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     mine = semaphore(&w.a, 1, 1);
     theirs = semaphore(&w.b, 1, 1);
     grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1); /* without the one at the gate */
     opts.wait_ms = 300;
     front_acquire(&w.b, theirs, &opts, &first);
     kit_await_tickets(&w.place, 2);
@@ -159,6 +161,7 @@ static void who_waits_hears_of_another_size(enum way way)
     mine = semaphore(&w.a, 1, 1);
     theirs = semaphore(&w.b, 1, 1);
     grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1); /* without the one at the gate */
     front_acquire(&w.b, theirs, NULL, &outcome);
     kit_await_tickets(&w.place, 2);
     assert_int_equal(hf_lock_set_limit(theirs, 2), HF_OK);
@@ -319,7 +322,8 @@ static void who_has_permits_is_seen_and_asked(void **state)
     assert_int_equal(hf_tickets_count(tickets), 1);
     view = hf_tickets_at(tickets, 0);
     assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
-    assert_true(view->holds);
+    assert_int_equal(view->permits, 2);
+    assert_true(view->holds && !view->own);
     assert_int_equal(view->token, hf_grant_token(grant));
     assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
     front_until(&w.a, was_asked, &asked);
@@ -328,10 +332,77 @@ static void who_has_permits_is_seen_and_asked(void **state)
     while (hf_grant_check(grant) == HF_OK)
         usleep(1000);
     hf_tickets_free(tickets);
-    assert_int_equal(hf_lock_waiters(theirs, HF_FOREVER, &tickets),
-                     HF_EUNSUPPORTED);
-    assert_null(tickets);
     assert_int_equal(front_give(&w.a, grant), HF_ELOST);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static size_t count_of(struct hf_lock *lock,
+                       hf_status (*list)(struct hf_lock *lock, uint64_t wait_ms,
+                                         struct hf_tickets **tickets))
+{
+    struct hf_tickets *tickets;
+    size_t count;
+
+    assert_int_equal(list(lock, HF_FOREVER, &tickets), HF_OK);
+    count = hf_tickets_count(tickets);
+    hf_tickets_free(tickets);
+    return count;
+}
+
+/* Those who have permits stand first, and those who wait are as good as any. */
+static void who_waits_for_permits_is_seen_and_asked(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct hf_ticket_view *view;
+    struct hf_tickets *tickets;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    struct outcome first, second;
+    struct world w;
+    _Atomic int asked = 0;
+
+    (void)state;
+    world_open(&w, WAY_THREAD);
+    mine = semaphore(&w.a, 2, 2);
+    theirs = semaphore(&w.b, 1, 2);
+    assert_int_equal(count_of(theirs, hf_lock_tickets), 0);
+    assert_int_equal(count_of(theirs, hf_lock_waiters), 0);
+    grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
+    front_acquire(&w.b, theirs, &opts, &first);
+    kit_await_tickets(&w.place, 2);
+    front_acquire(&w.b, theirs, NULL, &second);
+    kit_await_tickets(&w.place, 3);
+    assert_int_equal(count_of(theirs, hf_lock_holders), 1);
+    assert_int_equal(count_of(theirs, hf_lock_waiters), 2);
+    assert_int_equal(hf_lock_tickets(theirs, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 3);
+    view = hf_tickets_at(tickets, 0);
+    assert_true(view->holds && !view->own && view->permits == 2);
+    for (size_t i = 1; i < 3; i++) {
+        view = hf_tickets_at(tickets, i);
+        assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
+        assert_true(!view->holds && view->own && view->permits == 0);
+    }
+    assert_null(hf_tickets_at(tickets, 3));
+    view = hf_tickets_at(tickets, 1);
+    assert_int_equal(hf_lock_request_release(mine, view->id, HF_FOREVER),
+                     HF_OK);
+    /* One who is evicted goes to the tail. */
+    view = hf_tickets_at(tickets, 2);
+    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);
+    kit_await_tickets(&w.place, 3);
+    hf_tickets_free(tickets);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    front_await(&first);
+    front_await(&second);
+    front_until(&w.b, was_asked, &asked);
+    assert_int_equal(front_give(&w.b, first.grant), HF_OK);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     world_close(&w);
@@ -435,6 +506,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS)
             cmocka_unit_test(who_has_permits_is_seen_and_asked),
+        cmocka_unit_test(who_waits_for_permits_is_seen_and_asked),
         cmocka_unit_test(who_has_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(wrong_permits_are_refused),
