@@ -125,19 +125,20 @@ static void a_wait_for_permits_ends_in_time(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct world w;
-    struct hf_lock *mine, *theirs;
+    struct hf_lock *mine, *theirs, *others; /* each tells one story */
     struct hf_grant *grant;
     struct outcome first, second;
 
     world_open(&w, way);
     mine = semaphore(&w.a, 1, 1);
     theirs = semaphore(&w.b, 1, 1);
+    others = semaphore(&w.b, 1, 1);
     grant = front_take(&w.a, mine);
     kit_await_tickets(&w.place, 1); /* without the one at the gate */
     opts.wait_ms = 300;
     front_acquire(&w.b, theirs, &opts, &first);
     kit_await_tickets(&w.place, 2);
-    front_acquire(&w.b, theirs, &opts, &second);
+    front_acquire(&w.b, others, &opts, &second);
     front_await(&first);
     front_await(&second);
     assert_int_equal(first.status, HF_ETIMEDOUT);
@@ -147,6 +148,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     assert_int_equal(front_give(&w.a, grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
+    hf_lock_free(others);
     world_close(&w);
 }
 
