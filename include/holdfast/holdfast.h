@@ -408,7 +408,10 @@ enum hf_kind {
     HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
                           came before, so that none starves */
     HF_KIND_WRITE = 2, /* alone */
-    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none */
+    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none.  With a
+                              .limit of 1 it is what Curator calls an
+                              InterProcessSemaphoreMutex: who holds a mutex of
+                              that name does not keep it out, nor it them */
     /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
      * ticket does not say which (kazoo's do not). */
     HF_KIND_EXCLUSIVE = 15

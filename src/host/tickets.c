@@ -171,28 +171,28 @@ size_t hf_tickets_count(const struct hf_tickets *tickets)
 {
     size_t count = 0;
 
-    for (; tickets != NULL; tickets = tickets->next)
-        count += tickets->count;
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next)
+        count += t->count;
     return count;
 }
 
 const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
                                            size_t place)
 {
-    for (; tickets != NULL; tickets = tickets->next) {
-        if (place < tickets->count)
-            return &tickets->views[place];
-        place -= tickets->count;
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (place < t->count)
+            return &t->views[place];
+        place -= t->count;
     }
     return NULL;
 }
 
 const char *hf_tickets_foreign(const struct hf_tickets *tickets, size_t n)
 {
-    for (; tickets != NULL; tickets = tickets->next) {
-        if (n < tickets->foreign_count)
-            return tickets->foreign[n];
-        n -= tickets->foreign_count;
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (n < t->foreign_count)
+            return t->foreign[n];
+        n -= t->foreign_count;
     }
     return NULL;
 }

@@ -71,7 +71,7 @@ static hf_status try_it(struct front *front, struct hf_lock *lock,
     return outcome.status;
 }
 
-static void as_many_as_there_are(enum way way)
+static void fn34_as_many_as_there_are(enum way way)
 {
     struct world w;
     struct hf_lock *mine, *theirs;
@@ -86,8 +86,11 @@ static void as_many_as_there_are(enum way way)
     assert_int_equal(try_it(&w.b, theirs, &three), HF_EBUSY);
     assert_int_equal(front_give(&w.a, one), HF_OK);
     assert_int_equal(try_it(&w.b, theirs, &three), HF_OK);
+    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
     assert_int_equal(front_give(&w.b, two), HF_OK);
+    one = front_take(&w.a, mine); /* no try has kept the queue in front */
     assert_int_equal(front_give(&w.b, three), HF_OK);
+    assert_int_equal(front_give(&w.a, one), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     world_close(&w);
@@ -152,7 +155,7 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     world_close(&w);
 }
 
-static void who_waits_hears_of_another_size(enum way way)
+static void fn33_who_waits_hears_of_another_size(enum way way)
 {
     struct world w;
     struct hf_lock *mine, *theirs;
@@ -178,7 +181,7 @@ static void who_waits_hears_of_another_size(enum way way)
 
 /* ---------------------------------------------------------- several locks */
 
-static void all_of_them_or_none(enum way way)
+static void fn63_all_of_them_or_none(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct world w;
@@ -215,42 +218,71 @@ static void all_of_them_or_none(enum way way)
     world_close(&w);
 }
 
-/* Callers that name them in opposite orders. */
+/* Callers that take several, in whichever order they name them. */
+struct round {
+    struct hf_lock *locks[2];
+    size_t count;
+};
+
 static void *go_round(void *arg)
 {
-    struct hf_lock *const *locks = arg;
+    const struct round *round = arg;
     struct hf_grant *grant;
     uintptr_t rounds;
 
     for (rounds = 0; rounds < 200; rounds++) {
-        if (hf_acquire_all(locks, 2, NULL, &grant) != HF_OK ||
+        if (hf_acquire_all(round->locks, round->count, NULL, &grant) != HF_OK ||
             hf_grant_release(grant) != HF_OK)
             break;
     }
     return (void *)rounds;
 }
 
-static void nobody_waits_in_a_circle(void **state)
+static void both_go_round(struct round *mine, struct round *theirs)
 {
-    struct world w;
-    struct hf_lock *mine[2], *theirs[2];
     pthread_t threads[2];
     void *rounds;
 
-    (void)state;
-    world_open(&w, WAY_BLOCKING);
-    mine[0] = front_lock(&w.a, "left");
-    mine[1] = front_lock(&w.a, "right");
-    theirs[0] = front_lock(&w.b, "right");
-    theirs[1] = front_lock(&w.b, "left");
     threads[0] = kit_thread(go_round, mine);
     threads[1] = kit_thread(go_round, theirs);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_join(threads[i], &rounds), 0);
         assert_int_equal((uintptr_t)rounds, 200);
-        hf_lock_free(mine[i]);
-        hf_lock_free(theirs[i]);
     }
+}
+
+static void fn63_opposite_orders_do_not_deadlock(void **state)
+{
+    struct round mine = {.count = 2}, theirs = {.count = 2};
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine.locks[0] = front_lock(&w.a, "left");
+    mine.locks[1] = front_lock(&w.a, "right");
+    theirs.locks[0] = front_lock(&w.b, "right");
+    theirs.locks[1] = front_lock(&w.b, "left");
+    both_go_round(&mine, &theirs);
+    for (int i = 0; i < 2; i++) {
+        hf_lock_free(mine.locks[i]);
+        hf_lock_free(theirs.locks[i]);
+    }
+    world_close(&w);
+}
+
+/* Each would have one and wait for the other's, were they taken one by one. */
+static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
+{
+    struct round mine = {.count = 1}, theirs = {.count = 1};
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine.locks[0] = semaphore(&w.a, 2, 2);
+    theirs.locks[0] = semaphore(&w.b, 2, 2);
+    both_go_round(&mine, &theirs);
+    hf_lock_free(mine.locks[0]);
+    hf_lock_free(theirs.locks[0]);
     world_close(&w);
 }
 
@@ -495,11 +527,11 @@ static void wrong_permits_are_refused(void **state)
 }
 
 #define STORIES(X)                                                             \
-    X(as_many_as_there_are)                                                    \
+    X(fn34_as_many_as_there_are)                                               \
     X(all_permits_or_none)                                                     \
     X(a_wait_for_permits_ends_in_time)                                         \
-    X(who_waits_hears_of_another_size)                                         \
-    X(all_of_them_or_none)                                                     \
+    X(fn33_who_waits_hears_of_another_size)                                    \
+    X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"
 
@@ -512,7 +544,8 @@ int main(void)
         cmocka_unit_test(who_has_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(wrong_permits_are_refused),
-        cmocka_unit_test(nobody_waits_in_a_circle),
+        cmocka_unit_test(fn63_opposite_orders_do_not_deadlock),
+        cmocka_unit_test(fn62_two_that_take_all_permits_do_not_deadlock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

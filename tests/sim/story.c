@@ -94,7 +94,26 @@ static void want_permits(struct story *story, struct client *client,
     world_want_all(client, &wish, 1, only_try, wait_ms, 0, 0, false);
 }
 
-/* want mutex|read|write PLACE [try|WAIT_MS], want permits PLACE N/M [...] */
+/* all PLACE,PLACE...: mutexes, in the order of their names */
+static void want_all(struct story *story, struct client *client, char *places,
+                     bool only_try, uint64_t wait_ms)
+{
+    struct wish wishes[WORLD_CLAIMS];
+    unsigned count = 0;
+    char *rest = NULL;
+
+    for (char *name = strtok_r(places, ",", &rest);
+         name != NULL && count < WORLD_CLAIMS;
+         name = strtok_r(NULL, ",", &rest))
+        wishes[count++] =
+            (struct wish){.place = world_place(story->world, name, false),
+                          .kind = HF_TICKET_MUTEX,
+                          .weight = 1};
+    world_want_all(client, wishes, count, only_try, wait_ms, 0, 0, false);
+}
+
+/* want mutex|read|write PLACE [try|WAIT_MS], want permits PLACE N/M [...], want
+ * all PLACE,PLACE [...] */
 static void want(struct story *story, struct client *client, char **words)
 {
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
@@ -115,6 +134,10 @@ static void want(struct story *story, struct client *client, char **words)
         wait_ms = strtoull(patience, NULL, 10);
     if (permits) {
         want_permits(story, client, words[1], words[2], only_try, wait_ms);
+        return;
+    }
+    if (strcmp(words[0], "all") == 0) {
+        want_all(story, client, words[1], only_try, wait_ms);
         return;
     }
     world_want(client,

@@ -67,7 +67,7 @@ static void whoever_is_ahead_counts(void **state)
     expect(&s, "a GRANTED; a FORGET");
 }
 
-static void another_limit_is_looked_at(void **state)
+static void fn33_another_limit_is_looked_at(void **state)
 {
     struct hf_event limit = {.kind = HF_EVENT_LIMIT, .now_ms = STAGE_START_MS};
     struct stage s;
@@ -85,7 +85,7 @@ static void another_limit_is_looked_at(void **state)
 }
 
 /* Somebody took one of the two: the other is nobody's, and must not stay. */
-static void what_is_left_of_it_is_withdrawn(void **state)
+static void fn32_what_is_left_of_it_is_withdrawn(void **state)
 {
     struct stage s;
 
@@ -141,8 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_for_room_before_it_enters),
         cmocka_unit_test(whoever_is_ahead_counts),
-        cmocka_unit_test(another_limit_is_looked_at),
-        cmocka_unit_test(what_is_left_of_it_is_withdrawn),
+        cmocka_unit_test(fn33_another_limit_is_looked_at),
+        cmocka_unit_test(fn32_what_is_left_of_it_is_withdrawn),
         cmocka_unit_test(of_one_permit_nothing_is_left),
         cmocka_unit_test(what_is_left_of_a_waiting_one_is_withdrawn),
     };
