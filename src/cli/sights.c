@@ -6,6 +6,9 @@
 #include "cli/clock.h"
 #include "core/ticket.h"
 
+/* Digits of one. */
+#define KAZOO_PERMIT_BYTES 32
+
 static const enum hf_kind kinds[HF_SIGHTS] = {
     [HF_SIGHT_PLAIN] = HF_KIND_MUTEX,
     [HF_SIGHT_SEMAPHORE] = HF_KIND_SEMAPHORE,
@@ -71,12 +74,14 @@ const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
     return NULL;
 }
 
-/* Where queues are nodes below that of the name, a semaphore's two are among
- * its children. */
-static bool is_queue(const char *child)
+/* Where queues are nodes, what a semaphore of that name consists of is below
+ * the node of the name: Curator's two queues, and the permits of kazoo. */
+static bool is_of_semaphore(const char *child)
 {
     return strcmp(child, &HF_QUEUE_LOCKS[1]) == 0 ||
-           strcmp(child, &HF_QUEUE_LEASES[1]) == 0;
+           strcmp(child, &HF_QUEUE_LEASES[1]) == 0 ||
+           (strlen(child) == KAZOO_PERMIT_BYTES &&
+            strspn(child, "0123456789abcdef") == KAZOO_PERMIT_BYTES);
 }
 
 const char *hf_sights_foreign(const struct hf_sights *sights, size_t n)
@@ -88,7 +93,9 @@ const char *hf_sights_foreign(const struct hf_sights *sights, size_t n)
 
         for (size_t k = 0; (child = hf_tickets_foreign(tickets, k)) != NULL;
              k++) {
-            if (!is_queue(child) && n-- == 0)
+            if (i == HF_SIGHT_PLAIN && is_of_semaphore(child))
+                continue;
+            if (n-- == 0)
                 return child;
         }
     }

@@ -39,10 +39,10 @@
  *    ticket of an owner that is known to be dead, and names what else is there.
  *  - Of leases it need not know the order: those of others may stand at 0,
  *    ahead of one's own.
- *  - A LEASE of several permits is one ticket, of which a part may be taken away
- *    by force.  For its owner it is then gone: GONE comes, it is in no snapshot
- *    under its id, and what is left of it is counted, under another id, until
- *    the core asks for its WITHDRAW.
+ *  - A LEASE of several permits is one ticket, of which a part may be taken
+ *    by force.  For its owner it is then gone: GONE comes, it is in no
+ *    snapshot under its id, and what is left of it is counted, under another
+ *    id, until the core asks for its WITHDRAW.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
