@@ -408,7 +408,10 @@ enum hf_kind {
     HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
                           came before, so that none starves */
     HF_KIND_WRITE = 2, /* alone */
-    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none */
+    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none.  With a
+                              .limit of 1 it is what Curator calls an
+                              InterProcessSemaphoreMutex: who holds a mutex of
+                              that name does not keep it out, nor it them */
     /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
      * ticket does not say which (kazoo's do not). */
     HF_KIND_EXCLUSIVE = 15
@@ -759,6 +762,8 @@ struct hf_ticket_view {
     const char *id; /* what hf_lock_evict() and hf_lock_request_release() call
                        it; the same for as long as it is in the queue */
     enum hf_kind kind;
+    uint32_t permits; /* of a semaphore, 0 while it waits: its ticket does not
+                         say; else 1 */
     bool holds;     /* the rule admits it: it holds the lock, or is about to */
     bool own;       /* this client's */
     uint64_t token; /* its fencing token; 0 if unknown */
@@ -810,15 +815,17 @@ HF_API void hf_tickets_free(struct hf_tickets *tickets);
  * hf_lock_waiters(lock, wait_ms, tickets):
  * Set ${tickets} to the queue of ${lock} as it stands, or to those in it that
  * hold the lock, or to those that wait.  No ticket is taken for that, and the
- * kind of ${lock} does not matter, but for a semaphore: of one there are only
- * those that hold permits, each a ticket whatever their number.
+ * kind of ${lock} does not matter, but that it is a semaphore or none.  Of a
+ * semaphore there are first those that have permits, each a ticket whatever
+ * their number, and then those that wait.  The two are looked at one after the
+ * other: who gets its permits that moment may be in both.  One of Curator's
+ * that is next in line has its lease already, and counts among those who hold.
  *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
  *             connection.
  *   Ownership ${tickets} wants hf_tickets_free().
  *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
  *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
- *             HF_EUNSUPPORTED from hf_lock_waiters() of a semaphore; ${tickets}
- *             is then NULL.
+ *             ${tickets} is then NULL.
  */
 HF_API hf_status hf_lock_tickets(struct hf_lock *lock, uint64_t wait_ms,
                                  struct hf_tickets **tickets)

@@ -79,6 +79,10 @@ static void write_ticket(struct hf_json *json,
     hf_json_number(json, "place", place + 1);
     hf_json_string(json, "state", view->holds ? "holds" : "waits");
     hf_json_string(json, "kind", hf_words_kind(view->kind));
+    if (view->permits != 0)
+        hf_json_number(json, "permits", view->permits);
+    else
+        hf_json_null(json, "permits");
     hf_json_string(json, "id", view->id);
     /* As text: most readers of JSON have no room for 64 bits in a number. */
     (void)snprintf(token, sizeof token, "%" PRIu64, view->token);
@@ -97,20 +101,21 @@ static void write_ticket(struct hf_json *json,
 }
 
 static void write_json(const char *name, const char *engine,
-                       const struct hf_tickets *tickets)
+                       const struct hf_sights *sights)
 {
     struct hf_json json = {.out = stdout};
+    const struct hf_ticket_view *view;
     const char *foreign;
 
     hf_json_begin_object(&json, NULL);
     hf_json_string(&json, "name", name);
     hf_json_string(&json, "engine", engine);
     hf_json_begin_list(&json, "tickets");
-    for (size_t i = 0; i < hf_tickets_count(tickets); i++)
-        write_ticket(&json, hf_tickets_at(tickets, i), i);
+    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
+        write_ticket(&json, view, i);
     hf_json_end_list(&json);
     hf_json_begin_list(&json, "foreign");
-    for (size_t i = 0; (foreign = hf_tickets_foreign(tickets, i)) != NULL; i++)
+    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
         hf_json_string(&json, NULL, foreign);
     hf_json_end_list(&json);
     hf_json_end_object(&json);
@@ -118,30 +123,27 @@ static void write_json(const char *name, const char *engine,
 
 /* ----------------------------------------------------------------- show -- */
 
-static void report_foreign(const char *name, const struct hf_tickets *tickets)
+static void report_foreign(const char *name, const struct hf_sights *sights)
 {
     const char *foreign;
 
-    for (size_t i = 0; (foreign = hf_tickets_foreign(tickets, i)) != NULL; i++)
+    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
         hf_say("'%.200s' has a child that is no ticket and has no say: %s",
                name, hf_quote(foreign, strlen(foreign)).text);
 }
 
-static int show(const struct hf_lock *lock, const char *engine,
-                const struct hf_show_options *options,
-                const struct hf_tickets *tickets)
+static int show(const char *engine, const struct hf_show_options *options,
+                const struct hf_sights *sights)
 {
-    const char *name = hf_lock_name(lock);
-
     if (options->json)
-        write_json(name, engine, tickets);
-    else if (hf_tickets_count(tickets) == 0)
-        printf("nobody holds or waits for %s\n", name);
+        write_json(sights->name, engine, sights);
+    else if (hf_sights_at(sights, 0) == NULL)
+        printf("nobody holds or waits for %s\n", sights->name);
     else
-        hf_show_table(stdout, tickets, utc_now_ms());
+        hf_show_table(stdout, sights, utc_now_ms());
     if (fflush(stdout) != 0 || ferror(stdout))
         return HF_EXIT_DIRECTORY;
-    report_foreign(name, tickets);
+    report_foreign(sights->name, sights);
     return 0;
 }
 
@@ -165,26 +167,19 @@ static hf_status open_client(const struct hf_show_options *options,
 static int look(struct hf_client *client, const struct hf_show_options *options)
 {
     char engine[HF_ERROR_TEXT_BYTES];
-    struct hf_tickets *tickets;
+    struct hf_sights sights;
     struct hf_error error;
-    struct hf_lock *lock;
     int exit_code;
 
     hf_client_describe(client, engine, sizeof engine);
-    if (hf_lock_open(client, options->name, NULL, &lock) != HF_OK) {
-        hf_client_error(client, &error);
-        hf_say("%s", error.text);
-        return hf_exit_status(error.status);
-    }
-    if (hf_lock_tickets(lock, options->wait_ms, &tickets) == HF_OK) {
-        exit_code = show(lock, engine, options, tickets);
-        hf_tickets_free(tickets);
+    if (hf_sights_look(client, options->name, options->wait_ms, &sights,
+                       &error) == HF_OK) {
+        exit_code = show(engine, options, &sights);
     } else {
-        hf_lock_error(lock, &error);
         hf_say("%s", error.text);
         exit_code = hf_exit_status(error.status);
     }
-    hf_lock_free(lock);
+    hf_sights_free(&sights);
     return exit_code;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/options.h"
+#include "cli/sights.h"
 
 struct hf_show_options {
     const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
@@ -20,10 +21,9 @@ enum hf_parsed hf_show_options_parse(int argc, char **argv,
                                      struct hf_show_options *options,
                                      struct hf_error *error);
 
-/* Write ${tickets} to ${out}, in columns.  ${utc_ms} is the time of day, for
+/* Write ${sights} to ${out}, in columns.  ${utc_ms} is the time of day, for
  * ages that no other clock tells. */
-void hf_show_table(FILE *out, const struct hf_tickets *tickets,
-                   uint64_t utc_ms);
+void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms);
 
 /* `holdfast show`, with argv[0] "show": the exit status. */
 int hf_show_main(int argc, char **argv);

@@ -9,14 +9,24 @@
 #include "cli/show.h"
 #include "cli/words.h"
 
-enum column { PLACE, STATE, KIND, AGE, TOKEN, DIALECT, OWNER, COLUMNS };
+enum column {
+    PLACE,
+    STATE,
+    KIND,
+    PERMITS,
+    AGE,
+    TOKEN,
+    DIALECT,
+    OWNER,
+    COLUMNS
+};
 
 struct row {
     char cells[COLUMNS][HF_WORDS_BYTES];
 };
 
 static const struct row titles = {
-    {"#", "STATE", "KIND", "AGE", "TOKEN", "DIALECT", "OWNER"}};
+    {"#", "STATE", "KIND", "PERMITS", "AGE", "TOKEN", "DIALECT", "OWNER"}};
 
 /* '~': two clocks of different machines are compared. */
 static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
@@ -41,6 +51,10 @@ static void fill(struct row *row, const struct hf_ticket_view *view,
     (void)snprintf(row->cells[PLACE], HF_WORDS_BYTES, "%zu", place + 1);
     strcpy(row->cells[STATE], view->holds ? "holds" : "waits");
     strcpy(row->cells[KIND], hf_words_kind(view->kind));
+    strcpy(row->cells[PERMITS], "-");
+    if (view->permits != 0)
+        (void)snprintf(row->cells[PERMITS], HF_WORDS_BYTES, "%" PRIu32,
+                       view->permits);
     fill_age(view, utc_ms, row->cells[AGE]);
     strcpy(row->cells[TOKEN], "-");
     if (view->token != 0)
@@ -65,24 +79,30 @@ static void widen(size_t widths[COLUMNS], const struct row *row)
 static void print(FILE *out, const size_t widths[COLUMNS],
                   const struct row *row)
 {
-    for (int i = 0; i < OWNER; i++)
-        fprintf(out, "%-*s ", (int)widths[i], row->cells[i]);
+    for (int i = 0; i < OWNER; i++) {
+        if (widths[i] > 0)
+            fprintf(out, "%-*s ", (int)widths[i], row->cells[i]);
+    }
     fprintf(out, "%s\n", row->cells[OWNER]);
 }
 
-void hf_show_table(FILE *out, const struct hf_tickets *tickets, uint64_t utc_ms)
+/* Only a semaphore has permits to be told. */
+void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms)
 {
+    const struct hf_ticket_view *view;
     size_t widths[COLUMNS] = {0};
     struct row row;
 
     widen(widths, &titles);
-    for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
-        fill(&row, hf_tickets_at(tickets, i), i, utc_ms);
+    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++) {
+        fill(&row, view, i, utc_ms);
         widen(widths, &row);
     }
+    if (hf_tickets_count(sights->tickets[HF_SIGHT_SEMAPHORE]) == 0)
+        widths[PERMITS] = 0;
     print(out, widths, &titles);
-    for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
-        fill(&row, hf_tickets_at(tickets, i), i, utc_ms);
+    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++) {
+        fill(&row, view, i, utc_ms);
         print(out, widths, &row);
     }
 }

@@ -91,6 +91,7 @@ struct hf_acquisition {
     struct hf_acquisition *previous;
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* number of the one that .ticket belongs to */
+    uint64_t pumped_ms;     /* when it was last asked for what was due */
     /* ENQUEUE, LIST or DOWNGRADE, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;

@@ -101,6 +101,14 @@ static void list_failed(struct hf_core *core, struct hf_acquisition *a,
     a->list_at_ms = hf_acquisition_again_at_ms(core, &a->list_retry);
 }
 
+/* Of several permits a part may have been taken and the rest be there: nobody
+ * holds it any more, and it must not stay. */
+static bool may_leave_a_rest(const struct hf_acquisition *a)
+{
+    return a->kind == HF_TICKET_LEASE && a->weight > 1 &&
+           !HF_PLANTED(LEASE_LEAVES_REST);
+}
+
 static void gone(struct hf_core *core, struct hf_acquisition *a,
                  struct hf_request *request)
 {
@@ -111,8 +119,10 @@ static void gone(struct hf_core *core, struct hf_acquisition *a,
         return;
     if (!hf_watches_end(&a->watches, &core->effects, request))
         return;
+    if (a->state == STATE(QUEUED) && own && may_leave_a_rest(a))
+        hf_acquisition_disown(a);
     if (a->state == STATE(HELD) && own)
-        hf_acquisition_lose(core, a, false);
+        hf_acquisition_lose(core, a, may_leave_a_rest(a));
     else if (a->state == STATE(QUEUED) && own)
         hf_acquisition_evicted(core, a);
     else if (a->state == STATE(QUEUED))

@@ -180,6 +180,7 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
     }
     if (a->stands_for != NULL)
         hf_cohort_touch(core, a->stands_for);
+    a->pumped_ms = core->now_ms;
     if (hf_session_usable(&core->session)) {
         if (a->kind == HF_TICKET_LEASE &&
             (a->state == STATE(PAUSED) || a->state == STATE(LOOKING)))

@@ -100,22 +100,23 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-/* When a request is due, which can be asked only while CONNECTED. */
-static uint64_t request_at_ms(const struct hf_core *core,
-                              const struct hf_acquisition *a)
+/* When a request is due, which can be asked only while CONNECTED.  What came
+ * due since the last pump still is: another's event may be later than that, and
+ * come before the tick. */
+static uint64_t request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
 
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         at_ms =
             hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(&a->abandoned[i]));
-    if (a->state == STATE(PAUSED) && a->enqueue_at_ms > core->now_ms)
+    if (a->state == STATE(PAUSED) && a->enqueue_at_ms > a->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, a->enqueue_at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(UNSURE)) &&
         a->list_wanted && !a->ask.busy)
         at_ms = hf_earlier_ms(at_ms, a->list_at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(HELD)) &&
-        a->watch_at_ms > core->now_ms)
+        a->watch_at_ms > a->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, a->watch_at_ms);
     if (a->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
@@ -132,7 +133,7 @@ uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
     uint64_t at_ms = HF_FOREVER;
 
     if (hf_session_usable(&core->session))
-        at_ms = request_at_ms(core, a);
+        at_ms = request_at_ms(a);
     if (hf_acquisition_is_waiting(a))
         at_ms = hf_earlier_ms(at_ms, limit_ms(core, a));
     if (a->state == STATE(WITHDRAWING) && !a->told)

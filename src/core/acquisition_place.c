@@ -247,6 +247,7 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
               HF_PLANTED(LEASES_NOT_COUNTED);
     if (a->room)
         return;
+    a->ahead = (uint32_t)leases->count;
     hf_payload_copy(a->holder,
                     leases->count == 0 ? "" : leases->tickets[0].payload);
     if (a->only_try)

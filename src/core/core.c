@@ -24,8 +24,7 @@
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
 {
-    *core = (struct hf_core){
-        .config = *config, .now_ms = now_ms, .due_ms = HF_FOREVER};
+    *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
     hf_session_init(&core->session, &core->effects, &core->config.trace,
                     hf_after_ms(now_ms, config->connect_ms));
@@ -251,7 +250,6 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
 static void tick(struct hf_core *core)
 {
-    core->due_ms = HF_FOREVER;
     FOR_EACH (core, a, next)
         hf_acquisition_tick(core, a);
     FOR_EACH_COHORT (core, cohort)
@@ -354,9 +352,6 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     core->now_ms = event->now_ms;
     expire(core);
     dispatch(core, event);
-    if (core->now_ms >= core->due_ms) /* the tick itself may come too late to
-                                         see that it was due */
-        tick(core);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
     hf_bundles_pump(core);
@@ -378,7 +373,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
     return effect;
 }
 
-uint64_t hf_core_wake_at_ms(struct hf_core *core)
+uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 {
     uint64_t at_ms = core->session.prove_at_ms;
 
@@ -389,7 +384,6 @@ uint64_t hf_core_wake_at_ms(struct hf_core *core)
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)
         at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
-    core->due_ms = at_ms;
     return at_ms;
 }
 

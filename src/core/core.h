@@ -57,7 +57,6 @@ struct hf_core {
                                  is free when the core is called again */
     bool abandoned;           /* some enqueue may have left a ticket */
     uint64_t now_ms;          /* of the last event */
-    uint64_t due_ms;          /* what hf_core_wake_at_ms() last said */
 };
 
 /* ${core} must not be moved from then on. */
@@ -70,9 +69,8 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event);
 /* The next effect to carry out, or NULL. */
 struct hf_effect *hf_core_next_effect(struct hf_core *core);
 
-/* The instant at which a TICK is wanted, HF_FOREVER if none; may be past.  Any
- * event that comes then, or later, does for it. */
-uint64_t hf_core_wake_at_ms(struct hf_core *core);
+/* The instant at which a TICK is wanted, HF_FOREVER if none; may be past. */
+uint64_t hf_core_wake_at_ms(const struct hf_core *core);
 
 /* Check what must always hold; asserts.  After every step in tests. */
 void hf_core_check(const struct hf_core *core);

@@ -39,6 +39,10 @@
  *    ticket of an owner that is known to be dead, and names what else is there.
  *  - Of leases it need not know the order: those of others may stand at 0,
  *    ahead of one's own.
+ *  - A LEASE of several permits is one ticket, of which a part may be taken
+ *    by force.  For its owner it is then gone: GONE comes, it is in no
+ *    snapshot under its id, and what is left of it is counted, under another
+ *    id, until the core asks for its WITHDRAW.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
@@ -92,7 +96,10 @@ struct hf_request {
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH */
-    uint32_t weight;                 /* ENQUEUE; of a LEASE, else 1 */
+    /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
+     * needs it for a ticket that it does not know: whose enqueue got no answer,
+     * and of which a part may have been taken. */
+    uint32_t weight;
     /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
      * knows by now; 0: it does not say.  An engine that has a number of its own
      * answers FAILED{FATAL, HF_EKIND} to another. */

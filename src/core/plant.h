@@ -29,6 +29,7 @@
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \
     X(WITHDRAW_ONCE, 5, "a withdraw that failed is not repeated")              \
     X(BUNDLE_KEEPS_PART, 5, "a bundle that is given up keeps what it had")     \
+    X(LEASE_LEAVES_REST, 5, "what is left of a lease is not withdrawn")        \
     X(WATCH_FIRST, 6, "a waiter watches the head of the queue")                \
     X(LOST_AFTER_WITHDRAW, 7, "the ticket is withdrawn before LOST is told")   \
     X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \

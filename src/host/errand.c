@@ -51,10 +51,24 @@ static void run_done(struct hf_client *client, void *arg)
     hf_errand_dereference(errand);
 }
 
-/* Where those are who have what ${lock} is about: of a semaphore the leases. */
-static const char *queue_of(const struct hf_lock *lock)
+/* Who waits may be granted between two lists: with those who wait listed first
+ * nobody is missed.  Whoever is to be found by its id most likely holds. */
+static void find_queues(struct hf_errand *errand)
 {
-    return lock->kind == HF_TICKET_LEASE ? lock->leases : lock->name;
+    const struct hf_errand_order *order = &errand->order;
+    const struct hf_lock *lock = errand->lock;
+    bool lists = order->kind == HF_REQUEST_LIST;
+
+    errand->queue_count = 1;
+    errand->queues[0] = lock->name;
+    if (lock->kind != HF_TICKET_LEASE)
+        return;
+    errand->queues[0] = lists ? lock->locks : lock->leases;
+    errand->queues[1] = lists ? lock->leases : lock->locks;
+    if (order->each || (lists && order->which == HF_TICKETS_HOLDERS))
+        errand->queues[0] = lock->leases;
+    else if (!lists || order->which == HF_TICKETS_ALL)
+        errand->queue_count = 2;
 }
 
 /* Have the core begin with the next inquiry: the same object, once more. */
@@ -64,8 +78,9 @@ static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
     struct hf_event event = {.kind = HF_EVENT_INQUIRE};
 
     memset(&errand->inquiry, 0, sizeof(errand->inquiry));
+    errand->kept = false;
     errand->inquiry.kind = kind;
-    errand->inquiry.queue = queue_of(errand->lock);
+    errand->inquiry.queue = errand->queues[errand->at];
     errand->inquiry.deadline_at_ms = errand->deadline_at_ms;
     if (kind != HF_REQUEST_LIST)
         errand->inquiry.ticket = *ticket;
@@ -92,6 +107,7 @@ static struct hf_errand *make(struct hf_lock *lock,
     errand->lock = lock;
     errand->references = 2; /* the core's, and whose end it is */
     errand->deadline_at_ms = deadline_ms(order->wait_ms);
+    find_queues(errand);
     errand->done_callback =
         (struct hf_callback){.run = run_done, .arg = errand};
     hf_lock_reference(lock);
@@ -109,11 +125,6 @@ hf_status hf_errand_begin(struct hf_lock *lock,
     *errand = NULL;
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    if (lock->kind == HF_TICKET_LEASE && order->kind == HF_REQUEST_LIST &&
-        order->which == HF_TICKETS_WAITERS)
-        return hf_error_set(error, HF_EUNSUPPORTED,
-                            "who waits for a semaphore cannot be listed; "
-                            "hf_lock_holders() tells who has its permits");
     if (done.fn != NULL && (status = hf_client_need_driver(client)) != HF_OK)
         return hf_error_set(error, status,
                             "no thread for callbacks could be started; raise "
@@ -164,16 +175,18 @@ static void end_gone(struct hf_errand *errand)
 static void answered(struct hf_errand *errand)
 {
     const struct hf_inquiry *inquiry = &errand->inquiry;
+    bool lists = inquiry->kind == HF_REQUEST_LIST;
+    bool last = errand->at + 1 == errand->queue_count;
 
     if (inquiry->status != HF_OK)
         end(errand, inquiry->status, inquiry->text);
-    else if (inquiry->kind == HF_REQUEST_LIST && errand->tickets == NULL)
+    else if (lists && !errand->kept)
         end(errand, HF_ENOMEM, "out of memory");
     else if (errand->order.each)
         errand->asked += !looks_first(errand) && inquiry->found;
-    else if (inquiry->kind == HF_REQUEST_LIST || inquiry->found)
+    else if (lists ? last : inquiry->found)
         end(errand, HF_OK, "");
-    else
+    else if (last)
         end_gone(errand);
 }
 
@@ -183,8 +196,6 @@ static bool ask_next(struct hf_errand *errand)
     const struct hf_ticket_view *view;
     struct hf_ticket_id ticket;
 
-    if (errand->ended)
-        return false;
     view = hf_tickets_at(errand->tickets, errand->next++);
     if (view == NULL && errand->asked > 0)
         end(errand, HF_OK, "");
@@ -197,9 +208,20 @@ static bool ask_next(struct hf_errand *errand)
     return true;
 }
 
+static bool goes_on(struct hf_errand *errand)
+{
+    if (errand->ended)
+        return false;
+    if (errand->order.each)
+        return ask_next(errand);
+    errand->at++;
+    inquire(errand, errand->order.kind, &errand->order.ticket);
+    return true;
+}
+
 static void finished(struct hf_errand *errand)
 {
-    if (ask_next(errand))
+    if (goes_on(errand))
         return;
     errand->lock->client->unsettled--;
     hf_errand_dereference(errand);
@@ -227,8 +249,7 @@ void hf_errand_heed(const struct hf_event *event)
     errand = of_inquiry(inquiry);
     if (errand->ended)
         return;
-    assert(errand->tickets == NULL);
-    errand->tickets = hf_tickets_make(
-        errand->lock->client, errand->lock->name, event,
+    errand->kept = hf_tickets_add(
+        &errand->tickets, errand->lock, inquiry->queue, event,
         errand->order.each ? HF_TICKETS_HOLDERS : errand->order.which);
 }

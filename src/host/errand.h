@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An errand: what a user has done about a queue without standing in it.  It
- * takes one inquiry of the core, or, to ask every holder to let go, a list and
+ * An errand: what a user has done about a lock without standing in its queue.
+ * It takes one inquiry of the core; or of a semaphore, which is two queues, one
+ * about each until it is done; or, to ask every holder to let go, a list and
  * then one for each.
  *
  * It is kept alive by the core until the last FINISHED, and by whoever will
@@ -30,9 +31,14 @@ struct hf_errand {
     struct hf_lock *lock;
     unsigned references; /* under the client's lock */
     uint64_t deadline_at_ms;
+    const char *queues[2]; /* to be asked about, one after the other ... */
+    size_t queue_count;
+    size_t at; /* ... of which this is being */
+    bool kept; /* the last list was */
     bool ended;
     struct hf_error outcome;
-    struct hf_tickets *tickets; /* what was listed, until it is handed on */
+    struct hf_tickets *tickets; /* what was listed, until it is handed on;
+                                   NULL: nothing yet */
     size_t next;                /* .each: of .tickets, to be asked next */
     size_t asked;               /* and how many were found */
     struct hf_slot *slot;       /* who waits */

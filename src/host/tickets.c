@@ -10,6 +10,7 @@
 #include "host/owner.h"
 
 struct hf_tickets {
+    struct hf_tickets *next; /* of the same lock, from another queue */
     size_t count;
     struct hf_ticket_view *views;
     size_t foreign_count;
@@ -20,6 +21,7 @@ struct hf_tickets {
 /* What is being made, and of what. */
 struct maker {
     const struct hf_snapshot *snapshot;
+    bool waits;  /* it is the queue in front of the leases */
     bool *holds; /* by place */
     bool *own;
     struct hf_tickets *tickets;
@@ -74,7 +76,8 @@ static void add(struct maker *maker, size_t place)
     (void)hf_owner_parse(ticket->payload, hf_now_ms(), &owner);
     hf_ticket_id_format(&ticket->id, id);
     view->id = keep(maker, id);
-    view->kind = kind_of(ticket);
+    view->kind = maker->waits ? HF_KIND_SEMAPHORE : kind_of(ticket);
+    view->permits = maker->waits ? 0 : ticket->weight;
     view->holds = maker->holds[place];
     view->own = maker->own[place];
     view->token = ticket->token;
@@ -90,7 +93,7 @@ static bool wanted(enum hf_tickets_which which, bool holds)
     return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
 }
 
-static void mark_own(const struct hf_client *client, const char *name,
+static void mark_own(const struct hf_client *client, const char *queue,
                      struct maker *maker)
 {
     const struct hf_acquisition *a;
@@ -98,7 +101,7 @@ static void mark_own(const struct hf_client *client, const char *name,
     for (a = client->core.first; a != NULL; a = a->next) {
         size_t place = hf_snapshot_find(maker->snapshot, &a->ticket);
 
-        if (place < maker->snapshot->count && strcmp(a->queue, name) == 0)
+        if (place < maker->snapshot->count && strcmp(a->queue, queue) == 0)
             maker->own[place] = true;
     }
 }
@@ -134,13 +137,12 @@ static struct hf_tickets *allocate(const struct hf_event *listed)
     return NULL;
 }
 
-struct hf_tickets *hf_tickets_make(const struct hf_client *client,
-                                   const char *name,
-                                   const struct hf_event *listed,
-                                   enum hf_tickets_which which)
+bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
+                    const char *queue, const struct hf_event *listed,
+                    enum hf_tickets_which which)
 {
     const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
-    struct maker maker = {.snapshot = snapshot};
+    struct maker maker = {.snapshot = snapshot, .waits = queue == lock->locks};
     bool *marks = hf_alloc(2 * snapshot->count + 1);
 
     if (marks == NULL || (maker.tickets = allocate(listed)) == NULL)
@@ -148,8 +150,9 @@ struct hf_tickets *hf_tickets_make(const struct hf_client *client,
     maker.holds = marks;
     maker.own = marks + snapshot->count;
     maker.text = maker.tickets->text;
-    hf_admission_mark(snapshot, maker.holds);
-    mark_own(client, name, &maker);
+    if (!maker.waits)
+        hf_admission_mark(snapshot, maker.holds);
+    mark_own(lock->client, queue, &maker);
     for (size_t i = 0; i < snapshot->count; i++) {
         if (wanted(which, maker.holds[i]))
             add(&maker, i);
@@ -157,33 +160,52 @@ struct hf_tickets *hf_tickets_make(const struct hf_client *client,
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         maker.tickets->foreign[maker.tickets->foreign_count++] =
             keep(&maker, listed->as.answer.foreign[i]);
+    maker.tickets->next = *tickets;
+    *tickets = maker.tickets;
 free_marks:
     hf_free(marks);
-    return maker.tickets;
+    return maker.tickets != NULL;
 }
 
 size_t hf_tickets_count(const struct hf_tickets *tickets)
 {
-    return tickets->count;
+    size_t count = 0;
+
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next)
+        count += t->count;
+    return count;
 }
 
 const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
                                            size_t place)
 {
-    return place < tickets->count ? &tickets->views[place] : NULL;
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (place < t->count)
+            return &t->views[place];
+        place -= t->count;
+    }
+    return NULL;
 }
 
 const char *hf_tickets_foreign(const struct hf_tickets *tickets, size_t n)
 {
-    return n < tickets->foreign_count ? tickets->foreign[n] : NULL;
+    for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
+        if (n < t->foreign_count)
+            return t->foreign[n];
+        n -= t->foreign_count;
+    }
+    return NULL;
 }
 
 void hf_tickets_free(struct hf_tickets *tickets)
 {
-    if (tickets == NULL)
-        return;
-    hf_free(tickets->views);
-    hf_free(tickets->foreign);
-    hf_free(tickets->text);
-    hf_free(tickets);
+    struct hf_tickets *next;
+
+    for (; tickets != NULL; tickets = next) {
+        next = tickets->next;
+        hf_free(tickets->views);
+        hf_free(tickets->foreign);
+        hf_free(tickets->text);
+        hf_free(tickets);
+    }
 }

@@ -4,7 +4,7 @@
 #define HF_HOST_TICKETS_H
 
 #include "core/ticket.h"
-#include "host/client.h"
+#include "host/lock.h"
 
 enum hf_tickets_which {
     HF_TICKETS_ALL,
@@ -12,11 +12,11 @@ enum hf_tickets_which {
     HF_TICKETS_WAITERS
 };
 
-/* Those of the queue ${name} that ${which} says, out of the answer to a whole
- * LIST.  NULL for lack of memory.  With the client's lock. */
-struct hf_tickets *hf_tickets_make(const struct hf_client *client,
-                                   const char *name,
-                                   const struct hf_event *listed,
-                                   enum hf_tickets_which which);
+/* Put those of ${queue}, which is one of ${lock}'s, that ${which} says, out of
+ * the answer to a whole LIST, before ${tickets}, which may be NULL.  False for
+ * lack of memory.  With the client's lock. */
+bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
+                    const char *queue, const struct hf_event *listed,
+                    enum hf_tickets_which which);
 
 #endif

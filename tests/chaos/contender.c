@@ -5,6 +5,8 @@
  *     contender add URL NAME DIRECTORY ID COUNT
  *         COUNT times: take the lock, raise the number in DIRECTORY/counter by
  *         reading and writing it, log "ID TOKEN NUMBER" to DIRECTORY/log.
+ *     contender add-permit URL NAME DIRECTORY ID COUNT
+ *         The same, the lock being a semaphore with one permit.
  *     contender once DIRECTORY ID
  *         The same once, under a lock that holdfast run holds.
  *     contender share URL NAME DIRECTORY ID COUNT
@@ -154,10 +156,10 @@ static struct hf_grant *acquire(struct hf_lock *lock,
     return grant;
 }
 
-static int add_many(char **arguments)
+static int add_many(char **arguments, enum hf_kind kind)
 {
     struct hf_client *client = open_client(arguments[0]);
-    struct hf_lock *lock = open_lock(client, arguments[1], HF_KIND_MUTEX);
+    struct hf_lock *lock = open_lock(client, arguments[1], kind);
     long count = strtol(arguments[4], NULL, 10);
     struct hf_grant *grant;
     hf_status status;
@@ -252,7 +254,9 @@ static int hold(char **arguments)
 int main(int count, char **arguments)
 {
     if (count == 7 && strcmp(arguments[1], "add") == 0)
-        return add_many(arguments + 2);
+        return add_many(arguments + 2, HF_KIND_MUTEX);
+    if (count == 7 && strcmp(arguments[1], "add-permit") == 0)
+        return add_many(arguments + 2, HF_KIND_SEMAPHORE);
     if (count == 4 && strcmp(arguments[1], "once") == 0)
         return add_once(arguments + 2);
     if (count == 7 && strcmp(arguments[1], "share") == 0)

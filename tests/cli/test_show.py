@@ -68,6 +68,43 @@ class Show(harness.Case):
         for holder in holders:
             self.finish(holder)
 
+    def test_a_semaphore(self):
+        """That the name is one is found out; who waits comes last."""
+        holders = [self.holder("--permits", "2/3"),
+                   self.holder("--permits", "1/3")]
+        waiter = self.waiter("--permits", "3/3")
+        rows = self.shown("lock").splitlines()
+        self.assertRegex(
+            rows[0], r"^# STATE KIND +PERMITS +AGE +TOKEN +DIALECT +OWNER$")
+        for row, words in zip(rows[1:], (r"1 holds semaphore 2 +\d+s +\d+",
+                                         r"2 holds semaphore 1 +\d+s +\d+",
+                                         r"3 waits semaphore - +\d+s +\d+"),
+                              strict=True):
+            self.assertRegex(row, "^" + words + r" +holdfast +holdfast \(pid ")
+            self.assertEqual(row.index("holdfast"), rows[0].index("DIALECT"))
+        tickets = json.loads(self.shown("--json", "lock"))["tickets"]
+        self.assertEqual([(t["place"], t["state"], t["kind"], t["permits"])
+                          for t in tickets],
+                         [(1, "holds", "semaphore", 2),
+                          (2, "holds", "semaphore", 1),
+                          (3, "waits", "semaphore", None)])
+        self.assertEqual([t["owner"]["pid"] for t in tickets[:2]],
+                         [self.keeper(h) for h in holders])
+        for holder in holders:
+            self.finish(holder)
+        self.assertEqual(self.finish(waiter)[0], 0)
+        self.assertEqual(self.length(), 0)
+
+    def test_a_mutex_and_a_semaphore_of_one_name(self):
+        """They do not see each other; whoever looks sees both."""
+        holders = [self.holder(), self.holder("--permits", "1/1")]
+        self.assertEqual(
+            re.findall("holds +(?:mutex|semaphore) +[1-9]",
+                       self.shown("lock")),
+            ["holds mutex     1", "holds semaphore 1"])
+        for holder in holders:
+            self.finish(holder)
+
     def test_json(self):
         holder = self.holder()
         waiter = self.waiter()
@@ -78,6 +115,7 @@ class Show(harness.Case):
                          ["holds", "waits"])
         self.assertLess(int(first["token"]), int(second["token"]))
         self.assertEqual(first["kind"], "mutex")
+        self.assertEqual([first["permits"], second["permits"]], [1, 1])
         self.assertEqual(first["dialect"], "holdfast")
         self.assertEqual(first["owner"]["pid"], self.keeper(holder))
         self.assertEqual(first["owner"]["text"], "sh")

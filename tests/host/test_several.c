@@ -71,7 +71,7 @@ static hf_status try_it(struct front *front, struct hf_lock *lock,
     return outcome.status;
 }
 
-static void as_many_as_there_are(enum way way)
+static void fn34_as_many_as_there_are(enum way way)
 {
     struct world w;
     struct hf_lock *mine, *theirs;
@@ -86,8 +86,11 @@ static void as_many_as_there_are(enum way way)
     assert_int_equal(try_it(&w.b, theirs, &three), HF_EBUSY);
     assert_int_equal(front_give(&w.a, one), HF_OK);
     assert_int_equal(try_it(&w.b, theirs, &three), HF_OK);
+    assert_int_equal(try_it(&w.a, mine, &one), HF_EBUSY);
     assert_int_equal(front_give(&w.b, two), HF_OK);
+    one = front_take(&w.a, mine); /* no try has kept the queue in front */
     assert_int_equal(front_give(&w.b, three), HF_OK);
+    assert_int_equal(front_give(&w.a, one), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     world_close(&w);
@@ -105,6 +108,7 @@ static void all_permits_or_none(enum way way)
     theirs = semaphore(&w.b, 3, 3);
     one = front_take(&w.a, mine);
     two = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 2); /* without the one at the gate */
     front_acquire(&w.b, theirs, NULL, &outcome);
     kit_await_tickets(&w.place, 3); /* two leases, and who is next */
     assert_int_equal(front_give(&w.a, one), HF_OK);
@@ -124,18 +128,20 @@ static void a_wait_for_permits_ends_in_time(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct world w;
-    struct hf_lock *mine, *theirs;
+    struct hf_lock *mine, *theirs, *others; /* each tells one story */
     struct hf_grant *grant;
     struct outcome first, second;
 
     world_open(&w, way);
     mine = semaphore(&w.a, 1, 1);
     theirs = semaphore(&w.b, 1, 1);
+    others = semaphore(&w.b, 1, 1);
     grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1); /* without the one at the gate */
     opts.wait_ms = 300;
     front_acquire(&w.b, theirs, &opts, &first);
     kit_await_tickets(&w.place, 2);
-    front_acquire(&w.b, theirs, &opts, &second);
+    front_acquire(&w.b, others, &opts, &second);
     front_await(&first);
     front_await(&second);
     assert_int_equal(first.status, HF_ETIMEDOUT);
@@ -145,10 +151,11 @@ static void a_wait_for_permits_ends_in_time(enum way way)
     assert_int_equal(front_give(&w.a, grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
+    hf_lock_free(others);
     world_close(&w);
 }
 
-static void who_waits_hears_of_another_size(enum way way)
+static void fn33_who_waits_hears_of_another_size(enum way way)
 {
     struct world w;
     struct hf_lock *mine, *theirs;
@@ -159,6 +166,7 @@ static void who_waits_hears_of_another_size(enum way way)
     mine = semaphore(&w.a, 1, 1);
     theirs = semaphore(&w.b, 1, 1);
     grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1); /* without the one at the gate */
     front_acquire(&w.b, theirs, NULL, &outcome);
     kit_await_tickets(&w.place, 2);
     assert_int_equal(hf_lock_set_limit(theirs, 2), HF_OK);
@@ -173,7 +181,7 @@ static void who_waits_hears_of_another_size(enum way way)
 
 /* ---------------------------------------------------------- several locks */
 
-static void all_of_them_or_none(enum way way)
+static void fn63_all_of_them_or_none(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct world w;
@@ -210,42 +218,71 @@ static void all_of_them_or_none(enum way way)
     world_close(&w);
 }
 
-/* Callers that name them in opposite orders. */
+/* Callers that take several, in whichever order they name them. */
+struct round {
+    struct hf_lock *locks[2];
+    size_t count;
+};
+
 static void *go_round(void *arg)
 {
-    struct hf_lock *const *locks = arg;
+    const struct round *round = arg;
     struct hf_grant *grant;
     uintptr_t rounds;
 
     for (rounds = 0; rounds < 200; rounds++) {
-        if (hf_acquire_all(locks, 2, NULL, &grant) != HF_OK ||
+        if (hf_acquire_all(round->locks, round->count, NULL, &grant) != HF_OK ||
             hf_grant_release(grant) != HF_OK)
             break;
     }
     return (void *)rounds;
 }
 
-static void nobody_waits_in_a_circle(void **state)
+static void both_go_round(struct round *mine, struct round *theirs)
 {
-    struct world w;
-    struct hf_lock *mine[2], *theirs[2];
     pthread_t threads[2];
     void *rounds;
 
-    (void)state;
-    world_open(&w, WAY_BLOCKING);
-    mine[0] = front_lock(&w.a, "left");
-    mine[1] = front_lock(&w.a, "right");
-    theirs[0] = front_lock(&w.b, "right");
-    theirs[1] = front_lock(&w.b, "left");
     threads[0] = kit_thread(go_round, mine);
     threads[1] = kit_thread(go_round, theirs);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_join(threads[i], &rounds), 0);
         assert_int_equal((uintptr_t)rounds, 200);
-        hf_lock_free(mine[i]);
-        hf_lock_free(theirs[i]);
     }
+}
+
+static void fn63_opposite_orders_do_not_deadlock(void **state)
+{
+    struct round mine = {.count = 2}, theirs = {.count = 2};
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine.locks[0] = front_lock(&w.a, "left");
+    mine.locks[1] = front_lock(&w.a, "right");
+    theirs.locks[0] = front_lock(&w.b, "right");
+    theirs.locks[1] = front_lock(&w.b, "left");
+    both_go_round(&mine, &theirs);
+    for (int i = 0; i < 2; i++) {
+        hf_lock_free(mine.locks[i]);
+        hf_lock_free(theirs.locks[i]);
+    }
+    world_close(&w);
+}
+
+/* Each would have one and wait for the other's, were they taken one by one. */
+static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
+{
+    struct round mine = {.count = 1}, theirs = {.count = 1};
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_BLOCKING);
+    mine.locks[0] = semaphore(&w.a, 2, 2);
+    theirs.locks[0] = semaphore(&w.b, 2, 2);
+    both_go_round(&mine, &theirs);
+    hf_lock_free(mine.locks[0]);
+    hf_lock_free(theirs.locks[0]);
     world_close(&w);
 }
 
@@ -319,7 +356,8 @@ static void who_has_permits_is_seen_and_asked(void **state)
     assert_int_equal(hf_tickets_count(tickets), 1);
     view = hf_tickets_at(tickets, 0);
     assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
-    assert_true(view->holds);
+    assert_int_equal(view->permits, 2);
+    assert_true(view->holds && !view->own);
     assert_int_equal(view->token, hf_grant_token(grant));
     assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
     front_until(&w.a, was_asked, &asked);
@@ -328,10 +366,77 @@ static void who_has_permits_is_seen_and_asked(void **state)
     while (hf_grant_check(grant) == HF_OK)
         usleep(1000);
     hf_tickets_free(tickets);
-    assert_int_equal(hf_lock_waiters(theirs, HF_FOREVER, &tickets),
-                     HF_EUNSUPPORTED);
-    assert_null(tickets);
     assert_int_equal(front_give(&w.a, grant), HF_ELOST);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    world_close(&w);
+}
+
+static size_t count_of(struct hf_lock *lock,
+                       hf_status (*list)(struct hf_lock *lock, uint64_t wait_ms,
+                                         struct hf_tickets **tickets))
+{
+    struct hf_tickets *tickets;
+    size_t count;
+
+    assert_int_equal(list(lock, HF_FOREVER, &tickets), HF_OK);
+    count = hf_tickets_count(tickets);
+    hf_tickets_free(tickets);
+    return count;
+}
+
+/* Those who have permits stand first, and those who wait are as good as any. */
+static void who_waits_for_permits_is_seen_and_asked(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct hf_ticket_view *view;
+    struct hf_tickets *tickets;
+    struct hf_lock *mine, *theirs;
+    struct hf_grant *grant;
+    struct outcome first, second;
+    struct world w;
+    _Atomic int asked = 0;
+
+    (void)state;
+    world_open(&w, WAY_THREAD);
+    mine = semaphore(&w.a, 2, 2);
+    theirs = semaphore(&w.b, 1, 2);
+    assert_int_equal(count_of(theirs, hf_lock_tickets), 0);
+    assert_int_equal(count_of(theirs, hf_lock_waiters), 0);
+    grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1);
+    opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
+    front_acquire(&w.b, theirs, &opts, &first);
+    kit_await_tickets(&w.place, 2);
+    front_acquire(&w.b, theirs, NULL, &second);
+    kit_await_tickets(&w.place, 3);
+    assert_int_equal(count_of(theirs, hf_lock_holders), 1);
+    assert_int_equal(count_of(theirs, hf_lock_waiters), 2);
+    assert_int_equal(hf_lock_tickets(theirs, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 3);
+    view = hf_tickets_at(tickets, 0);
+    assert_true(view->holds && !view->own && view->permits == 2);
+    for (size_t i = 1; i < 3; i++) {
+        view = hf_tickets_at(tickets, i);
+        assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
+        assert_true(!view->holds && view->own && view->permits == 0);
+    }
+    assert_null(hf_tickets_at(tickets, 3));
+    view = hf_tickets_at(tickets, 1);
+    assert_int_equal(hf_lock_request_release(mine, view->id, HF_FOREVER),
+                     HF_OK);
+    /* One who is evicted goes to the tail. */
+    view = hf_tickets_at(tickets, 2);
+    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);
+    kit_await_tickets(&w.place, 3);
+    hf_tickets_free(tickets);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    front_await(&first);
+    front_await(&second);
+    front_until(&w.b, was_asked, &asked);
+    assert_int_equal(front_give(&w.b, first.grant), HF_OK);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
     hf_lock_free(mine);
     hf_lock_free(theirs);
     world_close(&w);
@@ -422,11 +527,11 @@ static void wrong_permits_are_refused(void **state)
 }
 
 #define STORIES(X)                                                             \
-    X(as_many_as_there_are)                                                    \
+    X(fn34_as_many_as_there_are)                                               \
     X(all_permits_or_none)                                                     \
     X(a_wait_for_permits_ends_in_time)                                         \
-    X(who_waits_hears_of_another_size)                                         \
-    X(all_of_them_or_none)                                                     \
+    X(fn33_who_waits_hears_of_another_size)                                    \
+    X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"
 
@@ -435,10 +540,12 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS)
             cmocka_unit_test(who_has_permits_is_seen_and_asked),
+        cmocka_unit_test(who_waits_for_permits_is_seen_and_asked),
         cmocka_unit_test(who_has_several_is_asked_for_one),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(wrong_permits_are_refused),
-        cmocka_unit_test(nobody_waits_in_a_circle),
+        cmocka_unit_test(fn63_opposite_orders_do_not_deadlock),
+        cmocka_unit_test(fn62_two_that_take_all_permits_do_not_deadlock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ has made it, and looks for it but once: whoever comes in between goes by its own
 Ours is there from the node's first moment on.
 """
 
+import json
 import os
 import subprocess
 import unittest
@@ -52,6 +53,12 @@ class KazooSemaphore(Case):
             [os.environ["HOLDFAST"], "run", *options, "-c", self.url(), NAME,
              "--", "true"], stdin=subprocess.DEVNULL, capture_output=True,
             text=True, timeout=FINISH_S, check=False)
+
+    def show(self):
+        return json.loads(subprocess.run(
+            [os.environ["HOLDFAST"], "show", "--json", "-c", self.url(), NAME],
+            capture_output=True, text=True, timeout=place.PATIENCE_S,
+            check=True).stdout)
 
     def permits(self):
         return self.client.children(PATH) or []
@@ -145,6 +152,11 @@ class KazooSemaphore(Case):
 
     def test_one_permit_is_one_child(self):
         holder = self.holder(2)
+        shown = self.show()
+        self.assertEqual([(t["state"], t["kind"], t["permits"])
+                          for t in shown["tickets"]],
+                         [("holds", "semaphore", 2)])
+        self.assertEqual(shown["foreign"], [])
         names = self.permits()
         self.assertEqual(len(names), 2)
         for name in names:

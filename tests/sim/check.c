@@ -13,6 +13,12 @@
 /* How far a clock's reading may lag behind the instant itself. */
 #define READING_MS 2
 
+/* And how late whoever reads it may be. */
+uint64_t check_lateness_ms(const struct world *world)
+{
+    return READING_MS + (world->late_us + 999) / 1000;
+}
+
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
 {
     if (a == HF_TICKET_LEASE || b == HF_TICKET_LEASE)
@@ -525,7 +531,8 @@ static void check_published(struct attempt *attempt)
                    attempt->name, promise_ms);
     attempt->promise_ms = promise_ms;
     if (!hf_sim_frozen(client->engine) && !client->waking &&
-        client_ms(client) > hf_after_ms(promise_ms, READING_MS))
+        client_ms(client) >
+            hf_after_ms(promise_ms, check_lateness_ms(client->world)))
         world_broken(client->world, 7,
                      "%s was promised until %" PRIu64 ", it is %" PRIu64
                      ", and it was not told LOST",
@@ -571,7 +578,10 @@ static void check_limit(struct attempt *attempt)
     if (client->closing || hf_sim_frozen(client->engine) ||
         client->tick_us <= hf_sim_now_us(client->world->sim))
         return; /* or is about to look at the clock */
-    if (client_ms(client) > hf_after_ms(limit_ms, HF_PATIENCE_MS + READING_MS))
+    /* Late in giving up, and late once more in telling. */
+    limit_ms = hf_after_ms(limit_ms, HF_PATIENCE_MS +
+                                         2 * check_lateness_ms(client->world));
+    if (client_ms(client) > limit_ms)
         world_broken(client->world, 9,
                      "%s should have ended at %" PRIu64 ", it is %" PRIu64,
                      attempt->name, limit_ms, client_ms(client));

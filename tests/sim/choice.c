@@ -136,13 +136,13 @@ static void find_mishap(struct found *found, const struct stage *stage,
 }
 
 /* When something is due next; UINT64_MAX if that is far off. */
-static uint64_t soon_us(struct world *world)
+static uint64_t soon_us(const struct world *world)
 {
     uint64_t limit_us = hf_sim_now_us(world->sim) + 1000 * HF_IMPRINT_SOON_MS;
     uint64_t at_us = UINT64_MAX;
 
     for (unsigned i = 0; i < world->client_count; i++) {
-        struct client *client = &world->clients[i];
+        const struct client *client = &world->clients[i];
         uint64_t wake_us;
 
         if (!client->alive)

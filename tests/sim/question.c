@@ -10,8 +10,6 @@
 
 #include "core/instant.h"
 
-#define READING_MS 2
-
 static const char *const names[] = {
     [HF_REQUEST_LIST] = "look at",
     [HF_REQUEST_WITHDRAW] = "evict",
@@ -69,8 +67,16 @@ void question_revoke(struct client *client, struct attempt *target,
         make(client, target->place, HF_REQUEST_REVOKE, wait_ms);
 
     question->inquiry.ticket = target->id;
-    if (target->enqueued)
+    if (target->crew != NULL && target->enqueued)
         world_record(client->world, &target->id)->asked = true;
+    for (unsigned i = 0; i < target->claim_count; i++) {
+        struct claim *claim = &target->claims[i];
+
+        if (!hf_ticket_id_equal(&claim->id, &target->id))
+            continue;
+        claim->asked = true;
+        claim->asked_id = target->id;
+    }
     world_line(client->world, client->name, "ask %s to let go", target->name);
     world_inquire(client, &question->inquiry);
 }
@@ -146,7 +152,7 @@ static bool is_asked(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
-        if (claim->enqueued && world_record(world, &claim->id)->asked)
+        if (claim->asked && hf_ticket_id_equal(&claim->asked_id, &claim->id))
             return true;
     }
     return false;
@@ -177,7 +183,7 @@ static void check_one(const struct question *question)
                            ? client->disturbed_us
                            : question->asked_us;
 
-    if (client_ms(client) > hf_after_ms(limit_ms, READING_MS) &&
+    if (client_ms(client) > hf_after_ms(limit_ms, check_lateness_ms(world)) &&
         client->tick_us > hf_sim_now_us(world->sim))
         world_broken(world, 9, "%s should have been answered by %" PRIu64,
                      names[question->inquiry.kind], limit_ms);

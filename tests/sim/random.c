@@ -193,6 +193,8 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     if (zookeeper) /* an election, and what is rounded up to a tick */
         world->patience_us +=
             1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
+    if (!world->calm && one_in(4)) /* a machine with too much to do */
+        world->late_us = below(20 * MS_US);
     world->client_count = 2 + (unsigned)below(4);
     read_write = one_in(2);
     world_place(world, "one", read_write);

@@ -77,12 +77,50 @@ static struct attempt *attempt_of(struct story *story, struct client *client,
     return NULL;
 }
 
-/* want mutex|read|write|shared PLACE [try|WAIT_MS]; shared: a mutex, with the
- * client's others that are */
+/* permits PLACE N/M */
+static void want_permits(struct story *story, struct client *client,
+                         const char *place, const char *permits, bool only_try,
+                         uint64_t wait_ms)
+{
+    struct wish wish = {.kind = HF_TICKET_LEASE};
+    unsigned limit;
+
+    if (permits == NULL ||
+        sscanf(permits, "%" SCNu32 "/%u", &wish.weight, &limit) != 2) {
+        complain(story, "expected", "want permits PLACE N/M [try|MS]");
+        return;
+    }
+    wish.place = world_semaphore(story->world, place, limit);
+    world_want_all(client, &wish, 1, only_try, wait_ms, 0, 0, false);
+}
+
+/* all PLACE,PLACE...: mutexes, in the order of their names */
+static void want_all(struct story *story, struct client *client, char *places,
+                     bool only_try, uint64_t wait_ms)
+{
+    struct wish wishes[WORLD_CLAIMS];
+    unsigned count = 0;
+    char *rest = NULL;
+
+    for (char *name = strtok_r(places, ",", &rest);
+         name != NULL && count < WORLD_CLAIMS;
+         name = strtok_r(NULL, ",", &rest))
+        wishes[count++] =
+            (struct wish){.place = world_place(story->world, name, false),
+                          .kind = HF_TICKET_MUTEX,
+                          .weight = 1};
+    world_want_all(client, wishes, count, only_try, wait_ms, 0, 0, false);
+}
+
+/* want mutex|read|write|shared PLACE [try|WAIT_MS], want permits PLACE N/M
+ * [...], want all PLACE,PLACE [...]; shared: a mutex, with the client's others
+ * that are */
 static void want(struct story *story, struct client *client, char **words)
 {
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
-    bool only_try = words[2] != NULL && strcmp(words[2], "try") == 0;
+    bool permits = words[0] != NULL && strcmp(words[0], "permits") == 0;
+    const char *patience = words[1] == NULL ? NULL : words[permits ? 3 : 2];
+    bool only_try = patience != NULL && strcmp(patience, "try") == 0;
     uint64_t wait_ms = HF_FOREVER;
 
     if (words[0] == NULL || words[1] == NULL) {
@@ -94,11 +132,19 @@ static void want(struct story *story, struct client *client, char **words)
         kind = HF_TICKET_READ;
     else if (strcmp(words[0], "write") == 0)
         kind = HF_TICKET_WRITE;
-    if (words[2] != NULL && !only_try)
-        wait_ms = strtoull(words[2], NULL, 10);
+    if (patience != NULL && !only_try)
+        wait_ms = strtoull(patience, NULL, 10);
+    if (permits) {
+        want_permits(story, client, words[1], words[2], only_try, wait_ms);
+        return;
+    }
     if (strcmp(words[0], "shared") == 0) {
         world_want_shared(client, world_place(story->world, words[1], false),
                           only_try, wait_ms);
+        return;
+    }
+    if (strcmp(words[0], "all") == 0) {
+        want_all(story, client, words[1], only_try, wait_ms);
         return;
     }
     world_want(client,

@@ -335,13 +335,20 @@ static void tick(void *arg)
 static void arm(struct client *client)
 {
     uint64_t wake_ms = hf_core_wake_at_ms(&client->core);
+    uint64_t now_us = hf_sim_now_us(client->world->sim);
     uint64_t at_us;
 
     if (!client->alive || wake_ms == HF_FOREVER ||
         hf_sim_frozen(client->engine))
         return;
     at_us = hf_sim_client_at_us(client->engine, wake_ms);
-    if (at_us == client->tick_us || at_us == UINT64_MAX)
+    if (at_us == UINT64_MAX)
+        return;
+    /* What is due already is not put off by what comes meanwhile. */
+    if (at_us <= now_us && client->tick_us - now_us <= client->world->late_us)
+        return;
+    at_us += client->world->late_us;
+    if (at_us == client->tick_us)
         return;
     client->tick_us = at_us;
     hf_sim_call_at(client->world->sim, at_us, true, tick, client);
@@ -621,21 +628,15 @@ bool world_idle(const struct client *client)
 
 /* --------------------------------------------------------------- faults -- */
 
-/* It is running again, and hears at once of what happened meanwhile. */
-static void wake(struct client *client)
-{
-    client->thawed_ms = now_ms(client);
-    client->waking = true;
-}
-
 void world_freeze(struct client *client, bool frozen)
 {
     world_line(client->world, client->name, frozen ? "freeze" : "thaw");
     if (!frozen)
-        wake(client);
+        client->thawed_ms = now_ms(client);
     hf_sim_set_frozen(client->engine, frozen);
     client->disturbed_us = hf_sim_now_us(client->world->sim);
     if (!frozen) {
+        client->waking = true;
         client->tick_us = UINT64_MAX;
         arm(client);
     }
@@ -645,7 +646,7 @@ void world_pause(struct client *client, bool paused)
 {
     world_line(client->world, client->name, paused ? "pause" : "unpause");
     if (!paused)
-        wake(client);
+        client->thawed_ms = now_ms(client);
     hf_sim_set_paused(client->engine, paused);
     client->paused = paused;
     client->disturbed_us = hf_sim_now_us(client->world->sim);
@@ -653,6 +654,7 @@ void world_pause(struct client *client, bool paused)
     client->tainted_until_ms =
         hf_after_ms(now_ms(client), client->world->config.timeout_ms);
     if (!paused) {
+        client->waking = true;
         client->tick_us = UINT64_MAX;
         arm(client);
     }

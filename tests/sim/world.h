@@ -46,6 +46,8 @@ struct claim {
     struct place *place;
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
+    bool asked; /* to let go of the ticket .asked_id */
+    struct hf_ticket_id asked_id;
 };
 
 /* The members of a client's cohort in a place, for one life of it. */
@@ -113,8 +115,8 @@ struct ticket_record {
     struct hf_ticket_id id;
     struct attempt *attempt; /* both NULL: foreign */
     struct crew *crew;       /* whose ticket it was */
-    bool asked;              /* to let go of it, ... */
-    bool told;               /* ... which a member of the crew heard */
+    bool asked;              /* of a crew: to let go of it, ... */
+    bool told;               /* ... which a member heard */
 };
 
 struct client {
@@ -166,6 +168,7 @@ struct world {
     bool lied_to;         /* answers are garbled: the truth is not known */
     bool denied;          /* enqueues may be refused for good */
     bool exhausted;       /* a queue may have run out of numbers */
+    uint64_t late_us;     /* of each tick, behind what comes meanwhile */
     bool shared_kinds;    /* kinds that do not go together meet */
     /* The first violation. */
     int broken; /* number of the invariant, 0 if none */
@@ -277,6 +280,8 @@ bool check_crew_ahead(const struct attempt *attempt);
 bool check_conflict(enum hf_ticket_kind a, enum hf_ticket_kind b);
 uint64_t check_permits(const struct hf_snapshot *queue, size_t place);
 bool check_waits(const struct attempt *attempt);
+/* How much later than at an instant may a client find that it has come? */
+uint64_t check_lateness_ms(const struct world *world);
 
 void check_effect(struct client *client, const struct hf_effect *effect);
 void check_event(struct client *client, const struct hf_event *event);

@@ -78,6 +78,8 @@ static void ticket_name(const struct stage *s, const struct hf_ticket_id *id,
 
 static enum hf_ticket_kind kind_of(const char *suffix)
 {
+    if (strncmp(suffix, "/l", 2) == 0)
+        return HF_TICKET_LEASE;
     if (strcmp(suffix, "/r") == 0)
         return HF_TICKET_READ;
     if (strcmp(suffix, "/w") == 0)
@@ -93,7 +95,8 @@ static enum hf_ticket_kind kind_of(const char *suffix)
 static struct hf_ticket read_ticket(const struct stage *s, const char *name,
                                     uint64_t sequence)
 {
-    struct hf_ticket ticket = {.sequence = sequence, .token = sequence};
+    struct hf_ticket ticket = {
+        .sequence = sequence, .token = sequence, .weight = 1};
     unsigned who = name[0] == 'b';
     unsigned number;
 
@@ -103,12 +106,15 @@ static struct hf_ticket read_ticket(const struct stage *s, const char *name,
         ticket.kind = who == 0 ? s->a.kind : s->b.kind;
         if (strchr(name, '/') != NULL)
             ticket.kind = kind_of(strchr(name, '/'));
+        if (ticket.kind == HF_TICKET_LEASE)
+            ticket.weight = who == 0 ? s->a.weight : s->b.weight;
         ticket.payload = who == 0 ? s->a.payload : s->b.payload;
         ticket.token = (who + 1) * 100 + number;
         return ticket;
     }
     ticket.id = stranger_id(name[0]);
     ticket.kind = kind_of(name + 1);
+    (void)sscanf(name, "%*c/l%u", &ticket.weight);
     ticket.payload = "a stranger";
     return ticket;
 }
@@ -377,7 +383,8 @@ void suspended(struct stage *s)
 static void forget_watches(struct stage *s)
 {
     for (size_t i = 0; i < STAGE_PENDING; i++) {
-        if (strstr(s->pending[i].text, " WATCH ") != NULL)
+        if (strstr(s->pending[i].text, " WATCH ") != NULL ||
+            strstr(s->pending[i].text, " LOOK") != NULL)
             s->pending[i].text[0] = '\0';
     }
 }
@@ -406,7 +413,9 @@ static void answer(struct stage *s, const char *request, struct hf_event event)
     if (slot == NULL)
         fail_msg("nobody asked for \"%s\"", request);
     event.as.answer.request = slot->request;
-    if (event.kind != HF_EVENT_WATCHING)
+    if (event.kind != HF_EVENT_WATCHING &&
+        !(event.kind == HF_EVENT_LISTED &&
+          slot->request->kind == HF_REQUEST_LOOK))
         slot->text[0] = '\0';
     step(s, event);
 }
@@ -435,6 +444,11 @@ void listed(struct stage *s, const char *request, const char *queue)
 void watching(struct stage *s, const char *request)
 {
     answer(s, request, (struct hf_event){.kind = HF_EVENT_WATCHING});
+}
+
+void changed(struct stage *s, const char *request)
+{
+    answer(s, request, (struct hf_event){.kind = HF_EVENT_CHANGED});
 }
 
 void gone(struct stage *s, const char *request)

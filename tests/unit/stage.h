@@ -5,14 +5,15 @@
  * a1, a2, ... in the order in which they were enqueued, those of others by one
  * letter each.  Effects read, for instance,
  *
- *     a ENQUEUE a1; a LIST; a WATCH x; a FORGET x; a WITHDRAW a1;
+ *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a WITHDRAW a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
  *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED; a DOWNGRADE a1;
  *     a DOWNGRADED HF_OK
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
  * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
- * the exclusive ones.  "a1/x" is ours, seen as no more than that.
+ * the exclusive ones, "x/l2" a lease of 2 permits.  "a1/x" is ours, seen as no
+ * more than that.
  */
 #ifndef HF_TESTS_UNIT_STAGE_H
 #define HF_TESTS_UNIT_STAGE_H
@@ -79,6 +80,7 @@ void closed(struct stage *s);
 void enqueued(struct stage *s, const char *request, const char *queue);
 void listed(struct stage *s, const char *request, const char *queue);
 void watching(struct stage *s, const char *request);
+void changed(struct stage *s, const char *request);
 void gone(struct stage *s, const char *request);
 void withdrawn(struct stage *s, const char *request, bool found);
 void downgraded(struct stage *s, const char *request);

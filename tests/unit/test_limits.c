@@ -63,20 +63,6 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
 
 /* ---------------------------------------------------------------- limits -- */
 
-/* The event that comes late does for the tick, which would not see any more
- * what was due: here the watch of one's own ticket. */
-static void what_was_due_is_done_by_any_event(void **state)
-{
-    STAGE(s, 0);
-    queue_a(s, "a1");
-    expect(s, "a GRANTED");
-    assert_int_equal(hf_core_wake_at_ms(&s->core),
-                     STAGE_START_MS + HF_OWN_WATCH_AFTER_MS);
-    later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
-    want(s, &s->b);
-    expect(s, "b ENQUEUE b1; a WATCH a1");
-}
-
 static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
@@ -196,13 +182,43 @@ static void first_but_never_proven_is_what_it_says(void **state)
     assert_non_null(strstr(s->a.text, "not confirmed"));
 }
 
+/* ------------------------------------------------------------ late ticks -- */
+
+/* What was due is not forgotten when another's event comes before the tick. */
+static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s, "a1");
+    expect(s, "a GRANTED");
+    later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    ring(s);
+    expect(s, "a WATCH a1");
+    assert_int_equal(s->now_ms, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
+}
+
+static void
+an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
+{
+    STAGE(s, 0);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
+    expect(s, "");
+    later(s, hf_core_wake_at_ms(&s->core) + 1);
+    want(s, &s->b);
+    expect(s, "b ENQUEUE b1");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_try_enters_an_empty_queue),
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_try_gets_an_answer_in_time_or_ends),
-        cmocka_unit_test(what_was_due_is_done_by_any_event),
         cmocka_unit_test(
             fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells),
         cmocka_unit_test(fn64_those_who_leave_in_front_put_no_deadline_off),
@@ -211,6 +227,9 @@ int main(void)
         cmocka_unit_test(a_deadline_without_any_connection_says_so),
         cmocka_unit_test(a_lost_session_is_not_the_first_connection),
         cmocka_unit_test(first_but_never_proven_is_what_it_says),
+        cmocka_unit_test(a_watch_that_is_due_is_asked_for_after_another_event),
+        cmocka_unit_test(
+            an_enqueue_that_is_due_is_asked_for_after_another_event),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sights.h"
+
+#include <string.h>
+
+#include "cli/clock.h"
+#include "core/ticket.h"
+
+/* Digits of one. */
+#define KAZOO_PERMIT_BYTES 32
+
+static const enum hf_kind kinds[HF_SIGHTS] = {
+    [HF_SIGHT_PLAIN] = HF_KIND_MUTEX,
+    [HF_SIGHT_SEMAPHORE] = HF_KIND_SEMAPHORE,
+};
+
+static hf_status look_as(struct hf_client *client, const char *name, int sight,
+                         uint64_t until_ms, struct hf_sights *sights,
+                         struct hf_error *error)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    uint64_t now_ms = hf_clock_now_ms();
+    uint64_t wait_ms = HF_FOREVER;
+    hf_status status;
+
+    if (until_ms != HF_FOREVER)
+        wait_ms = until_ms > now_ms ? until_ms - now_ms : 0;
+    opts.kind = kinds[sight];
+    status = hf_lock_open(client, name, &opts, &sights->locks[sight]);
+    if (status != HF_OK) {
+        hf_client_error(client, error);
+        return status;
+    }
+    status =
+        hf_lock_tickets(sights->locks[sight], wait_ms, &sights->tickets[sight]);
+    if (status != HF_OK)
+        hf_lock_error(sights->locks[sight], error);
+    return status;
+}
+
+hf_status hf_sights_look(struct hf_client *client, const char *name,
+                         uint64_t wait_ms, struct hf_sights *sights,
+                         struct hf_error *error)
+{
+    uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
+    hf_status status = HF_OK;
+
+    *sights = (struct hf_sights){0};
+    for (int i = 0; i < HF_SIGHTS && status == HF_OK; i++)
+        status = look_as(client, name, i, until_ms, sights, error);
+    if (status == HF_OK)
+        sights->name = hf_lock_name(sights->locks[HF_SIGHT_PLAIN]);
+    return status;
+}
+
+void hf_sights_free(struct hf_sights *sights)
+{
+    for (int i = 0; i < HF_SIGHTS; i++) {
+        hf_tickets_free(sights->tickets[i]);
+        hf_lock_free(sights->locks[i]);
+    }
+}
+
+const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
+                                          size_t place)
+{
+    for (int i = 0; i < HF_SIGHTS; i++) {
+        size_t count = hf_tickets_count(sights->tickets[i]);
+
+        if (place < count)
+            return hf_tickets_at(sights->tickets[i], place);
+        place -= count;
+    }
+    return NULL;
+}
+
+/* Where queues are nodes, what a semaphore of that name consists of is below
+ * the node of the name: Curator's two queues, and the permits of kazoo. */
+static bool is_of_semaphore(const char *child)
+{
+    return strcmp(child, &HF_QUEUE_LOCKS[1]) == 0 ||
+           strcmp(child, &HF_QUEUE_LEASES[1]) == 0 ||
+           (strlen(child) == KAZOO_PERMIT_BYTES &&
+            strspn(child, "0123456789abcdef") == KAZOO_PERMIT_BYTES);
+}
+
+const char *hf_sights_foreign(const struct hf_sights *sights, size_t n)
+{
+    const char *child;
+
+    for (int i = 0; i < HF_SIGHTS; i++) {
+        const struct hf_tickets *tickets = sights->tickets[i];
+
+        for (size_t k = 0; (child = hf_tickets_foreign(tickets, k)) != NULL;
+             k++) {
+            if (i == HF_SIGHT_PLAIN && is_of_semaphore(child))
+                continue;
+            if (n-- == 0)
+                return child;
+        }
+    }
+    return NULL;
+}

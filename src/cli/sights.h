@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is seen of a name.  Nothing says whether it is a lock with one queue or
+ * a semaphore, so it is looked at as both.
+ */
+#ifndef HF_CLI_SIGHTS_H
+#define HF_CLI_SIGHTS_H
+
+#include <holdfast/holdfast.h>
+
+enum { HF_SIGHT_PLAIN, HF_SIGHT_SEMAPHORE, HF_SIGHTS };
+
+struct hf_sights {
+    const char *name; /* without a leading '/'; .locks[0]'s */
+    struct hf_lock *locks[HF_SIGHTS];
+    struct hf_tickets *tickets[HF_SIGHTS];
+};
+
+/* Look at the lock called ${name}, within ${wait_ms}.  On failure fill
+ * ${error}.  ${sights} wants hf_sights_free() either way. */
+hf_status hf_sights_look(struct hf_client *client, const char *name,
+                         uint64_t wait_ms, struct hf_sights *sights,
+                         struct hf_error *error);
+void hf_sights_free(struct hf_sights *sights);
+
+/* The ticket at ${place}, from 0, of all that are seen; NULL beyond the last.
+ */
+const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
+                                          size_t place);
+
+/* The name of the ${n}th thing, from 0, that is neither a ticket nor a queue of
+ * a semaphore; NULL beyond the last. */
+const char *hf_sights_foreign(const struct hf_sights *sights, size_t n);
+
+#endif

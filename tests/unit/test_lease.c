@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lease by itself: it looks for room, enters, and is taken from its owner in
+ * part or whole.  What stands before it in a semaphore is in tests/sim. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+/* a wants ${weight} of 3 permits, and is looking for room. */
+static void look(struct stage *s, uint32_t weight)
+{
+    stage_connected(s, HF_ENGINE_GONE_ADMITS);
+    s->a.kind = HF_TICKET_LEASE;
+    s->a.weight = weight;
+    s->a.limit = 3;
+    want(s, &s->a);
+    expect(s, "a LOOK");
+}
+
+/* And holds them, and watches its ticket. */
+static void hold(struct stage *s, uint32_t weight)
+{
+    look(s, weight);
+    listed(s, "a LOOK", "");
+    expect(s, "a ENQUEUE a1; a FORGET");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED");
+    ring(s);
+    expect(s, "a WATCH a1");
+    watching(s, "a WATCH a1");
+}
+
+static void it_waits_for_room_before_it_enters(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    listed(&s, "a LOOK", "x/l2");
+    expect(&s, "a WAITING 1");
+    assert_string_equal(s.a.holder, "a stranger");
+    changed(&s, "a LOOK");
+    expect(&s, "a LOOK");
+    listed(&s, "a LOOK", "y/l1");
+    expect(&s, "a ENQUEUE a1; a FORGET");
+    enqueued(&s, "a ENQUEUE a1", "y/l1 a1");
+    expect(&s, "a GRANTED");
+    assert_int_equal(s.a.token, 101);
+}
+
+/* Somebody had been at the head of the other queue as well. */
+static void whoever_is_ahead_counts(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    listed(&s, "a LOOK", "");
+    expect(&s, "a ENQUEUE a1; a FORGET");
+    enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
+    expect(&s, "a WAITING 1; a WATCH a1; a LOOK");
+    listed(&s, "a LOOK", "x/l1 a1");
+    expect(&s, "a GRANTED; a FORGET");
+}
+
+static void fn33_another_limit_is_looked_at(void **state)
+{
+    struct hf_event limit = {.kind = HF_EVENT_LIMIT, .now_ms = STAGE_START_MS};
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    listed(&s, "a LOOK", "x/l2");
+    expect(&s, "a WAITING 1");
+    limit.as.limit.acquisition = &s.a;
+    limit.as.limit.permits = 4;
+    hf_core_step(&s.core, &limit);
+    expect(&s, "a FORGET; a LOOK");
+    listed(&s, "a LOOK", "x/l2");
+    expect(&s, "a ENQUEUE a1; a FORGET");
+}
+
+/* Somebody took one of the two: the other is nobody's, and must not stay. */
+static void fn32_what_is_left_of_it_is_withdrawn(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    hold(&s, 2);
+    gone(&s, "a WATCH a1");
+    assert_int_equal(atomic_load(&s.a.promise_ms), 0);
+    expect(&s, "a LOST; a WITHDRAW a1"); /* in this order */
+    failed(&s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    release(&s, &s.a);
+    expect(&s, "");
+    ring(&s);
+    expect(&s, "a WITHDRAW a1");
+    withdrawn(&s, "a WITHDRAW a1", true);
+    expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void of_one_permit_nothing_is_left(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    hold(&s, 1);
+    gone(&s, "a WATCH a1");
+    expect(&s, "a LOST");
+    release(&s, &s.a);
+    expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+/* One who waits goes to the tail, and takes what is left with it. */
+static void what_is_left_of_a_waiting_one_is_withdrawn(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    listed(&s, "a LOOK", "");
+    expect(&s, "a ENQUEUE a1; a FORGET");
+    enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
+    expect(&s, "a WAITING 1; a WATCH a1; a LOOK");
+    gone(&s, "a WATCH a1");
+    expect(&s, "a FORGET; a WITHDRAW a1");
+    withdrawn(&s, "a WITHDRAW a1", true);
+    expect(&s, "");
+    ring(&s);
+    expect(&s, "a LOOK");
+    listed(&s, "a LOOK", "");
+    expect(&s, "a ENQUEUE a2; a FORGET");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_waits_for_room_before_it_enters),
+        cmocka_unit_test(whoever_is_ahead_counts),
+        cmocka_unit_test(fn33_another_limit_is_looked_at),
+        cmocka_unit_test(fn32_what_is_left_of_it_is_withdrawn),
+        cmocka_unit_test(of_one_permit_nothing_is_left),
+        cmocka_unit_test(what_is_left_of_a_waiting_one_is_withdrawn),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
