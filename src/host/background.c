@@ -3,13 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "host/client.h"
 #include "host/close.h"
+#include "thread/thread.h"
 
 /* How long it leaves polling to callers before it looks whether they still
  * come.  Not a deadline of anything: while it stands by, callers poll. */
@@ -123,16 +123,9 @@ static void *background_main(void *arg)
 static hf_status start_thread(struct hf_client *client)
 {
     struct hf_background *background = &client->background;
-    sigset_t all, before;
-    int rest;
+    int failure = hf_thread_start(&background->thread, background_main, client);
 
-    /* A library's thread must not be the one that takes the program's
-     * signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rest = pthread_create(&background->thread, NULL, background_main, client);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rest == 0 ? HF_OK : HF_ELIMIT;
+    return failure == 0 ? HF_OK : HF_ELIMIT;
 }
 
 static void init_condition(pthread_cond_t *condition)

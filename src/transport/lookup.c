@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "thread/thread.h"
 
 struct hf_lookup_desk {
     pthread_mutex_t lock;
@@ -119,26 +119,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static int start_thread(struct hf_lookup *lookup)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int failure = pthread_attr_init(&attributes);
-
-    if (failure != 0)
-        return failure;
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* A library's thread must not be the one that takes the program's
-     * signals. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failure = pthread_create(&thread, &attributes, thread_main, lookup);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failure;
-}
-
 bool hf_lookup_start(struct hf_lookup_desk *desk, const char *host)
 {
     struct hf_lookup *lookup = hf_alloc(sizeof(*lookup));
@@ -153,7 +133,7 @@ bool hf_lookup_start(struct hf_lookup_desk *desk, const char *host)
     pthread_mutex_lock(&desk->lock);
     desk->references++;
     pthread_mutex_unlock(&desk->lock);
-    if ((failure = start_thread(lookup)) != 0)
+    if ((failure = hf_thread_start(NULL, thread_main, lookup)) != 0)
         goto free_lookup;
     return true;
 free_lookup:

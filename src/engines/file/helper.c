@@ -4,11 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "thread/thread.h"
 
 /* How often one enqueue opens the place anew because it was replaced. */
 #define REPLACED_MAX 8
@@ -183,24 +183,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static int start_thread(struct hf_helper_desk *desk)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int failure = pthread_attr_init(&attributes);
-
-    if (failure != 0)
-        return failure;
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failure = pthread_create(&thread, &attributes, thread_main, desk);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failure;
-}
-
 static int make_desk(struct hf_helper *helper, uv_loop_t *loop,
                      uv_async_cb on_done, void *data)
 {
@@ -233,7 +215,7 @@ bool hf_helper_start(struct hf_helper *helper, uv_loop_t *loop,
         failure = make_desk(helper, loop, on_done, data);
     if (failure == 0 && !helper->running) {
         helper->desk->references = 2;
-        failure = start_thread(helper->desk);
+        failure = hf_thread_start(NULL, thread_main, helper->desk);
         helper->running = failure == 0;
         if (!helper->running)
             helper->desk->references = 1;

@@ -4,184 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "core/plant.h"
 #include "engines/zookeeper/private.h"
-
-/* A SetWatches ends when it has so many bytes: servers refuse packets of a
- * megabyte (jute.maxbuffer), and ours are no longer than this and one path. */
-#define RESUME_BYTES (128 << 10)
-
-enum kind {
-    NODE,     /* its end */
-    CHILDREN, /* of a queue */
-};
-
-/* A request that waits, at one of the nodes that it waits for.  Its
- * .engine_data, any of them if there are more. */
-struct watcher {
-    struct hf_request *request;
-    struct watcher *beside; /* at another node, in a ring */
-    bool ready;             /* this node is watched */
-    bool told;              /* WATCHING, LISTED */
-    bool news;              /* for who is not told yet */
-    bool asked;             /* REVOKED is to be told */
-    struct watcher *next;
-    struct watcher **link;
-    struct hf_zk_watch *watch;
-};
-
-struct hf_zk_watch {
-    struct hf_zk_watch *next;
-    struct hf_zk_watch **link;
-    struct watcher *watchers;
-    bool asking;  /* a getData is under way */
-    bool armed;   /* the server has it */
-    bool revoked; /* the data asked to let go when it was last seen */
-    struct hf_zk_call call;
-    struct hf_zk_queue *queue; /* of CHILDREN, in use by this */
-    enum kind kind;
-    size_t bytes;
-    char path[];
-};
-
-static size_t bucket_of(const char *path, size_t bytes)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)path[i]) * 16777619u;
-    return hash % HF_ZK_WATCH_BUCKETS;
-}
-
-static struct hf_zk_watch *find(const struct hf_zk_watches *watches,
-                                enum kind kind, const char *path, size_t bytes)
-{
-    struct hf_zk_watch *watch = watches->buckets[bucket_of(path, bytes)];
-
-    while (watch != NULL && (watch->kind != kind || watch->bytes != bytes ||
-                             memcmp(watch->path, path, bytes) != 0))
-        watch = watch->next;
-    return watch;
-}
-
-static struct hf_zk_watch *add(struct hf_zk_watches *watches, enum kind kind,
-                               const char *path)
-{
-    size_t bytes = strlen(path);
-    struct hf_zk_watch **bucket = &watches->buckets[bucket_of(path, bytes)];
-    struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes + 1);
-
-    if (watch == NULL)
-        return NULL;
-    watch->kind = kind;
-    watch->bytes = bytes;
-    memcpy(watch->path, path, bytes);
-    watch->next = *bucket;
-    watch->link = bucket;
-    if (watch->next != NULL)
-        watch->next->link = &watch->next;
-    *bucket = watch;
-    watches->count++;
-    return watch;
-}
-
-static struct hf_zk_watch *find_or_add(struct hf_zk_watches *watches,
-                                       enum kind kind, const char *path)
-{
-    struct hf_zk_watch *watch = find(watches, kind, path, strlen(path));
-
-    return watch != NULL ? watch : add(watches, kind, path);
-}
-
-/* Nobody can find it any more. */
-static void take_out(struct hf_zk_watches *watches, struct hf_zk_watch *watch)
-{
-    if (watch->link == NULL)
-        return;
-    *watch->link = watch->next;
-    if (watch->next != NULL)
-        watch->next->link = watch->link;
-    watch->link = NULL;
-    watches->count--;
-}
-
-/* Free a watch that nobody waits for, unless an answer is to come for it. */
-static void settle(struct hf_zk *zk, struct hf_zk_watch *watch)
-{
-    if (watch->watchers != NULL || watch->asking)
-        return;
-    if (watch->armed && watch->link != NULL)
-        return; /* the server will tell of it */
-    take_out(&zk->watches, watch);
-    if (watch->queue != NULL)
-        hf_zk_queue_leave(zk, watch->queue);
-    hf_free(watch);
-}
-
-/* -------------------------------------------------------------- watchers -- */
-
-/* ${beside}: of the same request, or NULL. */
-static struct watcher *add_watcher(struct hf_zk_watch *watch,
-                                   struct hf_request *request,
-                                   struct watcher *beside)
-{
-    struct watcher *watcher = hf_alloc(sizeof *watcher);
-
-    if (watcher == NULL)
-        return NULL;
-    watcher->request = request;
-    watcher->beside = watcher;
-    if (beside != NULL) {
-        watcher->beside = beside->beside;
-        beside->beside = watcher;
-    }
-    watcher->watch = watch;
-    watcher->next = watch->watchers;
-    watcher->link = &watch->watchers;
-    if (watcher->next != NULL)
-        watcher->next->link = &watcher->next;
-    watch->watchers = watcher;
-    request->engine_data = watcher;
-    return watcher;
-}
-
-static void drop_watcher(struct watcher *watcher)
-{
-    *watcher->link = watcher->next;
-    if (watcher->next != NULL)
-        watcher->next->link = watcher->link;
-    hf_free(watcher);
-}
-
-/* Drop ${watcher} and those beside it. */
-static void drop_ring(struct hf_zk *zk, struct watcher *watcher)
-{
-    struct watcher *beside;
-    struct hf_zk_watch *watch;
-
-    while ((beside = watcher->beside) != watcher) {
-        watcher->beside = beside->beside;
-        watch = beside->watch;
-        drop_watcher(beside);
-        settle(zk, watch);
-    }
-    watch = watcher->watch;
-    drop_watcher(watcher);
-    settle(zk, watch);
-}
-
-static bool ring_is_ready(const struct watcher *first)
-{
-    const struct watcher *watcher = first;
-
-    do {
-        if (!watcher->ready)
-            return false;
-        watcher = watcher->beside;
-    } while (watcher != first);
-    return true;
-}
+#include "engines/zookeeper/watch_table.h"
 
 static void tell(struct hf_zk *zk, struct hf_request *request,
                  enum hf_event_kind kind)
@@ -202,15 +27,15 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 
     hf_zk_own_gone(zk, watch->path);
     /* First: whoever is told may want to watch the path again. */
-    take_out(&zk->watches, watch);
+    hf_zk_watch_take_out(&zk->watches, watch);
     watch->asking = true;
     while (watch->watchers != NULL) {
         request = watch->watchers->request;
-        drop_ring(zk, watch->watchers);
+        hf_zk_watcher_drop_ring(zk, watch->watchers);
         tell(zk, request, HF_EVENT_GONE);
     }
     watch->asking = asking;
-    settle(zk, watch);
+    hf_zk_watch_settle(zk, watch);
 }
 
 /* The data of a node whose owner is asked to let go: Revoker of Curator. */
@@ -223,7 +48,7 @@ static bool says_revoke(struct hf_jute_piece data)
 /* Tell those who are marked; any of them may forget any. */
 static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    struct watcher *watcher = watch->watchers;
+    struct hf_zk_watcher *watcher = watch->watchers;
 
     while (watcher != NULL) {
         if (watcher->asked) {
@@ -238,16 +63,16 @@ static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
 
 static void all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    for (struct watcher *w = watch->watchers; w != NULL; w = w->next)
+    for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
         w->asked = w->told;
     tell_asked(zk, watch);
 }
 
 /* Who hears of it for the first time hears what came before, too: ${first} is
  * marked, and those at its node are to be told next. */
-static void tell_watching(struct hf_zk *zk, struct watcher *first)
+static void tell_watching(struct hf_zk *zk, struct hf_zk_watcher *first)
 {
-    struct watcher *watcher = first;
+    struct hf_zk_watcher *watcher = first;
 
     do {
         watcher->told = true;
@@ -257,9 +82,9 @@ static void tell_watching(struct hf_zk *zk, struct watcher *first)
     tell(zk, first->request, HF_EVENT_WATCHING);
 }
 
-static struct watcher *first_unready(const struct hf_zk_watch *watch)
+static struct hf_zk_watcher *first_unready(const struct hf_zk_watch *watch)
 {
-    struct watcher *watcher = watch->watchers;
+    struct hf_zk_watcher *watcher = watch->watchers;
 
     while (watcher != NULL && watcher->ready)
         watcher = watcher->next;
@@ -268,19 +93,19 @@ static struct watcher *first_unready(const struct hf_zk_watch *watch)
 
 static void all_ready(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    struct watcher *watcher;
+    struct hf_zk_watcher *watcher;
 
     while ((watcher = first_unready(watch)) != NULL) {
         watcher->ready = true;
-        if (ring_is_ready(watcher))
+        if (hf_zk_watcher_is_ready(watcher))
             tell_watching(zk, watcher);
     }
     tell_asked(zk, watch);
 }
 
-static struct watcher *first_untold(const struct hf_zk_watch *watch)
+static struct hf_zk_watcher *first_untold(const struct hf_zk_watch *watch)
 {
-    struct watcher *watcher = watch->watchers;
+    struct hf_zk_watcher *watcher = watch->watchers;
 
     while (watcher != NULL && watcher->told)
         watcher = watcher->next;
@@ -293,11 +118,11 @@ static void untold_failed(struct hf_zk *zk, struct hf_zk_watch *watch,
                           enum hf_zk_error error)
 {
     struct hf_request *request;
-    struct watcher *watcher;
+    struct hf_zk_watcher *watcher;
 
     while ((watcher = first_untold(watch)) != NULL) {
         request = watcher->request;
-        drop_ring(zk, watcher);
+        hf_zk_watcher_drop_ring(zk, watcher);
         hf_zk_fail_as(zk, request, error, "watch", watch->path);
     }
 }
@@ -327,7 +152,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                 hf_zk_session_usable(&zk->session);
     }
     watch->asking = false;
-    settle(zk, watch);
+    hf_zk_watch_settle(zk, watch);
     if (renew) /* last: it may end everything */
         hf_zk_session_drop(zk, "a watch could not be renewed (%d)",
                            (int)reply->error);
@@ -345,22 +170,23 @@ static void ask(struct hf_zk *zk, struct hf_zk_watch *watch)
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path)
 {
-    struct hf_zk_watch *watch = find_or_add(&zk->watches, NODE, path);
-    struct watcher *beside = request->engine_data;
+    struct hf_zk_watch *watch =
+        hf_zk_watch_find_or_add(&zk->watches, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_watcher *beside = request->engine_data;
 
-    if (watch != NULL && add_watcher(watch, request, beside) != NULL)
+    if (watch != NULL && hf_zk_watcher_add(watch, request, beside) != NULL)
         return true;
     if (watch != NULL)
-        settle(zk, watch);
+        hf_zk_watch_settle(zk, watch);
     if (beside != NULL)
-        drop_ring(zk, beside);
+        hf_zk_watcher_drop_ring(zk, beside);
     request->engine_data = NULL;
     hf_zk_fail_memory(zk, request);
     return false;
 }
 
 /* As if an answer were to come, since who is told may forget it. */
-static void start_told(struct hf_zk *zk, struct watcher *first)
+static void start_told(struct hf_zk *zk, struct hf_zk_watcher *first)
 {
     struct hf_zk_watch *watch = first->watch;
     bool asking = watch->asking;
@@ -369,13 +195,13 @@ static void start_told(struct hf_zk *zk, struct watcher *first)
     tell_watching(zk, first);
     tell_asked(zk, watch);
     watch->asking = asking;
-    settle(zk, watch);
+    hf_zk_watch_settle(zk, watch);
 }
 
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
 {
-    struct watcher *last = request->engine_data, *first = last->beside;
-    struct watcher *watcher = first;
+    struct hf_zk_watcher *last = request->engine_data, *first = last->beside;
+    struct hf_zk_watcher *watcher = first;
 
     do {
         watcher->ready = watcher->watch->armed;
@@ -383,19 +209,20 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
             ask(zk, watcher->watch);
         watcher = watcher->beside;
     } while (watcher != first);
-    if (ring_is_ready(first))
+    if (hf_zk_watcher_is_ready(first))
         start_told(zk, first);
 }
 
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 {
-    drop_ring(zk, request->engine_data);
+    hf_zk_watcher_drop_ring(zk, request->engine_data);
 }
 
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data)
 {
-    struct hf_zk_watch *watch = find_or_add(&zk->watches, NODE, path);
+    struct hf_zk_watch *watch =
+        hf_zk_watch_find_or_add(&zk->watches, HF_ZK_WATCH_NODE, path);
 
     if (watch == NULL)
         return; /* without memory it is set once more: harmless */
@@ -412,7 +239,7 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
     }
     watch->armed = false;
     if (watch->watchers == NULL)
-        settle(zk, watch);
+        hf_zk_watch_settle(zk, watch);
     else if (!watch->asking && hf_zk_session_usable(&zk->session) &&
              !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
         ask(zk, watch); /* not behind a goodbye */
@@ -423,8 +250,8 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there)
 {
-    struct hf_zk_watch *watch =
-        find_or_add(&zk->watches, CHILDREN, queue->path);
+    struct hf_zk_watch *watch = hf_zk_watch_find_or_add(
+        &zk->watches, HF_ZK_WATCH_CHILDREN, queue->path);
 
     if (watch == NULL)
         return false;
@@ -436,15 +263,15 @@ bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
     /* Where there is no node there is nothing to watch, and nobody who could go
      * from there: such a LOOK waits for its FORGET. */
     watch->armed |= there;
-    if (add_watcher(watch, request, NULL) != NULL)
+    if (hf_zk_watcher_add(watch, request, NULL) != NULL)
         return true;
-    settle(zk, watch);
+    hf_zk_watch_settle(zk, watch);
     return false;
 }
 
-static struct watcher *first_to_tell(const struct hf_zk_watch *watch)
+static struct hf_zk_watcher *first_to_tell(const struct hf_zk_watch *watch)
 {
-    struct watcher *watcher = watch->watchers;
+    struct hf_zk_watcher *watcher = watch->watchers;
 
     while (watcher != NULL && !(watcher->told && watcher->news))
         watcher = watcher->next;
@@ -454,28 +281,29 @@ static struct watcher *first_to_tell(const struct hf_zk_watch *watch)
 static void tell_news(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
-    struct watcher *watcher;
+    struct hf_zk_watcher *watcher;
     bool asking = watch->asking;
 
     watch->asking = true;
     while ((watcher = first_to_tell(watch)) != NULL) {
         request = watcher->request;
-        drop_watcher(watcher);
+        hf_zk_watcher_drop(watcher);
         tell(zk, request, HF_EVENT_CHANGED);
     }
     watch->asking = asking;
-    settle(zk, watch);
+    hf_zk_watch_settle(zk, watch);
 }
 
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed)
 {
-    struct watcher *watcher = listed->as.answer.request->engine_data;
+    struct hf_zk_watcher *watcher = listed->as.answer.request->engine_data;
     struct hf_zk_watch *watch;
 
     watcher->told = true;
     hf_zk_tell(zk, listed);
-    watch = find(&zk->watches, CHILDREN, queue->path, strlen(queue->path));
+    watch = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, queue->path,
+                             strlen(queue->path));
     if (watch != NULL)
         tell_news(zk, watch);
 }
@@ -483,7 +311,7 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
 static void children_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->armed = false;
-    for (struct watcher *w = watch->watchers; w != NULL; w = w->next)
+    for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
         w->news = true;
     tell_news(zk, watch);
 }
@@ -493,120 +321,19 @@ static void children_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
                          const char *path, size_t bytes)
 {
-    struct hf_zk_watch *node = find(&zk->watches, NODE, path, bytes);
+    struct hf_zk_watch *node =
+        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, bytes);
     struct hf_zk_watch *queue;
 
     if (node != NULL)
         node_fired(zk, type, node);
-    queue = find(&zk->watches, CHILDREN, path, bytes);
+    queue = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, path, bytes);
     if (queue != NULL &&
         (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
         children_fired(zk, queue);
 }
 
-/* ---------------------------------------------------------------- resume -- */
-
-/* Watches without anybody who waits need not be set again. */
-static void drop_unwatched(struct hf_zk *zk)
-{
-    struct hf_zk_watch *watch, *next;
-
-    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
-            next = watch->next;
-            assert(!watch->asking);
-            if (watch->watchers == NULL)
-                watch->armed = false;
-            else if (watch->kind == NODE) /* was about to be renewed */
-                watch->armed = true;
-            settle(zk, watch);
-        }
-    }
-}
-
-/* A packet under way: lists of data, exists and child watches. */
-struct packet {
-    struct hf_zk *zk;
-    enum kind kind; /* of the list that is being written */
-    bool open;
-    size_t begin;
-    size_t count_at;
-    int32_t count;
-};
-
-static void begin_list(struct packet *packet, enum kind kind)
-{
-    packet->kind = kind;
-    packet->count_at = hf_jute_begin_frame(&packet->zk->wire.out);
-    packet->count = 0;
-}
-
-static void begin_packet(struct packet *packet)
-{
-    struct hf_jute_writer *out = &packet->zk->wire.out;
-
-    packet->begin = hf_jute_begin_frame(out);
-    hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
-    hf_jute_put_int(out, HF_ZK_SET_WATCHES);
-    hf_jute_put_long(out, packet->zk->session.zxid);
-    begin_list(packet, NODE);
-    packet->open = true;
-}
-
-static void go_on_with_children(struct packet *packet)
-{
-    struct hf_jute_writer *out = &packet->zk->wire.out;
-
-    hf_jute_set_int(out, packet->count_at, packet->count);
-    hf_jute_put_int(out, 0); /* exists watches */
-    begin_list(packet, CHILDREN);
-}
-
-static void end_packet(struct packet *packet)
-{
-    struct hf_jute_writer *out = &packet->zk->wire.out;
-
-    if (packet->kind == NODE)
-        go_on_with_children(packet);
-    hf_jute_set_int(out, packet->count_at, packet->count);
-    hf_jute_end_frame(out, packet->begin);
-    packet->open = false;
-}
-
-static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
-{
-    struct hf_jute_writer *out = &packet->zk->wire.out;
-
-    if (!packet->open)
-        begin_packet(packet);
-    if (packet->kind != watch->kind)
-        go_on_with_children(packet);
-    hf_jute_put_buffer(out, watch->path, watch->bytes);
-    packet->count++;
-    if (out->used - packet->begin >= RESUME_BYTES)
-        end_packet(packet);
-}
-
-void hf_zk_watches_resume(struct hf_zk *zk)
-{
-    struct packet packet = {.zk = zk};
-    const struct hf_zk_watch *watch;
-
-    drop_unwatched(zk);
-    if (HF_PLANTED(ZK_NOT_RESUMED))
-        return;
-    for (enum kind kind = NODE; kind <= CHILDREN; kind++) {
-        for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-            for (watch = zk->watches.buckets[i]; watch != NULL;
-                 watch = watch->next) {
-                if (watch->kind == kind && watch->armed)
-                    put_watch(&packet, watch);
-            }
-        }
-    }
-    if (packet.open)
-        end_packet(&packet);
-}
+/* ------------------------------------------------------------------- end -- */
 
 void hf_zk_watches_clear(struct hf_zk *zk)
 {
@@ -617,9 +344,9 @@ void hf_zk_watches_clear(struct hf_zk *zk)
             next = watch->next;
             assert(!watch->asking);
             while (watch->watchers != NULL)
-                drop_watcher(watch->watchers);
+                hf_zk_watcher_drop(watch->watchers);
             watch->armed = false;
-            settle(zk, watch);
+            hf_zk_watch_settle(zk, watch);
         }
     }
     assert(zk->watches.count == 0);

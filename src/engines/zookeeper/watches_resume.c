@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SetWatches: a new connection carries the old session, and has its watches set
+ * again before anything else. */
+#include <assert.h>
+
+#include "core/plant.h"
+#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/watch_table.h"
+
+/* A SetWatches ends when it has so many bytes: servers refuse packets of a
+ * megabyte (jute.maxbuffer), and ours are no longer than this and one path. */
+#define RESUME_BYTES (128 << 10)
+
+/* Watches without anybody who waits need not be set again. */
+static void drop_unwatched(struct hf_zk *zk)
+{
+    struct hf_zk_watch *watch, *next;
+
+    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
+        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
+            next = watch->next;
+            assert(!watch->asking);
+            if (watch->watchers == NULL)
+                watch->armed = false;
+            else if (watch->kind ==
+                     HF_ZK_WATCH_NODE) /* was about to be renewed */
+                watch->armed = true;
+            hf_zk_watch_settle(zk, watch);
+        }
+    }
+}
+
+/* A packet under way: lists of data, exists and child watches. */
+struct packet {
+    struct hf_zk *zk;
+    enum hf_zk_watch_kind kind; /* of the list that is being written */
+    bool open;
+    size_t begin;
+    size_t count_at;
+    int32_t count;
+};
+
+static void begin_list(struct packet *packet, enum hf_zk_watch_kind kind)
+{
+    packet->kind = kind;
+    packet->count_at = hf_jute_begin_frame(&packet->zk->wire.out);
+    packet->count = 0;
+}
+
+static void begin_packet(struct packet *packet)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    packet->begin = hf_jute_begin_frame(out);
+    hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
+    hf_jute_put_int(out, HF_ZK_SET_WATCHES);
+    hf_jute_put_long(out, packet->zk->session.zxid);
+    begin_list(packet, HF_ZK_WATCH_NODE);
+    packet->open = true;
+}
+
+static void go_on_with_children(struct packet *packet)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    hf_jute_set_int(out, packet->count_at, packet->count);
+    hf_jute_put_int(out, 0); /* exists watches */
+    begin_list(packet, HF_ZK_WATCH_CHILDREN);
+}
+
+static void end_packet(struct packet *packet)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    if (packet->kind == HF_ZK_WATCH_NODE)
+        go_on_with_children(packet);
+    hf_jute_set_int(out, packet->count_at, packet->count);
+    hf_jute_end_frame(out, packet->begin);
+    packet->open = false;
+}
+
+static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
+{
+    struct hf_jute_writer *out = &packet->zk->wire.out;
+
+    if (!packet->open)
+        begin_packet(packet);
+    if (packet->kind != watch->kind)
+        go_on_with_children(packet);
+    hf_jute_put_buffer(out, watch->path, watch->bytes);
+    packet->count++;
+    if (out->used - packet->begin >= RESUME_BYTES)
+        end_packet(packet);
+}
+
+void hf_zk_watches_resume(struct hf_zk *zk)
+{
+    struct packet packet = {.zk = zk};
+    const struct hf_zk_watch *watch;
+
+    drop_unwatched(zk);
+    if (HF_PLANTED(ZK_NOT_RESUMED))
+        return;
+    for (enum hf_zk_watch_kind kind = HF_ZK_WATCH_NODE;
+         kind <= HF_ZK_WATCH_CHILDREN; kind++) {
+        for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
+            for (watch = zk->watches.buckets[i]; watch != NULL;
+                 watch = watch->next) {
+                if (watch->kind == kind && watch->armed)
+                    put_watch(&packet, watch);
+            }
+        }
+    }
+    if (packet.open)
+        end_packet(&packet);
+}
