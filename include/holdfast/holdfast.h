@@ -221,7 +221,7 @@ struct hf_grant;
 struct hf_op;
 struct hf_mutex;
 struct hf_rwlock;
-struct hf_tickets; /* a queue as it stood at one moment */
+struct hf_tickets;  /* a queue as it stood at one moment */
 
 /* No limit, as a duration; never, as an instant. */
 #define HF_FOREVER UINT64_MAX
@@ -412,8 +412,10 @@ enum hf_kind {
                               .limit of 1 it is what Curator calls an
                               InterProcessSemaphoreMutex: who holds a mutex of
                               that name does not keep it out, nor it them */
-    /* Only seen, in a struct hf_ticket_view: a mutex or a writer, and the
-     * ticket does not say which (kazoo's do not). */
+    HF_KIND_ELECTION = 4,  /* a mutex among its own, whose holder leads */
+    /* Only seen, in a struct hf_ticket_view: a mutex, a writer or one who
+     * stands for election, and the ticket does not say which (kazoo's do not).
+     */
     HF_KIND_EXCLUSIVE = 15
 };
 
