@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/close.h"
+#include "host/election.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
@@ -107,6 +108,7 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     event->now_ms = hf_now_ms();
     client->steps++;
     hf_core_step(&client->core, event);
+    hf_elections_publish(client);
     pump(client);
 }
 
@@ -184,29 +186,35 @@ hf_status hf_client_need_driver(struct hf_client *client)
     return hf_background_start(client);
 }
 
-static void bury(struct hf_grant *dead)
+void hf_client_bury(struct hf_client *client, struct hf_grave *grave)
 {
-    struct hf_grant *next;
+    grave->next = client->graveyard;
+    client->graveyard = grave;
+}
+
+static void sweep(struct hf_grave *dead)
+{
+    struct hf_grave *next;
 
     for (; dead != NULL; dead = next) {
         next = dead->next;
-        hf_grant_destroy(dead);
+        dead->destroy(dead);
     }
 }
 
 void hf_client_sweep(struct hf_client *client)
 {
-    struct hf_grant *dead = client->graveyard;
+    struct hf_grave *dead = client->graveyard;
 
     client->graveyard = NULL;
     hf_log_unlock(client);
-    bury(dead);
+    sweep(dead);
     pthread_mutex_lock(&client->lock);
 }
 
 static void leave(struct hf_client *client)
 {
-    struct hf_grant *dead;
+    struct hf_grave *dead;
 
     if (hf_fork_parted(client)) {
         pthread_mutex_unlock(&client->lock);
@@ -222,7 +230,8 @@ static void leave(struct hf_client *client)
     dead = client->graveyard;
     client->graveyard = NULL;
     hf_log_unlock(client);
-    bury(dead); /* each holds a reference; the last may take the client along */
+    sweep(
+        dead); /* each holds a reference; the last may take the client along */
 }
 
 void hf_client_leave(struct hf_client *client)
