@@ -46,8 +46,11 @@ static void tell_state(struct hf_client *client, enum hf_state state)
     atomic_store(&client->published, (unsigned)client->state);
     hf_log_write(client, HF_LOG_INFO, "the session is %s",
                  hf_state_name(client->state));
-    if (client->state == HF_STATE_LOST)
+    if (client->state == HF_STATE_LOST) {
         client->lost_unheard = true;
+        /* Not ahead of what was lost with it. */
+        hf_delivery_remove(client, &client->state_callback);
+    }
     if (client->on_state.fn != NULL)
         hf_delivery_add(client, &client->state_callback);
     if (client->state == HF_STATE_CLOSED)

@@ -113,7 +113,7 @@ static void fn19_a_leader_without_session_is_deposed(enum way way)
     struct world w;
     uint64_t token;
 
-    world_open(&w, way, TIMEOUT_MS);
+    world_open(&w, way, 0);
     win(&w);
     token = w.a.token;
     say_first(&w, SCRIPTED_SUSPEND);
@@ -230,7 +230,7 @@ static void a_resignation_is_not_a_deposal(enum way way)
 {
     struct world w;
 
-    world_open(&w, way, TIMEOUT_MS);
+    world_open(&w, way, 0);
     win(&w);
     say_first(&w, SCRIPTED_SUSPEND);
     witness_begins_to_resign(&w.a);
@@ -267,9 +267,30 @@ static void closing_without_a_connection_ends_it(enum way way)
 
 #include "in_each_way.h"
 
+/* Although the listener has not heard of what came before yet. */
+static void a_lost_session_is_told_after_what_it_took_along(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_DISPATCH, 0);
+    win(&w);
+    say(&w, SCRIPTED_SUSPEND);
+    say(&w, SCRIPTED_LOSE);
+    kit_until(is_obeyed, &w);
+    kit_until(leads_not, w.a.election);
+    witness_hears(&w.a, "elected deposed ");
+    assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
+    assert_string_equal(w.order, "elected deposed ");
+    world_close(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {STORIES(STORY_TESTS)};
+    const struct CMUnitTest tests[] = {
+        STORIES(STORY_TESTS) /* each in four ways */
+        cmocka_unit_test(a_lost_session_is_told_after_what_it_took_along),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
