@@ -73,6 +73,28 @@ class Examples(unittest.TestCase):
                 self.assertEqual(
                     kept.read(), "{} from the second holder\n".format(second))
 
+    def candidate(self):
+        process = subprocess.Popen(
+            [os.path.join(BUILT, "example-election"), "mine"],
+            env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_election(self):
+        first = self.candidate()
+        lines = [first.stdout.readline()]
+        self.assertRegex(lines[0], r"^%d leads with token \d+$" % first.pid)
+        second = self.candidate()
+        first.kill()
+        lines.append(second.stdout.readline())
+        self.assertRegex(lines[1], r"^%d leads with token \d+$" % second.pid)
+        self.assertLess(*self.tokens(lines))
+        second.terminate()
+        self.assertIn("pid=%d " % second.pid, second.stdout.readline())
+        self.assertEqual((second.stdout.read(), second.wait(60)), ("", 0))
+
 
 if __name__ == "__main__":
     unittest.main()

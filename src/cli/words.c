@@ -63,6 +63,8 @@ const char *hf_words_kind(enum hf_kind kind)
         return "exclusive";
     case HF_KIND_SEMAPHORE:
         return "semaphore";
+    case HF_KIND_ELECTION:
+        return "election";
     case HF_KIND_MUTEX:
         break;
     }

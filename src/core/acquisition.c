@@ -117,15 +117,23 @@ static hf_status release_status(struct hf_acquisition *a)
     return a->own.found ? HF_OK : HF_ELOST; /* somebody had removed it */
 }
 
+/* Has it still to see to it that nothing of it is in the queue? */
+static bool is_leaving(const struct hf_acquisition *a)
+{
+    if (a->status == HF_EDENIED)
+        return false;
+    if (a->thorough)
+        return hf_acquisition_enqueue_unanswered(a) || hf_acquisition_lurks(a);
+    return a->state == STATE(RELEASING) && a->own.state != HF_WITHDRAWAL_NONE;
+}
+
 /* Tell the owner, if it is time. */
 static void tell(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->told || (a->bundle != NULL && !hf_bundle_may_tell(a)) ||
-        (a->cohort != NULL && !hf_cohort_may_tell(a)))
+        (a->cohort != NULL && !hf_cohort_may_tell(a)) || is_leaving(a))
         return;
     if (a->state == STATE(RELEASING)) {
-        if (a->own.state != HF_WITHDRAWAL_NONE && a->status != HF_EDENIED)
-            return;
         if (a->status == HF_OK)
             a->status = release_status(a);
         a->told = true;
@@ -237,6 +245,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->connect_by_ms = hf_after_ms(core->now_ms, core->config.connect_ms);
     if (core->now_ms < session->connect_by_ms && !session->ever_connected)
         a->connect_by_ms = session->connect_by_ms;
+    a->enqueue_at_ms = a->not_before_ms;
     a->report_at_ms = HF_FOREVER;
     a->ask.queue = a->queue;
     a->ask.payload = a->payload;
@@ -267,7 +276,8 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
-    assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_LEASE);
+    assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST);
+    assert(!a->thorough || (a->bundle == NULL && a->whole == NULL));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     init(core, a);

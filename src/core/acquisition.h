@@ -61,9 +61,13 @@ struct hf_acquisition {
     struct hf_acquisition *whole; /* what it is a part of, or NULL */
     struct hf_cohort *cohort;     /* what it is a member of, or NULL: a mutex
                                      without a ticket of its own */
-    bool gate;                /* a part that is let go once the next is had */
-    bool only_try;            /* end with HF_EBUSY instead of waiting; the
-                                 deadline is then not looked at */
+    bool gate;     /* a part that is let go once the next is had */
+    bool only_try; /* end with HF_EBUSY instead of waiting; the
+                      deadline is then not looked at */
+    bool thorough; /* of a single ticket: ENDED, like RELEASED, comes when
+                      nothing of it can be in the queue, or with HF_EDENIED if
+                      it may not be taken out */
+    uint64_t not_before_ms;   /* take no ticket earlier; 0 */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
     uint64_t report_every_ms; /* emit WAITING at least this often while
                                  queued; 0: only when the place was looked up

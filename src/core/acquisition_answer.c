@@ -163,11 +163,12 @@ static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
 static void withdrawal_denied(struct hf_acquisition *a,
                               const struct hf_event *event)
 {
+    bool is_told = (a->state == STATE(RELEASING) && a->status == HF_OK) ||
+                   (a->state == STATE(WITHDRAWING) && a->thorough);
     struct hf_error why;
 
     if (event->as.answer.failure != HF_FAILURE_FATAL ||
-        event->as.answer.status != HF_EDENIED || a->state != STATE(RELEASING) ||
-        a->told || a->status != HF_OK)
+        event->as.answer.status != HF_EDENIED || a->told || !is_told)
         return;
     story(&why, event);
     hf_acquisition_keep_story(a, &why);
@@ -226,7 +227,7 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         hf_withdrawal_failed(
             withdrawal, event->as.answer.failure,
             hf_acquisition_again_at_ms(core, &withdrawal->retry));
-        if (withdrawal == &a->own)
+        if (withdrawal == &a->own || a->thorough)
             withdrawal_denied(a, event);
         break;
     case HF_REQUEST_DOWNGRADE:

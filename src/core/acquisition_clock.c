@@ -136,7 +136,7 @@ uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
         at_ms = request_at_ms(a);
     if (hf_acquisition_is_waiting(a))
         at_ms = hf_earlier_ms(at_ms, limit_ms(core, a));
-    if (a->state == STATE(WITHDRAWING) && !a->told)
+    if (a->state == STATE(WITHDRAWING) && !a->told && !a->thorough)
         at_ms = hf_earlier_ms(at_ms, a->tell_at_ms);
     if (a->state == STATE(HELD))
         at_ms = hf_earlier_ms(at_ms, core->session.safe_until_ms);

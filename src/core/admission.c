@@ -18,16 +18,21 @@ struct rule {
 #define READ KIND_BIT(HF_TICKET_READ)
 #define WRITE KIND_BIT(HF_TICKET_WRITE)
 #define LEASE KIND_BIT(HF_TICKET_LEASE)
+#define ELECTION KIND_BIT(HF_TICKET_ELECTION)
 #define EXCLUSIVE KIND_BIT(HF_TICKET_EXCLUSIVE)
 
-/* A mutex lists behind an exclusive ticket too: should that be a writer that
- * downgrades, the list says that the name is a read/write lock's. */
+/* A mutex, or an election, lists behind an exclusive ticket too: should that be
+ * a writer that downgrades, the list says that the name is a read/write lock's.
+ */
 static const struct rule rules[] = {
-    [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE, READ | WRITE | LEASE},
-    [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX | LEASE},
+    [HF_TICKET_MUTEX] = {MUTEX | EXCLUSIVE, EXCLUSIVE,
+                         READ | WRITE | LEASE | ELECTION},
+    [HF_TICKET_READ] = {WRITE | EXCLUSIVE, 0, MUTEX | LEASE | ELECTION},
     [HF_TICKET_WRITE] = {READ | WRITE | EXCLUSIVE, WRITE | EXCLUSIVE,
-                         MUTEX | LEASE},
-    [HF_TICKET_LEASE] = {0, 0, MUTEX | READ | WRITE | EXCLUSIVE},
+                         MUTEX | LEASE | ELECTION},
+    [HF_TICKET_LEASE] = {0, 0, MUTEX | READ | WRITE | EXCLUSIVE | ELECTION},
+    [HF_TICKET_ELECTION] = {ELECTION | EXCLUSIVE, EXCLUSIVE,
+                            MUTEX | READ | WRITE | LEASE},
 };
 
 /* Count ${ticket}, found in the way and further ahead than those before. */
@@ -51,7 +56,7 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     size_t place = hf_snapshot_find(snapshot, mine);
     const struct rule *rule = &rules[kind];
 
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_LEASE);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
     if (place == snapshot->count) {
         admission.answer = HF_MISSING;
         return admission;

@@ -8,8 +8,9 @@
  *   write  no ticket ahead, of either kind; waits for the nearest one
  *   read   no write ticket ahead; waits for the nearest one
  *
- * An exclusive ticket, which is a mutex or a write ticket, stands in
- * everybody's way.  What is certainly of another kind of lock is HF_WRONG_KIND.
+ * An election is a mutex among its own.  An exclusive ticket, which is one of
+ * the three that share with nobody, stands in everybody's way.  What is
+ * certainly of another kind of lock is HF_WRONG_KIND.
  *
  *   lease  no more permits ahead than leave room for mine
  *

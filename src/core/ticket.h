@@ -24,12 +24,14 @@ enum hf_ticket_kind {
     HF_TICKET_MUTEX = 1,
     HF_TICKET_READ = 2,
     HF_TICKET_WRITE = 3,
-    HF_TICKET_LEASE = 4, /* permits of a semaphore, in its second queue */
-    /* Seen only, never asked for: a mutex or a write ticket, and its name does
-     * not say which.  So kazoo names both, and so do we where we name as kazoo
-     * does. */
-    HF_TICKET_EXCLUSIVE = 5
+    HF_TICKET_LEASE = 4,    /* permits of a semaphore, in its second queue */
+    HF_TICKET_ELECTION = 5, /* a mutex among its own, whose holder leads */
+    /* Seen only, never asked for: a mutex, a write ticket or an election's, and
+     * its name does not say which.  So kazoo names them all, and so do we where
+     * we name as kazoo does. */
+    HF_TICKET_EXCLUSIVE = 6
 };
+#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION /* of those asked for */
 
 /* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone
  * may add leases, and the leases in NAME/leases.  No lock is called so. */

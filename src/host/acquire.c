@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking for a lock: started, and the same waited for. */
-#include <string.h>
-
 #include "core/error.h"
-#include "core/quote.h"
-#include "core/utf8.h"
 #include "host/grant.h"
+#include "host/owner.h"
 
 static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
-
-static hf_status check_text(const char *text, struct hf_error *error)
-{
-    size_t bytes = strlen(text);
-    uint32_t code;
-
-    if (bytes > HF_OWNER_TEXT_BYTES)
-        return hf_error_set(error, HF_EINVAL,
-                            "the text has %zu bytes; expected %d at most",
-                            bytes, HF_OWNER_TEXT_BYTES);
-    for (size_t at = 0, length; at < bytes; at += length) {
-        length = hf_utf8_decode(text + at, bytes - at, &code);
-        if (length == 0 || hf_utf8_control(code))
-            return hf_error_set(error, HF_EINVAL,
-                                "the text %s is not valid UTF-8 or has a "
-                                "control character at byte %zu; leave that out",
-                                hf_quote(text, bytes).text, at);
-    }
-    return HF_OK;
-}
 
 static hf_status check_opts(const struct hf_acquire_opts *opts,
                             struct hf_error *error)
@@ -37,7 +14,7 @@ static hf_status check_opts(const struct hf_acquire_opts *opts,
                             "the size of the options is %zu, expected %zu; "
                             "start from HF_ACQUIRE_OPTS_INIT",
                             opts->size, sizeof(*opts));
-    return opts->text != NULL ? check_text(opts->text, error) : HF_OK;
+    return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
 }
 
 /* The .drop of callbacks that no grant has taken over. */

@@ -19,6 +19,9 @@ static void serve(struct hf_client *client)
      * turn then. */
     if (!client->delivery.running)
         hf_delivery_run(client);
+    /* Added by a callback while others waited: that woke nobody. */
+    if (client->delivery.first != NULL && !hf_fork_parted(client))
+        hf_borrowed_wake(client);
     hf_client_leave(client);
     hf_client_release(client);
 }

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/close.h"
+#include "host/election.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
@@ -45,8 +46,11 @@ static void tell_state(struct hf_client *client, enum hf_state state)
     atomic_store(&client->published, (unsigned)client->state);
     hf_log_write(client, HF_LOG_INFO, "the session is %s",
                  hf_state_name(client->state));
-    if (client->state == HF_STATE_LOST)
+    if (client->state == HF_STATE_LOST) {
         client->lost_unheard = true;
+        /* Not ahead of what was lost with it. */
+        hf_delivery_remove(client, &client->state_callback);
+    }
     if (client->on_state.fn != NULL)
         hf_delivery_add(client, &client->state_callback);
     if (client->state == HF_STATE_CLOSED)
@@ -107,6 +111,7 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     event->now_ms = hf_now_ms();
     client->steps++;
     hf_core_step(&client->core, event);
+    hf_elections_publish(client);
     pump(client);
 }
 
@@ -184,29 +189,35 @@ hf_status hf_client_need_driver(struct hf_client *client)
     return hf_background_start(client);
 }
 
-static void bury(struct hf_grant *dead)
+void hf_client_bury(struct hf_client *client, struct hf_grave *grave)
 {
-    struct hf_grant *next;
+    grave->next = client->graveyard;
+    client->graveyard = grave;
+}
+
+static void sweep(struct hf_grave *dead)
+{
+    struct hf_grave *next;
 
     for (; dead != NULL; dead = next) {
         next = dead->next;
-        hf_grant_destroy(dead);
+        dead->destroy(dead);
     }
 }
 
 void hf_client_sweep(struct hf_client *client)
 {
-    struct hf_grant *dead = client->graveyard;
+    struct hf_grave *dead = client->graveyard;
 
     client->graveyard = NULL;
     hf_log_unlock(client);
-    bury(dead);
+    sweep(dead);
     pthread_mutex_lock(&client->lock);
 }
 
 static void leave(struct hf_client *client)
 {
-    struct hf_grant *dead;
+    struct hf_grave *dead;
 
     if (hf_fork_parted(client)) {
         pthread_mutex_unlock(&client->lock);
@@ -222,7 +233,8 @@ static void leave(struct hf_client *client)
     dead = client->graveyard;
     client->graveyard = NULL;
     hf_log_unlock(client);
-    bury(dead); /* each holds a reference; the last may take the client along */
+    sweep(
+        dead); /* each holds a reference; the last may take the client along */
 }
 
 void hf_client_leave(struct hf_client *client)

@@ -30,10 +30,18 @@
 #include "host/log.h"
 #include "host/loop.h"
 
+struct hf_election;
 struct hf_grant;
 struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512
+
+/* An object whose last reference was given up: what frees it may call the user,
+ * and so is done when the client's lock has been given up. */
+struct hf_grave {
+    void (*destroy)(struct hf_grave *grave);
+    struct hf_grave *next;
+};
 
 /* A blocking call that waits for its answer, on its caller's stack. */
 struct hf_slot {
@@ -90,7 +98,8 @@ struct hf_client {
     struct hf_done close_done;
     struct hf_callback close_callback;
 
-    struct hf_grant *graveyard; /* freed once the lock is given up */
+    struct hf_election *leaders; /* elections that lead */
+    struct hf_grave *graveyard;  /* freed once the lock is given up */
     char description[HF_DESCRIPTION_BYTES];
     struct hf_error error;
 
@@ -141,6 +150,9 @@ void hf_client_run_state(struct hf_client *client, void *arg);
 
 /* Make sure that something polls although no caller does.  HF_ELIMIT. */
 hf_status hf_client_need_driver(struct hf_client *client);
+
+/* Have ${grave} destroyed. */
+void hf_client_bury(struct hf_client *client, struct hf_grave *grave);
 
 /* Free what was buried, giving the lock up meanwhile. */
 void hf_client_sweep(struct hf_client *client);

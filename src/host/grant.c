@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/election.h"
 #include "host/owner.h"
 
 static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
@@ -133,6 +134,30 @@ static struct hf_grant *make(size_t tickets, size_t count)
     return grant;
 }
 
+static void destroy(struct hf_grave *grave)
+{
+    struct hf_grant *grant =
+        (struct hf_grant *)((char *)grave - offsetof(struct hf_grant, grave));
+    struct hf_client *client = grant->client;
+
+    if (grant->on_wait.drop != NULL)
+        grant->on_wait.drop(grant->on_wait.arg);
+    if (grant->on_loss.drop != NULL)
+        grant->on_loss.drop(grant->on_loss.arg);
+    if (grant->on_revoke.drop != NULL)
+        grant->on_revoke.drop(grant->on_revoke.arg);
+    if (hf_fork_parted(client))
+        return;
+    if (grant->loss_fd >= 0)
+        close(grant->loss_fd);
+    pthread_mutex_lock(&client->lock);
+    for (size_t i = 0; i < grant->member_count; i++)
+        hf_lock_dereference(grant->members[i].lock);
+    pthread_mutex_unlock(&client->lock);
+    hf_free(grant);
+    hf_client_release(client);
+}
+
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               struct hf_done done)
@@ -147,6 +172,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->references = 1;
     grant->op.grant = grant;
     grant->loss_fd = -1;
+    grant->grave.destroy = destroy;
     grant->done = done;
     grant->on_wait = opts->on_wait;
     grant->on_loss = opts->on_loss;
@@ -174,30 +200,7 @@ void hf_grant_dereference(struct hf_grant *grant)
     assert(grant->references > 0);
     if (--grant->references > 0)
         return;
-    grant->next = grant->client->graveyard;
-    grant->client->graveyard = grant;
-}
-
-void hf_grant_destroy(struct hf_grant *grant)
-{
-    struct hf_client *client = grant->client;
-
-    if (grant->on_wait.drop != NULL)
-        grant->on_wait.drop(grant->on_wait.arg);
-    if (grant->on_loss.drop != NULL)
-        grant->on_loss.drop(grant->on_loss.arg);
-    if (grant->on_revoke.drop != NULL)
-        grant->on_revoke.drop(grant->on_revoke.arg);
-    if (hf_fork_parted(client))
-        return;
-    if (grant->loss_fd >= 0)
-        close(grant->loss_fd);
-    pthread_mutex_lock(&client->lock);
-    for (size_t i = 0; i < grant->member_count; i++)
-        hf_lock_dereference(grant->members[i].lock);
-    pthread_mutex_unlock(&client->lock);
-    hf_free(grant);
-    hf_client_release(client);
+    hf_client_bury(grant->client, &grant->grave);
 }
 
 void hf_grant_after_fork(struct hf_client *client)
@@ -232,6 +235,8 @@ static void complete(struct hf_grant *grant, hf_status status)
 
     grant->done_status = status;
     grant->slot = NULL;
+    if (grant->election != NULL)
+        return; /* it hears of every effect */
     if (slot != NULL)
         hf_slot_answer(grant->client, slot, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
@@ -266,6 +271,8 @@ static void lose(struct hf_grant *grant)
 
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
 {
+    struct hf_election *election = grant->election;
+
     switch (effect->kind) {
     case HF_EFFECT_LOST:
         hf_grant_set_unsettled(grant, true);
@@ -314,6 +321,8 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_FINISHED:
         assert(false);
     }
+    if (election != NULL)
+        hf_election_heed(election, grant, effect->kind);
 }
 
 /* ------------------------------------------------------------ the grant -- */
@@ -421,6 +430,18 @@ static void step_release(struct hf_grant *grant)
     unqueue(grant, &grant->loss_callback);
     unqueue(grant, &grant->revoke_callback);
     hf_grant_set_unsettled(grant, true);
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
+}
+
+void hf_grant_let_go(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_CANCEL};
+
+    if (grant->granted) {
+        step_release(grant);
+        return;
+    }
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);
 }

@@ -55,7 +55,9 @@ struct hf_grant {
     struct hf_done downgrade_done;
     struct hf_callback downgrade_callback;
 
-    struct hf_grant *next; /* in the graveyard */
+    struct hf_election *election; /* that it is a candidature in, or NULL */
+
+    struct hf_grave grave;
     char payload[HF_PAYLOAD_BYTES];
 };
 
@@ -78,11 +80,12 @@ void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
 /* Its downgrade has ended. */
 void hf_grant_downgraded(struct hf_grant *grant);
 
+/* Begin a release, or end a wait, that nobody is told the end of but its
+ * election. */
+void hf_grant_let_go(struct hf_grant *grant);
+
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);
-
-/* Without the lock: free one that was buried. */
-void hf_grant_destroy(struct hf_grant *grant);
 
 /* In the child of a fork: close the loss descriptors. */
 void hf_grant_after_fork(struct hf_client *client);

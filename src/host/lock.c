@@ -14,6 +14,7 @@ static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_READ] = HF_TICKET_READ,
     [HF_KIND_WRITE] = HF_TICKET_WRITE,
     [HF_KIND_SEMAPHORE] = HF_TICKET_LEASE,
+    [HF_KIND_ELECTION] = HF_TICKET_ELECTION,
 };
 
 static hf_status check(struct hf_client *client, const char *name,
@@ -25,11 +26,11 @@ static hf_status check(struct hf_client *client, const char *name,
                             "the size of the options is %zu, expected %zu; "
                             "start from HF_LOCK_OPTS_INIT",
                             opts->size, sizeof(*opts));
-    if (opts->kind > HF_KIND_SEMAPHORE)
+    if (opts->kind > HF_KIND_ELECTION)
         return hf_error_set(error, HF_EINVAL,
                             "the kind is %u; expected one of enum hf_kind, "
                             "%u at most",
-                            (unsigned)opts->kind, (unsigned)HF_KIND_SEMAPHORE);
+                            (unsigned)opts->kind, (unsigned)HF_KIND_ELECTION);
     if (opts->permits == 0 || opts->permits > HF_PERMITS_MAX ||
         opts->limit < opts->permits)
         return hf_error_set(error, HF_EINVAL,

@@ -10,6 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/error.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+
 #define BOOT_DIGITS 8
 #define TIME_BYTES 21 /* "2026-11-21T16:33:00Z" and the NUL */
 #define DAY_S 86400
@@ -28,6 +32,26 @@ static char command[HF_OWNER_VALUE_BYTES];
 static char boot[BOOT_DIGITS + 1];
 
 /* -------------------------------------------------------------- writing -- */
+
+hf_status hf_owner_check_text(const char *text, struct hf_error *error)
+{
+    size_t bytes = strlen(text);
+    uint32_t code;
+
+    if (bytes > HF_OWNER_TEXT_BYTES)
+        return hf_error_set(error, HF_EINVAL,
+                            "the text has %zu bytes; expected %d at most",
+                            bytes, HF_OWNER_TEXT_BYTES);
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(text + at, bytes - at, &code);
+        if (length == 0 || hf_utf8_control(code))
+            return hf_error_set(error, HF_EINVAL,
+                                "the text %s is not valid UTF-8 or has a "
+                                "control character at byte %zu; leave that out",
+                                hf_quote(text, bytes).text, at);
+    }
+    return HF_OK;
+}
 
 static bool is_plain(char c)
 {

@@ -14,6 +14,9 @@
 /* Room for a value as it stands in a payload, and so for what it means. */
 #define HF_OWNER_VALUE_BYTES 67
 
+/* Is ${text} fit to be said in one?  HF_EINVAL. */
+hf_status hf_owner_check_text(const char *text, struct hf_error *error);
+
 /* Write "host= pid= command= thread= since= at= text=" to ${payload}.  Values
  * are percent-encoded outside [A-Za-z0-9._-]; host and command are cut where
  * they are long.  since is ${now_ms} on CLOCK_BOOTTIME and, after '@', the

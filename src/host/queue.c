@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at a queue, and at those in it: started, and the same waited for. */
+#include "host/queue.h"
+
 #include <string.h>
 
 #include "core/error.h"
@@ -106,46 +108,60 @@ static struct hf_errand_order list(enum hf_tickets_which which,
         .kind = HF_REQUEST_LIST, .which = which, .wait_ms = wait_ms};
 }
 
+hf_status hf_queue_list(struct hf_lock *lock, const char *call,
+                        enum hf_tickets_which which, uint64_t wait_ms,
+                        struct hf_tickets **tickets)
+{
+    return run(lock, call, list(which, wait_ms), NULL, tickets);
+}
+
+hf_status hf_queue_list_start(struct hf_lock *lock, const char *call,
+                              enum hf_tickets_which which, uint64_t wait_ms,
+                              struct hf_done done)
+{
+    return start(lock, call, list(which, wait_ms), NULL, done);
+}
+
 hf_status hf_lock_tickets(struct hf_lock *lock, uint64_t wait_ms,
                           struct hf_tickets **tickets)
 {
-    return run(lock, "hf_lock_tickets", list(HF_TICKETS_ALL, wait_ms), NULL,
-               tickets);
+    return hf_queue_list(lock, "hf_lock_tickets", HF_TICKETS_ALL, wait_ms,
+                         tickets);
 }
 
 hf_status hf_lock_holders(struct hf_lock *lock, uint64_t wait_ms,
                           struct hf_tickets **tickets)
 {
-    return run(lock, "hf_lock_holders", list(HF_TICKETS_HOLDERS, wait_ms), NULL,
-               tickets);
+    return hf_queue_list(lock, "hf_lock_holders", HF_TICKETS_HOLDERS, wait_ms,
+                         tickets);
 }
 
 hf_status hf_lock_waiters(struct hf_lock *lock, uint64_t wait_ms,
                           struct hf_tickets **tickets)
 {
-    return run(lock, "hf_lock_waiters", list(HF_TICKETS_WAITERS, wait_ms), NULL,
-               tickets);
+    return hf_queue_list(lock, "hf_lock_waiters", HF_TICKETS_WAITERS, wait_ms,
+                         tickets);
 }
 
 hf_status hf_lock_tickets_start(struct hf_lock *lock, uint64_t wait_ms,
                                 struct hf_done done)
 {
-    return start(lock, "hf_lock_tickets_start", list(HF_TICKETS_ALL, wait_ms),
-                 NULL, done);
+    return hf_queue_list_start(lock, "hf_lock_tickets_start", HF_TICKETS_ALL,
+                               wait_ms, done);
 }
 
 hf_status hf_lock_holders_start(struct hf_lock *lock, uint64_t wait_ms,
                                 struct hf_done done)
 {
-    return start(lock, "hf_lock_holders_start",
-                 list(HF_TICKETS_HOLDERS, wait_ms), NULL, done);
+    return hf_queue_list_start(lock, "hf_lock_holders_start",
+                               HF_TICKETS_HOLDERS, wait_ms, done);
 }
 
 hf_status hf_lock_waiters_start(struct hf_lock *lock, uint64_t wait_ms,
                                 struct hf_done done)
 {
-    return start(lock, "hf_lock_waiters_start",
-                 list(HF_TICKETS_WAITERS, wait_ms), NULL, done);
+    return hf_queue_list_start(lock, "hf_lock_waiters_start",
+                               HF_TICKETS_WAITERS, wait_ms, done);
 }
 
 /* ------------------------------------------------------------ meddling -- */

@@ -39,6 +39,8 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
         return HF_KIND_EXCLUSIVE;
     case HF_TICKET_LEASE:
         return HF_KIND_SEMAPHORE;
+    case HF_TICKET_ELECTION:
+        return HF_KIND_ELECTION;
     case HF_TICKET_MUTEX:
         break;
     }

@@ -209,7 +209,11 @@ static void story_another_family_is_refused(void **state)
         {HF_TICKET_MUTEX, HF_TICKET_READ},
         {HF_TICKET_MUTEX, HF_TICKET_WRITE},
         {HF_TICKET_READ, HF_TICKET_MUTEX},
-        {HF_TICKET_WRITE, HF_TICKET_MUTEX}};
+        {HF_TICKET_WRITE, HF_TICKET_MUTEX},
+        {HF_TICKET_ELECTION, HF_TICKET_MUTEX},
+        {HF_TICKET_MUTEX, HF_TICKET_ELECTION},
+        {HF_TICKET_READ, HF_TICKET_ELECTION},
+        {HF_TICKET_ELECTION, HF_TICKET_WRITE}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct stand s[2] = {enqueue(*state, rows[i][0]),
@@ -224,6 +228,29 @@ static void story_another_family_is_refused(void **state)
         assert_admitted(&s[0]);
         close_all(s, 2);
     }
+}
+
+static void story_an_election_is_won_in_queue_order(void **state)
+{
+    struct stand s[4];
+
+    for (size_t i = 0; i < 4; i++)
+        s[i] = enqueue(*state, HF_TICKET_ELECTION);
+    assert_admitted(&s[0]);
+    for (size_t i = 1; i < 4; i++) {
+        assert_waits_for(&s[i], &s[i - 1], i);
+        watch(&s[i]);
+    }
+    leave(&s[1]); /* who resigns while he waits */
+    assert_asleep(&s[3]);
+    assert_woken(&s[2]);
+    assert_waits_for(&s[2], &s[0], 1);
+    watch(&s[2]);
+    leave(&s[0]);
+    assert_woken(&s[2]);
+    assert_admitted(&s[2]);
+    assert_asleep(&s[3]);
+    close_all(s, 4);
 }
 
 /* ------------------------------------------------------------- downgrade -- */

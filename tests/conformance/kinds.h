@@ -11,6 +11,7 @@
     X(a_release_wakes_whom_it_concerns)                                        \
     X(readers_do_not_starve_a_writer)                                          \
     X(another_family_is_refused)                                               \
+    X(an_election_is_won_in_queue_order)                                       \
     X(fn04_a_downgraded_writer_keeps_its_place)                                \
     X(a_downgrade_lets_readers_in)                                             \
     X(a_downgrade_wakes_its_own_session)                                       \

@@ -10,16 +10,18 @@
 
 static const struct {
     enum hf_zk_dialect layout;
-    enum hf_ticket_kind shown[HF_TICKET_WRITE + 1];
+    enum hf_ticket_kind shown[HF_TICKET_ASKED_LAST + 1];
 } layouts[LAYOUTS] = {
     {HF_ZK_CURATOR,
      {[HF_TICKET_MUTEX] = HF_TICKET_MUTEX,
       [HF_TICKET_READ] = HF_TICKET_READ,
-      [HF_TICKET_WRITE] = HF_TICKET_WRITE}},
+      [HF_TICKET_WRITE] = HF_TICKET_WRITE,
+      [HF_TICKET_ELECTION] = HF_TICKET_ELECTION}},
     {HF_ZK_KAZOO,
      {[HF_TICKET_MUTEX] = HF_TICKET_EXCLUSIVE,
       [HF_TICKET_READ] = HF_TICKET_READ,
-      [HF_TICKET_WRITE] = HF_TICKET_EXCLUSIVE}},
+      [HF_TICKET_WRITE] = HF_TICKET_EXCLUSIVE,
+      [HF_TICKET_ELECTION] = HF_TICKET_EXCLUSIVE}},
     {HF_ZK_WRITELOCK, {[HF_TICKET_MUTEX] = HF_TICKET_MUTEX}},
 };
 

@@ -167,17 +167,19 @@ static void list_sees_own_writes(void **state)
 /* Or refused in so many words. */
 static void kinds_are_kept(void **state)
 {
-    static const enum hf_ticket_kind kinds[] = {
-        HF_TICKET_WRITE, HF_TICKET_READ, HF_TICKET_READ, HF_TICKET_WRITE};
+    static const enum hf_ticket_kind kinds[] = {HF_TICKET_WRITE, HF_TICKET_READ,
+                                                HF_TICKET_READ, HF_TICKET_WRITE,
+                                                HF_TICKET_ELECTION};
+    enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
     struct seat *a = seat_open(bench);
     struct seat *b = seat_open(bench);
     struct hf_ticket_id nobody = {{0}};
-    enum hf_ticket_kind shown[4];
+    enum hf_ticket_kind shown[KINDS];
     size_t count = 0;
     struct call *call;
 
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < KINDS; i++) {
         call = seat_enqueue(a, "q", fresh_id(), kinds[i], "");
         if (bench_shown(bench, kinds[i]) != 0) {
             assert_int_equal(call->answer, HF_EVENT_ENQUEUED);

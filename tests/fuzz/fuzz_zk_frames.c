@@ -168,6 +168,8 @@ static void try_own_name(struct input *in)
 {
     static const enum hf_zk_dialect layouts[] = {HF_ZK_CURATOR, HF_ZK_KAZOO,
                                                  HF_ZK_WRITELOCK};
+    static const enum hf_ticket_kind kinds[] = {
+        HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION};
     enum hf_zk_dialect layout;
     unsigned choice;
     char name[HF_ZK_NODE_BYTES], prefix[HF_ZK_PREFIX_BYTES];
@@ -178,8 +180,8 @@ static void try_own_name(struct input *in)
 
     sequence = (int32_t)number(in, 4);
     choice = (unsigned)number(in, 1);
-    kind = HF_TICKET_MUTEX + choice % 3;
-    layout = layouts[choice / 3 % 3];
+    kind = kinds[choice % 4];
+    layout = layouts[choice / 4 % 3];
     for (size_t i = 0; i < sizeof id.bytes; i++)
         id.bytes[i] = (uint8_t)number(in, 1);
     if (!hf_zk_node_prefix(layout, &id, kind, prefix)) {

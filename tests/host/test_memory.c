@@ -283,6 +283,67 @@ static void counting(const struct place *place)
     party_close(&a);
 }
 
+static void on_elected(void *arg, struct hf_election *election, uint64_t token)
+{
+    (void)election;
+    assert_true(token != 0);
+    atomic_fetch_add(&((struct party *)arg)->ended, 1);
+}
+
+static void on_candidature_ended(void *arg, struct hf_election *election,
+                                 const struct hf_error *why)
+{
+    struct party *party = arg;
+
+    (void)election;
+    assert_true(why->text[0] != '\0');
+    party->status = why->status;
+    atomic_fetch_add(&party->ended, 1);
+}
+
+/* It leads, is thrown out, and leads again; or hears why not. */
+static void lead_and_fall(struct party *a, struct hf_election *election,
+                          const struct place *place)
+{
+    for (int i = 0; i < 2 && note(a->status); i++) {
+        if (i > 0)
+            place_rob(place);
+        kit_until(has_ended, a);
+        atomic_store(&a->ended, 0);
+    }
+    (void)note(hf_election_resign(election));
+}
+
+static void stand(struct party *a, const struct place *place)
+{
+    struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
+    struct hf_election *election;
+
+    opts.on_elected = (struct hf_on_election){on_elected, a, on_drop};
+    opts.on_ended = (struct hf_on_ended){on_candidature_ended, a, on_drop};
+    if (note(hf_election_open(a->client, "nightly", &opts, &election)) &&
+        note(hf_election_run(election))) {
+        if (heap.for_good) /* its retries would outlast us */
+            (void)note(hf_election_resign(election));
+        else
+            lead_and_fall(a, election, place);
+    }
+    hf_election_free(election);
+}
+
+static void standing(const struct place *place)
+{
+    struct party a = {.client = NULL};
+    int drops = 0;
+
+    if (party_open(&a, place)) {
+        stand(&a, place);
+        drops = 2;
+    }
+    party_close(&a);
+    assert_int_equal(atomic_load(&a.dropped), drops);
+}
+
 /* ------------------------------------------------------------- the sweep */
 
 static bool all_is_released(void *arg)
@@ -362,6 +423,18 @@ static void all_fail_while_counting(void **state)
     sweep(counting, true);
 }
 
+static void each_fails_while_standing(void **state)
+{
+    (void)state;
+    sweep(standing, false);
+}
+
+static void all_fail_while_standing(void **state)
+{
+    (void)state;
+    sweep(standing, true);
+}
+
 static void it_is_too_late_for_another(void **state)
 {
     (void)state;
@@ -377,6 +450,8 @@ int main(void)
         cmocka_unit_test(all_fail_with_callbacks),
         cmocka_unit_test(each_fails_while_counting),
         cmocka_unit_test(all_fail_while_counting),
+        cmocka_unit_test(each_fails_while_standing),
+        cmocka_unit_test(all_fail_while_standing),
         cmocka_unit_test(it_is_too_late_for_another),
     };
 

@@ -82,7 +82,7 @@ static enum hf_ticket_kind any_kind(const struct place *place)
     if (plan.world->shared_kinds && one_in(20))
         return HF_TICKET_MUTEX;
     if (!place->read_write)
-        return HF_TICKET_MUTEX;
+        return place->election ? HF_TICKET_ELECTION : HF_TICKET_MUTEX;
     return one_in(2) ? HF_TICKET_READ : HF_TICKET_WRITE;
 }
 

@@ -197,7 +197,7 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
         world->late_us = below(20 * MS_US);
     world->client_count = 2 + (unsigned)below(4);
     read_write = one_in(2);
-    world_place(world, "one", read_write);
+    world_place(world, "one", read_write)->election = seed % 3 == 0;
     if (one_in(3))
         world_place(world, "two", one_in(2));
     if (one_in(8))

@@ -112,9 +112,9 @@ static void want_all(struct story *story, struct client *client, char *places,
     world_want_all(client, wishes, count, only_try, wait_ms, 0, 0, false);
 }
 
-/* want mutex|read|write|shared PLACE [try|WAIT_MS], want permits PLACE N/M
- * [...], want all PLACE,PLACE [...]; shared: a mutex, with the client's others
- * that are */
+/* want mutex|read|write|election|shared PLACE [try|WAIT_MS], want permits PLACE
+ * N/M [...], want all PLACE,PLACE [...]; shared: a mutex, with the client's
+ * others that are */
 static void want(struct story *story, struct client *client, char **words)
 {
     enum hf_ticket_kind kind = HF_TICKET_MUTEX;
@@ -125,13 +125,15 @@ static void want(struct story *story, struct client *client, char **words)
 
     if (words[0] == NULL || words[1] == NULL) {
         complain(story, "expected",
-                 "want mutex|read|write|shared PLACE [try|MS]");
+                 "want mutex|read|write|election|shared PLACE [try|MS]");
         return;
     }
     if (strcmp(words[0], "read") == 0)
         kind = HF_TICKET_READ;
     else if (strcmp(words[0], "write") == 0)
         kind = HF_TICKET_WRITE;
+    else if (strcmp(words[0], "election") == 0)
+        kind = HF_TICKET_ELECTION;
     if (patience != NULL && !only_try)
         wait_ms = strtoull(patience, NULL, 10);
     if (permits) {
@@ -148,7 +150,8 @@ static void want(struct story *story, struct client *client, char **words)
         return;
     }
     world_want(client,
-               world_place(story->world, words[1], kind != HF_TICKET_MUTEX),
+               world_place(story->world, words[1],
+                           kind == HF_TICKET_READ || kind == HF_TICKET_WRITE),
                kind, only_try, wait_ms, 0, 0, false);
 }
 

@@ -380,7 +380,8 @@ static const char *letter_of(const struct wish *wishes, unsigned count)
     static const char *const letters[] = {[HF_TICKET_MUTEX] = "m",
                                           [HF_TICKET_READ] = "r",
                                           [HF_TICKET_WRITE] = "w",
-                                          [HF_TICKET_LEASE] = "s"};
+                                          [HF_TICKET_LEASE] = "s",
+                                          [HF_TICKET_ELECTION] = "e"};
 
     if (count > 1)
         return "x";

@@ -33,6 +33,7 @@ struct question;
 struct place {
     char name[32];
     bool read_write;
+    bool election;             /* instead of a mutex */
     struct place *leases;      /* it is the first queue of a semaphore ... */
     uint32_t limit;            /* ... or the second, with so many permits */
     uint64_t last_write_token; /* highest granted that excludes */

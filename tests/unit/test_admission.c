@@ -11,14 +11,17 @@
 #include "core/admission.h"
 
 #define LONGEST 6
-#define KINDS 4
+#define KINDS 5
+#define MEANINGS 3
 
 /* What a ticket that is seen as the first may be. */
-static const enum hf_ticket_kind may_be[][2] = {
+static const enum hf_ticket_kind may_be[][MEANINGS] = {
     [HF_TICKET_MUTEX] = {HF_TICKET_MUTEX},
     [HF_TICKET_READ] = {HF_TICKET_READ},
     [HF_TICKET_WRITE] = {HF_TICKET_WRITE},
-    [HF_TICKET_EXCLUSIVE] = {HF_TICKET_MUTEX, HF_TICKET_WRITE},
+    [HF_TICKET_ELECTION] = {HF_TICKET_ELECTION},
+    [HF_TICKET_EXCLUSIVE] = {HF_TICKET_MUTEX, HF_TICKET_WRITE,
+                             HF_TICKET_ELECTION},
 };
 
 static struct hf_ticket_id id_of(size_t place)
@@ -35,9 +38,10 @@ static size_t place_of(const struct hf_ticket *ticket)
 
 /* Those that may stand in one queue without permits. */
 static const enum hf_ticket_kind plain[KINDS] = {
-    HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_EXCLUSIVE};
+    HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION,
+    HF_TICKET_EXCLUSIVE};
 
-/* The ${number}-th queue of ${count} tickets, in base 4. */
+/* The ${number}-th queue of ${count} tickets, in base KINDS. */
 static void make_queue(struct hf_ticket *tickets, size_t count, unsigned number)
 {
     for (size_t i = 0; i < count; i++) {
@@ -58,11 +62,17 @@ static bool conflict(enum hf_ticket_kind a, enum hf_ticket_kind b)
     return !(a == HF_TICKET_READ && b == HF_TICKET_READ);
 }
 
+/* Reading and writing are of one lock. */
+static enum hf_ticket_kind family(enum hf_ticket_kind kind)
+{
+    return kind == HF_TICKET_WRITE ? HF_TICKET_READ : kind;
+}
+
 /* Can it be of the lock that ${kind} is of? */
 static bool same_lock(const struct hf_ticket *seen, enum hf_ticket_kind kind)
 {
     return seen->kind == HF_TICKET_EXCLUSIVE ||
-           (seen->kind == HF_TICKET_MUTEX) == (kind == HF_TICKET_MUTEX);
+           family(seen->kind) == family(kind);
 }
 
 static bool any_stranger_ahead(const struct hf_ticket *tickets, size_t mine,
@@ -140,7 +150,7 @@ static void check_each_kind(const struct hf_ticket *tickets, size_t count,
 {
     const enum hf_ticket_kind *kinds = may_be[tickets[mine].kind];
 
-    for (size_t i = 0; i < 2 && kinds[i] != 0; i++)
+    for (size_t i = 0; i < MEANINGS && kinds[i] != 0; i++)
         check_rule(tickets, count, mine, kinds[i]);
 }
 
@@ -173,10 +183,12 @@ static void check_pair(const struct hf_snapshot *snapshot, size_t i, size_t j)
     const enum hf_ticket_kind *ones = may_be[snapshot->tickets[i].kind];
     const enum hf_ticket_kind *others = may_be[snapshot->tickets[j].kind];
 
-    for (size_t k = 0; k < 4; k++) {
-        if (admitted(snapshot, i, ones[k / 2]) &&
-            admitted(snapshot, j, others[k % 2]))
-            assert_false(conflict(ones[k / 2], others[k % 2]));
+    for (size_t k = 0; k < MEANINGS * MEANINGS; k++) {
+        enum hf_ticket_kind one = ones[k / MEANINGS];
+        enum hf_ticket_kind other = others[k % MEANINGS];
+
+        if (admitted(snapshot, i, one) && admitted(snapshot, j, other))
+            assert_false(conflict(one, other));
     }
 }
 
@@ -231,18 +243,18 @@ static void a_reader_waits_for_the_nearest_writer(void **state)
     assert_true(admission.gone_admits);
 }
 
-/* kazoo's Lock and WriteLock have one name: whoever it is, all wait for it,
- * and nobody takes it for a sign that the name is another lock's. */
-static void what_may_be_a_mutex_or_a_writer_is_waited_for(void **state)
+/* kazoo's Lock, WriteLock and Election have one name: whoever it is, all wait
+ * for it, and nobody takes it for a sign that the name is another lock's. */
+static void what_may_be_of_several_kinds_is_waited_for(void **state)
 {
-    static const enum hf_ticket_kind kinds[] = {HF_TICKET_MUTEX, HF_TICKET_READ,
-                                                HF_TICKET_WRITE};
+    static const enum hf_ticket_kind kinds[] = {
+        HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION};
     struct hf_ticket tickets[2];
     struct hf_snapshot snapshot = {tickets, 2};
     struct hf_admission admission;
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         make_queue(tickets, 2, 0);
         tickets[0].kind = HF_TICKET_EXCLUSIVE;
         tickets[1].kind = kinds[i];
@@ -311,7 +323,7 @@ int main(void)
         cmocka_unit_test(nobody_is_admitted_beside_a_conflict),
         cmocka_unit_test(a_missing_ticket_is_said_to_be_missing),
         cmocka_unit_test(a_reader_waits_for_the_nearest_writer),
-        cmocka_unit_test(what_may_be_a_mutex_or_a_writer_is_waited_for),
+        cmocka_unit_test(what_may_be_of_several_kinds_is_waited_for),
         cmocka_unit_test(leases_wait_for_room),
         cmocka_unit_test(leases_do_not_mix_with_others),
     };

@@ -103,7 +103,8 @@ static void expect_read_back(const struct hf_ticket *ticket)
 static void tickets_are_read_back(void **state)
 {
     static const enum hf_ticket_kind kinds[] = {
-        HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_LEASE};
+        HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_LEASE,
+        HF_TICKET_ELECTION};
     static const uint64_t sequences[] = {0, 1, UINT64_C(1795259628291109),
                                          UINT64_MAX};
     struct hf_random random;

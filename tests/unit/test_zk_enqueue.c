@@ -45,6 +45,10 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
          "ENQUEUED a: a/r#1@1017"},
         {HF_ZK_CURATOR, HF_TICKET_WRITE, "CREATE2 q/a/w; LIST q", "a/w#1",
          "ENQUEUED a: a/w#1@1017"},
+        {HF_ZK_CURATOR, HF_TICKET_ELECTION, "CREATE2 q/a/e; LIST q", "a/e#1",
+         "ENQUEUED a: a/e#1@1017"},
+        {HF_ZK_KAZOO, HF_TICKET_ELECTION, "CREATE2 q/a; LIST q", "a#1",
+         "ENQUEUED a: a#1@1017"},
         {HF_ZK_KAZOO, HF_TICKET_MUTEX, "CREATE2 q/a; LIST q", "a#1",
          "ENQUEUED a: a#1@1017"},
         {HF_ZK_KAZOO, HF_TICKET_READ, "CREATE2 q/a/r; LIST q", "a/r#1",
@@ -202,13 +206,17 @@ static void writelock_has_no_readers_and_writers(void **state)
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     s.kind = HF_TICKET_WRITE;
     ask(&s, HF_REQUEST_ENQUEUE, "b");
+    s.kind = HF_TICKET_ELECTION;
+    ask(&s, HF_REQUEST_ENQUEUE, "c");
     assert_string_equal(stage_sent(&s), "");
     assert_string_equal(stage_told(&s),
-                        "FAILED ENQUEUE a FATAL; FAILED ENQUEUE b FATAL");
+                        "FAILED ENQUEUE a FATAL; FAILED ENQUEUE b FATAL; "
+                        "FAILED ENQUEUE c FATAL");
     assert_int_equal(s.status, HF_EUNSUPPORTED);
     assert_string_equal(s.text, "layout=writelock has no names for readers and "
-                                "writers, only for a mutex; expected a mutex, "
-                                "or layout=curator or layout=kazoo");
+                                "writers, nor for an election, only for a "
+                                "mutex; expected a mutex, or layout=curator "
+                                "or layout=kazoo");
     stage_close(&s);
 }
 

@@ -46,6 +46,9 @@ static void every_dialect_is_read(void **state)
         {"_c_" UUID "-lease-0000000042", HF_ZK_CURATOR, HF_TICKET_LEASE, 42,
          true},
         {"lease-0000000007", HF_ZK_CURATOR, HF_TICKET_LEASE, 7, false},
+        {"_c_" UUID "-latch-0000000042", HF_ZK_CURATOR, HF_TICKET_ELECTION, 42,
+         true},
+        {"latch-0000000007", HF_ZK_CURATOR, HF_TICKET_ELECTION, 7, false},
         {"lock-0000000007", HF_ZK_CURATOR, HF_TICKET_MUTEX, 7, false},
         {"__READ__0000000007", HF_ZK_CURATOR, HF_TICKET_READ, 7, false},
         {"__WRIT__0000000007", HF_ZK_CURATOR, HF_TICKET_WRITE, 7, false},
@@ -110,8 +113,9 @@ static void fn44_what_is_no_ticket_is_refused(void **state)
         "Lock-0000000042",
         "x-lock-0000000042",
         "member_0000000042",
-        "_c_" UUID "-latch-0000000042",
+        "_c_" UUID "-latch-000000042",
         "_c_" UUID "-lease-000000042",
+        "_c_" UUID "latch-0000000042",
         "_c_" UUID "lease-0000000042",
         "_c_" HEX "-lease-0000000042",
         "_c_" UUID "-0000000042",
@@ -230,6 +234,9 @@ static void each_layout_is_written_as_others_do(void **state)
         {HF_ZK_CURATOR, HF_TICKET_READ, "_c_" UUID "-__READ__", HF_TICKET_READ},
         {HF_ZK_CURATOR, HF_TICKET_WRITE, "_c_" UUID "-__WRIT__",
          HF_TICKET_WRITE},
+        {HF_ZK_CURATOR, HF_TICKET_ELECTION, "_c_" UUID "-latch-",
+         HF_TICKET_ELECTION},
+        {HF_ZK_KAZOO, HF_TICKET_ELECTION, HEX "__lock__", HF_TICKET_EXCLUSIVE},
         {HF_ZK_KAZOO, HF_TICKET_MUTEX, HEX "__lock__", HF_TICKET_EXCLUSIVE},
         {HF_ZK_KAZOO, HF_TICKET_READ, HEX "__rlock__", HF_TICKET_READ},
         {HF_ZK_KAZOO, HF_TICKET_WRITE, HEX "__lock__", HF_TICKET_EXCLUSIVE},
@@ -257,6 +264,8 @@ static void each_layout_is_written_as_others_do(void **state)
         hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_READ, prefix));
     assert_false(
         hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_WRITE, prefix));
+    assert_false(
+        hf_zk_node_prefix(HF_ZK_WRITELOCK, &id, HF_TICKET_ELECTION, prefix));
 }
 
 static void who_sees_whom(void **state)

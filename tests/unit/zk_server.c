@@ -74,11 +74,10 @@ static bool is_ticket(const char *name, struct hf_zk_node *node, bool *whole)
 static void shorten(const struct stage *s, const char *path, char *text,
                     size_t bytes)
 {
-    static const char *const suffixes[] = {[HF_TICKET_MUTEX] = "",
-                                           [HF_TICKET_READ] = "/r",
-                                           [HF_TICKET_WRITE] = "/w",
-                                           [HF_TICKET_LEASE] = "/l",
-                                           [HF_TICKET_EXCLUSIVE] = ""};
+    static const char *const suffixes[] = {
+        [HF_TICKET_MUTEX] = "",      [HF_TICKET_READ] = "/r",
+        [HF_TICKET_WRITE] = "/w",    [HF_TICKET_LEASE] = "/l",
+        [HF_TICKET_ELECTION] = "/e", [HF_TICKET_EXCLUSIVE] = ""};
     size_t chroot = strlen(s->config.chroot);
     struct hf_zk_node node;
     const char *slash;

@@ -93,7 +93,7 @@ void stage_id_name(const struct hf_ticket_id *id, char name[16])
     snprintf(name, 16, id->bytes[15] == NUMBERED ? "n%lu" : "?", number);
 }
 
-/* "[name](/r|/w|/l)?(#sequence)?" or what stays as it is. */
+/* "[name](/r|/w|/l|/e)?(#sequence)?" or what stays as it is. */
 void stage_node(const struct stage *s, const char *ticket, char *node,
                 size_t bytes)
 {
@@ -116,6 +116,7 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
     if (ticket[length] == '/')
         kind = ticket[length + 1] == 'r'   ? HF_TICKET_READ
                : ticket[length + 1] == 'l' ? HF_TICKET_LEASE
+               : ticket[length + 1] == 'e' ? HF_TICKET_ELECTION
                                            : HF_TICKET_WRITE;
     STAGE_MUST(hf_zk_node_prefix(s->config.layout, &id, kind, prefix));
     if (sequence == NULL)
@@ -223,7 +224,7 @@ void forget(struct stage *s, struct hf_request *watch)
 
 static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
 {
-    static const char *const suffix[] = {"?", "", "/r", "/w", "/l", ""};
+    static const char *const suffix[] = {"?", "", "/r", "/w", "/l", "/e", ""};
     const struct hf_ticket *ticket;
     char name[16];
 

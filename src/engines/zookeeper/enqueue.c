@@ -362,8 +362,9 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
     if (!hf_zk_node_prefix(zk->config.layout, &request->ticket,
                            request->ticket_kind, prefix))
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                   "layout=%s has no names for readers and writers, only for a "
-                   "mutex; expected a mutex, or layout=curator or layout=kazoo",
+                   "layout=%s has no names for readers and writers, nor for "
+                   "an election, only for a mutex; expected a mutex, or "
+                   "layout=curator or layout=kazoo",
                    hf_zk_layout_name(zk->config.layout));
     else if ((op = hf_zk_op_new(zk, request)) != NULL)
         create_ticket(zk, op);

@@ -20,10 +20,9 @@ struct marker {
 };
 
 static const struct marker curator_markers[] = {
-    {"lock-", HF_TICKET_MUTEX},
-    {"__READ__", HF_TICKET_READ},
-    {"__WRIT__", HF_TICKET_WRITE},
-    {"lease-", HF_TICKET_LEASE},
+    {"lock-", HF_TICKET_MUTEX},     {"__READ__", HF_TICKET_READ},
+    {"__WRIT__", HF_TICKET_WRITE},  {"lease-", HF_TICKET_LEASE},
+    {"latch-", HF_TICKET_ELECTION},
 };
 
 static const struct marker kazoo_markers[] = {
@@ -218,7 +217,7 @@ bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node)
 struct layout {
     const char *name;
     const char *before;
-    const char *after[HF_TICKET_LEASE + 1];
+    const char *after[HF_TICKET_ASKED_LAST + 1];
     bool hyphens; /* in the id */
     bool seen_by[HF_ZK_DIALECTS];
 };
@@ -229,7 +228,8 @@ static const struct layout layouts[] = {
                        .after = {[HF_TICKET_MUTEX] = "-lock-",
                                  [HF_TICKET_READ] = "-__READ__",
                                  [HF_TICKET_WRITE] = "-__WRIT__",
-                                 [HF_TICKET_LEASE] = "-lease-"},
+                                 [HF_TICKET_LEASE] = "-lease-",
+                                 [HF_TICKET_ELECTION] = "-latch-"},
                        .hyphens = true,
                        .seen_by = {[HF_ZK_CURATOR] = true,
                                    [HF_ZK_GO] = true,
@@ -238,7 +238,8 @@ static const struct layout layouts[] = {
                      .before = "",
                      .after = {[HF_TICKET_MUTEX] = "__lock__",
                                [HF_TICKET_READ] = "__rlock__",
-                               [HF_TICKET_WRITE] = "__lock__"},
+                               [HF_TICKET_WRITE] = "__lock__",
+                               [HF_TICKET_ELECTION] = "__lock__"},
                      .seen_by = {[HF_ZK_KAZOO] = true, [HF_ZK_GO] = true}},
     [HF_ZK_WRITELOCK] =
         {.name = "writelock",
@@ -276,7 +277,7 @@ bool hf_zk_node_prefix(enum hf_zk_dialect layout, const struct hf_ticket_id *id,
     char text[HF_TICKET_ID_TEXT_BYTES];
 
     assert(of->name != NULL);
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_LEASE);
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
     if (of->after[kind] == NULL)
         return false;
     format_id(id, of->hyphens, text);

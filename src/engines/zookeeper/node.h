@@ -3,16 +3,16 @@
  * Names of children below a lock's node: how each dialect writes a ticket.
  *
  *   Curator     _c_UUID-lock-SEQ   _c_UUID-__READ__SEQ   _c_UUID-__WRIT__SEQ
- *               _c_UUID-lease-SEQ
+ *               _c_UUID-lease-SEQ  _c_UUID-latch-SEQ
  *               (and the same without _c_UUID-, where protection is off)
  *   go-zk       _c_HEX-lock-SEQ
  *   kazoo       HEX__lock__SEQ     HEX__rlock__SEQ
  *   WriteLock   x-SESSION-SEQ      x-HEX-SEQ, as we write it
  *
  * All are read; one of them is the layout, in which we write.  Kazoo's __lock__
- * is a mutex or a write ticket.  A ticket of ours has its id in its name in
- * every layout, since that is how it is found when its create got no answer;
- * WriteLock's session would not do.
+ * is a mutex, a write ticket or an election's.  A ticket of ours has its id in
+ * its name in every layout, since that is how it is found when its create got
+ * no answer; WriteLock's session would not do.
  *
  * kazoo's permits have names of their own: see permit.h.
  *

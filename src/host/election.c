@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of an election. */
+#include "host/election.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/holds.h"
+#include "host/owner.h"
+#include "host/queue.h"
+
+/* ------------------------------------------------------------- lifetime -- */
+
+void hf_election_reference(struct hf_election *e)
+{
+    e->references++;
+}
+
+void hf_election_dereference(struct hf_election *e)
+{
+    assert(e->references > 0);
+    if (--e->references == 0)
+        hf_client_bury(e->client, &e->grave);
+}
+
+static void drop_all(const struct hf_election_opts *opts)
+{
+    if (opts->on_elected.drop != NULL)
+        opts->on_elected.drop(opts->on_elected.arg);
+    if (opts->on_deposed.drop != NULL)
+        opts->on_deposed.drop(opts->on_deposed.arg);
+    if (opts->on_revoke.drop != NULL)
+        opts->on_revoke.drop(opts->on_revoke.arg);
+    if (opts->on_ended.drop != NULL)
+        opts->on_ended.drop(opts->on_ended.arg);
+}
+
+static void destroy(struct hf_grave *grave)
+{
+    struct hf_election *e =
+        (struct hf_election *)((char *)grave -
+                               offsetof(struct hf_election, grave));
+    struct hf_client *client = e->client;
+
+    drop_all(&e->opts);
+    if (hf_fork_parted(client))
+        return;
+    hf_lock_free(e->lock); /* and perhaps the client with it */
+    hf_free(e);
+}
+
+/* Tell how the resignation ended. */
+static void run_done(struct hf_client *client, void *arg)
+{
+    struct hf_election *e = arg;
+    struct hf_done done = e->done;
+    struct hf_error outcome = e->outcome;
+    struct hf_result result = {.status = outcome.status, .text = outcome.text};
+
+    e->done = (struct hf_done){NULL, NULL, NULL};
+    hf_log_unlock(client);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+    hf_election_dereference(e);
+}
+
+static hf_status check(const struct hf_election_opts *opts,
+                       struct hf_error *error)
+{
+    if (opts->size != sizeof(*opts))
+        return hf_error_set(error, HF_EINVAL,
+                            "the size of the options is %zu, expected %zu; "
+                            "start from HF_ELECTION_OPTS_INIT",
+                            opts->size, sizeof(*opts));
+    if (opts->kind != HF_KIND_ELECTION && opts->kind != HF_KIND_MUTEX)
+        return hf_error_set(error, HF_EINVAL,
+                            "the kind is %u; expected HF_KIND_ELECTION or "
+                            "HF_KIND_MUTEX",
+                            (unsigned)opts->kind);
+    return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
+}
+
+static struct hf_election *make(struct hf_client *client,
+                                const struct hf_election_opts *opts)
+{
+    struct hf_election *e = hf_alloc(sizeof(*e));
+
+    if (e == NULL)
+        return NULL;
+    e->client = client;
+    e->references = 1;
+    e->opts = *opts;
+    if (opts->text != NULL)
+        e->opts.text = memcpy(e->text, opts->text, strlen(opts->text) + 1);
+    e->news_callback =
+        (struct hf_callback){.run = hf_election_run_news, .arg = e};
+    e->done_callback = (struct hf_callback){.run = run_done, .arg = e};
+    e->grave.destroy = destroy;
+    return e;
+}
+
+static hf_status open_(struct hf_client *client, const char *name,
+                       const struct hf_election_opts *opts,
+                       struct hf_election **election)
+{
+    static const char call[] = "hf_election_open";
+    struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
+    struct hf_election *made;
+    struct hf_error error;
+    hf_status status;
+
+    if (check(opts, &error) != HF_OK)
+        return hf_holds_fail_open(client, call, &error);
+    if ((made = make(client, opts)) == NULL) {
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        return hf_holds_fail_open(client, call, &error);
+    }
+    lock_opts.kind = opts->kind;
+    status = hf_lock_open_for(client, call, name, &lock_opts, &made->lock);
+    if (status != HF_OK)
+        goto free_election;
+    *election = made;
+    return HF_OK;
+free_election:
+    hf_free(made);
+    return status;
+}
+
+hf_status hf_election_open(struct hf_client *client, const char *name,
+                           const struct hf_election_opts *opts,
+                           struct hf_election **election)
+{
+    static const struct hf_election_opts defaults = HF_ELECTION_OPTS_INIT;
+    hf_status status;
+
+    *election = NULL;
+    if (opts == NULL)
+        opts = &defaults;
+    status = open_(client, name, opts, election);
+    if (status != HF_OK && opts->size == sizeof(*opts))
+        drop_all(opts);
+    return status;
+}
+
+void hf_election_free(struct hf_election *e)
+{
+    struct hf_client *client;
+
+    if (e == NULL || hf_client_enter(e->client) != HF_OK)
+        return;
+    client = e->client;
+    hf_election_hush(e);
+    hf_election_leave(e);
+    hf_election_dereference(e);
+    hf_client_leave(client);
+}
+
+/* ------------------------------------------------------------------ run -- */
+
+static hf_status run(struct hf_election *e, struct hf_error *error)
+{
+    hf_status status;
+
+    if (e->client->closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    if (e->resigning)
+        return hf_error_set(error, HF_ESTATE,
+                            "it is resigning; wait for the end of that");
+    if (e->state != HF_ELECTION_RESTING)
+        return HF_OK;
+    if ((status = hf_client_need_driver(e->client)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for callbacks could be started; raise "
+                            "the limits on open files and processes");
+    e->again = (struct hf_retry_state){0};
+    return hf_election_stand(e, 0, error);
+}
+
+hf_status hf_election_run(struct hf_election *e)
+{
+    struct hf_client *client = e->client;
+    hf_status status = hf_client_enter(client);
+    struct hf_error error;
+
+    if (status != HF_OK)
+        return status;
+    if ((status = run(e, &error)) != HF_OK)
+        hf_lock_fail(e->lock, "hf_election_run", &error);
+    hf_client_leave(client);
+    return status;
+}
+
+/* --------------------------------------------------------------- resign -- */
+
+void hf_election_answer(struct hf_election *e)
+{
+    if (!e->resigning || !e->out || e->telling)
+        return;
+    e->resigning = false;
+    if (e->slot != NULL) {
+        hf_slot_answer(e->client, e->slot, e->outcome.status);
+        e->slot = NULL;
+    } else if (e->done.fn != NULL || e->done.drop != NULL) {
+        hf_election_reference(e);
+        hf_delivery_add(e->client, &e->done_callback);
+    }
+}
+
+void hf_election_left(struct hf_election *e, const struct hf_error *why)
+{
+    e->state = HF_ELECTION_RESTING;
+    e->out = true;
+    e->outcome = (struct hf_error){.status = HF_OK};
+    if (why->status == HF_EDENIED)
+        e->outcome = *why;
+    hf_election_answer(e);
+}
+
+static hf_status begin(struct hf_election *e, struct hf_slot *slot,
+                       struct hf_done done, const char *call)
+{
+    const struct hf_error rested = {.status = HF_OK};
+    struct hf_error error;
+
+    if (e->resigning || e->done_callback.queued) {
+        hf_error_set(&error, HF_ESTATE,
+                     "it is resigning already; wait for the end of that");
+        return hf_lock_fail(e->lock, call, &error);
+    }
+    e->resigning = true;
+    e->out = false;
+    e->slot = slot;
+    e->done = done;
+    hf_election_hush(e);
+    if (e->state == HF_ELECTION_RESTING)
+        hf_election_left(e, &rested);
+    else
+        hf_election_leave(e);
+    return HF_OK;
+}
+
+hf_status hf_election_resign(struct hf_election *e)
+{
+    static const char call[] = "hf_election_resign";
+    const struct hf_done untold = {NULL, NULL, NULL};
+    struct hf_client *client = e->client;
+    struct hf_slot slot = {.done = false};
+    struct hf_error error;
+    hf_status status;
+
+    if ((status = hf_client_may_block(client)) != HF_OK)
+        return status;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    status = begin(e, &slot, untold, call);
+    if (status == HF_OK) {
+        status = hf_client_wait(client, &slot);
+        if (!slot.done)
+            e->slot = NULL; /* it goes on, and nobody is told */
+        if (slot.done && status != HF_OK) {
+            error = e->outcome;
+            hf_lock_fail(e->lock, call, &error);
+        }
+    }
+    hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
+{
+    struct hf_client *client = e->client;
+    hf_status status = hf_client_enter(client);
+    bool told_nowhere = false;
+
+    if (status == HF_OK) {
+        told_nowhere = client->ended; /* and nothing is left to resign */
+        if (told_nowhere && done.fn != NULL)
+            status = HF_ECLOSED;
+        else if (!told_nowhere && done.fn != NULL)
+            status = hf_client_need_driver(client);
+        if (status == HF_OK && !told_nowhere)
+            status = begin(e, NULL, done, "hf_election_resign_start");
+        hf_client_leave(client);
+    }
+    if ((status != HF_OK || told_nowhere) && done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}
+
+/* -------------------------------------------------------------- looking -- */
+
+/* In a child of a fork nobody leads. */
+static uint64_t of_ours(const struct hf_election *e,
+                        const _Atomic uint64_t *number)
+{
+    return hf_fork_parted(e->client) ? 0 : atomic_load(number);
+}
+
+bool hf_election_is_leader(const struct hf_election *e)
+{
+    return of_ours(e, &e->token) != 0 &&
+           of_ours(e, &e->safe_until_ms) > hf_now_ms();
+}
+
+uint64_t hf_election_token(const struct hf_election *e)
+{
+    return of_ours(e, &e->token);
+}
+
+uint64_t hf_election_safe_until_ms(const struct hf_election *e)
+{
+    return of_ours(e, &e->safe_until_ms);
+}
+
+hf_status hf_election_leader(struct hf_election *e, uint64_t wait_ms,
+                             struct hf_tickets **tickets)
+{
+    return hf_queue_list(e->lock, "hf_election_leader", HF_TICKETS_HOLDERS,
+                         wait_ms, tickets);
+}
+
+hf_status hf_election_candidates(struct hf_election *e, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+{
+    return hf_queue_list(e->lock, "hf_election_candidates", HF_TICKETS_ALL,
+                         wait_ms, tickets);
+}
+
+hf_status hf_election_leader_start(struct hf_election *e, uint64_t wait_ms,
+                                   struct hf_done done)
+{
+    return hf_queue_list_start(e->lock, "hf_election_leader_start",
+                               HF_TICKETS_HOLDERS, wait_ms, done);
+}
+
+hf_status hf_election_candidates_start(struct hf_election *e, uint64_t wait_ms,
+                                       struct hf_done done)
+{
+    return hf_queue_list_start(e->lock, "hf_election_candidates_start",
+                               HF_TICKETS_ALL, wait_ms, done);
+}
+
+void hf_election_error(const struct hf_election *e, struct hf_error *error)
+{
+    hf_lock_error(e->lock, error);
+}
