@@ -50,6 +50,8 @@ static const char *kind_text(enum hf_ticket_kind kind)
         return "a mutex";
     case HF_TICKET_LEASE:
         return "a semaphore";
+    case HF_TICKET_BARRIER:
+        return "a barrier";
     case HF_TICKET_READ:
     case HF_TICKET_WRITE:
         break;

@@ -28,7 +28,10 @@ enum hf_ticket_kind {
     /* Seen only, never asked for: a mutex or a write ticket, and its name does
      * not say which.  So kazoo names both, and so do we where we name as kazoo
      * does. */
-    HF_TICKET_EXCLUSIVE = 5
+    HF_TICKET_EXCLUSIVE = 5,
+    /* A mark: it belongs to nobody and stays until it is taken away; at most
+     * one of a kind is in a queue.  This one is a barrier that is up. */
+    HF_TICKET_BARRIER = 8
 };
 
 /* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone

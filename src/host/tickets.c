@@ -40,6 +40,7 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
     case HF_TICKET_LEASE:
         return HF_KIND_SEMAPHORE;
     case HF_TICKET_MUTEX:
+    case HF_TICKET_BARRIER: /* is in no list */
         break;
     }
     return HF_KIND_MUTEX;
