@@ -269,11 +269,12 @@ void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
         crossed(core, inquiry, event);
         return;
     }
-    if (inquiry->state == STATE(WATCHING)) {
-        heard(core, inquiry);
+    assert(!inquiry->ask_effect.queued);
+    if (event->kind == HF_EVENT_CHANGED && inquiry->state != STATE(LEFT)) {
+        heard(core, inquiry); /* it may have overtaken the list */
         return;
     }
-    assert(inquiry->ask.busy && !inquiry->ask_effect.queued);
+    assert(inquiry->ask.busy);
     inquiry->ask.busy = false;
     if (inquiry->state == STATE(LEFT)) {
         if (HF_PLANTED(INQUIRY_TWICE) && !inquiry->answered_effect.queued)

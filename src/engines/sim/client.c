@@ -497,8 +497,9 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->request = request->kind;
     message->ticket_kind = request->ticket_kind;
     message->weight = request->weight;
-    message->sync = engine->must_sync && (request->kind == HF_REQUEST_LIST ||
-                                          request->kind == HF_REQUEST_LOOK);
+    message->sync = message->pending->of_mark;
+    message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
+                                           request->kind == HF_REQUEST_LOOK);
     if (request->kind == HF_REQUEST_ENQUEUE)
         message->payload = sim_text(sim, request->payload);
     if (sim->config.delay_most_us == 0)

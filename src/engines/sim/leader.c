@@ -90,7 +90,7 @@ bool sim_mark_raise(struct hf_sim *sim, struct sim_queue *queue,
                                      .kind = HF_TICKET_BARRIER,
                                      .weight = 1,
                                      .payload = ""};
-    sim_line(sim, NULL, "server raises %s", queue->name);
+    sim_mark_tell(sim, queue->name, true);
     return false;
 }
 
@@ -100,9 +100,14 @@ bool sim_mark_lower(struct hf_sim *sim, struct sim_queue *queue)
         return false;
     sim->transaction++;
     queue->mark.token = 0;
-    sim_line(sim, NULL, "server lowers %s", queue->name);
+    sim_mark_tell(sim, queue->name, false);
     tell_lookers(sim, queue);
     return true;
+}
+
+void sim_mark_touch(struct hf_sim *sim, struct sim_queue *queue)
+{
+    tell_lookers(sim, queue);
 }
 
 /* ------------------------------------------------------------- sessions -- */

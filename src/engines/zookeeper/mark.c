@@ -3,6 +3,9 @@
  * RAISE, LOWER and LOOK at a mark: the node that is called as the barrier is,
  * persistent, as DistributedBarrier of Curator has it.
  *
+ * Who waits may have been told by others that it is up: so a LOOK is of what
+ * all servers have, and not only the one that it asks.
+ *
  * A container of that name is no barrier but the parent of somebody's tickets:
  * it would seem to be up as long as they are there.
  */
@@ -158,10 +161,22 @@ static void got(struct hf_zk *zk, struct hf_zk_call *call,
         if (body.failed)
             op->error = HF_ZK_NONSENSE;
     }
+    if (op->sync_error != HF_ZK_OK)
+        op->error = op->sync_error;
     if (op->request != NULL && !op->container &&
         (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE) &&
         !hf_zk_watches_look(zk, op->request, op->queue, op->error == HF_ZK_OK))
         op->error = HF_ZK_NONSENSE; /* out of memory */
+    hf_zk_op_answered(zk, op);
+}
+
+/* If it went wrong, what was read besides may be old. */
+static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+                   const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
     hf_zk_op_answered(zk, op);
 }
 
@@ -173,5 +188,6 @@ void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
+    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
     hf_zk_send_get_data(zk, hf_zk_op_call(op, got), op->queue->path, true);
 }
