@@ -31,7 +31,8 @@
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
  *     CHANGED z (of a LOOK); WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN
- * a; PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
+ * a; MARKED found; LISTED z: up@17 (of a LOOK at a mark, .kind being BARRIER);
+ *     PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
  *
  * Whatever the story, the stage sees to it that every request is answered
  * once, a watch ends once, nothing is under way when the session is lost or

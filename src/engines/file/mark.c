@@ -171,8 +171,7 @@ void hf_engine_lower(struct hf_engine *engine, struct hf_request *request)
         hf_engine_refuse(engine, request, &error);
         return;
     }
-    if (found)
-        hf_warm_left(&engine->warm, mark.entry);
+    hf_warm_left(&engine->warm, mark.entry);
     tell_marked(engine, request, found);
 }
 
