@@ -1107,9 +1107,10 @@ HF_API void hf_barrier_error(const struct hf_barrier *barrier,
  *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
  *             connection.  After HF_ETIMEDOUT and HF_ECLOSED it may have
  *             been done, or may yet be.
- *   Fails     HF_EKIND if the name is a lock's in ZooKeeper; HF_ETIMEDOUT
- *             HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT
- *             HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED.
+ *   Fails     HF_EKIND if, in ZooKeeper, its node has others below it;
+ *             HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT
+ *             HF_EFORKED.
  */
 HF_API hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
     HF_NONNULL(1) HF_MUST_CHECK;

@@ -123,9 +123,10 @@ struct stage {
     size_t calls;
     size_t pings;
     int64_t session;
-    int64_t zxid; /* of the next answer */
-    size_t chunk; /* so many bytes come in at a time; 0: all */
-    bool holding; /* answers are kept back */
+    int64_t zxid;  /* of the next answer */
+    int32_t nodes; /* so many children each Stat says */
+    size_t chunk;  /* so many bytes come in at a time; 0: all */
+    bool holding;  /* answers are kept back */
     struct hf_jute_writer out;
     /* It has sent bytes of the story's own: what they granted, and what of the
      * requests they answered, the stage does not know. */

@@ -6,8 +6,8 @@
  * Who waits may have been told by others that it is up: so a LOOK is of what
  * all servers have, and not only the one that it asks.
  *
- * A container of that name is no barrier but the parent of somebody's tickets:
- * it would seem to be up as long as they are there.
+ * A node that has children is no barrier but somebody's parent, of tickets or
+ * of other barriers: nobody could lower it.
  */
 #include <string.h>
 
@@ -51,9 +51,8 @@ static void described(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
-    op->container = reply->error == HF_ZK_OK &&
-                    hf_zk_get_stat(&body).owner == HF_ZK_OWNER_CONTAINER &&
-                    !body.failed;
+    op->parent = reply->error == HF_ZK_OK &&
+                 hf_zk_get_stat(&body).children > 0 && !body.failed;
     hf_zk_op_answered(zk, op);
 }
 
@@ -61,7 +60,7 @@ static void raised(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const char *path = op->queue->path;
 
-    if (op->error == HF_ZK_NODE_EXISTS && op->container)
+    if (op->error == HF_ZK_NODE_EXISTS && op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)
         marked(zk, op, op->error == HF_ZK_NODE_EXISTS);
@@ -136,7 +135,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_end_look(zk, op);
     if (op->request == NULL) /* taken back meanwhile */
         hf_zk_op_free(zk, op);
-    else if (op->container)
+    else if (op->parent)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
         tell_mark(zk, op);
@@ -157,13 +156,13 @@ static void got(struct hf_zk *zk, struct hf_zk_call *call,
         (void)hf_jute_get_buffer(&body);
         stat = hf_zk_get_stat(&body);
         op->czxid = stat.czxid;
-        op->container = stat.owner == HF_ZK_OWNER_CONTAINER;
+        op->parent = stat.children > 0;
         if (body.failed)
             op->error = HF_ZK_NONSENSE;
     }
     if (op->sync_error != HF_ZK_OK)
         op->error = op->sync_error;
-    if (op->request != NULL && !op->container &&
+    if (op->request != NULL && !op->parent &&
         (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE) &&
         !hf_zk_watches_look(zk, op->request, op->queue, op->error == HF_ZK_OK))
         op->error = HF_ZK_NONSENSE; /* out of memory */

@@ -46,7 +46,7 @@ struct hf_zk_op {
     struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
     struct whole *whole;        /* LIST: one for people */
     int64_t czxid;              /* of a mark */
-    bool container;             /* there is one where a mark should be */
+    bool parent;                /* it has children, and is none */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */

@@ -90,10 +90,10 @@ enum hf_zk_error {
 struct hf_zk_stat {
     int64_t czxid;
     int64_t ctime; /* UTC in milliseconds, by some server's clock */
-    int64_t owner; /* the session of an ephemeral node, else 0 or ... */
+    int64_t owner; /* the session of an ephemeral node, else 0 */
+    int32_t children;
 };
 #define HF_ZK_STAT_BYTES 68
-#define HF_ZK_OWNER_CONTAINER INT64_MIN /* ... that: a container */
 
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
 
