@@ -222,7 +222,8 @@ struct hf_op;
 struct hf_mutex;
 struct hf_rwlock;
 struct hf_election; /* a candidate for a leadership */
-struct hf_tickets;  /* a queue as it stood at one moment */
+struct hf_barrier;
+struct hf_tickets; /* a queue as it stood at one moment */
 
 /* No limit, as a duration; never, as an instant. */
 #define HF_FOREVER UINT64_MAX
@@ -1220,6 +1221,95 @@ HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller has none.
  */
 HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/* -------------------------------------------------------------- barrier -- */
+
+/*
+ * A barrier holds up whoever waits at it for as long as it is up.  Anybody may
+ * raise it and anybody lower it; it belongs to nobody and outlives the client
+ * that raised it: in ZooKeeper it is a persistent node, the one that Curator's
+ * DistributedBarrier makes, and on files it stays as long as the directory
+ * does, which on a tmpfs is until the machine goes down.
+ */
+
+/**
+ * hf_barrier_open(client, name, barrier):
+ * Set ${barrier} to a handle for the barrier called ${name}.  No request is
+ * made: it is down unless somebody has raised it.  Names are those of locks;
+ * give a barrier one of its own, that no lock has nor any name below it.
+ *   Ownership ${name} is copied.  ${barrier} wants hf_barrier_free() and keeps
+ *             the memory of ${client} alive.
+ *   Fails     as hf_lock_open(); the text is at hf_client_error().
+ */
+HF_API hf_status hf_barrier_open(struct hf_client *client, const char *name,
+                                 struct hf_barrier **barrier)
+    HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
+
+/**
+ * hf_barrier_free(barrier):
+ * Free ${barrier} (NULL is fine).  The barrier stays as it is, and operations
+ * under way go on.
+ */
+HF_API void hf_barrier_free(struct hf_barrier *barrier);
+
+/**
+ * hf_barrier_error(barrier, error):
+ * Copy the last failure on ${barrier} to ${error}, as hf_lock_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_barrier_error(const struct hf_barrier *barrier,
+                             struct hf_error *error) HF_NONNULL(1, 2);
+
+/**
+ * hf_barrier_raise(barrier, wait_ms), hf_barrier_lower(barrier, wait_ms):
+ * See that it is up, or down, whoever made it so and whether or not it was
+ * before.
+ *   Time      at most ${wait_ms}; HF_FOREVER: no limit but that of the first
+ *             connection.  After HF_ETIMEDOUT and HF_ECLOSED it may have
+ *             been done, or may yet be.
+ *   Fails     HF_EKIND if, in ZooKeeper, its node has others below it;
+ *             HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_barrier_wait(barrier, wait_ms):
+ * Wait until it was down at some moment since this call; at once if it is.
+ * Whatever wakes the wait, it looks before it ends: it rides out a lost
+ * connection and a lost session.
+ *   Time      at most ${wait_ms}; 0: one answer of the engine, at most
+ *             connect_ms of the client.
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and it is up; and as
+ *             hf_barrier_raise().
+ */
+HF_API hf_status hf_barrier_wait(struct hf_barrier *barrier, uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_barrier_raise_start(barrier, wait_ms, done),
+ * hf_barrier_lower_start(barrier, wait_ms, done),
+ * hf_barrier_wait_start(barrier, wait_ms, done, op):
+ * Begin hf_barrier_raise() and so on.  Set ${op}, if not NULL, to a handle for
+ * hf_op_cancel() that wants hf_op_free().
+ *   Callback  ${done} once, with HF_OK or with a status; HF_ECANCELLED from a
+ *             wait that was cancelled.
+ *   Fails     HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_barrier_raise_start(struct hf_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_barrier_lower_start(struct hf_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
+                                       uint64_t wait_ms, struct hf_done done,
+                                       struct hf_op **op)
+    HF_NONNULL(1) HF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -237,6 +237,8 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
     case HF_REQUEST_REVOKE:
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
         assert(false && "a request of the session's or of an inquiry");
     }
 }

@@ -52,6 +52,8 @@ static const char *kind_text(enum hf_ticket_kind kind)
         return "a semaphore";
     case HF_TICKET_ELECTION:
         return "an election";
+    case HF_TICKET_BARRIER:
+        return "a barrier";
     case HF_TICKET_READ:
     case HF_TICKET_WRITE:
         break;

@@ -107,6 +107,8 @@ static void session_over(struct hf_core *core)
     hf_session_lost(&core->session);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_inquiry_session_over(core, inquiry);
 }
 
 static void session_lost(struct hf_core *core, const struct hf_event *event)
@@ -179,6 +181,8 @@ static void closed(struct hf_core *core)
     end_waits(core, HF_ECLOSED, "the client was closed");
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_inquiry_session_over(core, inquiry);
     hf_session_closed(&core->session); /* last: nothing is left to do */
 }
 
@@ -294,6 +298,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_FAILED:
     case HF_EVENT_REVOKED:
     case HF_EVENT_ASKED:
+    case HF_EVENT_MARKED:
         answered(core, event);
         break;
     case HF_EVENT_WANT:
@@ -315,6 +320,9 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_INQUIRE:
         hf_inquiry_want(core, event->as.inquiry);
         break;
+    case HF_EVENT_RECALL:
+        hf_inquiry_recall(core, event->as.inquiry);
+        break;
     case HF_EVENT_CLOSE:
         begin_close(core);
         break;
@@ -333,6 +341,10 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
     if (forget == NULL)
         return NULL;
     core->forget = NULL;
+    if (forget->inquiry != NULL) {
+        hf_inquiry_taken_back(core, forget->inquiry);
+        return NULL;
+    }
     if (forget->request->kind == HF_REQUEST_LOOK)
         hf_lookout_taken_back(&forget->acquisition->lookout);
     else

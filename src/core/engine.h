@@ -17,6 +17,10 @@
  *  - A LOOK that was answered LISTED is followed by exactly one CHANGED, once a
  *    ticket has gone since that list, or by FORGET.  One that has come may be
  *    told as well.
+ *  - A LOOK of .ticket_kind BARRIER is at that mark alone: LISTED with it, or
+ *    with nothing where it is down, and CHANGED may be told when it has changed
+ *    and must be when it is gone.  Each mark that was ever made has an id and a
+ *    token of its own, taken together.  No other request shows marks.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.
@@ -49,7 +53,8 @@
  *    ask for its WITHDRAW before that is answered: then no form of it is left.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
- *  - Tickets belong to the session that enqueued them and go when it ends.
+ *  - Tickets belong to the session that enqueued them and go when it ends;
+ *    marks do not.
  */
 #ifndef HF_CORE_ENGINE_H
 #define HF_CORE_ENGINE_H
@@ -87,6 +92,10 @@ enum hf_request_kind {
     HF_REQUEST_DOWNGRADE,
     /* Ask the ticket's owner, whoever it is, to let go.  ASKED. */
     HF_REQUEST_REVOKE,
+    /* See that the mark of .ticket_kind is there, made with .ticket for an id
+     * where it is not; and that it is not.  MARKED. */
+    HF_REQUEST_RAISE,
+    HF_REQUEST_LOWER,
 };
 
 struct hf_inquiry;
@@ -95,7 +104,8 @@ struct hf_request {
     enum hf_request_kind kind;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH */
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH; RAISE and LOWER: of
+                                        the mark; LOOK: of a mark, or 0 */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken. */
@@ -138,9 +148,11 @@ enum hf_event_kind {
     HF_EVENT_FAILED,
     HF_EVENT_REVOKED,
     HF_EVENT_ASKED,
+    HF_EVENT_MARKED,
     /* From the user. */
     HF_EVENT_WANT,
     HF_EVENT_INQUIRE,
+    HF_EVENT_RECALL,
     HF_EVENT_CANCEL,
     HF_EVENT_RELEASE,
     HF_EVENT_LIMIT,
@@ -189,14 +201,15 @@ struct hf_event {
             size_t foreign_count;
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as
                                         of this instant */
-            bool found;              /* WITHDRAWN, ASKED: it was there */
+            bool found;              /* WITHDRAWN, ASKED, MARKED: it was
+                                        there before */
             enum hf_failure failure; /* FAILED */
             hf_status status;        /* FAILED, and SESSION_LOST */
             const char *text;        /* FAILED: the story, never NULL */
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
                                                DOWNGRADE */
-        struct hf_inquiry *inquiry;         /* INQUIRE */
+        struct hf_inquiry *inquiry;         /* INQUIRE RECALL */
         struct {
             struct hf_acquisition *acquisition; /* a lease */
             uint32_t permits; /* so many there are from now on */
@@ -265,7 +278,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 4
+#define HF_ENGINE_ABI 5
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -16,7 +16,8 @@
 static const struct hf_machine_state states[] = {
     [STATE(IDLE)] = {"IDLE", TO(WANTED)},
     [STATE(WANTED)] = {"WANTED", TO(ASKED) | TO(DONE)},
-    [STATE(ASKED)] = {"ASKED", TO(WANTED) | TO(LEFT) | TO(DONE)},
+    [STATE(ASKED)] = {"ASKED", TO(WANTED) | TO(WATCHING) | TO(LEFT) | TO(DONE)},
+    [STATE(WATCHING)] = {"WATCHING", TO(WANTED) | TO(LEFT) | TO(DONE)},
     [STATE(LEFT)] = {"LEFT", TO(DONE)},
     [STATE(DONE)] = {"DONE", 0},
 };
@@ -70,6 +71,27 @@ static void tell(struct hf_core *core, struct hf_inquiry *inquiry)
                   HF_EFFECT_ANSWERED);
 }
 
+/* Its user has been told: what has the engine left of it? */
+static void leave(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    bool looks =
+        inquiry->kind == HF_REQUEST_LOOK &&
+        (inquiry->state == STATE(ASKED) || inquiry->state == STATE(WATCHING));
+
+    if (inquiry->ask_effect.queued) { /* the engine has not heard of it */
+        hf_effect_remove(&core->effects, &inquiry->ask_effect);
+        inquiry->ask.busy = looks = false;
+    }
+    if (looks) {
+        inquiry->ask.busy = false;
+        hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_FORGET);
+    }
+    if (looks || inquiry->ask.busy)
+        move(core, inquiry, STATE(LEFT));
+    else
+        finish(core, inquiry);
+}
+
 void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
                         const struct hf_error *why)
 {
@@ -78,14 +100,22 @@ void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
     inquiry->status = why->status;
     memcpy(inquiry->text, why->text, strlen(why->text) + 1);
     tell(core, inquiry);
-    if (inquiry->ask_effect.queued) { /* the engine has not heard of it */
-        hf_effect_remove(&core->effects, &inquiry->ask_effect);
-        inquiry->ask.busy = false;
-    }
-    if (inquiry->ask.busy)
-        move(core, inquiry, STATE(LEFT));
-    else
-        finish(core, inquiry);
+    leave(core, inquiry);
+}
+
+void hf_inquiry_recall(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
+    hf_inquiry_give_up(core, inquiry, &why);
+}
+
+static bool is_of_mark(const struct hf_inquiry *inquiry)
+{
+    return inquiry->kind == HF_REQUEST_RAISE ||
+           inquiry->kind == HF_REQUEST_LOWER ||
+           inquiry->kind == HF_REQUEST_LOOK;
 }
 
 static void init(struct hf_core *core, struct hf_inquiry *inquiry)
@@ -99,6 +129,13 @@ static void init(struct hf_core *core, struct hf_inquiry *inquiry)
     inquiry->ask.kind = inquiry->kind;
     inquiry->ask.queue = inquiry->queue;
     inquiry->ask.ticket = inquiry->ticket;
+    if (inquiry->kind == HF_REQUEST_RAISE)
+        inquiry->ask.ticket = hf_random_ticket_id(&core->config.random);
+    if (is_of_mark(inquiry))
+        inquiry->ask.ticket_kind = HF_TICKET_BARRIER;
+    if (inquiry->only_try)
+        inquiry->deadline_at_ms =
+            hf_after_ms(core->now_ms, core->config.connect_ms);
     inquiry->ask.whole = inquiry->kind == HF_REQUEST_LIST;
     inquiry->ask.inquiry = inquiry;
     inquiry->ask.effect = &inquiry->ask_effect;
@@ -115,7 +152,7 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
     assert(inquiry->state == STATE(IDLE) && inquiry->queue != NULL);
     assert(inquiry->kind == HF_REQUEST_LIST ||
            inquiry->kind == HF_REQUEST_WITHDRAW ||
-           inquiry->kind == HF_REQUEST_REVOKE);
+           inquiry->kind == HF_REQUEST_REVOKE || is_of_mark(inquiry));
     init(core, inquiry);
     link_last(core, inquiry);
     move(core, inquiry, STATE(WANTED));
@@ -125,6 +162,80 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
         return;
     }
     hf_inquiry_pump(core, inquiry);
+}
+
+/* ------------------------------------------------------------- barriers -- */
+
+static void end_busy(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, HF_EBUSY, "the barrier is up");
+    hf_inquiry_give_up(core, inquiry, &why);
+}
+
+static void pass(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    inquiry->status = HF_OK;
+    tell(core, inquiry);
+    leave(core, inquiry);
+}
+
+static void ask_again(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    move(core, inquiry, STATE(WANTED));
+    inquiry->ask_at_ms = 0;
+    hf_inquiry_pump(core, inquiry);
+}
+
+/* Whatever it was that woke us: look. */
+static void heard(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    inquiry->ask.busy = false;
+    if (HF_PLANTED(BARRIER_ANY_NEWS))
+        pass(core, inquiry);
+    else
+        ask_again(core, inquiry);
+}
+
+static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
+                   const struct hf_event *event)
+{
+    inquiry->ask.busy = false;
+    inquiry->retry = (struct hf_retry_state){0};
+    if (hf_barrier_passes(&inquiry->sight, &event->as.answer.snapshot))
+        pass(core, inquiry);
+    else if (inquiry->only_try)
+        end_busy(core, inquiry);
+    else
+        move(core, inquiry, STATE(WATCHING));
+}
+
+/* A list that crosses the FORGET ends nothing; anything else has. */
+static void crossed(struct hf_core *core, struct hf_inquiry *inquiry,
+                    const struct hf_event *event)
+{
+    if (event->kind == HF_EVENT_LISTED)
+        return;
+    hf_effect_remove(&core->effects, &inquiry->ask_effect);
+    finish(core, inquiry);
+}
+
+void hf_inquiry_session_over(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    if (inquiry->state == STATE(WATCHING) &&
+        !HF_PLANTED(BARRIER_NOT_LOOKED_AGAIN)) {
+        ask_again(core, inquiry);
+    } else if (inquiry->state == STATE(LEFT) && inquiry->ask_effect.queued) {
+        hf_effect_remove(&core->effects, &inquiry->ask_effect);
+        finish(core, inquiry);
+    }
+}
+
+void hf_inquiry_taken_back(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    assert(inquiry->state == STATE(LEFT) && !inquiry->ask_effect.queued);
+    finish(core, inquiry);
 }
 
 /* -------------------------------------------------------------- answers -- */
@@ -153,8 +264,17 @@ static void failed(struct hf_core *core, struct hf_inquiry *inquiry,
 void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
                          const struct hf_event *event)
 {
-    assert(event->as.answer.request == &inquiry->ask && inquiry->ask.busy);
+    assert(event->as.answer.request == &inquiry->ask);
+    if (inquiry->state == STATE(LEFT) && inquiry->ask_effect.queued) {
+        crossed(core, inquiry, event);
+        return;
+    }
     assert(!inquiry->ask_effect.queued);
+    if (event->kind == HF_EVENT_CHANGED && inquiry->state != STATE(LEFT)) {
+        heard(core, inquiry); /* it may have overtaken the list */
+        return;
+    }
+    assert(inquiry->ask.busy);
     inquiry->ask.busy = false;
     if (inquiry->state == STATE(LEFT)) {
         if (HF_PLANTED(INQUIRY_TWICE) && !inquiry->answered_effect.queued)
@@ -162,6 +282,8 @@ void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
         finish(core, inquiry);
     } else if (event->kind == HF_EVENT_FAILED) {
         failed(core, inquiry, event);
+    } else if (inquiry->kind == HF_REQUEST_LOOK) {
+        looked(core, inquiry, event);
     } else {
         inquiry->found = event->as.answer.found || inquiry->unsure;
         inquiry->status = HF_OK;
@@ -205,6 +327,10 @@ static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
                      " ms; see that it runs and that the URL is right%s%s",
                      place != NULL && place[0] != '\0' ? place : "the engine",
                      waited_ms, colon, trouble);
+    else if (inquiry->state == STATE(WATCHING))
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "the barrier was still up after %" PRIu64 " ms",
+                     waited_ms);
     else
         hf_error_set(&why, HF_ETIMEDOUT,
                      "no answer after %" PRIu64 " ms; the session is %s%s%s",
@@ -238,7 +364,12 @@ void hf_inquiry_check(const struct hf_core *core,
                       const struct hf_inquiry *inquiry)
 {
     assert(inquiry->state > STATE(IDLE) && inquiry->state < STATE(DONE));
-    assert(inquiry->ask.busy == (inquiry->state != STATE(WANTED)));
-    assert(!inquiry->ask_effect.queued || inquiry->state == STATE(ASKED));
+    assert(inquiry->state != STATE(WANTED) || !inquiry->ask.busy);
+    assert(inquiry->state != STATE(ASKED) || inquiry->ask.busy);
+    assert(
+        (inquiry->state != STATE(WATCHING) && inquiry->state != STATE(LEFT)) ||
+        inquiry->ask.busy == (inquiry->kind != HF_REQUEST_LOOK));
+    assert(!inquiry->ask_effect.queued || inquiry->state == STATE(ASKED) ||
+           inquiry->state == STATE(LEFT));
     assert(!core->session.closing || inquiry->state == STATE(LEFT));
 }

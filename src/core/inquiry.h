@@ -2,15 +2,16 @@
 /*
  * An inquiry: one question or order of a client about a queue that it need not
  * stand in.  List the whole queue, take somebody's ticket out, ask somebody to
- * let go.  It is asked as soon as there is a session, and again after an answer
- * that says it did not happen or may not have: each of the three may be done
- * twice without harm.
+ * let go, raise a barrier or lower it, wait until it is down.  It is asked as
+ * soon as there is a session, and again after an answer that says it did not
+ * happen or may not have: each of them may be done twice without harm.
  *
- *   IDLE    not handed to the core yet
- *   WANTED  waits for a session or a retry
- *   ASKED   the engine has the request
- *   LEFT    its user was told how it ended; the engine still has the request
- *   DONE    nothing of it is left
+ *   IDLE      not handed to the core yet
+ *   WANTED    waits for a session or a retry
+ *   ASKED     the engine has the request
+ *   WATCHING  a wait: the barrier is up, and the engine will tell of a change
+ *   LEFT      its user was told how it ended; the engine still has the request
+ *   DONE      nothing of it is left
  *
  * The snapshot of a whole LIST is the engine's and gone after the event that
  * brings it.  Whoever runs the core takes out of that event what it wants to
@@ -22,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/barrier.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/retry.h"
@@ -31,10 +33,14 @@ struct hf_core;
 /* Zeroed, then set, before INQUIRE. */
 struct hf_inquiry {
     /* Set before INQUIRE; the text must live until FINISHED. */
-    enum hf_request_kind kind; /* LIST, which is whole, WITHDRAW or REVOKE */
+    enum hf_request_kind kind; /* LIST, which is whole, WITHDRAW or REVOKE; of
+                                  a barrier RAISE, LOWER, or LOOK, to wait */
     const char *queue;
-    struct hf_ticket_id ticket; /* not for LIST */
+    struct hf_ticket_id ticket; /* WITHDRAW, REVOKE */
     uint64_t deadline_at_ms;    /* HF_FOREVER: none */
+    bool only_try;              /* LOOK: end with HF_EBUSY instead of waiting,
+                                   and by the connect_ms of the client; the
+                                   deadline is then not looked at */
 
     /* To be read with ANSWERED. */
     hf_status status;
@@ -49,6 +55,7 @@ struct hf_inquiry {
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t ask_at_ms;     /* WANTED: not before */
     bool unsure;            /* an earlier try may have found the ticket */
+    struct hf_barrier_sight sight; /* LOOK */
     struct hf_retry_state retry;
     struct hf_request ask;
     struct hf_effect ask_effect;
@@ -60,6 +67,7 @@ enum hf_inquiry_state {
     HF_INQUIRY_IDLE,
     HF_INQUIRY_WANTED,
     HF_INQUIRY_ASKED,
+    HF_INQUIRY_WATCHING,
     HF_INQUIRY_LEFT,
     HF_INQUIRY_DONE
 };
@@ -71,6 +79,15 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry);
 void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
                          const struct hf_event *event);
 void hf_inquiry_tick(struct hf_core *core, struct hf_inquiry *inquiry);
+
+/* The user wants no answer any more. */
+void hf_inquiry_recall(struct hf_core *core, struct hf_inquiry *inquiry);
+
+/* The session is over and with it, in silence, every watch. */
+void hf_inquiry_session_over(struct hf_core *core, struct hf_inquiry *inquiry);
+
+/* The engine has returned from the FORGET of its LOOK. */
+void hf_inquiry_taken_back(struct hf_core *core, struct hf_inquiry *inquiry);
 
 /* Ask if it can be asked now. */
 void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry);

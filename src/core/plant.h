@@ -43,6 +43,8 @@
     X(WAITER_NOT_ASKED, 4, "a waiter forgets that it was asked to let go")     \
     X(INQUIRY_ONCE, 4, "a question that failed is not asked again")            \
     X(INQUIRY_TWICE, 8, "an answer that comes late is told once more")         \
+    X(BARRIER_ANY_NEWS, 1, "any wake-up at a barrier lets through")            \
+    X(BARRIER_NOT_LOOKED_AGAIN, 4, "a wait at a barrier ends with a session")  \
     X(TEXT_MISSING, 10, "a failure has no story")                              \
     X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
     X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \

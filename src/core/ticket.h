@@ -29,7 +29,10 @@ enum hf_ticket_kind {
     /* Seen only, never asked for: a mutex, a write ticket or an election's, and
      * its name does not say which.  So kazoo names them all, and so do we where
      * we name as kazoo does. */
-    HF_TICKET_EXCLUSIVE = 6
+    HF_TICKET_EXCLUSIVE = 6,
+    /* A mark: it belongs to nobody and stays until it is taken away; at most
+     * one of a kind is in a queue.  This one is a barrier that is up. */
+    HF_TICKET_BARRIER = 7
 };
 #define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION /* of those asked for */
 

@@ -72,7 +72,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     return HF_OK;
 }
 
-static void cancel(struct hf_grant *grant)
+void hf_grant_cancel(struct hf_grant *grant)
 {
     struct hf_event event = {.kind = HF_EVENT_CANCEL};
 
@@ -87,7 +87,7 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     hf_status status = hf_client_wait(grant->client, slot);
 
     if (!slot->done) {
-        cancel(grant);
+        hf_grant_cancel(grant);
         if (!slot->done)
             grant->slot = NULL; /* complete() gives it up */
         else
@@ -222,27 +222,4 @@ hf_status hf_acquire_all_start(struct hf_lock *const *locks, size_t count,
         return start(&wish, done, op);
     drop_all(wish.opts, &done);
     return HF_EINVAL;
-}
-
-void hf_op_cancel(struct hf_op *op)
-{
-    struct hf_client *client = op->grant->client;
-
-    if (hf_client_enter(client) != HF_OK)
-        return;
-    cancel(op->grant);
-    hf_client_leave(client);
-}
-
-void hf_op_free(struct hf_op *op)
-{
-    struct hf_client *client;
-
-    if (op == NULL)
-        return;
-    client = op->grant->client;
-    if (hf_client_enter(client) != HF_OK)
-        return;
-    hf_grant_dereference(op->grant);
-    hf_client_leave(client);
 }

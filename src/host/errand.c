@@ -33,6 +33,12 @@ void hf_errand_dereference(struct hf_errand *errand)
     hf_free(errand);
 }
 
+struct hf_op *hf_errand_op(struct hf_errand *errand)
+{
+    errand->references++;
+    return &errand->op;
+}
+
 static void run_done(struct hf_client *client, void *arg)
 {
     struct hf_errand *errand = arg;
@@ -82,7 +88,8 @@ static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
     errand->inquiry.kind = kind;
     errand->inquiry.queue = errand->queues[errand->at];
     errand->inquiry.deadline_at_ms = errand->deadline_at_ms;
-    if (kind != HF_REQUEST_LIST)
+    errand->inquiry.only_try = errand->order.only_try;
+    if (kind == HF_REQUEST_WITHDRAW || kind == HF_REQUEST_REVOKE)
         errand->inquiry.ticket = *ticket;
     event.as.inquiry = &errand->inquiry;
     hf_client_step(errand->lock->client, &event);
@@ -105,6 +112,7 @@ static struct hf_errand *make(struct hf_lock *lock,
         return NULL;
     errand->order = *order;
     errand->lock = lock;
+    errand->op.errand = errand;
     errand->references = 2; /* the core's, and whose end it is */
     errand->deadline_at_ms = deadline_ms(order->wait_ms);
     find_queues(errand);
@@ -172,6 +180,13 @@ static void end_gone(struct hf_errand *errand)
             : "there is no such ticket in the queue, or not any more");
 }
 
+/* Is it about a ticket? */
+static bool must_be_found(const struct hf_inquiry *inquiry)
+{
+    return inquiry->kind == HF_REQUEST_WITHDRAW ||
+           inquiry->kind == HF_REQUEST_REVOKE;
+}
+
 static void answered(struct hf_errand *errand)
 {
     const struct hf_inquiry *inquiry = &errand->inquiry;
@@ -184,7 +199,7 @@ static void answered(struct hf_errand *errand)
         end(errand, HF_ENOMEM, "out of memory");
     else if (errand->order.each)
         errand->asked += !looks_first(errand) && inquiry->found;
-    else if (lists ? last : inquiry->found)
+    else if (lists ? last : inquiry->found || !must_be_found(inquiry))
         end(errand, HF_OK, "");
     else if (last)
         end_gone(errand);
@@ -227,6 +242,16 @@ static void finished(struct hf_errand *errand)
     hf_errand_dereference(errand);
 }
 
+void hf_errand_cancel(struct hf_errand *errand)
+{
+    struct hf_event event = {.kind = HF_EVENT_RECALL};
+
+    if (errand->ended)
+        return;
+    event.as.inquiry = &errand->inquiry;
+    hf_client_step(errand->lock->client, &event);
+}
+
 void hf_errand_effect(const struct hf_effect *effect)
 {
     struct hf_errand *errand = of_inquiry(effect->inquiry);
@@ -244,7 +269,8 @@ void hf_errand_heed(const struct hf_event *event)
 
     if (event->kind != HF_EVENT_LISTED)
         return;
-    if ((inquiry = event->as.answer.request->inquiry) == NULL)
+    if ((inquiry = event->as.answer.request->inquiry) == NULL ||
+        inquiry->kind != HF_REQUEST_LIST)
         return;
     errand = of_inquiry(inquiry);
     if (errand->ended)

@@ -5,8 +5,9 @@
  * about each until it is done; or, to ask every holder to let go, a list and
  * then one for each.
  *
- * It is kept alive by the core until the last FINISHED, and by whoever will
- * hear how it ended: the caller that waits, or its callback.
+ * It is kept alive by the core until the last FINISHED, by whoever will hear
+ * how it ended, the caller that waits or its callback, and by the user's
+ * operation handle.
  */
 #ifndef HF_HOST_ERRAND_H
 #define HF_HOST_ERRAND_H
@@ -14,14 +15,16 @@
 #include "core/inquiry.h"
 #include "host/delivery.h"
 #include "host/lock.h"
+#include "host/op.h"
 #include "host/tickets.h"
 
 /* What is to be done. */
 struct hf_errand_order {
-    enum hf_request_kind kind; /* LIST, WITHDRAW or REVOKE */
+    enum hf_request_kind kind; /* as an inquiry's */
     enum hf_tickets_which which;
     bool each; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
+    bool only_try; /* LOOK: instead of .wait_ms */
     uint64_t wait_ms;
 };
 
@@ -29,6 +32,7 @@ struct hf_errand {
     struct hf_inquiry inquiry;
     struct hf_errand_order order;
     struct hf_lock *lock;
+    struct hf_op op;
     unsigned references; /* under the client's lock */
     uint64_t deadline_at_ms;
     const char *queues[2]; /* to be asked about, one after the other ... */
@@ -46,6 +50,16 @@ struct hf_errand {
     struct hf_callback done_callback;
 };
 
+/* Run ${order}, called as ${call}; ${id} (may be NULL) is that of a ticket. The
+ * first waits for the end and sets ${tickets} (may be NULL), the second is as
+ * any call with _start and sets ${op} (may be NULL). */
+hf_status hf_errand_run(struct hf_lock *lock, const char *call,
+                        struct hf_errand_order order, const char *id,
+                        struct hf_tickets **tickets);
+hf_status hf_errand_start(struct hf_lock *lock, const char *call,
+                          struct hf_errand_order order, const char *id,
+                          struct hf_done done, struct hf_op **op);
+
 /* With the client's lock: run ${order}, with ${slot} or ${done} to hear of the
  * end, and one reference for that.  HF_ECLOSED HF_ELIMIT HF_ENOMEM, and ${done}
  * is the caller's still. */
@@ -54,6 +68,9 @@ hf_status hf_errand_begin(struct hf_lock *lock,
                           struct hf_slot *slot, struct hf_done done,
                           struct hf_errand **errand, struct hf_error *error);
 void hf_errand_dereference(struct hf_errand *errand);
+
+/* A handle of the user's, with a reference of its own. */
+struct hf_op *hf_errand_op(struct hf_errand *errand);
 
 /* Before the core is stepped with ${event}: keep what it will not keep. */
 void hf_errand_heed(const struct hf_event *event);

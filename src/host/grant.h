@@ -16,10 +16,7 @@
 #include "host/delivery.h"
 #include "host/lock.h"
 #include "host/members.h"
-
-struct hf_op {
-    struct hf_grant *grant;
-};
+#include "host/op.h"
 
 struct hf_grant {
     struct hf_acquisition acquisition;

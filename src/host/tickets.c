@@ -42,6 +42,7 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
     case HF_TICKET_ELECTION:
         return HF_KIND_ELECTION;
     case HF_TICKET_MUTEX:
+    case HF_TICKET_BARRIER: /* is in no list */
         break;
     }
     return HF_KIND_MUTEX;

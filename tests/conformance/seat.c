@@ -74,7 +74,8 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     call->answer = event->kind;
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
-    if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED)
+    if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED ||
+        event->kind == HF_EVENT_MARKED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);
@@ -237,6 +238,22 @@ struct call *seat_ask(struct seat *seat, enum hf_request_kind kind,
                       const char *queue, struct hf_ticket_id id)
 {
     return seat_wait(seat, seat_ask_only(seat, kind, queue, id));
+}
+
+struct call *seat_mark_only(struct seat *seat, enum hf_request_kind kind,
+                            const char *queue)
+{
+    struct call *call = new_call(seat, kind, queue, fresh_id());
+
+    call->request.ticket_kind = HF_TICKET_BARRIER;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return call;
+}
+
+struct call *seat_mark(struct seat *seat, enum hf_request_kind kind,
+                       const char *queue)
+{
+    return seat_wait(seat, seat_mark_only(seat, kind, queue));
 }
 
 struct call *seat_look(struct seat *seat, const char *queue)

@@ -77,6 +77,12 @@ bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before);
 
 struct call *seat_wait(struct seat *seat, struct call *call);
 
+/* RAISE, LOWER or LOOK at a barrier. */
+struct call *seat_mark(struct seat *seat, enum hf_request_kind kind,
+                       const char *queue);
+struct call *seat_mark_only(struct seat *seat, enum hf_request_kind kind,
+                            const char *queue);
+
 /* Take back a WATCH or LOOK. */
 void seat_forget(struct seat *seat, struct call *watch);
 

@@ -26,4 +26,7 @@ size_t queue_length(struct seat *seat, const char *queue);
 /* suite_semaphores.c: looks and leases. */
 int suite_run_semaphores(const char *name);
 
+/* suite_barriers.c: marks. */
+int suite_run_barriers(const char *name);
+
 #endif

@@ -183,6 +183,10 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_REVOKE:
         answer(engine, HF_EVENT_ASKED, request);
         break;
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
+        assert(false && "nobody has a barrier here");
+        break;
     case HF_REQUEST_WITHDRAW:
         withdraw(engine, request);
         break;

@@ -344,6 +344,33 @@ static void standing(const struct place *place)
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
+static void raise_and_wait(struct hf_barrier *barrier)
+{
+    uint64_t wait_ms = heap.for_good ? 30 : 10000;
+    hf_status status;
+
+    if (!note(hf_barrier_raise(barrier, wait_ms)))
+        return;
+    status = hf_barrier_wait(barrier, 0);
+    assert_int_not_equal(status, HF_OK);
+    if (status != HF_EBUSY)
+        (void)note(status);
+    if (note(hf_barrier_lower(barrier, wait_ms)))
+        (void)note(hf_barrier_wait(barrier, wait_ms));
+}
+
+static void barring(const struct place *place)
+{
+    struct party a = {.client = NULL};
+    struct hf_barrier *barrier = NULL;
+
+    if (party_open(&a, place) &&
+        note(hf_barrier_open(a.client, "gate", &barrier)))
+        raise_and_wait(barrier);
+    hf_barrier_free(barrier);
+    party_close(&a);
+}
+
 /* ------------------------------------------------------------- the sweep */
 
 static bool all_is_released(void *arg)
@@ -435,6 +462,18 @@ static void all_fail_while_standing(void **state)
     sweep(standing, true);
 }
 
+static void each_fails_at_a_barrier(void **state)
+{
+    (void)state;
+    sweep(barring, false);
+}
+
+static void all_fail_at_a_barrier(void **state)
+{
+    (void)state;
+    sweep(barring, true);
+}
+
 static void it_is_too_late_for_another(void **state)
 {
     (void)state;
@@ -452,6 +491,8 @@ int main(void)
         cmocka_unit_test(all_fail_while_counting),
         cmocka_unit_test(each_fails_while_standing),
         cmocka_unit_test(all_fail_while_standing),
+        cmocka_unit_test(each_fails_at_a_barrier),
+        cmocka_unit_test(all_fail_at_a_barrier),
         cmocka_unit_test(it_is_too_late_for_another),
     };
 

@@ -2,6 +2,7 @@
 #include "chaos.h"
 
 #include "core/instant.h"
+#include "gate.h"
 #include "question.h"
 
 struct plan plan;
@@ -225,6 +226,56 @@ static void meddle(void *arg)
             question_revoke(client, target, wait_ms);
     }
     later(1 + below(4 * plan.want_every_us), meddle, NULL);
+}
+
+/* -------------------------------------------------------------- barriers -- */
+
+static void recall(void *arg)
+{
+    question_recall(arg);
+}
+
+/* Somebody raises a barrier, lowers it, or waits there; rather more often the
+ * last. */
+static void use_gate(void *arg)
+{
+    struct gate *gate = arg;
+    struct client *client = any_client();
+    uint64_t wait_ms = one_in(3) ? below(3000) : HF_FOREVER;
+    struct question *question;
+
+    if (plan.over)
+        return;
+    if (one_in(6)) {
+        hf_sim_foreign_touch(plan.world->sim, gate->name);
+    } else if (one_in(6)) {
+        hf_sim_foreign_mark(plan.world->sim, gate->name, one_in(2));
+    } else if (world_can_call(client) && !client->closing) {
+        if (one_in(2)) {
+            question_mark(client, gate, one_in(2), wait_ms);
+        } else {
+            question = question_wait(client, gate, one_in(6) ? 0 : wait_ms);
+            if (one_in(4))
+                later(below(500) * MS_US, recall, question);
+        }
+    }
+    later(1 + below(2 * plan.want_every_us), use_gate, gate);
+}
+
+/* At the end it is down for good, whoever has yet to raise it. */
+static void lower_for_good(void *arg)
+{
+    struct gate *gate = arg;
+
+    if (gate->up)
+        hf_sim_foreign_mark(plan.world->sim, gate->name, false);
+    hf_sim_call_at(plan.world->sim, now_us() + 100 * MS_US, true,
+                   lower_for_good, gate);
+}
+
+void chaos_gate(struct gate *gate)
+{
+    later(below(4 * plan.want_every_us), use_gate, gate);
 }
 
 /* --------------------------------------------------------------- foreign -- */
@@ -595,6 +646,8 @@ void chaos_end(void)
         hf_sim_evict(world->sim, world->places[0].name, &plan.foreign);
         plan.foreign_there = false;
     }
+    for (unsigned i = 0; i < world->gate_count; i++)
+        lower_for_good(&world->gates[i]);
 }
 
 void chaos_foreign(struct place *place)

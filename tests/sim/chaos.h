@@ -69,6 +69,9 @@ void chaos_begin(void);
 /* A program of another make works at ${place}. */
 void chaos_foreign(struct place *place);
 
+/* There is a barrier. */
+void chaos_gate(struct gate *gate);
+
 /* Nothing goes wrong from now on. */
 void chaos_end(void);
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions: the inquiries of the users of a world, and what must hold of them.
  * Each is answered once, and by its limit; what fails has a cause and a story;
- * who is not cut off gets an answer; and a grant is asked for only if somebody
- * did ask for it. */
+ * who is not cut off gets an answer, unless he waits at a barrier that is up;
+ * and a grant is asked for only if somebody did ask for it.  Who passes a
+ * barrier passes it while it is down, or was since he came. */
 #include "question.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/instant.h"
+#include "gate.h"
 
 static const char *const names[] = {
-    [HF_REQUEST_LIST] = "look at",
-    [HF_REQUEST_WITHDRAW] = "evict",
-    [HF_REQUEST_REVOKE] = "ask",
+    [HF_REQUEST_LIST] = "look at", [HF_REQUEST_WITHDRAW] = "evict",
+    [HF_REQUEST_REVOKE] = "ask",   [HF_REQUEST_RAISE] = "raise",
+    [HF_REQUEST_LOWER] = "lower",  [HF_REQUEST_LOOK] = "wait",
 };
 
 static uint64_t client_ms(const struct client *client)
@@ -21,7 +23,7 @@ static uint64_t client_ms(const struct client *client)
     return hf_sim_client_now_ms(client->engine);
 }
 
-static struct question *make(struct client *client, struct place *place,
+static struct question *make(struct client *client, const char *queue,
                              enum hf_request_kind kind, uint64_t wait_ms)
 {
     struct question *question = calloc(1, sizeof *question);
@@ -30,7 +32,7 @@ static struct question *make(struct client *client, struct place *place,
         abort();
     question->client = client;
     question->inquiry.kind = kind;
-    question->inquiry.queue = place->name;
+    question->inquiry.queue = queue;
     question->inquiry.deadline_at_ms = hf_after_ms(client_ms(client), wait_ms);
     question->asked_us = hf_sim_now_us(client->world->sim);
     question->asked_ms = client_ms(client);
@@ -41,7 +43,8 @@ static struct question *make(struct client *client, struct place *place,
 
 void question_list(struct client *client, struct place *place, uint64_t wait_ms)
 {
-    struct question *question = make(client, place, HF_REQUEST_LIST, wait_ms);
+    struct question *question =
+        make(client, place->name, HF_REQUEST_LIST, wait_ms);
 
     world_line(client->world, client->name, "look at %s", place->name);
     world_inquire(client, &question->inquiry);
@@ -52,7 +55,7 @@ void question_evict(struct client *client, struct attempt *target,
                     uint64_t wait_ms)
 {
     struct question *question =
-        make(client, target->place, HF_REQUEST_WITHDRAW, wait_ms);
+        make(client, target->place->name, HF_REQUEST_WITHDRAW, wait_ms);
 
     question->inquiry.ticket = target->id;
     world_take_away(target);
@@ -64,7 +67,7 @@ void question_revoke(struct client *client, struct attempt *target,
                      uint64_t wait_ms)
 {
     struct question *question =
-        make(client, target->place, HF_REQUEST_REVOKE, wait_ms);
+        make(client, target->place->name, HF_REQUEST_REVOKE, wait_ms);
 
     question->inquiry.ticket = target->id;
     if (target->crew != NULL && target->enqueued)
@@ -79,6 +82,43 @@ void question_revoke(struct client *client, struct attempt *target,
     }
     world_line(client->world, client->name, "ask %s to let go", target->name);
     world_inquire(client, &question->inquiry);
+}
+
+void question_mark(struct client *client, struct gate *gate, bool up,
+                   uint64_t wait_ms)
+{
+    struct question *question = make(
+        client, gate->name, up ? HF_REQUEST_RAISE : HF_REQUEST_LOWER, wait_ms);
+
+    question->gate = gate;
+    world_line(client->world, client->name, "%s %s", up ? "raise" : "lower",
+               gate->name);
+    world_inquire(client, &question->inquiry);
+}
+
+struct question *question_wait(struct client *client, struct gate *gate,
+                               uint64_t wait_ms)
+{
+    struct question *question =
+        make(client, gate->name, HF_REQUEST_LOOK, wait_ms);
+
+    question->gate = gate;
+    question->inquiry.only_try = wait_ms == 0;
+    if (wait_ms == 0)
+        question->inquiry.deadline_at_ms = HF_FOREVER;
+    world_line(client->world, client->name, "wait at %s", gate->name);
+    world_inquire(client, &question->inquiry);
+    return question;
+}
+
+void question_recall(struct question *question)
+{
+    if (question->answered || !world_can_call(question->client))
+        return;
+    question->recalled = true;
+    world_line(question->client->world, question->client->name,
+               "stop waiting at %s", question->gate->name);
+    world_recall(question->client, &question->inquiry);
 }
 
 /* 9: is the failure what happened? */
@@ -96,9 +136,27 @@ static bool may_fail(const struct question *question)
         return !client->ever_connected;
     case HF_EDENIED:
         return client->world->denied;
+    case HF_ECANCELLED:
+        return question->recalled;
+    case HF_EBUSY:
+        return question->inquiry.only_try &&
+               gate_was_up(question->gate, question->asked_us);
     default:
         return false;
     }
+}
+
+/* 1: a wait ends only where there was nothing to wait for.  What everybody says
+ * may be late where a leader is cut off: such a world is told of. */
+static void check_passed(const struct question *question)
+{
+    struct world *world = question->client->world;
+
+    if (question->inquiry.kind == HF_REQUEST_LOOK &&
+        !gate_was_down(question->gate, question->asked_us))
+        world_broken(world, 1, "%s passes %s, which is up since %" PRIu64,
+                     question->client->name, question->gate->name,
+                     question->gate->up_us / 1000);
 }
 
 static void told_answered(struct question *question)
@@ -111,8 +169,10 @@ static void told_answered(struct question *question)
         world_broken(world, 8, "%s is answered twice", name);
     question->answered = true;
     world->answers++;
-    if (inquiry->status == HF_OK)
+    if (inquiry->status == HF_OK) {
+        check_passed(question);
         return;
+    }
     if (!may_fail(question))
         world_broken(world, 9, "%s failed with %s, which nothing justifies",
                      name, hf_status_name(inquiry->status));
@@ -187,6 +247,11 @@ static void check_one(const struct question *question)
         client->tick_us > hf_sim_now_us(world->sim))
         world_broken(world, 9, "%s should have been answered by %" PRIu64,
                      names[question->inquiry.kind], limit_ms);
+    if (question->inquiry.kind == HF_REQUEST_LOOK && question->gate->up)
+        return; /* nor should it be */
+    if (question->inquiry.kind == HF_REQUEST_LOOK &&
+        question->gate->down_us > calm_us)
+        calm_us = question->gate->down_us;
     if (client->state == HF_STATE_CONNECTED &&
         hf_sim_connected(client->engine) &&
         hf_sim_now_us(world->sim) > calm_us + world->patience_us)

@@ -11,6 +11,8 @@ struct question {
     struct client *client;
     uint64_t asked_us;
     uint64_t asked_ms; /* on the client's clock */
+    struct gate *gate; /* that it is about, or NULL */
+    bool recalled;
     bool answered;
     bool finished;
     struct question *next;
@@ -23,6 +25,15 @@ void question_evict(struct client *client, struct attempt *target,
                     uint64_t wait_ms);
 void question_revoke(struct client *client, struct attempt *target,
                      uint64_t wait_ms);
+
+/* Raise a barrier or lower it, and wait at one: HF_FOREVER, so long, or, for 0,
+ * not at all. */
+void question_mark(struct client *client, struct gate *gate, bool up,
+                   uint64_t wait_ms);
+struct question *question_wait(struct client *client, struct gate *gate,
+                               uint64_t wait_ms);
+/* The user gives it up, if there still is somebody to hear of that. */
+void question_recall(struct question *question);
 
 /* ANSWERED or FINISHED was taken; REVOKED was, of ${attempt}. */
 void question_effect(const struct hf_effect *effect);

@@ -10,6 +10,7 @@
 #include "core/instant.h"
 #include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
+#include "gate.h"
 #include "question.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
@@ -206,6 +207,8 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
     choose_cohorts(seed, zookeeper);
+    if (one_in(2))
+        chaos_gate(gate_called(world, "gates/one"));
     world->shared_kinds = one_in(20);
     if (read_write && one_in(3) && !world->shared_kinds)
         chaos_foreign(&world->places[0]);

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "engines/sim/ensemble.h"
+#include "gate.h"
 #include "question.h"
 #include "world.h"
 
@@ -242,6 +243,29 @@ static void ask(struct story *story, struct client *client, char **words)
         question_revoke(client, attempt, wait_of(words[1]));
 }
 
+/* raise, lower and wait GATE [WAIT_MS]; a wait of 0 is a try. */
+static struct gate *gate_of(struct story *story, char **words)
+{
+    if (words[0] == NULL)
+        complain(story, "expected", "raise, lower or wait, GATE [MS]");
+    return gate_called(story->world, words[0] == NULL ? "" : words[0]);
+}
+
+static void do_raise(struct story *story, struct client *client, char **words)
+{
+    question_mark(client, gate_of(story, words), true, wait_of(words[1]));
+}
+
+static void do_lower(struct story *story, struct client *client, char **words)
+{
+    question_mark(client, gate_of(story, words), false, wait_of(words[1]));
+}
+
+static void do_wait(struct story *story, struct client *client, char **words)
+{
+    (void)question_wait(client, gate_of(story, words), wait_of(words[1]));
+}
+
 static void do_close(struct story *story, struct client *client, char **words)
 {
     (void)story;
@@ -389,7 +413,7 @@ static void server_act(struct story *story, int server, char **words)
 
 /* What somebody else does: node and delete PLACE NAME (a number is put behind a
  * name that ends with '-' or '_'), delete PLACE, counter PLACE NUMBER, deny
- * PLACE, allow, restart, wipe. */
+ * PLACE, allow, restart, wipe; raise, lower and touch GATE. */
 static bool other_act(struct story *story, char **words)
 {
     struct hf_sim *sim = story->world->sim;
@@ -412,6 +436,12 @@ static bool other_act(struct story *story, char **words)
                             strchr("-_", what[strlen(what) - 1]) != NULL);
     else if (strcmp(words[0], "delete") == 0 && place != NULL)
         hf_sim_foreign_delete(sim, place, what == NULL ? "" : what);
+    else if (strcmp(words[0], "raise") == 0 && place != NULL)
+        hf_sim_foreign_mark(sim, gate_called(story->world, place)->name, true);
+    else if (strcmp(words[0], "touch") == 0 && place != NULL)
+        hf_sim_foreign_touch(sim, gate_called(story->world, place)->name);
+    else if (strcmp(words[0], "lower") == 0 && place != NULL)
+        hf_sim_foreign_mark(sim, gate_called(story->world, place)->name, false);
     else if (strcmp(words[0], "counter") == 0 && both)
         hf_sim_set_counter(sim, place, (int32_t)strtol(what, NULL, 10));
     else
@@ -426,13 +456,14 @@ static const struct {
     const char *name;
     void (*fn)(struct story *story, struct client *client, char **words);
 } verbs[] = {
-    {"want", want},     {"release", release},   {"cancel", cancel},
-    {"evict", evict},   {"close", do_close},    {"crash", crash},
-    {"freeze", freeze}, {"thaw", thaw},         {"kill", kill_session},
-    {"cut", cut},       {"mend", mend},         {"break", reset},
-    {"stall", stall},   {"unstall", unstall},   {"only", only},
-    {"write", rewrite}, {"impostor", impostor}, {"downgrade", downgrade},
-    {"look", do_look},  {"expel", expel},       {"ask", ask},
+    {"want", want},      {"release", release},   {"cancel", cancel},
+    {"evict", evict},    {"close", do_close},    {"crash", crash},
+    {"freeze", freeze},  {"thaw", thaw},         {"kill", kill_session},
+    {"cut", cut},        {"mend", mend},         {"break", reset},
+    {"stall", stall},    {"unstall", unstall},   {"only", only},
+    {"write", rewrite},  {"impostor", impostor}, {"downgrade", downgrade},
+    {"look", do_look},   {"expel", expel},       {"ask", ask},
+    {"raise", do_raise}, {"lower", do_lower},    {"wait", do_wait},
 };
 
 /* ------------------------------------------------------------------ rows -- */

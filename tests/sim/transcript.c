@@ -27,7 +27,8 @@ static const char *const request_names[] = {
     [HF_REQUEST_LOOK] = "look",         [HF_REQUEST_WATCH] = "watch",
     [HF_REQUEST_WITHDRAW] = "withdraw", [HF_REQUEST_PROVE] = "prove",
     [HF_REQUEST_END] = "end",           [HF_REQUEST_DOWNGRADE] = "downgrade",
-    [HF_REQUEST_REVOKE] = "revoke",
+    [HF_REQUEST_REVOKE] = "revoke",     [HF_REQUEST_RAISE] = "raise",
+    [HF_REQUEST_LOWER] = "lower",
 };
 
 static const char *const event_names[] = {
@@ -48,6 +49,7 @@ static const char *const event_names[] = {
     [HF_EVENT_FAILED] = "FAILED",
     [HF_EVENT_REVOKED] = "REVOKED",
     [HF_EVENT_ASKED] = "ASKED",
+    [HF_EVENT_MARKED] = "MARKED",
     [HF_EVENT_WANT] = "want",
     [HF_EVENT_INQUIRE] = "inquire",
     [HF_EVENT_CANCEL] = "cancel",
@@ -90,7 +92,7 @@ void world_line_event(struct client *client, const struct hf_event *event)
         world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,
                    event->as.answer.request == NULL ? "says" : "answers",
                    event->as.answer.anchor_ms);
-    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_ASKED)
+    else if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_MARKED)
         world_line(world, client->name, "  %s answers %s to %s of %s%s%s",
                    "engine", name,
                    request_names[event->as.answer.request->kind],

@@ -9,6 +9,7 @@
 
 #include "core/instant.h"
 #include "engines/sim/ensemble.h"
+#include "gate.h"
 #include "question.h"
 
 /* A core that wants to be woken so often at one instant will do so for ever. */
@@ -567,6 +568,16 @@ void world_inquire(struct client *client, struct hf_inquiry *inquiry)
     step(client, &event);
 }
 
+void world_recall(struct client *client, struct hf_inquiry *inquiry)
+{
+    struct hf_event event = {.kind = HF_EVENT_RECALL};
+
+    assert(world_can_call(client));
+    event.now_ms = now_ms(client);
+    event.as.inquiry = inquiry;
+    step(client, &event);
+}
+
 void world_cancel(struct attempt *attempt)
 {
     /* Also when it has been granted: the user may not have heard yet. */
@@ -750,8 +761,11 @@ void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
 
 void world_init(struct world *world, const struct hf_sim_config *config)
 {
-    struct hf_sim_observer observer = {
-        .added = on_added, .gone = on_gone, .line = on_line, .arg = world};
+    struct hf_sim_observer observer = {.added = on_added,
+                                       .gone = on_gone,
+                                       .marked = gate_marked,
+                                       .line = on_line,
+                                       .arg = world};
 
     memset(world, 0, sizeof *world);
     world->config = *config;

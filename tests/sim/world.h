@@ -22,6 +22,7 @@
 
 #define WORLD_CLIENTS 6
 #define WORLD_PLACES 8
+#define WORLD_GATES 2
 #define WORLD_CLAIMS 6
 #define WORLD_TICKETS 4096
 #define WORLD_TEXT 320
@@ -39,6 +40,14 @@ struct place {
     uint64_t last_write_token; /* highest granted that excludes */
     uint64_t last_read_token;
     uint64_t others_at_us; /* somebody had a ticket that could be in the way */
+};
+
+/* A barrier, and when it last went up and down. */
+struct gate {
+    char name[32];
+    bool up;
+    uint64_t up_us;
+    uint64_t down_us;
 };
 
 /* A ticket that an attempt wants. */
@@ -160,6 +169,8 @@ struct world {
     unsigned client_count;
     struct place places[WORLD_PLACES];
     unsigned place_count;
+    struct gate gates[WORLD_GATES];
+    unsigned gate_count;
     struct ticket_record tickets[WORLD_TICKETS];
     unsigned ticket_count;
     unsigned attempt_count;
@@ -234,8 +245,9 @@ bool world_evict(struct attempt *attempt);
 /* The ensemble is replaced by an empty one. */
 void world_wipe(struct world *world);
 
-/* Hand an inquiry to the core: see question.h. */
+/* Hand an inquiry to the core, and take it back: see question.h. */
 void world_inquire(struct client *client, struct hf_inquiry *inquiry);
+void world_recall(struct client *client, struct hf_inquiry *inquiry);
 
 /* The ticket of ${attempt} may be gone from now on, until it is another one:
  * of all who share it. */

@@ -122,6 +122,10 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_ASKED,
                                .as.answer.found = there});
         break;
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
+        assert(false && "nobody has a barrier here");
+        break;
     case HF_REQUEST_PROVE:
         send(e, slot,
              (struct hf_event){.kind = HF_EVENT_PROVEN,

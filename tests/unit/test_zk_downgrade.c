@@ -172,6 +172,33 @@ static void a_refusal_leaves_a_writer(void **state)
     stage_close(&s);
 }
 
+/* Refused now, and perhaps done before: it is one or the other. */
+static void a_refusal_after_silence_takes_a_look(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (unsigned was_done = 0; was_done < 2; was_done++) {
+        begin(&s);
+        downgrade(&s);
+        cut(&s);
+        downgrade(&s);
+        part_failed(&s, 0, HF_ZK_NO_AUTH);
+        assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
+        done(&s);
+        children(&s, was_done ? "a/r#5" : "a/w#5");
+        assert_string_equal(stage_told(&s), was_done
+                                                ? "DOWNGRADED a"
+                                                : "FAILED DOWNGRADE a FATAL");
+        (void)stage_sent(&s);
+        ask(&s, HF_REQUEST_WITHDRAW, "a");
+        assert_string_equal(stage_sent(&s),
+                            was_done ? "DELETE q/a/r#5" : "DELETE q/a/w#5");
+        done(&s);
+        stage_close(&s);
+    }
+}
+
 /* Both names, in this order: what is still to come needs the first. */
 static void without_an_answer_both_names_are_deleted(void **state)
 {
@@ -215,6 +242,7 @@ int main(void)
         cmocka_unit_test(without_an_answer_it_is_asked_again),
         cmocka_unit_test(a_ticket_that_is_gone_is_lost),
         cmocka_unit_test(a_refusal_leaves_a_writer),
+        cmocka_unit_test(a_refusal_after_silence_takes_a_look),
         cmocka_unit_test(without_an_answer_both_names_are_deleted),
     };
 

@@ -416,8 +416,8 @@ static void put_stat(struct stage *s, int64_t czxid, int64_t owner)
     for (int i = 0; i < 3; i++)
         hf_jute_put_int(&s->out, 2);
     hf_jute_put_long(&s->out, owner);
-    for (int i = 0; i < 2; i++)
-        hf_jute_put_int(&s->out, 3);
+    hf_jute_put_int(&s->out, 3);
+    hf_jute_put_int(&s->out, s->nodes);
     hf_jute_put_long(&s->out, 4);
 }
 

@@ -128,9 +128,9 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE", "LIST",      "LOOK",
-                                    "WATCH",   "WITHDRAW",  "PROVE",
-                                    "END",     "DOWNGRADE", "REVOKE"};
+static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK", "WATCH",
+                                    "WITHDRAW", "PROVE", "END",  "DOWNGRADE",
+                                    "REVOKE",   "RAISE", "LOWER"};
 
 static struct stage_request *of(struct hf_request *request)
 {
@@ -230,6 +230,11 @@ static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
 
     for (size_t i = 0; i < snapshot->count; i++) {
         ticket = &snapshot->tickets[i];
+        if (ticket->kind == HF_TICKET_BARRIER) {
+            stage_say(&s->told, "", " up@%llu",
+                      (unsigned long long)ticket->token);
+            continue;
+        }
         stage_id_name(&ticket->id, name);
         stage_say(&s->told, "", " %s%s#%d", name, suffix[ticket->kind],
                   (int32_t)(uint32_t)ticket->sequence);
@@ -309,6 +314,10 @@ static void say_answer(struct stage *s, const struct hf_event *event)
     case HF_EVENT_REVOKED:
         stage_say(&s->told, "; ", "REVOKED %s", name);
         break;
+    case HF_EVENT_MARKED:
+        stage_say(&s->told, "; ", "MARKED%s",
+                  event->as.answer.found ? " found" : "");
+        break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_FAILED);
         say_failed(s, event, name);
@@ -331,6 +340,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_WATCH;
     case HF_EVENT_ASKED:
         return asked == HF_REQUEST_REVOKE;
+    case HF_EVENT_MARKED:
+        return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER;
     case HF_EVENT_WITHDRAWN:
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:

@@ -31,7 +31,8 @@
  *     CONNECTED 10000 990; RESUMED 10000 990; SUSPENDED; RESUMING 990 10000;
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
  *     CHANGED z (of a LOOK); WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN
- * a; PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
+ * a; MARKED found; LISTED z: up@17 (of a LOOK at a mark, .kind being BARRIER);
+ *     PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
  *
  * Whatever the story, the stage sees to it that every request is answered
  * once, a watch ends once, nothing is under way when the session is lost or
@@ -122,9 +123,10 @@ struct stage {
     size_t calls;
     size_t pings;
     int64_t session;
-    int64_t zxid; /* of the next answer */
-    size_t chunk; /* so many bytes come in at a time; 0: all */
-    bool holding; /* answers are kept back */
+    int64_t zxid;  /* of the next answer */
+    int32_t nodes; /* so many children each Stat says */
+    size_t chunk;  /* so many bytes come in at a time; 0: all */
+    bool holding;  /* answers are kept back */
     struct hf_jute_writer out;
     /* It has sent bytes of the story's own: what they granted, and what of the
      * requests they answered, the stage does not know. */

@@ -126,6 +126,8 @@ static void drop_all(struct hf_engine *engine)
 {
     while (engine->looks != NULL)
         hf_look_end(engine->looks);
+    while (engine->mark_looks != NULL)
+        hf_mark_look_end(engine->mark_looks);
     while (engine->watches != NULL)
         hf_watch_end(engine->watches);
     for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
@@ -172,7 +174,8 @@ static void on_helper_closed(uv_handle_t *handle)
 
 static void free_engine(struct hf_engine *engine)
 {
-    assert(engine->ended && engine->watches == NULL && engine->looks == NULL);
+    assert(engine->ended && engine->watches == NULL && engine->looks == NULL &&
+           engine->mark_looks == NULL);
     engine->handles++; /* so that the last close is not the free's own */
     engine->freeing = true;
     hf_own_close(engine);
@@ -215,7 +218,10 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
         hf_engine_list(engine, request);
         break;
     case HF_REQUEST_LOOK:
-        hf_engine_look(engine, request);
+        if (request->ticket_kind == HF_TICKET_BARRIER)
+            hf_engine_look_at_mark(engine, request);
+        else
+            hf_engine_look(engine, request);
         break;
     case HF_REQUEST_WATCH:
         watch(engine, request);
@@ -235,12 +241,21 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_REVOKE:
         hf_engine_revoke(engine, request);
         break;
+    case HF_REQUEST_RAISE:
+        hf_engine_raise(engine, request);
+        break;
+    case HF_REQUEST_LOWER:
+        hf_engine_lower(engine, request);
+        break;
     }
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *request)
 {
-    if (request->kind == HF_REQUEST_LOOK)
+    if (request->kind == HF_REQUEST_LOOK &&
+        request->ticket_kind == HF_TICKET_BARRIER)
+        hf_mark_look_forget(request);
+    else if (request->kind == HF_REQUEST_LOOK)
         hf_look_forget(request);
     else
         hf_watch_forget(engine, request);

@@ -53,6 +53,19 @@ struct hf_look {
     struct hf_look **link;
 };
 
+/* A LOOK at a mark that is there; its request's engine_data. */
+struct hf_mark_look {
+    struct hf_engine *engine;
+    struct hf_request *request;
+    char entry[HF_ENTRY_BYTES];
+    struct hf_ticket_id id; /* of the mark that was told */
+    int mark_wd;            /* -1: looked at now and then */
+    int dir_wd;
+    bool changed; /* about to be told so */
+    struct hf_mark_look *next;
+    struct hf_mark_look **link;
+};
+
 /* How removal of one's own tickets is noticed: see own.c. */
 struct hf_own_watching {
     int inotify_fd; /* -1: none */
@@ -74,6 +87,7 @@ struct hf_engine {
     struct hf_own_ticket *tickets[HF_TICKET_BUCKETS];
     struct hf_watch *watches;
     struct hf_look *looks;
+    struct hf_mark_look *mark_looks;
     struct hf_own_watching own;
     struct hf_helper helper;
     struct hf_job *jobs;        /* with the helper */
@@ -150,6 +164,23 @@ void hf_look_forget(struct hf_request *request);
 void hf_look_end(struct hf_look *look);
 /* A ticket of ${entry} is gone that nothing hangs up for. */
 void hf_looks_changed(struct hf_engine *engine, const char *entry);
+
+/* mark.c: RAISE, LOWER, LOOK at a mark and its FORGET. */
+void hf_engine_raise(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_lower(struct hf_engine *engine, struct hf_request *request);
+void hf_engine_look_at_mark(struct hf_engine *engine,
+                            struct hf_request *request);
+void hf_mark_look_forget(struct hf_request *request);
+void hf_mark_look_end(struct hf_mark_look *look);
+/* Those whose mark, or whose directory, is watched as ${wd}, or all if ${all},
+ * may have changed. */
+void hf_marks_heard(struct hf_engine *engine, int wd, bool all);
+
+/* own.c: have the mark of ${look} watched, or looked at by a timer; false if
+ * neither can be had.  And no longer, ${look} being out of the engine's list.
+ */
+bool hf_own_arm_mark(struct hf_mark_look *look);
+void hf_own_forget_mark(const struct hf_mark_look *look);
 
 /* own.c: WATCH of one's own, and the end of all of that. */
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,

@@ -8,6 +8,8 @@
  *                                          symlink
  *     .new                                 a ticket being made
  *     name                                 the name, where ENTRY is a digest
+ *     barrier                              the mark of a barrier that is up: a
+ *                                          symlink to "UUID NAME"
  *
  * K is "m", "r", "w", or for a lease "l" and two digits: its permits.
  */
@@ -35,6 +37,7 @@
 
 #define HF_NEW_FILE ".new"
 #define HF_NAME_FILE "name"
+#define HF_BARRIER_FILE "barrier"
 
 /* The directory of the lock called ${queue}.  Different names never share one:
  * what can be spelled out in HF_ENTRY_PLAIN_BYTES is, one to one; anything

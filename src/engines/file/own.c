@@ -123,6 +123,7 @@ static void take_in(struct hf_engine *engine, const struct inotify_event *event)
                event->wd == engine->own.root_wd ||
                event->wd == engine->own.locks_wd;
     look_round(engine, &look);
+    hf_marks_heard(engine, look.wd, look.all);
 }
 
 void hf_own_drain(struct hf_engine *engine)
@@ -166,8 +167,10 @@ static void on_timer(uv_poll_t *poll, int failure, int events)
 
     (void)failure;
     (void)events;
-    if (read(engine->own.timer_fd, &expirations, sizeof(expirations)) > 0)
-        look_round(engine, &look);
+    if (read(engine->own.timer_fd, &expirations, sizeof(expirations)) <= 0)
+        return;
+    look_round(engine, &look);
+    hf_marks_heard(engine, -1, true);
 }
 
 /* Have ${callback} run when ${fd} is readable; closes it if that fails. */
@@ -279,24 +282,46 @@ static int watch_directory(struct hf_engine *engine, const char *entry)
                               IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW);
 }
 
+/* Is all of it watched?  Else a timer will have to do. */
+static bool settle(struct hf_engine *engine, int wd, int dir_wd)
+{
+    if (wd >= 0 && dir_wd >= 0 && engine->own.root_wd >= 0 &&
+        engine->own.locks_wd >= 0)
+        return true;
+    if (!engine->own.warned)
+        engine->host.log(engine->host.host, HF_LOG_WARNING,
+                         "no inotify instance or watch is left for this user: "
+                         "that others remove a ticket, or lower a barrier, is "
+                         "noticed within "
+                         "%d s instead of at once; raise "
+                         "fs.inotify.max_user_instances",
+                         LOOK_EVERY_S);
+    engine->own.warned = true;
+    return start_timer(engine);
+}
+
 static bool arm(struct hf_engine *engine, struct hf_watch *watch)
 {
     if (start_inotify(engine)) {
         watch->ticket_wd = watch_inode(engine, watch->own->fifo);
         watch->dir_wd = watch_directory(engine, watch->own->entry);
     }
-    if (watch->ticket_wd >= 0 && watch->dir_wd >= 0 &&
-        engine->own.root_wd >= 0 && engine->own.locks_wd >= 0)
-        return true;
-    if (!engine->own.warned)
-        engine->host.log(engine->host.host, HF_LOG_WARNING,
-                         "no inotify instance or watch is left for this user: "
-                         "the removal of a ticket by others is noticed within "
-                         "%d s instead of at once; raise "
-                         "fs.inotify.max_user_instances",
-                         LOOK_EVERY_S);
-    engine->own.warned = true;
-    return start_timer(engine);
+    return settle(engine, watch->ticket_wd, watch->dir_wd);
+}
+
+bool hf_own_arm_mark(struct hf_mark_look *look)
+{
+    struct hf_engine *engine = look->engine;
+    char path[HF_PATH_BYTES];
+
+    hf_site_path(&engine->site, look->entry, HF_BARRIER_FILE, path);
+    if (start_inotify(engine)) {
+        look->mark_wd = hf_sys_inotify_add(engine->own.inotify_fd, path,
+                                           IN_ATTRIB | IN_DELETE_SELF |
+                                               IN_MOVE_SELF | IN_DONT_FOLLOW);
+        look->dir_wd = watch_directory(engine, look->entry);
+    }
+    return settle(engine, look->mark_wd, look->dir_wd);
 }
 
 /* Is a ticket ahead of it being watched? */
@@ -359,19 +384,30 @@ static bool shared_wd(const struct hf_engine *engine, int wd)
     for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
         if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
             return true;
+    for (const struct hf_mark_look *l = engine->mark_looks; l != NULL;
+         l = l->next)
+        if (l->mark_wd == wd || l->dir_wd == wd)
+            return true;
     return false;
+}
+
+static void unwatch(struct hf_engine *engine, int wd)
+{
+    if (wd >= 0 && !shared_wd(engine, wd))
+        (void)inotify_rm_watch(engine->own.inotify_fd, wd);
 }
 
 /* ${watch} is out of the engine's list by now. */
 void hf_own_forget(struct hf_watch *watch)
 {
-    struct hf_engine *engine = watch->engine;
-    int fd = engine->own.inotify_fd;
+    unwatch(watch->engine, watch->ticket_wd);
+    unwatch(watch->engine, watch->dir_wd);
+}
 
-    if (watch->ticket_wd >= 0 && !shared_wd(engine, watch->ticket_wd))
-        (void)inotify_rm_watch(fd, watch->ticket_wd);
-    if (watch->dir_wd >= 0 && !shared_wd(engine, watch->dir_wd))
-        (void)inotify_rm_watch(fd, watch->dir_wd);
+void hf_own_forget_mark(const struct hf_mark_look *look)
+{
+    unwatch(look->engine, look->mark_wd);
+    unwatch(look->engine, look->dir_wd);
 }
 
 static void on_closed(uv_handle_t *handle)

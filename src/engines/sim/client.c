@@ -40,6 +40,8 @@ static struct sim_pending *pending_new(struct hf_engine *engine,
         request->queue == NULL ? "" : sim_queue_find(sim, request->queue)->name;
     pending->ticket = request->ticket;
     pending->looks = request->kind == HF_REQUEST_LOOK;
+    pending->of_mark =
+        pending->looks && request->ticket_kind == HF_TICKET_BARRIER;
     request->engine_data = pending;
     pending->previous = engine->last;
     if (engine->last != NULL)
@@ -106,7 +108,8 @@ static void fail(struct hf_engine *engine, struct hf_request *request,
 static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
-           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE;
+           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
+           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may
@@ -494,8 +497,9 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->request = request->kind;
     message->ticket_kind = request->ticket_kind;
     message->weight = request->weight;
-    message->sync = engine->must_sync && (request->kind == HF_REQUEST_LIST ||
-                                          request->kind == HF_REQUEST_LOOK);
+    message->sync = message->pending->of_mark;
+    message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
+                                           request->kind == HF_REQUEST_LOOK);
     if (request->kind == HF_REQUEST_ENQUEUE)
         message->payload = sim_text(sim, request->payload);
     if (sim->config.delay_most_us == 0)

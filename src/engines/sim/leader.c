@@ -9,7 +9,8 @@
 /* Have ${watch} fire, if its ticket is the one and its server knows. */
 static bool fire(struct sim_pending *watch, const struct sim_ticket *gone)
 {
-    bool meant = watch->looks
+    bool meant = watch->of_mark ? false
+                 : watch->looks
                      ? watch->queue == gone->queue->name
                      : hf_ticket_id_equal(&watch->ticket, &gone->ticket.id);
 
@@ -61,6 +62,52 @@ void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
     ticket->ticket.kind = HF_TICKET_READ;
     sim->transaction++;
     tell_watchers(sim, &before);
+}
+
+/* ---------------------------------------------------------------- marks -- */
+
+/* It has changed: tell who looks, if his server knows. */
+static void tell_lookers(struct hf_sim *sim, const struct sim_queue *queue)
+{
+    for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
+        for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
+            if (!p->of_mark || !p->placed || p->connection->stalled ||
+                p->queue != queue->name)
+                continue;
+            p->placed = false;
+            sim_send_notice(p);
+        }
+    }
+}
+
+bool sim_mark_raise(struct hf_sim *sim, struct sim_queue *queue,
+                    const struct hf_ticket_id *id)
+{
+    if (queue->mark.token != 0)
+        return true;
+    queue->mark = (struct hf_ticket){.id = *id,
+                                     .token = ++sim->transaction,
+                                     .kind = HF_TICKET_BARRIER,
+                                     .weight = 1,
+                                     .payload = ""};
+    sim_mark_tell(sim, queue->name, true);
+    return false;
+}
+
+bool sim_mark_lower(struct hf_sim *sim, struct sim_queue *queue)
+{
+    if (queue->mark.token == 0)
+        return false;
+    sim->transaction++;
+    queue->mark.token = 0;
+    sim_mark_tell(sim, queue->name, false);
+    tell_lookers(sim, queue);
+    return true;
+}
+
+void sim_mark_touch(struct hf_sim *sim, struct sim_queue *queue)
+{
+    tell_lookers(sim, queue);
 }
 
 /* ------------------------------------------------------------- sessions -- */
@@ -146,6 +193,7 @@ static struct sim_queue *copy_queue(struct hf_sim *sim,
 
     copy->name = queue->name;
     copy->gone = queue->gone;
+    copy->mark = queue->mark;
     for (struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
         *end = sim_alloc(sim, sizeof **end);
         (*end)->ticket = t->ticket;

@@ -195,6 +195,19 @@ static void watch(struct hf_sim *sim, struct sim_queue *view,
     pending->placed = true;
 }
 
+static void look_at_mark(struct hf_sim *sim, const struct sim_queue *queue,
+                         struct sim_message *message)
+{
+    struct hf_ticket *mark = sim_alloc(sim, sizeof *mark);
+
+    message->answer.kind = HF_EVENT_LISTED;
+    if (queue == NULL || queue->mark.token == 0)
+        return;
+    *mark = queue->mark;
+    message->pending->seen = mark->token;
+    message->answer.as.answer.snapshot = (struct hf_snapshot){mark, 1};
+}
+
 static void look(struct hf_sim *sim, struct sim_queue *view,
                  struct sim_session *session, struct sim_message *message)
 {
@@ -203,8 +216,12 @@ static void look(struct hf_sim *sim, struct sim_queue *view,
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
 
-    list(sim, view, message);
-    pending->seen = queue == NULL ? 0 : queue->gone;
+    if (pending->of_mark) {
+        look_at_mark(sim, queue, message);
+    } else {
+        list(sim, view, message);
+        pending->seen = queue == NULL ? 0 : queue->gone;
+    }
     pending->connection = session->connection;
     pending->placed = true;
 }
@@ -263,6 +280,17 @@ static void revoke(struct hf_sim *sim, struct sim_message *message)
         sim_ticket_revoke(sim, ticket);
 }
 
+static void mark(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);
+
+    message->answer.kind = HF_EVENT_MARKED;
+    message->answer.as.answer.found =
+        message->request == HF_REQUEST_RAISE
+            ? sim_mark_raise(sim, queue, &message->pending->ticket)
+            : sim_mark_lower(sim, queue);
+}
+
 bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
                    struct sim_session *session, struct sim_message *message)
 {
@@ -295,6 +323,10 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_REVOKE:
         revoke(sim, message);
+        break;
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
+        mark(sim, message);
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -374,7 +406,9 @@ static void tell_of(struct hf_sim *sim, struct sim_pending *watch)
     const struct sim_queue *queue = sim_queue_find(sim, watch->queue);
     const struct sim_ticket *ticket = sim_ticket_find(queue, &watch->ticket);
 
-    if (watch->looks && queue->gone == watch->seen)
+    if (watch->of_mark && queue->mark.token == watch->seen)
+        return;
+    if (watch->looks && !watch->of_mark && queue->gone == watch->seen)
         return;
     if (!watch->looks && ticket != NULL && ticket->ticket.kind == watch->kind) {
         sim_send_revoke(watch, ticket);

@@ -55,6 +55,7 @@ struct sim_queue {
     uint64_t sequence; /* of the last ticket */
     uint64_t gone;     /* so many tickets, ever */
     struct sim_ticket *first;
+    struct hf_ticket mark; /* a barrier; without a token it is down */
     struct sim_queue *next;
 };
 
@@ -79,6 +80,7 @@ struct sim_pending {
     struct hf_ticket_id ticket;
     bool looks;               /* a LOOK: at the whole queue ... */
     uint64_t seen;            /* ... of which so many were gone then */
+    bool of_mark;             /* ... or at its mark, whose token was .seen */
     bool watching;            /* WATCHING, or LISTED, was answered */
     bool placed;              /* the watch is in place on .connection */
     bool withdrawn;           /* off the engine's list */
@@ -213,6 +215,10 @@ struct sim_model {
     void (*foreign)(struct hf_sim *sim, struct sim_queue *queue,
                     enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
                     const struct sim_ticket *beside);
+    /* Somebody raises the barrier, or lowers it. */
+    void (*mark)(struct hf_sim *sim, struct sim_queue *queue, bool up);
+    /* Wakes who looks at the mark, which stays. */
+    void (*touch)(struct hf_sim *sim, struct sim_queue *queue);
     /* The session that the client believes in, as owner of tickets. */
     const void *(*owner)(const struct hf_engine *engine);
     bool (*alive)(const struct hf_engine *engine);
@@ -296,6 +302,7 @@ struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
                                   const void *owner);
 /* Take the ticket out; tell the observer so, and which watches fire. */
 void sim_ticket_take(struct sim_ticket *ticket);
+void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up);
 void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
                      struct hf_request *const *told, size_t count);
 
@@ -308,6 +315,12 @@ void sim_ticket_revoke(struct hf_sim *sim, struct sim_ticket *ticket);
  * it. */
 void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket);
 void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket);
+
+/* Raise the barrier, or lower it; was it up? */
+bool sim_mark_raise(struct hf_sim *sim, struct sim_queue *queue,
+                    const struct hf_ticket_id *id);
+bool sim_mark_lower(struct hf_sim *sim, struct sim_queue *queue);
+void sim_mark_touch(struct hf_sim *sim, struct sim_queue *queue);
 
 struct sim_session *sim_session_new(struct hf_engine *engine,
                                     uint64_t timeout_ms);

@@ -61,6 +61,18 @@ static void calm(struct hf_sim *sim)
         stall(e, true, true);
 }
 
+static void mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
+{
+    struct hf_ticket_id id;
+
+    if (up) {
+        id = hf_random_ticket_id(&sim->random);
+        (void)sim_mark_raise(sim, queue, &id);
+    } else {
+        (void)sim_mark_lower(sim, queue);
+    }
+}
+
 static void foreign(struct hf_sim *sim, struct sim_queue *queue,
                     enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
                     const struct sim_ticket *beside)
@@ -131,6 +143,8 @@ const struct sim_model sim_plain = {
     .calm = calm,
     .evict = evict,
     .foreign = foreign,
+    .mark = mark,
+    .touch = sim_mark_touch,
     .owner = owner,
     .alive = alive,
     .connected = connected,

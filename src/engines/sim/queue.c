@@ -93,6 +93,12 @@ void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
                            &ticket->ticket, told, count);
 }
 
+void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up)
+{
+    if (sim->observer.marked != NULL)
+        sim->observer.marked(sim->observer.arg, queue, up);
+}
+
 /* ---------------------------------------------------------------- truth -- */
 
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue)
@@ -153,6 +159,16 @@ bool hf_sim_evict(struct hf_sim *sim, const char *queue,
         sim_ticket_find(sim_queue_find(sim, queue), ticket);
 
     return sim->model->evict(sim, ticket, found);
+}
+
+void hf_sim_foreign_mark(struct hf_sim *sim, const char *queue, bool up)
+{
+    sim->model->mark(sim, sim_queue_find(sim, queue), up);
+}
+
+void hf_sim_foreign_touch(struct hf_sim *sim, const char *queue)
+{
+    sim->model->touch(sim, sim_queue_find(sim, queue));
 }
 
 bool hf_sim_foreign_enqueue(struct hf_sim *sim, const char *queue,

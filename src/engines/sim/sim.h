@@ -184,6 +184,12 @@ bool hf_sim_foreign_enqueue(struct hf_sim *sim, const char *queue,
                             const struct hf_ticket_id *ticket,
                             const struct hf_ticket_id *beside);
 
+/* Somebody else's program raises the barrier called ${queue}, or lowers it. */
+void hf_sim_foreign_mark(struct hf_sim *sim, const char *queue, bool up);
+
+/* It does something to its mark that wakes those who wait for nothing. */
+void hf_sim_foreign_touch(struct hf_sim *sim, const char *queue);
+
 /* ---------------------------------------------------------------- truth -- */
 
 /* The queue as the leader has it; valid until time goes on. */
@@ -215,6 +221,9 @@ struct hf_sim_observer {
      * requests of those who will hear GONE. */
     void (*gone)(void *arg, const char *queue, const struct hf_ticket *ticket,
                  struct hf_request *const *watches, size_t count);
+    /* A barrier called ${queue}, or what would be one if it was used so, is up
+     * now, or down. */
+    void (*marked)(void *arg, const char *queue, bool up);
     /* A line for the transcript; ${engine} is NULL for the leader's doings. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);
     void *arg;

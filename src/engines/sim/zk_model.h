@@ -501,6 +501,8 @@ bool zk_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
 void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,
                 enum hf_ticket_kind kind, const struct hf_ticket_id *ticket,
                 const struct sim_ticket *beside);
+void zk_mark(struct hf_sim *sim, struct sim_queue *queue, bool up);
+void zk_mark_touch(struct hf_sim *sim, struct sim_queue *queue);
 void zk_make_parents(struct hf_sim *sim, const char *path);
 /* A node of any name, as some other program makes it. */
 void zk_foreign_node(struct hf_sim *sim, const char *path, bool sequential);

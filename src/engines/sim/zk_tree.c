@@ -92,10 +92,8 @@ void zk_put_stat(struct hf_jute_writer *out, const struct zk_node *node)
     hf_jute_put_int(out, node->version);
     hf_jute_put_int(out, (int32_t)both);
     hf_jute_put_int(out, 0);
-    if (node->container)
-        hf_jute_put_long(out, INT64_MIN);
-    else
-        hf_jute_put_long(out, node->owner == NULL ? 0 : node->owner->id);
+    /* Nor does it show that a node is a container. */
+    hf_jute_put_long(out, node->owner == NULL ? 0 : node->owner->id);
     hf_jute_put_int(out, (int32_t)node->bytes);
     hf_jute_put_int(out, node->children);
     hf_jute_put_long(out, node->pzxid);

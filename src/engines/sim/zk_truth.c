@@ -92,8 +92,11 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
     struct sim_queue *queue;
     bool permit;
 
-    if (!parse(sim, node->name, &parsed))
+    if (!parse(sim, node->name, &parsed)) {
+        if (!node->container)
+            sim_mark_tell(sim, node->path + 1, true);
         return;
+    }
     permit = hf_zk_node_is_permit(&parsed);
     queue = queue_at(sim, node->parent->path, permit);
     if (parsed.kind == HF_TICKET_LEASE) {
@@ -129,7 +132,8 @@ static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
              w = w->next) {
             if (w->watching && count < WATCHES_MAX &&
                 strcmp(w->request->queue, ticket->queue->name) == 0 &&
-                (w->request->kind == HF_REQUEST_LOOK ||
+                ((w->request->kind == HF_REQUEST_LOOK &&
+                  w->request->ticket_kind != HF_TICKET_BARRIER) ||
                  hf_ticket_id_equal(&w->request->ticket, &ticket->ticket.id)))
                 told[count++] = w->request;
         }
@@ -157,8 +161,11 @@ void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
     struct sim_ticket *ticket = node->ticket;
     struct sim_ticket *touched = sim->zk->touched;
 
-    if (ticket == NULL)
+    if (ticket == NULL) {
+        if (!node->container)
+            sim_mark_tell(sim, node->path + 1, false);
         return;
+    }
     sim_line(sim, engine_of(node->owner), "server removes ticket %s from %s",
              node->name + strlen(node->name) - 10, ticket->queue->name);
     ticket->nodes--;
@@ -297,6 +304,30 @@ void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,
     command->sequential = beside == NULL && !permit;
     command->ticket = *ticket;
     zk_commands_push(sim);
+}
+
+static void do_to_mark(struct hf_sim *sim, const struct sim_queue *queue,
+                       int32_t opcode)
+{
+    char path[PATH_BYTES];
+    struct zk_command *command;
+
+    snprintf(path, sizeof path, "/%s", queue->name);
+    if (opcode == HF_ZK_CREATE)
+        zk_make_parents(sim, path);
+    command = zk_command_new(sim, opcode);
+    command->path = sim_text(sim, path);
+    zk_commands_push(sim);
+}
+
+void zk_mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
+{
+    do_to_mark(sim, queue, up ? HF_ZK_CREATE : HF_ZK_DELETE);
+}
+
+void zk_mark_touch(struct hf_sim *sim, struct sim_queue *queue)
+{
+    do_to_mark(sim, queue, HF_ZK_SET_DATA);
 }
 
 /* Is it on its way into a queue? */

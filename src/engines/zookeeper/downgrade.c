@@ -25,6 +25,18 @@ static void fail_gone(struct hf_zk *zk, struct hf_request *request)
                "the ticket is not in its queue any more");
 }
 
+/* The transaction was carried out and failed for what it found. */
+static bool is_of_nodes(enum hf_zk_error error)
+{
+    return error == HF_ZK_NO_NODE || error == HF_ZK_NODE_EXISTS;
+}
+
+static void fail(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_op_fail(zk, op, op->error,
+                  "turn a write ticket into a read ticket in", op->queue->path);
+}
+
 /* What is there?  Found by its id under either name. */
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -40,11 +52,22 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         fail_gone(zk, hf_zk_op_end(zk, op));
     } else if (own->kind == HF_TICKET_READ) {
         answer(zk, hf_zk_op_end(zk, op));
-    } else {
+    } else if (is_of_nodes(op->error)) {
         hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "the server would not turn a write ticket into a read "
                    "ticket, and shows no reason");
+    } else {
+        own->downgrading = false; /* nor did an earlier one */
+        fail(zk, op);
     }
+}
+
+/* Does it take a look to know what became of the ticket?  Also if this one was
+ * refused and an earlier one was not answered. */
+static bool is_doubtful(const struct hf_zk_op *op)
+{
+    return is_of_nodes(op->error) ||
+           (op->open_before && !hf_zk_leaves_open(op->error));
 }
 
 static void changed(struct hf_zk *zk, struct hf_zk_op *op)
@@ -55,16 +78,13 @@ static void changed(struct hf_zk *zk, struct hf_zk_op *op)
         if (own != NULL) /* not withdrawn meanwhile */
             hf_zk_own_downgraded(zk, own);
         answer(zk, hf_zk_op_end(zk, op));
-    } else if ((op->error == HF_ZK_NO_NODE || op->error == HF_ZK_NODE_EXISTS) &&
-               hf_zk_session_usable(&zk->session)) {
+    } else if (is_doubtful(op) && hf_zk_session_usable(&zk->session)) {
         hf_zk_op_step(op, looked);
         hf_zk_look(zk, op);
     } else {
         if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))
             own->downgrading = false;
-        hf_zk_op_fail(zk, op, op->error,
-                      "turn a write ticket into a read ticket in",
-                      op->queue->path);
+        fail(zk, op);
     }
 }
 

@@ -21,131 +21,7 @@
 #include "core/plant.h"
 #include "engines/zookeeper/permit.h"
 
-/* How often the queue's node may vanish between our making it and our putting
- * a ticket below it.  A container goes when it is empty, by a timer of a
- * minute: once is bad luck. */
-#define ROUNDS_MAX 8
-
-/* And how often its parents: up and down again once for each round, so long as
- * nobody removes them under our hands. */
-#define PARENTS_MAX (2 * ROUNDS_MAX * HF_NAME_BYTES / 2)
-
-/* A number of 32 bits. */
-#define DATA_BYTES 11
-
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
-
-/* --------------------------------------------------------------- parents -- */
-
-static void parent_made(struct hf_zk *zk, struct hf_zk_op *op);
-
-static void noted(struct hf_zk *zk, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
-{
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-/* Those who write in the other layouts make persistent parents, and rely on
- * their staying: kazoo looks for one only once. */
-static bool makes_containers(const struct hf_zk *zk)
-{
-    return !zk->containers_unknown && zk->config.layout == HF_ZK_CURATOR;
-}
-
-/* What the node at the first .level bytes of the queue's path says.  That of
- * kazoo's permits says how many there are, from its first moment on: kazoo
- * itself writes that a moment later, and who comes in between does not see
- * it. */
-static const char *parent_data(const struct hf_zk_op *op, char text[DATA_BYTES])
-{
-    uint32_t permits = op->request->limit;
-
-    if (!op->queue->permits || op->queue->path[op->level] != '\0' ||
-        permits == 0)
-        return "";
-    snprintf(text, DATA_BYTES, "%" PRIu32, permits);
-    return text;
-}
-
-static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    char text[DATA_BYTES];
-    const char *data = parent_data(op, text);
-    struct hf_zk_call *call;
-
-    if (op->parents++ >= PARENTS_MAX) {
-        hf_zk_op_fail(zk, op, HF_ZK_NO_NODE, "keep the node", op->queue->path);
-        return;
-    }
-    hf_zk_op_step(op, parent_made);
-    call = hf_zk_op_call(op, noted);
-    snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
-             op->queue->path);
-    if (!makes_containers(zk))
-        hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, data,
-                          HF_ZK_PERSISTENT);
-    else
-        hf_zk_send_create(zk, call, HF_ZK_CREATE_CONTAINER, zk->path, data,
-                          HF_ZK_CONTAINER);
-}
-
-/* One component less; false if that is the chroot, which is not ours to
- * make. */
-static bool one_up(const struct hf_zk *zk, struct hf_zk_op *op)
-{
-    do
-        op->level--;
-    while (op->queue->path[op->level] != '/');
-    return op->level > strlen(zk->config.chroot);
-}
-
-static void one_down(struct hf_zk_op *op)
-{
-    do
-        op->level++;
-    while (op->queue->path[op->level] != '/' &&
-           op->queue->path[op->level] != '\0');
-}
-
-static void no_chroot(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_FATAL, HF_EDIR,
-               "the node %s, which the URL has for a root, does not exist; "
-               "create it, or correct the URL",
-               zk->config.chroot);
-}
-
-static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    bool usable = hf_zk_session_usable(&zk->session);
-    size_t whole = strlen(op->queue->path);
-
-    if (usable && op->error == HF_ZK_UNIMPLEMENTED && makes_containers(zk)) {
-        zk->containers_unknown = true; /* a server before 3.5.3 */
-        make_parent(zk, op);
-    } else if (usable && op->error == HF_ZK_NO_NODE) {
-        if (one_up(zk, op))
-            make_parent(zk, op);
-        else
-            no_chroot(zk, op);
-    } else if (usable &&
-               (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)) {
-        if (op->level == whole) {
-            create_ticket(zk, op);
-            return;
-        }
-        one_down(op);
-        make_parent(zk, op);
-    } else if (!usable || op->error == HF_ZK_CUT) {
-        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EUNREACHABLE,
-                   "the connection ended before there was a ticket");
-    } else {
-        hf_zk_op_fail(zk, op, op->error, "create", zk->path);
-    }
-}
 
 /* ---------------------------------------------------------------- ticket -- */
 
@@ -208,10 +84,9 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
-    } else if (op->error == HF_ZK_NO_NODE && op->rounds < ROUNDS_MAX &&
+    } else if (op->error == HF_ZK_NO_NODE && op->rounds < HF_ZK_ROUNDS_MAX &&
                hf_zk_session_usable(&zk->session)) {
-        op->level = strlen(op->queue->path);
-        make_parent(zk, op);
+        hf_zk_make_parents(zk, op, strlen(op->queue->path), create_ticket);
     } else {
         hf_zk_op_fail(zk, op, op->error, "put a ticket below", op->queue->path);
     }

@@ -11,6 +11,11 @@
 #define HF_ZK_TIES_MAX 4
 #define HF_ZK_OP_CALLS (2 + HF_ZK_TIES_MAX)
 
+/* How often a node may vanish between our making it and our putting another
+ * below it.  A container goes when it is empty, by a timer of a minute: once is
+ * bad luck. */
+#define HF_ZK_ROUNDS_MAX 8
+
 struct whole;
 
 struct hf_zk_op {
@@ -24,9 +29,11 @@ struct hf_zk_op {
     enum hf_zk_error error; /* of the call that decides; HF_ZK_OK */
     enum hf_zk_error list_error;
     enum hf_zk_error sync_error; /* of the sync before the list */
-    size_t level;     /* ENQUEUE: how much of the path is being created */
+    size_t level;     /* parents.c: how much of the path is being created */
+    size_t made_to;   /* and up to where it has to be */
     unsigned rounds;  /* how often the create, or the delete, was tried */
-    unsigned parents; /* ENQUEUE: how often a parent's was */
+    unsigned parents; /* and how often a parent's was */
+    void (*parents_made)(struct hf_zk *zk, struct hf_zk_op *op);
     bool open_before; /* DOWNGRADE: an earlier one may have happened */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
@@ -38,6 +45,8 @@ struct hf_zk_op {
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
     struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
     struct whole *whole;        /* LIST: one for people */
+    int64_t czxid;              /* of a mark */
+    bool parent;                /* it has children, and is none */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -69,6 +78,11 @@ void hf_zk_op_fail(struct hf_zk *zk, struct hf_zk_op *op,
 struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* ------------------------------------------------------- shared by steps -- */
+
+/* Make the node at the first ${bytes} of the queue's path, and what is missing
+ * above it, but for the chroot; then ${then} goes on. */
+void hf_zk_make_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes,
+                        void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
 
 /* Ask for the children of the queue; .list_error says how it went. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);

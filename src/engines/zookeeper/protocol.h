@@ -91,6 +91,7 @@ struct hf_zk_stat {
     int64_t czxid;
     int64_t ctime; /* UTC in milliseconds, by some server's clock */
     int64_t owner; /* the session of an ephemeral node, else 0 */
+    int32_t children;
 };
 #define HF_ZK_STAT_BYTES 68
 

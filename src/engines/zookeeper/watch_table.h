@@ -7,7 +7,8 @@
 #include "engines/zookeeper/watches.h"
 
 enum hf_zk_watch_kind {
-    HF_ZK_WATCH_NODE,     /* its end */
+    HF_ZK_WATCH_NODE, /* its end */
+    HF_ZK_WATCH_MARK, /* whatever happens to it; listed with those of NODE */
     HF_ZK_WATCH_CHILDREN, /* of a queue */
 };
 
@@ -33,7 +34,7 @@ struct hf_zk_watch {
     bool armed;   /* the server has it */
     bool revoked; /* the data asked to let go when it was last seen */
     struct hf_zk_call call;
-    struct hf_zk_queue *queue; /* of HF_ZK_WATCH_CHILDREN, in use by this */
+    struct hf_zk_queue *queue; /* of MARK and CHILDREN, in use by this */
     enum hf_zk_watch_kind kind;
     size_t bytes;
     char path[];

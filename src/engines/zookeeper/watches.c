@@ -247,11 +247,17 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 
 /* ---------------------------------------------------------------- queues -- */
 
+static enum hf_zk_watch_kind kind_of(const struct hf_request *look)
+{
+    return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_MARK
+                                                  : HF_ZK_WATCH_CHILDREN;
+}
+
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there)
 {
-    struct hf_zk_watch *watch = hf_zk_watch_find_or_add(
-        &zk->watches, HF_ZK_WATCH_CHILDREN, queue->path);
+    struct hf_zk_watch *watch =
+        hf_zk_watch_find_or_add(&zk->watches, kind_of(request), queue->path);
 
     if (watch == NULL)
         return false;
@@ -298,17 +304,18 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed)
 {
     struct hf_zk_watcher *watcher = listed->as.answer.request->engine_data;
+    enum hf_zk_watch_kind kind = watcher->watch->kind;
     struct hf_zk_watch *watch;
 
     watcher->told = true;
     hf_zk_tell(zk, listed);
-    watch = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, queue->path,
-                             strlen(queue->path));
+    watch =
+        hf_zk_watch_find(&zk->watches, kind, queue->path, strlen(queue->path));
     if (watch != NULL)
         tell_news(zk, watch);
 }
 
-static void children_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->armed = false;
     for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
@@ -323,14 +330,17 @@ void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 {
     struct hf_zk_watch *node =
         hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, bytes);
-    struct hf_zk_watch *queue;
+    struct hf_zk_watch *mark, *queue;
 
     if (node != NULL)
         node_fired(zk, type, node);
+    mark = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_MARK, path, bytes);
+    if (mark != NULL && type != HF_ZK_NODE_CHILDREN_CHANGED)
+        look_fired(zk, mark);
     queue = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, path, bytes);
     if (queue != NULL &&
         (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
-        children_fired(zk, queue);
+        look_fired(zk, queue);
 }
 
 /* ------------------------------------------------------------------- end -- */

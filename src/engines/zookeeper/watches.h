@@ -11,7 +11,9 @@
  * watched at each of them and gone with the first.
  *
  * For queues they are set with the getChildren that tells what a queue is like:
- * each who looks has asked himself.  Any event is CHANGED.
+ * each who looks has asked himself.  Any event is CHANGED.  For marks it is the
+ * same with getData, whose event comes when the mark is gone or its data
+ * change.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_WATCHES_H
 #define HF_ENGINES_ZOOKEEPER_WATCHES_H
@@ -40,8 +42,9 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path);
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request);
 
-/* HF_REQUEST_LOOK: ${queue} has been listed, and is watched if ${there} is such
- * a node: what comes after this is news.  False for lack of memory. */
+/* HF_REQUEST_LOOK: ${queue}, or its mark, has been read, and is watched if
+ * ${there} is such a node: what comes after this is news.  False for lack of
+ * memory. */
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there);
 

@@ -33,16 +33,16 @@ static void drop_unwatched(struct hf_zk *zk)
 /* A packet under way: lists of data, exists and child watches. */
 struct packet {
     struct hf_zk *zk;
-    enum hf_zk_watch_kind kind; /* of the list that is being written */
+    bool children; /* their list is being written */
     bool open;
     size_t begin;
     size_t count_at;
     int32_t count;
 };
 
-static void begin_list(struct packet *packet, enum hf_zk_watch_kind kind)
+static void begin_list(struct packet *packet, bool children)
 {
-    packet->kind = kind;
+    packet->children = children;
     packet->count_at = hf_jute_begin_frame(&packet->zk->wire.out);
     packet->count = 0;
 }
@@ -55,7 +55,7 @@ static void begin_packet(struct packet *packet)
     hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
     hf_jute_put_int(out, HF_ZK_SET_WATCHES);
     hf_jute_put_long(out, packet->zk->session.zxid);
-    begin_list(packet, HF_ZK_WATCH_NODE);
+    begin_list(packet, false);
     packet->open = true;
 }
 
@@ -65,14 +65,14 @@ static void go_on_with_children(struct packet *packet)
 
     hf_jute_set_int(out, packet->count_at, packet->count);
     hf_jute_put_int(out, 0); /* exists watches */
-    begin_list(packet, HF_ZK_WATCH_CHILDREN);
+    begin_list(packet, true);
 }
 
 static void end_packet(struct packet *packet)
 {
     struct hf_jute_writer *out = &packet->zk->wire.out;
 
-    if (packet->kind == HF_ZK_WATCH_NODE)
+    if (!packet->children)
         go_on_with_children(packet);
     hf_jute_set_int(out, packet->count_at, packet->count);
     hf_jute_end_frame(out, packet->begin);
@@ -85,7 +85,7 @@ static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
 
     if (!packet->open)
         begin_packet(packet);
-    if (packet->kind != watch->kind)
+    if (!packet->children && watch->kind == HF_ZK_WATCH_CHILDREN)
         go_on_with_children(packet);
     hf_jute_put_buffer(out, watch->path, watch->bytes);
     packet->count++;

@@ -155,7 +155,9 @@ static enum hf_failure failure_of(const struct hf_request *request,
     bool writes = request->kind == HF_REQUEST_ENQUEUE ||
                   request->kind == HF_REQUEST_WITHDRAW ||
                   request->kind == HF_REQUEST_DOWNGRADE ||
-                  request->kind == HF_REQUEST_REVOKE;
+                  request->kind == HF_REQUEST_REVOKE ||
+                  request->kind == HF_REQUEST_RAISE ||
+                  request->kind == HF_REQUEST_LOWER;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
@@ -213,7 +215,16 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
             hf_zk_list(zk, request);
         break;
     case HF_REQUEST_LOOK:
-        hf_zk_look_out(zk, request);
+        if (request->ticket_kind == HF_TICKET_BARRIER)
+            hf_zk_look_at_mark(zk, request);
+        else
+            hf_zk_look_out(zk, request);
+        break;
+    case HF_REQUEST_RAISE:
+        hf_zk_raise(zk, request);
+        break;
+    case HF_REQUEST_LOWER:
+        hf_zk_lower(zk, request);
         break;
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);

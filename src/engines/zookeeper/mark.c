@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RAISE, LOWER and LOOK at a mark: the node that is called as the barrier is,
+ * persistent, as DistributedBarrier of Curator has it.
+ *
+ * Who waits may have been told by others that it is up: so a LOOK is of what
+ * all servers have, and not only the one that it asks.
+ *
+ * A node that has children is no barrier but somebody's parent, of tickets or
+ * of other barriers: nobody could lower it.
+ */
+#include <string.h>
+
+#include "engines/zookeeper/op.h"
+
+static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_fail(zk, op->request, HF_FAILURE_FATAL, HF_EKIND,
+               "%s is in use as the parent of other nodes; give the barrier a "
+               "name of its own",
+               op->queue->path);
+    hf_zk_op_free(zk, op);
+}
+
+static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
+{
+    struct hf_event event = {.kind = HF_EVENT_MARKED};
+
+    event.as.answer.found = found;
+    event.as.answer.request = hf_zk_op_end(zk, op);
+    hf_zk_tell(zk, &event);
+}
+
+static void noted(struct hf_zk *zk, struct hf_zk_call *call,
+                  const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+/* ----------------------------------------------------------------- RAISE -- */
+
+static void create_mark(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* Read with the create: what the one found that is there. */
+static void described(struct hf_zk *zk, struct hf_zk_call *call,
+                      const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+
+    op->parent = reply->error == HF_ZK_OK &&
+                 hf_zk_get_stat(&body).children > 0 && !body.failed;
+    hf_zk_op_answered(zk, op);
+}
+
+static void raised(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const char *path = op->queue->path;
+
+    if (op->error == HF_ZK_NODE_EXISTS && op->parent)
+        fail_kind(zk, op);
+    else if (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)
+        marked(zk, op, op->error == HF_ZK_NODE_EXISTS);
+    else if (op->error == HF_ZK_NO_NODE && op->rounds < HF_ZK_ROUNDS_MAX &&
+             hf_zk_session_usable(&zk->session))
+        hf_zk_make_parents(zk, op, (size_t)(strrchr(path, '/') - path),
+                           create_mark);
+    else
+        hf_zk_op_fail(zk, op, op->error, "create", path);
+}
+
+static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_op_step(op, raised);
+    op->rounds++;
+    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE,
+                      op->queue->path, "", HF_ZK_PERSISTENT);
+    hf_zk_send_exists(zk, hf_zk_op_call(op, described), op->queue->path);
+}
+
+void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op != NULL)
+        create_mark(zk, op);
+}
+
+/* ----------------------------------------------------------------- LOWER -- */
+
+static void lowered(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    if (op->error == HF_ZK_NOT_EMPTY)
+        fail_kind(zk, op);
+    else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
+        marked(zk, op, op->error == HF_ZK_OK);
+    else
+        hf_zk_op_fail(zk, op, op->error, "delete", op->queue->path);
+}
+
+void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op == NULL)
+        return;
+    hf_zk_op_step(op, lowered);
+    hf_zk_send_delete(zk, hf_zk_op_call(op, noted), op->queue->path);
+}
+
+/* ------------------------------------------------------------------ LOOK -- */
+
+static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const struct hf_ticket mark = {.token = (uint64_t)op->czxid,
+                                   .kind = HF_TICKET_BARRIER,
+                                   .weight = 1,
+                                   .payload = ""};
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    struct hf_zk_queue *queue = op->queue;
+
+    queue->users++; /* beyond the operation */
+    event.as.answer.snapshot =
+        (struct hf_snapshot){&mark, op->error == HF_ZK_OK ? 1 : 0};
+    event.as.answer.request = hf_zk_op_end(zk, op);
+    hf_zk_watches_listed(zk, queue, &event);
+    hf_zk_queue_leave(zk, queue);
+}
+
+static void looked(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_op_end_look(zk, op);
+    if (op->request == NULL) /* taken back meanwhile */
+        hf_zk_op_free(zk, op);
+    else if (op->parent)
+        fail_kind(zk, op);
+    else if (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE)
+        tell_mark(zk, op);
+    else
+        hf_zk_op_fail(zk, op, op->error, "look at", op->queue->path);
+}
+
+/* From here on changes are news, though nobody was told of the mark. */
+static void got(struct hf_zk *zk, struct hf_zk_call *call,
+                const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    struct hf_jute_reader body = reply->body;
+    struct hf_zk_stat stat;
+
+    op->error = reply->error;
+    if (op->error == HF_ZK_OK) {
+        (void)hf_jute_get_buffer(&body);
+        stat = hf_zk_get_stat(&body);
+        op->czxid = stat.czxid;
+        op->parent = stat.children > 0;
+        if (body.failed)
+            op->error = HF_ZK_NONSENSE;
+    }
+    if (op->sync_error != HF_ZK_OK)
+        op->error = op->sync_error;
+    if (op->request != NULL && !op->parent &&
+        (op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE) &&
+        !hf_zk_watches_look(zk, op->request, op->queue, op->error == HF_ZK_OK))
+        op->error = HF_ZK_NONSENSE; /* out of memory */
+    hf_zk_op_answered(zk, op);
+}
+
+/* If it went wrong, what was read besides may be old. */
+static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+                   const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
+void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+
+    if (op == NULL)
+        return;
+    hf_zk_op_begin_look(zk, op);
+    hf_zk_op_step(op, looked);
+    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_get_data(zk, hf_zk_op_call(op, got), op->queue->path, true);
+}

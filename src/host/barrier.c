@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The single barrier: a name, and three errands about it. */
+#include "core/error.h"
+#include "core/memory.h"
+#include "host/errand.h"
+
+struct hf_barrier {
+    struct hf_lock *lock; /* for its name */
+};
+
+hf_status hf_barrier_open(struct hf_client *client, const char *name,
+                          struct hf_barrier **barrier)
+{
+    static const char call[] = "hf_barrier_open";
+    struct hf_barrier *made = hf_alloc(sizeof(*made));
+    struct hf_error error;
+    hf_status status;
+
+    *barrier = NULL;
+    if (made == NULL) {
+        if ((status = hf_client_enter(client)) != HF_OK)
+            return status;
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        status = hf_client_fail(client, call, &error);
+        hf_client_leave(client);
+        return status;
+    }
+    status = hf_lock_open_for(client, call, name, NULL, &made->lock);
+    if (status == HF_OK)
+        *barrier = made;
+    else
+        hf_free(made);
+    return status;
+}
+
+void hf_barrier_free(struct hf_barrier *barrier)
+{
+    if (barrier == NULL || hf_fork_parted(barrier->lock->client))
+        return;
+    hf_lock_free(barrier->lock);
+    hf_free(barrier);
+}
+
+void hf_barrier_error(const struct hf_barrier *barrier, struct hf_error *error)
+{
+    hf_lock_error(barrier->lock, error);
+}
+
+static struct hf_errand_order order(enum hf_request_kind kind, uint64_t wait_ms)
+{
+    return (struct hf_errand_order){.kind = kind,
+                                    .only_try =
+                                        kind == HF_REQUEST_LOOK && wait_ms == 0,
+                                    .wait_ms = wait_ms};
+}
+
+hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)
+{
+    return hf_errand_run(barrier->lock, "hf_barrier_raise",
+                         order(HF_REQUEST_RAISE, wait_ms), NULL, NULL);
+}
+
+hf_status hf_barrier_lower(struct hf_barrier *barrier, uint64_t wait_ms)
+{
+    return hf_errand_run(barrier->lock, "hf_barrier_lower",
+                         order(HF_REQUEST_LOWER, wait_ms), NULL, NULL);
+}
+
+hf_status hf_barrier_wait(struct hf_barrier *barrier, uint64_t wait_ms)
+{
+    return hf_errand_run(barrier->lock, "hf_barrier_wait",
+                         order(HF_REQUEST_LOOK, wait_ms), NULL, NULL);
+}
+
+hf_status hf_barrier_raise_start(struct hf_barrier *barrier, uint64_t wait_ms,
+                                 struct hf_done done)
+{
+    return hf_errand_start(barrier->lock, "hf_barrier_raise_start",
+                           order(HF_REQUEST_RAISE, wait_ms), NULL, done, NULL);
+}
+
+hf_status hf_barrier_lower_start(struct hf_barrier *barrier, uint64_t wait_ms,
+                                 struct hf_done done)
+{
+    return hf_errand_start(barrier->lock, "hf_barrier_lower_start",
+                           order(HF_REQUEST_LOWER, wait_ms), NULL, done, NULL);
+}
+
+hf_status hf_barrier_wait_start(struct hf_barrier *barrier, uint64_t wait_ms,
+                                struct hf_done done, struct hf_op **op)
+{
+    return hf_errand_start(barrier->lock, "hf_barrier_wait_start",
+                           order(HF_REQUEST_LOOK, wait_ms), NULL, done, op);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/op.h"
+
+#include "host/errand.h"
+#include "host/grant.h"
+
+static struct hf_client *client_of(const struct hf_op *op)
+{
+    return op->grant != NULL ? op->grant->client : op->errand->lock->client;
+}
+
+void hf_op_cancel(struct hf_op *op)
+{
+    struct hf_client *client = client_of(op);
+
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    if (op->grant != NULL)
+        hf_grant_cancel(op->grant);
+    else
+        hf_errand_cancel(op->errand);
+    hf_client_leave(client);
+}
+
+void hf_op_free(struct hf_op *op)
+{
+    struct hf_client *client;
+
+    if (op == NULL)
+        return;
+    client = client_of(op);
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    hf_client_reference(client); /* ours, until the lock is given up */
+    if (op->grant != NULL)
+        hf_grant_dereference(op->grant);
+    else
+        hf_errand_dereference(op->errand);
+    hf_client_leave(client);
+    hf_client_release(client);
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers of Curator and of holdfast, on one path of a real ZooKeeper."""
+
+import os
+import unittest
+
+from test_interop import (CURATOR_JARS, LONG, NAME, PATH, Case, Contender,
+                          jute, place)
+
+ROUNDS = 200 if LONG else 5
+
+
+class Party(Contender):
+    """Does what it is told, line by line."""
+
+    def say(self, word):
+        self.popen.stdin.write(word + "\n")
+        self.popen.stdin.flush()
+
+    def ask(self, word, answer):
+        self.say(word)
+        self.expect(answer)
+
+
+class Barrier(Case):
+    def setUp(self):
+        super().setUp()
+        path = [os.environ["CONTENDER_CLASSES"],
+                *("/usr/share/java/%s.jar" % jar for jar in CURATOR_JARS)]
+        self.curators = [self.add(Party("curator-%d" % i, [
+            "java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+            "-cp", ":".join(path), "CuratorBarrier", self.server.address(),
+            PATH])) for i in range(2)]
+        self.ours = [self.add(Party("ours-%d" % i, [
+            os.environ["BARRIER"], self.url(), NAME])) for i in range(2)]
+        self.all = self.curators + self.ours
+        for party in self.all:
+            party.expect("ready")
+        # Curator's clients watch the servers' configuration.
+        self.watches = 0
+        self.await_watches(len(self.curators))
+        self.watches = len(self.curators)
+
+    def await_watches(self, count):
+        place.eventually("%d watches" % count, lambda: self.server.mntr()[
+            "watch_count"] == self.watches + count)
+
+    def round(self, raiser, lowerer, waiters):
+        raiser.ask("raise", "done")
+        self.await_watches(0)  # what tries have left has fired
+        for party in waiters:
+            party.say("wait")
+        self.await_watches(len(waiters))
+        for party in (raiser, lowerer):
+            party.ask("try", "up")
+        lowerer.ask("lower", "done")
+        for party in waiters:
+            party.expect("passed")
+        for party in self.all:
+            party.ask("try", "down")
+
+    def test_whoever_raises_and_whoever_lowers(self):
+        for i in range(ROUNDS):
+            for raiser in (self.curators[0], self.ours[0]):
+                for lowerer in (self.curators[0], self.ours[0]):
+                    self.round(raiser, lowerer,
+                               [self.curators[1], self.ours[1]])
+
+    def test_fn66_writes_to_a_barrier_let_nobody_through(self):
+        """They fire the watches of all who wait."""
+        self.curators[0].ask("raise", "done")
+        self.ours[1].say("wait")
+        self.curators[1].say("wait")
+        for i in range(20):
+            self.client.set(PATH, b"%d" % i)
+            self.ours[0].ask("try", "up")
+        self.ours[0].ask("lower", "done")
+        self.ours[1].expect("passed")
+        self.curators[1].expect("passed")
+
+    def test_the_node_of_a_lock_is_no_barrier(self):
+        self.client.create("/interop")
+        self.client.create(PATH, flags=jute.CONTAINER)
+        self.client.create("%s/%s" % (PATH, self.first()),
+                           flags=jute.EPHEMERAL_SEQUENTIAL)
+        self.ours[0].ask("raise", "HF_EKIND")
+        self.ours[0].ask("wait", "HF_EKIND")
+        self.ours[0].ask("lower", "HF_EKIND")
+
+
+if __name__ == "__main__":
+    unittest.main()
