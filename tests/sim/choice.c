@@ -224,8 +224,9 @@ static void let_time_pass(struct world *world)
 static void want(struct stage *stage, struct client *client)
 {
     unsigned i = (unsigned)(client - stage->world->clients);
-    struct wish wish = {&stage->world->places[0], scene_kind(stage->scene, i),
-                        scene_weight(stage->scene, i)};
+    struct wish wish = {.place = &stage->world->places[0],
+                        .kind = scene_kind(stage->scene, i),
+                        .weight = scene_weight(stage->scene, i)};
 
     world_want_all(client, &wish, 1, false, HF_FOREVER, 0, 0, false);
 }
