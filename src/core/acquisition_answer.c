@@ -269,6 +269,8 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         listed(core, a, &event->as.answer.snapshot);
         break;
     case HF_EVENT_CHANGED:
+        if (HF_PLANTED(LOOKED_ONCE) && a->state == STATE(LOOKING))
+            break;
         hf_lookout_ended(&a->lookout, &core->effects);
         break;
     case HF_EVENT_WATCHING:

@@ -102,7 +102,8 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
         return admission;
     /* Only those ahead count, as with everybody: should two have been at the
      * head of the other queue at once, the order between them is here. */
-    if (permits(leases, admission.ahead + 1) > limit) {
+    if (permits(leases, admission.ahead + 1) >
+        limit + HF_PLANTED(ONE_LEASE_TOO_MANY)) {
         admission.answer = HF_WAIT_FOR;
         admission.blocking = 1;
         admission.gone_admits = false;
@@ -113,7 +114,8 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit)
 {
-    return permits(leases, leases->count) + weight <= limit;
+    return permits(leases, leases->count) + weight <=
+           limit + HF_PLANTED(ONE_LEASE_TOO_MANY);
 }
 
 /* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}?  Leases

@@ -18,11 +18,14 @@
     X(SAFE_FROM_ANSWER, 1, "safe-until counts from a proof's answer")          \
     X(TOKEN_KEPT, 2, "the token of a first ticket serves for its second")      \
     X(LEASES_NOT_COUNTED, 1, "there is always room for another lease")         \
+    X(ONE_LEASE_TOO_MANY, 1,                                                   \
+      "there is room for one permit more than there is")                       \
     X(TRY_BARGES, 3, "a try enters past whoever is ahead")                     \
     X(GONE_SKIPS_ONE, 3, "the ticket ahead of the watched one is not counted") \
     X(GONE_FORGOTTEN, 4, "a GONE that comes during a list is dropped")         \
     X(WATCH_OWN_ONLY, 4, "a waiter watches only its own ticket")               \
     X(NO_LIST_AFTER_GONE, 4, "a GONE that does not admit is not followed up")  \
+    X(LOOKED_ONCE, 4, "who waits for room does not look again")                \
     X(LIMIT_UNHEARD, 4, "a semaphore that grows wakes nobody")                 \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \

@@ -15,6 +15,7 @@ static const char *const names[] = {
     [CHOICE_LATE] = "late",       [CHOICE_LOSE] = "lose",
     [CHOICE_RELEASE] = "release", [CHOICE_CANCEL] = "cancel",
     [CHOICE_CRASH] = "crash",     [CHOICE_CUT] = "cut",
+    [CHOICE_KILL] = "kill",       [CHOICE_DOWNGRADE] = "downgrade",
     [CHOICE_EXPIRE] = "expire",   [CHOICE_FOREIGN] = "foreign",
     [CHOICE_TIME] = "time",
 };
@@ -25,6 +26,12 @@ static const enum choice_kind ways[] = {
     [HF_SIM_ASIDE] = CHOICE_ASIDE,
     [HF_SIM_LATE] = CHOICE_LATE,
 };
+
+bool choice_is_mishap(enum choice_kind kind)
+{
+    return kind == CHOICE_CRASH || kind == CHOICE_CUT ||
+           kind == CHOICE_CANCEL || kind == CHOICE_KILL;
+}
 
 struct choice_mark choice_mark(const struct choice *choice)
 {
@@ -68,6 +75,19 @@ static void find_arrivals(struct found *found, struct client *client)
         add(found, ways[arrivals[i].way], client)->arrival = arrivals[i];
 }
 
+/* Is one of its tickets there, in its session? */
+static bool has_ticket(const struct client *client)
+{
+    const struct attempt *attempt = client->attempts;
+
+    for (unsigned i = 0; attempt != NULL && i < attempt->claim_count; i++) {
+        if (attempt->claims[i].enqueued &&
+            hf_sim_ticket_current(client->engine, &attempt->claims[i].id))
+            return true;
+    }
+    return false;
+}
+
 /* One that crashed: its session ends at any time, and with it what is still
  * on its way. */
 static void find_rest(struct found *found, struct client *client)
@@ -80,8 +100,7 @@ static void find_rest(struct found *found, struct client *client)
             add(found, CHOICE_LOSE, client)->arrival = arrivals[i];
     }
     if (!client->alive && hf_sim_session_alive(client->engine) &&
-        (count > 0 ||
-         hf_sim_ticket_current(client->engine, &client->attempts->id)))
+        (count > 0 || has_ticket(client)))
         add(found, CHOICE_EXPIRE, client);
 }
 
@@ -91,6 +110,17 @@ static bool may_release(const struct client *client)
 
     return client->alive && attempt != NULL && attempt->granted &&
            !attempt->release_called;
+}
+
+static bool may_downgrade(const struct stage *stage,
+                          const struct client *client)
+{
+    const struct attempt *attempt = client->attempts;
+
+    return may_release(client) && !attempt->lost &&
+           !attempt->downgrade_called &&
+           scene_downgrades(stage->scene,
+                            (unsigned)(client - stage->world->clients));
 }
 
 static bool may_want(const struct stage *stage, const struct client *client)
@@ -109,6 +139,8 @@ static void find_deeds(struct found *found, const struct stage *stage,
         add(found, CHOICE_WANT, client);
     if (may_release(client))
         add(found, CHOICE_RELEASE, client);
+    if (may_downgrade(stage, client))
+        add(found, CHOICE_DOWNGRADE, client);
 }
 
 /* What happens to one that has not begun or is done touches nobody. */
@@ -125,6 +157,7 @@ static void find_mishap(struct found *found, const struct stage *stage,
         [MISHAP_CRASH] = CHOICE_CRASH,
         [MISHAP_CUT] = CHOICE_CUT,
         [MISHAP_CANCEL] = CHOICE_CANCEL,
+        [MISHAP_KILL] = CHOICE_KILL,
     };
 
     if (stage->scene->mishap == MISHAP_FOREIGN || !may_go_wrong(stage, client))
@@ -191,9 +224,11 @@ static void let_time_pass(struct world *world)
 static void want(struct stage *stage, struct client *client)
 {
     unsigned i = (unsigned)(client - stage->world->clients);
+    struct wish wish = {.place = &stage->world->places[0],
+                        .kind = scene_kind(stage->scene, i),
+                        .weight = scene_weight(stage->scene, i)};
 
-    world_want(client, &stage->world->places[0], scene_kind(stage->scene, i),
-               false, HF_FOREVER, 0, 0, false);
+    world_want_all(client, &wish, 1, false, HF_FOREVER, 0, 0, false);
 }
 
 /* What a client draws next, a ticket's id or the jitter of a retry, shall
@@ -216,9 +251,7 @@ void choice_do(struct stage *stage, const struct choice *choice)
     struct client *client = choice->client;
 
     settle_chance(stage->world);
-    stage->mishap_over |= choice->kind == CHOICE_CRASH ||
-                          choice->kind == CHOICE_CUT ||
-                          choice->kind == CHOICE_CANCEL;
+    stage->mishap_over |= choice_is_mishap(choice->kind);
     switch (choice->kind) {
     case CHOICE_WANT:
         want(stage, client);
@@ -245,6 +278,12 @@ void choice_do(struct stage *stage, const struct choice *choice)
         world_line(stage->world, client->name, "connection breaks");
         hf_sim_break(client->engine);
         break;
+    case CHOICE_KILL:
+        world_kill_session(client);
+        break;
+    case CHOICE_DOWNGRADE:
+        world_downgrade(client->attempts);
+        break;
     case CHOICE_EXPIRE:
         world_line(stage->world, client->name, "session expires");
         hf_sim_kill_session(client->engine);
@@ -264,7 +303,14 @@ static bool writes(const struct hf_sim_arrival *arrival)
 {
     return arrival->request == HF_REQUEST_ENQUEUE ||
            arrival->request == HF_REQUEST_WITHDRAW ||
+           arrival->request == HF_REQUEST_DOWNGRADE ||
            arrival->request == HF_REQUEST_END;
+}
+
+/* Can its tickets go by no doing of its own? */
+static bool may_be_robbed(const struct stage *stage)
+{
+    return !stage->mishap_over && stage->scene->mishap == MISHAP_KILL;
 }
 
 /* Requests go to one server, whose answers wait in line; so only what others
@@ -280,6 +326,8 @@ static bool is_free_at_server(const struct stage *stage,
         return false;
     if (choice->kind == CHOICE_LATE)
         return !writes(arrival); /* nobody hears the answer */
+    if (may_be_robbed(stage))
+        return false;
     if (arrival->request == HF_REQUEST_PROVE)
         return true;
     if (arrival->request != HF_REQUEST_WATCH &&

@@ -17,9 +17,11 @@ enum choice_kind {
     CHOICE_LATE,  /* what was under way on a broken connection still arrives */
     CHOICE_LOSE,  /* or, from here on, does not */
     CHOICE_RELEASE,
+    CHOICE_DOWNGRADE,
     CHOICE_CANCEL,
     CHOICE_CRASH,
     CHOICE_CUT,
+    CHOICE_KILL,
     CHOICE_EXPIRE,  /* the session of one that crashed ends */
     CHOICE_FOREIGN, /* the next deed of a foreign writer */
     CHOICE_TIME,    /* it is when something is due next */
@@ -43,6 +45,9 @@ struct stage {
 /* Write what could happen next to ${choices}, of CHOICES_MAX, those first that
  * are the ordinary course of things; return how many they are. */
 size_t choices_find(const struct stage *stage, struct choice *choices);
+
+/* Is it what may go wrong once? */
+bool choice_is_mishap(enum choice_kind kind);
 
 void choice_do(struct stage *stage, const struct choice *choice);
 

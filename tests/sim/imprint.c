@@ -84,6 +84,8 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     instant(ink, a->enqueue_at_ms);
     instant(ink, a->watch_at_ms);
     instant(ink, a->report_at_ms);
+    number(ink, a->enqueue_at_ms > a->pumped_ms);
+    number(ink, a->watch_at_ms > a->pumped_ms);
     number(ink, a->enqueue_retry.tries);
     number(ink, a->list_retry.tries);
     number(ink, a->watch_retry.tries);
@@ -151,7 +153,11 @@ static void put_attempt(const struct ink *ink, const struct attempt *attempt)
     number(ink, attempt->evicted);
     if (attempt->forgotten)
         return;
+    number(ink, attempt->downgrade_called);
+    number(ink, attempt->downgrade_waits);
     ticket(ink, attempt->enqueued, &attempt->id);
+    for (unsigned i = 0; i < attempt->claim_count; i++)
+        ticket(ink, attempt->claims[i].enqueued, &attempt->claims[i].id);
     instant(ink, attempt->promise_ms);
     /* Tokens rise; should one not, the checks will say so. */
     number(ink, attempt->a.token > place->last_write_token);
@@ -179,7 +185,12 @@ static void put_client(struct hf_imprint *imprint, const struct stage *stage,
 
     number(&ink, scene_kind(stage->scene,
                             (unsigned)(client - stage->world->clients)));
+    number(&ink, scene_weight(stage->scene,
+                              (unsigned)(client - stage->world->clients)));
+    number(&ink, scene_downgrades(stage->scene,
+                                  (unsigned)(client - stage->world->clients)));
     number(&ink, client->alive);
+    number(&ink, client->killed);
     for (struct attempt *a = client->attempts; a != NULL; a = a->next)
         rounds++;
     number(&ink, rounds);
@@ -192,39 +203,54 @@ static void put_client(struct hf_imprint *imprint, const struct stage *stage,
 
 /* ----------------------------------------------------------------- order -- */
 
+/* Where it stands in the queues. */
+static size_t place_of(const struct world *world, const struct attempt *attempt)
+{
+    size_t places = 0;
+
+    for (unsigned i = 0; i < world->place_count; i++) {
+        struct hf_snapshot queue =
+            hf_sim_queue(world->sim, world->places[i].name);
+        size_t place = queue.count;
+
+        for (unsigned k = 0; attempt != NULL && k < attempt->claim_count; k++) {
+            if (attempt->claims[k].enqueued &&
+                attempt->claims[k].place == &world->places[i])
+                place = hf_snapshot_find(&queue, &attempt->claims[k].id);
+        }
+        places = places << 8 | place;
+    }
+    return places;
+}
+
 /* Contenders come in the order of their tickets, and the rest by how far they
  * have come: so one who is in the place of another looks the same.  Where that
  * does not decide, two stages that go on alike may look different, which only
  * means more to explore. */
-static size_t rank(const struct stage *stage, const struct hf_snapshot *queue,
-                   const struct client *client)
+static size_t rank(const struct stage *stage, const struct client *client)
 {
     const struct attempt *attempt = client->attempts;
+    unsigned i = (unsigned)(client - stage->world->clients);
     bool has_begun = attempt != NULL;
-    size_t kind =
-        scene_kind(stage->scene, (unsigned)(client - stage->world->clients));
-    size_t place = !has_begun || !attempt->enqueued
-                       ? queue->count
-                       : hf_snapshot_find(queue, &attempt->id);
 
-    return place << 8 | (size_t)client->alive << 7 | (size_t)has_begun << 6 |
+    return place_of(stage->world, attempt) << 16 |
+           (size_t)stage->scene->contenders[i] << 8 |
+           (size_t)client->alive << 7 | (size_t)has_begun << 6 |
            (size_t)(has_begun && attempt->forgotten) << 5 |
            (size_t)(has_begun && attempt->granted) << 4 |
-           (size_t)(has_begun && attempt->enqueued) << 3 | kind;
+           (size_t)(has_begun && attempt->enqueued) << 3;
 }
 
 static void order(const struct stage *stage, const struct client **clients)
 {
     const struct world *world = stage->world;
-    struct hf_snapshot queue = hf_sim_queue(world->sim, world->places[0].name);
 
     for (unsigned i = 0; i < world->client_count; i++) {
         const struct client *client = &world->clients[i];
         unsigned j = i;
 
         while (!stage->told_apart && j > 0 &&
-               rank(stage, &queue, clients[j - 1]) >
-                   rank(stage, &queue, client)) {
+               rank(stage, clients[j - 1]) > rank(stage, client)) {
             clients[j] = clients[j - 1];
             j--;
         }
@@ -243,7 +269,8 @@ struct digest stage_digest(const struct stage *stage)
     imprint.used = imprint.ticket_count = imprint.object_count = 0;
     hf_imprint_number(&imprint, stage->mishap_over);
     hf_imprint_number(&imprint, stage->foreign);
-    hf_sim_imprint_queue(&imprint, world->sim, world->places[0].name);
+    for (unsigned i = 0; i < world->place_count; i++)
+        hf_sim_imprint_queue(&imprint, world->sim, world->places[i].name);
     order(stage, clients);
     for (unsigned i = 0; i < world->client_count; i++)
         put_client(&imprint, stage, clients[i]);

@@ -180,8 +180,8 @@ int plants_run(uint64_t count, char **paths, size_t path_count)
 
 /* ----------------------------------------------------------- exploration -- */
 
-/* What only shows when a lease runs out, a session ends or a ticket is evicted
- * is left to the random worlds: no scene has any of that. */
+/* What only shows when a lease runs out or a ticket is evicted is left to the
+ * random worlds: no scene has any of that. */
 static const enum hf_plant explored[] = {
     HF_PLANT_ADMIT_ON_ANY_GONE,   HF_PLANT_GONE_ADMITS_WRITER,
     HF_PLANT_READ_PASSES_WRITE,   HF_PLANT_GONE_SKIPS_ONE,
@@ -190,7 +190,9 @@ static const enum hf_plant explored[] = {
     HF_PLANT_CANCEL_KEEPS_TICKET, HF_PLANT_WITHDRAW_ONCE,
     HF_PLANT_WATCH_FIRST,         HF_PLANT_ENDED_AFTER_GRANTED,
     HF_PLANT_GRANTED_TWICE,       HF_PLANT_SUSPENDED_ENDS,
-    HF_PLANT_TEXT_MISSING,
+    HF_PLANT_TEXT_MISSING,        HF_PLANT_LEASES_NOT_COUNTED,
+    HF_PLANT_ONE_LEASE_TOO_MANY,  HF_PLANT_LOOKED_ONCE,
+    HF_PLANT_BUNDLE_KEEPS_PART,   HF_PLANT_DOWNGRADE_WATCHED,
 };
 
 static void roam(struct seeds_report *report)

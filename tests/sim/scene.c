@@ -8,6 +8,8 @@
 /* Long, so that what is explored is over before a heartbeat is due. */
 #define LEASE_MS UINT64_C(60000)
 #define ARRIVALS_MAX 8
+/* Of the semaphore. */
+#define PERMITS 2
 /* A ticket that may still appear is looked for that long once more. */
 #define LEASES_TO_END 3
 
@@ -19,6 +21,10 @@ const struct scene scenes[] = {
      "a writer and a reader, one connection may break"},
     {"two-cancel", "ww", 2, false, MISHAP_CANCEL, false,
      "2 writers twice each, one may give up"},
+    {"permits-all", "Ss", 1, false, MISHAP_CRASH, false,
+     "one who wants both of 2 permits and one who wants one, one may crash"},
+    {"permits-cancel", "Ss", 1, false, MISHAP_CANCEL, false,
+     "one who wants both of 2 permits and one who wants one, one may give up"},
     {"foreign", "wwr", 1, false, MISHAP_FOREIGN, false,
      "2 writers and a reader behind a foreign writer that downgrades"},
     {"mutex", "mmmmm", 1, false, MISHAP_CRASH, false,
@@ -35,6 +41,18 @@ const struct scene scenes[] = {
      "2 writers and a reader, one connection may break"},
     {"rw-cancel", "wwr", 1, false, MISHAP_CANCEL, false,
      "2 writers and a reader, one may give up"},
+    {"rw-downgrade", "dwr", 1, false, MISHAP_CRASH, false,
+     "2 writers, of whom one may become a reader, and a reader, one may crash"},
+    {"rw-kill", "wr", 1, false, MISHAP_KILL, false,
+     "a writer and a reader, one session is ended"},
+    {"permits-cut", "Ss", 1, false, MISHAP_CUT, false,
+     "one who wants both of 2 permits and one who wants one, one connection "
+     "may break"},
+    {"permits", "ssss", 1, false, MISHAP_CRASH, false,
+     "4 who want one of 2 permits, one may crash"},
+    {"rw-downgrade-4", "dwrr", 1, false, MISHAP_CRASH, true,
+     "2 writers, of whom one may become a reader, and 2 readers, one may "
+     "crash"},
     {"rw-bare-4", "wwrr", 1, true, MISHAP_CRASH, true,
      "2 writers and 2 readers on a bare engine, one may crash"},
     {"rw-cut-4", "wwrr", 1, false, MISHAP_CUT, true,
@@ -56,9 +74,28 @@ const struct scene *scene_find(const char *name)
 
 enum hf_ticket_kind scene_kind(const struct scene *scene, unsigned i)
 {
-    return scene->contenders[i] == 'r'   ? HF_TICKET_READ
-           : scene->contenders[i] == 'w' ? HF_TICKET_WRITE
-                                         : HF_TICKET_MUTEX;
+    switch (scene->contenders[i]) {
+    case 'r':
+        return HF_TICKET_READ;
+    case 'w':
+    case 'd':
+        return HF_TICKET_WRITE;
+    case 's':
+    case 'S':
+        return HF_TICKET_LEASE;
+    default:
+        return HF_TICKET_MUTEX;
+    }
+}
+
+uint32_t scene_weight(const struct scene *scene, unsigned i)
+{
+    return scene->contenders[i] == 'S' ? 2 : 1;
+}
+
+bool scene_downgrades(const struct scene *scene, unsigned i)
+{
+    return scene->contenders[i] == 'd';
 }
 
 /* Let the first message arrive that can, if there is one. */
@@ -93,7 +130,10 @@ void scene_begin(const struct scene *scene, struct world *world)
     world_init(world, &config);
     world->calm = scene->mishap == MISHAP_CANCEL;
     world->client_count = (unsigned)strlen(scene->contenders);
-    world_place(world, "one", scene->contenders[0] != 'm');
+    if (scene_kind(scene, 0) == HF_TICKET_LEASE)
+        world_semaphore(world, "one", PERMITS);
+    else
+        world_place(world, "one", scene->contenders[0] != 'm');
     for (unsigned i = 0; i < world->client_count; i++)
         connect(world, &world->clients[i]);
     if (scene->mishap == MISHAP_FOREIGN)

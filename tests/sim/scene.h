@@ -10,6 +10,7 @@ enum mishap {
     MISHAP_CRASH,   /* any one's process is gone, and then its session */
     MISHAP_CUT,     /* any one's connection breaks, and its session resumes */
     MISHAP_CANCEL,  /* any one's user gives up */
+    MISHAP_KILL,    /* any one's session is ended by the servers */
     MISHAP_FOREIGN, /* nothing, but a foreign writer stands ahead of all, takes
                        a place as a reader beside its own, leaves its own, and
                        then that, as Curator downgrades */
@@ -17,10 +18,13 @@ enum mishap {
 
 struct scene {
     const char *name;
-    const char *contenders; /* a letter for the kind of each */
-    unsigned rounds;        /* how often each wants it */
-    bool bare; /* on an engine on which no deletion admits without a list,
-                  and notices overtake answers */
+    /* A letter for each: m who wants a mutex, r a reader, w a writer, d a
+     * writer who may become a reader, s and S who want one permit and two of a
+     * semaphore that has two. */
+    const char *contenders;
+    unsigned rounds; /* how often each wants it */
+    bool bare;       /* on an engine on which no deletion admits without a list,
+                        and notices overtake answers */
     enum mishap mishap;
     bool wide; /* takes minutes */
     const char *what;
@@ -44,7 +48,11 @@ void scene_end(struct world *world);
 #define FOREIGN_DEEDS 4
 unsigned scene_foreign(struct world *world, unsigned deeds);
 
-/* The kind that client ${i} wants. */
+/* What client ${i} wants: the kind, and how many permits. */
 enum hf_ticket_kind scene_kind(const struct scene *scene, unsigned i);
+uint32_t scene_weight(const struct scene *scene, unsigned i);
+
+/* May it become a reader? */
+bool scene_downgrades(const struct scene *scene, unsigned i);
 
 #endif

@@ -49,11 +49,6 @@ struct search_report *search_share(void)
 
 /* ----------------------------------------------------------------- steps -- */
 
-static bool is_mishap(enum choice_kind kind)
-{
-    return kind == CHOICE_CRASH || kind == CHOICE_CUT || kind == CHOICE_CANCEL;
-}
-
 static void take(const struct choice *choice, unsigned depth)
 {
     struct search_report *found = search.found;
@@ -61,7 +56,7 @@ static void take(const struct choice *choice, unsigned depth)
     found->path[depth] = choice_mark(choice);
     found->length = depth + 1;
     found->steps++;
-    found->mishaps += is_mishap(choice->kind);
+    found->mishaps += choice_is_mishap(choice->kind);
     choice_do(&search.stage, choice);
 }
 

@@ -42,7 +42,7 @@ class Explore(unittest.TestCase):
         self.assertIn("as far as this went", said)
 
     def test_what_looks_alike_goes_on_alike(self):
-        for scene in ("two", "two-cut", "two-cancel"):
+        for scene in ("two", "two-cut", "two-cancel", "permits-all"):
             said = self.run_sim(0, "--explore", scene, "--doubt")
             self.assertRegex(said, r" [1-9]\d* times seen that stages")
 

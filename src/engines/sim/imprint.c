@@ -99,8 +99,9 @@ static void put_pending(struct hf_imprint *imprint,
     hf_imprint_request(imprint, pending->request);
     hf_imprint_number(imprint, pending->watching);
     hf_imprint_number(imprint, pending->placed);
+    hf_imprint_number(imprint, pending->kind);
     hf_imprint_number(imprint, pending->looks);
-    if (pending->looks) /* has it missed any that went? */
+    if (pending->looks && pending->watching) /* has it missed any that went? */
         hf_imprint_number(
             imprint,
             pending->seen !=
@@ -133,6 +134,7 @@ static void put_message(struct hf_imprint *imprint,
     hf_imprint_number(imprint, message->resumed);
     hf_imprint_number(imprint, message->request);
     hf_imprint_number(imprint, message->ticket_kind);
+    hf_imprint_number(imprint, message->weight);
     hf_imprint_number(imprint, message->sync);
     if (message->kind == SIM_ANSWER)
         put_answer(imprint, &message->answer);
