@@ -277,7 +277,8 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
     assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST);
-    assert(!a->thorough || (a->bundle == NULL && a->whole == NULL));
+    assert(!a->thorough ||
+           (a->bundle == NULL && a->whole == NULL && a->cohort == NULL));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     init(core, a);

@@ -31,7 +31,6 @@
 #include "host/loop.h"
 
 struct hf_election;
-struct hf_grant;
 struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512

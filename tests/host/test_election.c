@@ -154,9 +154,11 @@ static void a_waiting_candidate_resigns(enum way way)
 
 static void who_is_thrown_out_stands_again(enum way way)
 {
-    static const char *const told[] = {"elected ", "elected deposed elected ",
-                                       "elected deposed elected deposed "
-                                       "elected "};
+    static const char *const told[] = {
+        "elected ",
+        "elected deposed elected ",
+        "elected deposed elected deposed elected ",
+    };
     struct world w;
 
     world_open(&w, way, NULL);
