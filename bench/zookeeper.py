@@ -146,10 +146,11 @@ class Drain:
     """One session has WAITERS waiters in one queue, and each that enters
     leaves at once."""
 
-    def __init__(self, server, session, contender):
+    def __init__(self, server, contender):
         contender.ask("queue", WAITERS)
-        place.eventually("all to queue", lambda: len(
-            session.children(contender.path) or []) == WAITERS + 1)
+        with server.client() as session:
+            place.eventually("all to queue", lambda: len(
+                session.children(contender.path) or []) == WAITERS + 1)
         # The last of them set their watches, which are not to be counted.
         time.sleep(0.5)
         before = server.mntr()
@@ -160,9 +161,9 @@ class Drain:
             for way in ("packets_received", "packets_sent"))
 
 
-def drain_rounds(server, session, contenders, rounds):
+def drain_rounds(server, contenders, rounds):
     return interleave(rounds, {
-        name: lambda c=contenders[name]: Drain(server, session, c)
+        name: lambda c=contenders[name]: Drain(server, c)
         for name in ("holdfast", "curator")})
 
 
@@ -244,23 +245,20 @@ def tell_facts(rounds):
 
 
 def measure(server, build, rounds):
-    with server.client(timeout_ms=40000) as session:
+    with server.client() as session:
         for path in ("/bench", "/bench/wire"):
             session.create(path)
-        contenders = start_contenders(server, build)
-        try:
-            warm_up(contenders)
-            tell_pairs(contenders, pair_rounds(contenders, rounds))
-            for clients in CLIENTS:
-                tell_contest(contenders,
-                             contest_rounds(contenders, rounds, clients),
-                             clients)
-                session.ping()  # nobody else keeps it alive
-            tell_drains(contenders, drain_rounds(server, session, contenders,
-                                                 rounds))
-        finally:
-            for contender in contenders.values():
-                contender.close()
+    contenders = start_contenders(server, build)
+    try:
+        warm_up(contenders)
+        tell_pairs(contenders, pair_rounds(contenders, rounds))
+        for clients in CLIENTS:
+            tell_contest(contenders,
+                         contest_rounds(contenders, rounds, clients), clients)
+        tell_drains(contenders, drain_rounds(server, contenders, rounds))
+    finally:
+        for contender in contenders.values():
+            contender.close()
 
 
 def main():

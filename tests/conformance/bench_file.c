@@ -2,7 +2,6 @@
 #include "conformance/bench_file.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,14 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include <cmocka.h>
 
-#include "conformance/seat.h"
+#include "conformance/real_host.h"
 #include "engines/file/entry.h"
 #include "engines/file/file.h"
 
@@ -25,29 +21,11 @@
 
 struct file_bench {
     char root[64];
-    uv_loop_t loop;
-    uv_timer_t tick;
-    unsigned ticks;
     const char *query; /* more of the URL */
     char log[512];     /* the last line */
 };
 
 static struct file_bench place;
-
-static uint64_t now_ms(void *host)
-{
-    struct timespec now;
-
-    (void)host;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static uv_loop_t *loop(void *host)
-{
-    (void)host;
-    return &place.loop;
-}
 
 __attribute__((format(printf, 3, 4))) static void
 log_line(void *host, enum hf_log_level level, const char *format, ...)
@@ -61,12 +39,6 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
     va_end(args);
 }
 
-static void on_tick(uv_timer_t *timer)
-{
-    (void)timer;
-    place.ticks++;
-}
-
 static void begin(struct bench *bench)
 {
     (void)bench;
@@ -74,22 +46,15 @@ static void begin(struct bench *bench)
     place.query = "";
     (void)snprintf(place.root, sizeof(place.root), "/tmp/holdfast-test-XXXXXX");
     assert_non_null(mkdtemp(place.root));
-    assert_int_equal(uv_loop_init(&place.loop), 0);
-    assert_int_equal(uv_timer_init(&place.loop, &place.tick), 0);
+    real_host_begin();
 }
 
 static void finish(struct bench *bench)
 {
     char command[320];
-    int rest = UV_EBUSY;
 
     (void)bench;
-    uv_close((uv_handle_t *)&place.tick, NULL);
-    for (unsigned i = 0; i < 10 && rest != 0; i++) {
-        (void)uv_run(&place.loop, UV_RUN_NOWAIT);
-        rest = uv_loop_close(&place.loop);
-    }
-    assert_int_equal(rest, 0);
+    real_host_finish();
     /* Nothing of any client, if there was one, is left: no ticket, and no lock
      * either. */
     (void)snprintf(command, sizeof(command),
@@ -108,8 +73,7 @@ static struct hf_engine *open_client(struct bench *bench,
     char text[256];
 
     (void)bench;
-    whole.now_ms = now_ms;
-    whole.loop = loop;
+    real_host_fill(&whole);
     whole.log = log_line;
     (void)snprintf(text, sizeof(text), "file:%s?state=%s/state-%u%s",
                    place.root, place.root, (unsigned)geteuid(), place.query);
@@ -123,84 +87,13 @@ static struct hf_engine *open_client(struct bench *bench,
 static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
 {
     (void)bench;
-    place.ticks = 0;
-    assert_int_equal(uv_timer_start(&place.tick, on_tick, 20, 20), 0);
-    /* What is due, at any rate; without the timer the loop would not look. */
-    (void)uv_run(&place.loop, UV_RUN_NOWAIT);
-    while (!done(arg) && place.ticks < PUMP_TICKS_MAX)
-        (void)uv_run(&place.loop, UV_RUN_ONCE);
-    (void)uv_timer_stop(&place.tick);
-}
-
-struct victim {
-    pid_t pid;
-};
-
-pid_t bench_file_fork(void (*run)(void *arg), void *arg)
-{
-    pid_t pid = fork();
-
-    if (pid != 0)
-        return pid;
-    /* The parent's loop is not ours to touch. */
-    if (uv_loop_init(&place.loop) != 0 ||
-        uv_timer_init(&place.loop, &place.tick) != 0)
-        _exit(70);
-    run(arg);
-    _exit(0);
-}
-
-struct victim_task {
-    struct bench *bench;
-    const char *queue;
-    struct hf_ticket_id id;
-    uint32_t weight;
-    int said;
-};
-
-/* In the child: take the ticket, say so, and wait to be killed. */
-static void be_victim(void *arg)
-{
-    struct victim_task *task = arg;
-    struct seat *seat = seat_open(task->bench);
-
-    if (task->weight > 0)
-        (void)seat_lease(seat, task->queue, task->id, task->weight);
-    else
-        (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX,
-                           "victim");
-    if (write(task->said, "x", 1) != 1)
-        _exit(1);
-    for (;;)
-        (void)pause();
+    real_host_pump(done, arg, PUMP_TICKS_MAX);
 }
 
 static struct victim *victim_start(struct bench *bench, const char *queue,
                                    struct hf_ticket_id id, uint32_t weight)
 {
-    struct victim *victim = calloc(1, sizeof(*victim));
-    struct victim_task task = {
-        .bench = bench, .queue = queue, .id = id, .weight = weight};
-    int said[2];
-    char byte;
-
-    assert_non_null(victim);
-    assert_int_equal(pipe(said), 0);
-    task.said = said[1];
-    victim->pid = bench_file_fork(be_victim, &task);
-    assert_true(victim->pid > 0);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
-    return victim;
-}
-
-static void victim_kill(struct bench *bench, struct victim *victim)
-{
-    (void)bench;
-    assert_int_equal(kill(victim->pid, SIGKILL), 0);
-    assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
-    free(victim);
+    return real_host_victim(bench, queue, id, weight, NULL);
 }
 
 static void evict(struct bench *bench, const char *queue,
@@ -225,7 +118,7 @@ struct bench bench_file = {
     .open = open_client,
     .pump = pump,
     .victim_start = victim_start,
-    .victim_kill = victim_kill,
+    .victim_kill = real_host_kill,
     .evict = evict,
 };
 

@@ -5,8 +5,6 @@
 #ifndef HF_TESTS_CONFORMANCE_BENCH_FILE_H
 #define HF_TESTS_CONFORMANCE_BENCH_FILE_H
 
-#include <sys/types.h>
-
 #include "conformance/bench.h"
 
 #define BENCH_FILE_PATH_BYTES 320
@@ -24,9 +22,6 @@ void bench_file_move(const char *root);
 
 /* The directory of a lock. */
 void bench_file_path(const char *queue, char path[BENCH_FILE_PATH_BYTES]);
-
-/* As fork(): the child has a loop of its own, runs ${run} and ends with 0. */
-pid_t bench_file_fork(void (*run)(void *arg), void *arg);
 
 /* The last line that any client logged since .begin. */
 const char *bench_file_log(void);

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "conformance/bench_file.h"
+#include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "engines/file/counter.h"
 
@@ -170,7 +171,7 @@ static void who_has_the_lock_is_named(void **state)
 
     (void)state;
     assert_int_equal(close(lock_directory("q")), 0);
-    pid = bench_file_fork(lock_and_stop, NULL);
+    pid = real_host_fork(lock_and_stop, NULL);
     assert_int_equal(waitpid(pid, &ended, WUNTRACED), pid);
     assert_true(WIFSTOPPED(ended));
     call = begin_enqueue(a, "q", fresh_id());

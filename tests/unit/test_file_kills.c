@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "conformance/bench_file.h"
+#include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "core/admission.h"
 #include "core/random.h"
@@ -94,7 +95,7 @@ static void sweep(const char *queue)
     int ended = SIGKILL;
 
     for (; ended == SIGKILL; life.step++) {
-        pid_t pid = bench_file_fork(live, &life);
+        pid_t pid = real_host_fork(live, &life);
         uint64_t token;
 
         assert_true(life.step < STEPS_MAX);
@@ -218,7 +219,7 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
     atomic_store(&board->doomed_count, count + 1);
     assert_int_equal(kill(*pid, SIGKILL), 0);
     assert_int_equal(waitpid(*pid, NULL, 0), *pid);
-    *pid = bench_file_fork(contend, NULL);
+    *pid = real_host_fork(contend, NULL);
 }
 
 static void one_at_a_time_whoever_is_killed(void **state)
@@ -233,7 +234,7 @@ static void one_at_a_time_whoever_is_killed(void **state)
     assert_true(board != MAP_FAILED);
     hf_random_seed(&random, 56);
     for (unsigned i = 0; i < CONTENDERS; i++)
-        pids[i] = bench_file_fork(contend, NULL);
+        pids[i] = real_host_fork(contend, NULL);
     for (unsigned i = 0; i < KILLS; i++) {
         unsigned goal =
             atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "conformance/real_host.h"
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
 #include "file_leases.h"
@@ -117,7 +118,7 @@ static pid_t victim_start(uint32_t weight)
 
     assert_int_equal(pipe(said), 0);
     task.said = said[1];
-    pid = bench_file_fork(be_victim, &task);
+    pid = real_host_fork(be_victim, &task);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);
@@ -339,7 +340,7 @@ static void a_forked_child_looks_at_nothing(void **state)
     (void)leases_take(family.holder, 1);
     (void)leases_take(family.holder, 1);
     (void)leases_look(family.looker, 2);
-    pid = bench_file_fork(be_child, &family);
+    pid = real_host_fork(be_child, &family);
     assert_int_equal(waitpid(pid, &ended, 0), pid);
     assert_int_equal(ended, 0);
     seat_close(family.looker);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "conformance/bench_file.h"
+#include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "core/admission.h"
 #include "core/random.h"
@@ -186,7 +187,7 @@ static void kill_and_replace(pid_t *pids, struct hf_random *random)
     assert_int_equal(kill(pids[who], SIGKILL), 0);
     assert_int_equal(waitpid(pids[who], NULL, 0), pids[who]);
     atomic_fetch_and(&board->permits, ~BYTE(who, 0xff));
-    pids[who] = bench_file_fork(contend, &who);
+    pids[who] = real_host_fork(contend, &who);
 }
 
 /* What was killed leaves its tickets to whoever comes next. */
@@ -210,7 +211,7 @@ static void never_too_many_whoever_is_killed(void **state)
     (void)state;
     hf_random_seed(&random, 57);
     for (unsigned i = 0; i < CONTENDERS; i++)
-        pids[i] = bench_file_fork(contend, &i);
+        pids[i] = real_host_fork(contend, &i);
     for (unsigned i = 0; i < KILLS; i++) {
         unsigned goal =
             atomic_load(&board->rounds) + (unsigned)hf_random_below(&random, 5);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "conformance/bench_file.h"
+#include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "engines/file/entry.h"
 #include "engines/file/file.h"
@@ -299,7 +300,7 @@ static void fn56_a_forked_child_keeps_nothing(void **state)
     (void)state;
     assert_int_equal(pipe(said), 0);
     parent.said = said[1];
-    pid = bench_file_fork(be_parent, &parent);
+    pid = real_host_fork(be_parent, &parent);
     assert_int_equal(read(said[0], &grandchild, sizeof(grandchild)),
                      sizeof(grandchild));
     gone = watch(b, "q", parent.id);
@@ -409,7 +410,7 @@ static void users_share_a_queue(void **state)
     victim = bench_file.victim_start(&bench_file, "q", stranger.before, 0);
     assert_int_equal(pipe(said), 0);
     stranger.said = said[1];
-    pid = bench_file_fork(be_stranger, &stranger);
+    pid = real_host_fork(be_stranger, &stranger);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);
@@ -458,7 +459,7 @@ static void two_mount_namespaces_share_a_queue(void **state)
     (void)snprintf(cousin.elsewhere, sizeof(cousin.elsewhere), "%s-elsewhere",
                    bench_file_root());
     shell("mkdir -m 700 $P", cousin.elsewhere);
-    pid = bench_file_fork(be_cousin, &cousin);
+    pid = real_host_fork(be_cousin, &cousin);
     (void)close(said[1]);
     if (read(said[0], &byte, 1) != 1) {
         (void)close(said[0]);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/real_host.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+#include "conformance/seat.h"
+
+#define CLOSE_TURNS_MAX 100
+
+static struct {
+    uv_loop_t loop;
+    uv_timer_t tick;
+    unsigned ticks;
+} host;
+
+static uint64_t now_ms(void *nobody)
+{
+    struct timespec now;
+
+    (void)nobody;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uv_loop_t *loop(void *nobody)
+{
+    (void)nobody;
+    return &host.loop;
+}
+
+void real_host_begin(void)
+{
+    assert_int_equal(uv_loop_init(&host.loop), 0);
+    assert_int_equal(uv_timer_init(&host.loop, &host.tick), 0);
+}
+
+void real_host_finish(void)
+{
+    int rest = UV_EBUSY;
+
+    uv_close((uv_handle_t *)&host.tick, NULL);
+    for (unsigned i = 0; i < CLOSE_TURNS_MAX && rest != 0; i++) {
+        (void)uv_run(&host.loop, UV_RUN_NOWAIT);
+        rest = uv_loop_close(&host.loop);
+    }
+    assert_int_equal(rest, 0);
+}
+
+void real_host_fill(struct hf_engine_host *engine_host)
+{
+    engine_host->now_ms = now_ms;
+    engine_host->loop = loop;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+    host.ticks++;
+}
+
+void real_host_pump(bool (*done)(void *arg), void *arg, unsigned turns_most)
+{
+    host.ticks = 0;
+    assert_int_equal(uv_timer_start(&host.tick, on_tick, 20, 20), 0);
+    /* What is due, at any rate; without the timer the loop would not look. */
+    (void)uv_run(&host.loop, UV_RUN_NOWAIT);
+    while (!done(arg) && host.ticks < turns_most)
+        (void)uv_run(&host.loop, UV_RUN_ONCE);
+    (void)uv_timer_stop(&host.tick);
+}
+
+void real_host_walk(void (*visit)(uv_handle_t *handle, void *arg))
+{
+    uv_walk(&host.loop, visit, NULL);
+}
+
+pid_t real_host_fork(void (*run)(void *arg), void *arg)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    /* The parent's loop is not ours to touch. */
+    if (uv_loop_init(&host.loop) != 0 ||
+        uv_timer_init(&host.loop, &host.tick) != 0)
+        _exit(70);
+    run(arg);
+    _exit(0);
+}
+
+/* --------------------------------------------------------------- victims -- */
+
+struct victim {
+    pid_t pid;
+};
+
+struct victim_task {
+    struct bench *bench;
+    const char *queue;
+    struct hf_ticket_id id;
+    uint32_t weight;
+    void (*before)(void);
+    int said;
+};
+
+/* In the child: take the ticket, say so, and live until killed. */
+static void be_victim(void *arg)
+{
+    struct victim_task *task = arg;
+    struct seat *seat;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+    if (task->before != NULL)
+        task->before();
+    seat = seat_open(task->bench);
+    if (task->weight > 0)
+        (void)seat_lease(seat, task->queue, task->id, task->weight);
+    else
+        (void)seat_enqueue(seat, task->queue, task->id, HF_TICKET_MUTEX,
+                           "victim");
+    if (write(task->said, "x", 1) != 1)
+        _exit(1);
+    while (uv_run(&host.loop, UV_RUN_ONCE) != 0)
+        continue;
+    for (;;)
+        (void)pause();
+}
+
+struct victim *real_host_victim(struct bench *bench, const char *queue,
+                                struct hf_ticket_id id, uint32_t weight,
+                                void (*before)(void))
+{
+    struct victim *victim = calloc(1, sizeof(*victim));
+    struct victim_task task = {.bench = bench,
+                               .queue = queue,
+                               .id = id,
+                               .weight = weight,
+                               .before = before};
+    int said[2];
+    char byte;
+
+    assert_non_null(victim);
+    assert_int_equal(pipe(said), 0);
+    task.said = said[1];
+    victim->pid = real_host_fork(be_victim, &task);
+    assert_true(victim->pid > 0);
+    (void)close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    (void)close(said[0]);
+    return victim;
+}
+
+void real_host_kill(struct bench *bench, struct victim *victim)
+{
+    (void)bench;
+    assert_int_equal(kill(victim->pid, SIGKILL), 0);
+    assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
+    free(victim);
+}
