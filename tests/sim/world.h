@@ -5,7 +5,9 @@
  * outside: at what the users were told, at what was published, and at the
  * truth of the model in true time; never at the core's own opinion.
  *
- *   world.c   clients, and who drives them; transcript.c says what they do
+ *   world.c   clients, and what befalls them; driver.c drives their cores,
+ *             attempt.c is what their users want, transcript.c says what
+ *             they do
  *   check.c   the invariants; those about queues are in check_queue.c
  *   random.c  a run from a seed; its users and faults are in chaos.c
  *   story.c   users and faults read from a file
