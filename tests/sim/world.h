@@ -10,7 +10,7 @@
  *             they do
  *   check.c   the invariants; those about queues are in check_queue.c
  *   random.c  a run from a seed; its users and faults are in chaos.c
- *   story.c   users and faults read from a file
+ *   story.c   users and faults read from a file; verb.c and deed.c do them
  */
 #ifndef HF_TESTS_SIM_WORLD_H
 #define HF_TESTS_SIM_WORLD_H
