@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the users of a random world do, and what goes wrong in it. */
+/* What goes wrong in a random world; its users are in user.c, what goes wrong
+ * with its servers in outage.c. */
 #ifndef HF_TESTS_SIM_CHAOS_H
 #define HF_TESTS_SIM_CHAOS_H
 
@@ -60,17 +61,16 @@ extern struct plan plan;
 uint64_t below(uint64_t bound);
 bool one_in(uint64_t n);
 
+struct client *any_client(void);
+
+/* How long the next fault lasts. */
+uint64_t fault_us(void);
+
 uint64_t now_us(void);
 void later(uint64_t us, void (*fn)(void *arg), void *arg);
 
 /* Processes start, users come, faults begin, until plan.over. */
 void chaos_begin(void);
-
-/* A program of another make works at ${place}. */
-void chaos_foreign(struct place *place);
-
-/* There is a barrier. */
-void chaos_gate(struct gate *gate);
 
 /* Nothing goes wrong from now on. */
 void chaos_end(void);

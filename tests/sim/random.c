@@ -12,6 +12,7 @@
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
 #include "question.h"
+#include "user.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
 /* Steps of the calendar; a healthy run takes some thousands. */
@@ -208,10 +209,10 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
     choose_cohorts(seed, zookeeper);
     if (one_in(2))
-        chaos_gate(gate_called(world, "gates/one"));
+        users_gate(gate_called(world, "gates/one"));
     world->shared_kinds = one_in(20);
     if (read_write && one_in(3) && !world->shared_kinds)
-        chaos_foreign(&world->places[0]);
+        users_foreign(&world->places[0]);
 }
 
 /* ------------------------------------------------------------------- end -- */

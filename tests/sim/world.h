@@ -9,7 +9,7 @@
  *             attempt.c is what their users want, transcript.c says what
  *             they do
  *   check.c   the invariants; those about queues are in check_queue.c
- *   random.c  a run from a seed; its users and faults are in chaos.c
+ *   random.c  a run from a seed; its users are in user.c, its faults in chaos.c
  *   story.c   users and faults read from a file; verb.c and deed.c do them
  */
 #ifndef HF_TESTS_SIM_WORLD_H

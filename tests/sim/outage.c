@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong with the servers of a random world, and between them. */
+#include "outage.h"
+
+#include "core/instant.h"
+
+/* ---------------------------------------------------------------- links -- */
+
+/* What a plain proof assumes, see proof.h: that a question of the leader's that
+ * was held up is not followed by an answer that is, though in between a write
+ * and its answer got through.  So one link at a time is cut where proofs are
+ * plain, and the next when the answers to what was held up have arrived. */
+static bool may_cut(void)
+{
+    const struct hf_sim_ensemble *ensemble = &plan.world->config.ensemble;
+
+    return ensemble->servers == 0 || ensemble->strict_proof ||
+           (plan.cuts == 0 &&
+            now_us() >= plan.cut_end_us + 8 * (uint64_t)ensemble->lag_most_us);
+}
+
+static void cut_ends(void)
+{
+    plan.cuts--;
+    plan.cut_end_us = now_us();
+}
+
+static void end_stall(void *arg)
+{
+    struct client *client = arg;
+
+    cut_ends();
+    if (client->alive)
+        hf_sim_set_stalled(client->engine, true, true);
+}
+
+/* What was held up arrives, the leader's questions and then its commits, and
+ * what the follower says to the questions is held up in turn: more than any but
+ * a strict proof is made for, see proof.h. */
+static void turn_stall(void *arg)
+{
+    struct client *client = arg;
+
+    later(fault_us(), end_stall, client);
+    if (!client->alive)
+        return;
+    world_line(plan.world, client->name, "follower cut off the other way");
+    hf_sim_set_stalled(client->engine, true, true);
+    hf_sim_set_stalled(client->engine, false, true);
+}
+
+/* The follower of ${client} hears nothing of its leader, or the leader nothing
+ * of it. */
+void outage_of_link(struct client *client)
+{
+    bool out = one_in(3), in = !out && one_in(2);
+    bool turns;
+
+    if (!may_cut())
+        return;
+    if (hf_sim_servers(plan.world->sim) == 0)
+        out = in = false;
+    turns = out && plan.world->config.ensemble.strict_proof && one_in(2);
+    world_line(plan.world, client->name, "follower cut off%s",
+               out  ? " from what its leader sends"
+               : in ? " from telling its leader"
+                    : "");
+    client->disturbed_us = now_us();
+    hf_sim_set_stalled(client->engine, out, in);
+    plan.cuts++;
+    later(fault_us(), turns ? turn_stall : end_stall, client);
+}
+
+/* -------------------------------------------------------------- servers -- */
+
+static void thaw_server(void *arg)
+{
+    hf_sim_server_thaw(plan.world->sim, (int)(uintptr_t)arg);
+}
+
+static void mend_server(void *arg)
+{
+    cut_ends();
+    hf_sim_server_link(plan.world->sim, (int)(uintptr_t)arg, true, true);
+}
+
+static void start_server(void *arg)
+{
+    hf_sim_server_start(plan.world->sim, (int)(uintptr_t)arg);
+}
+
+static void freeze_server(int server, uint64_t us)
+{
+    bool machine = one_in(2);
+
+    if (server < 0 || us == 0)
+        return;
+    world_line(plan.world, "-", "s%d %s", server + 1,
+               machine ? "pauses" : "freezes");
+    hf_sim_server_freeze(plan.world->sim, server, machine);
+    later(us, thaw_server, (void *)(uintptr_t)server);
+}
+
+static void depose(int leader)
+{
+    bool out = one_in(3), in = !out && one_in(2);
+
+    if (leader < 0 || !may_cut())
+        return;
+    plan.cuts++;
+    world_line(plan.world, "-", "s%d is cut off%s", leader + 1,
+               out  ? " from what others send"
+               : in ? " from telling others"
+                    : "");
+    hf_sim_server_link(plan.world->sim, leader, out, in);
+    later(below(one_in(2) ? 20 : 5) * 1000 *
+              plan.world->config.ensemble.tick_ms,
+          mend_server, (void *)(uintptr_t)leader);
+}
+
+static void restart_server(int server)
+{
+    world_line(plan.world, "-", "s%d is killed", server + 1);
+    hf_sim_server_stop(plan.world->sim, server);
+    later(fault_us(), start_server, (void *)(uintptr_t)server);
+}
+
+/* As one asks for a revocation: watches of the ticket fire. */
+static void rewrite_one(const struct client *client)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (a->forgotten || !a->enqueued || one_in(2))
+            continue;
+        world_line(plan.world, client->name, "%s is written to", a->name);
+        hf_sim_foreign_write(plan.world->sim, &a->id);
+        return;
+    }
+}
+
+void outage_of_server(enum fault fault)
+{
+    struct hf_sim *sim = plan.world->sim;
+    int any = (int)below(hf_sim_servers(sim));
+
+    switch (fault) {
+    case FAULT_LEADER_FREEZE:
+        freeze_server(hf_sim_leader(sim), below(plan.leader_freeze_most_us));
+        break;
+    case FAULT_SERVER_FREEZE:
+        if (any != hf_sim_leader(sim))
+            freeze_server(any, fault_us());
+        break;
+    case FAULT_DEPOSE:
+        depose(hf_sim_leader(sim));
+        break;
+    case FAULT_REWRITE:
+        rewrite_one(any_client());
+        break;
+    default:
+        restart_server(any);
+    }
+}
