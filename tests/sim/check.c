@@ -2,11 +2,12 @@
 /*
  * The invariants of docs/architecture.md, by number.  What excuses a breach is
  * said where it is excused: a ticket that was taken away (evicted), and a
- * machine that was paused and cannot know it (tainted).
+ * machine that was paused and cannot know it (check_tainted).
  */
 #include <inttypes.h>
 #include <string.h>
 
+#include "check_grant.h"
 #include "core/instant.h"
 #include "question.h"
 
@@ -35,19 +36,12 @@ uint64_t check_permits(const struct hf_snapshot *queue, size_t place)
     return permits;
 }
 
-/* As what it believes to be in the queue. */
-static enum hf_ticket_kind kind_of(const struct attempt *attempt,
-                                   const struct claim *claim)
-{
-    return attempt->downgrade_called ? HF_TICKET_READ : claim->a->kind;
-}
-
-static uint64_t client_ms(const struct client *client)
+uint64_t check_client_ms(const struct client *client)
 {
     return hf_sim_client_now_ms(client->engine);
 }
 
-static uint64_t promise_of(const struct attempt *attempt)
+uint64_t check_promise(const struct attempt *attempt)
 {
     return atomic_load(&attempt->a.promise_ms);
 }
@@ -58,7 +52,7 @@ bool check_holds(const struct attempt *attempt)
            !attempt->forgotten && attempt->client->alive;
 }
 
-static bool tainted(const struct attempt *attempt)
+bool check_tainted(const struct attempt *attempt)
 {
     return attempt->client->paused ||
            attempt->promise_ms <= attempt->client->tainted_until_ms;
@@ -107,346 +101,6 @@ bool check_crew_ahead(const struct attempt *attempt)
     return false;
 }
 
-/* 3: the members come in order, and the ticket goes round among them so many
- * times and not at all once somebody asked for it. */
-static void check_crew(const struct attempt *granted)
-{
-    struct client *client = granted->client;
-    struct world *world = client->world;
-    struct crew *crew = granted->crew;
-    bool older = false;
-
-    for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        if (older && a->crew == crew && !a->forgotten && check_waits(a) &&
-            !a->cancelled && !a->a.only_try && client_ms(client) < a->limit_ms)
-            world_broken(world, 3, "%s was granted before %s", granted->name,
-                         a->name);
-        older |= a == granted;
-    }
-    if (++crew->grants > HF_COHORT_HANDOFFS + 1)
-        world_broken(world, 3, "%s is the %uth to be granted on one ticket",
-                     granted->name, crew->grants);
-    if (world_record(world, &granted->a.ticket)->told)
-        world_broken(world, 3, "%s was granted on a ticket that should go",
-                     granted->name);
-}
-
-/* ---------------------------------------------------------------- grants -- */
-
-/* 1, 3: nobody who is in the way stands ahead of it, in truth, and of permits
- * there are enough. */
-static void check_way(struct attempt *attempt, const struct claim *claim)
-{
-    struct world *world = attempt->client->world;
-    struct hf_snapshot queue = hf_sim_queue(world->sim, claim->place->name);
-    size_t place = hf_snapshot_find(&queue, &claim->a->ticket);
-
-    if (attempt->evicted || tainted(attempt))
-        return;
-    if (place == queue.count) {
-        world_broken(world, 1, "%s was granted on a ticket that is gone",
-                     attempt->name);
-        return;
-    }
-    if (!hf_sim_ticket_current(attempt->client->engine, &claim->a->ticket))
-        world_broken(world, 1, "%s was granted on another session's ticket",
-                     attempt->name);
-    if (queue.tickets[place].token != claim->a->token)
-        world_broken(world, 2, "%s has token %" PRIu64 ", its ticket %" PRIu64,
-                     attempt->name, claim->a->token,
-                     queue.tickets[place].token);
-    if (claim->a->kind == HF_TICKET_LEASE &&
-        check_permits(&queue, place + 1) > claim->a->limit)
-        world_broken(world, 1, "%s was granted permits %" PRIu64 " of %" PRIu32,
-                     attempt->name, check_permits(&queue, place + 1),
-                     claim->a->limit);
-    for (size_t i = 0; i < place; i++) {
-        const struct ticket_record *ahead =
-            world_record(world, &queue.tickets[i].id);
-        bool held =
-            ahead == NULL || ahead->attempt == NULL || ahead->attempt->granted;
-        const char *name = "a foreign ticket";
-
-        if (ahead != NULL && ahead->attempt != NULL)
-            name = ahead->attempt->name;
-        else if (ahead != NULL && ahead->crew != NULL)
-            name = "the ticket of a crew";
-        if (check_conflict(queue.tickets[i].kind, claim->a->kind))
-            world_broken(world, held ? 1 : 3, "%s was granted behind %s (%s)",
-                         attempt->name, name, held ? "held" : "waiting");
-    }
-}
-
-/* Its claim in ${place}, as far as it is had with a promise that has not run
- * out, in true time; NULL: it has none, or cannot know better. */
-static const struct claim *promised(const struct attempt *attempt,
-                                    const struct place *place)
-{
-    if (!check_holds(attempt) || attempt->evicted || tainted(attempt) ||
-        promise_of(attempt) <= client_ms(attempt->client))
-        return NULL;
-    for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (attempt->claims[i].place == place && !attempt->claims[i].a->gate)
-            return &attempt->claims[i];
-    }
-    return NULL;
-}
-
-/* 1: nobody else is promised what conflicts with it. */
-static void check_promises(struct attempt *granted, const struct claim *claim)
-{
-    struct world *world = granted->client->world;
-    uint64_t permits = claim->a->weight;
-
-    if (granted->evicted || tainted(granted))
-        return;
-    for (unsigned i = 0; i < world->client_count; i++) {
-        struct client *client = &world->clients[i];
-
-        for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
-            const struct claim *other =
-                a == granted ? NULL : promised(a, claim->place);
-
-            if (other == NULL)
-                continue;
-            permits += other->a->weight;
-            if (check_conflict(kind_of(a, other), claim->a->kind))
-                world_broken(
-                    world, 1,
-                    "%s was granted while %s is promised %" PRIu64 " ms more",
-                    granted->name, a->name, promise_of(a) - client_ms(client));
-        }
-    }
-    if (claim->a->kind == HF_TICKET_LEASE && permits > claim->a->limit)
-        world_broken(world, 1,
-                     "with %s, %" PRIu64 " permits of %" PRIu32 " are promised",
-                     granted->name, permits, claim->a->limit);
-}
-
-/* 2: its token is above all that it could conflict with. */
-static void check_token(struct attempt *attempt, const struct claim *claim)
-{
-    struct place *place = claim->place;
-    uint64_t token = claim->a->token;
-    bool reads = claim->a->kind == HF_TICKET_READ;
-
-    if (attempt->crew != NULL && attempt->crew->grants > 1 &&
-        token == place->last_write_token)
-        return; /* handed on */
-    if (token <= place->last_write_token ||
-        (!reads && token <= place->last_read_token))
-        world_broken(attempt->client->world, 2,
-                     "%s has token %" PRIu64 " after %" PRIu64 " and %" PRIu64
-                     " (read)",
-                     attempt->name, token, place->last_write_token,
-                     place->last_read_token);
-    if (reads)
-        place->last_read_token = hf_later_ms(place->last_read_token, token);
-    else
-        place->last_write_token = token;
-}
-
-static void told_granted(struct attempt *attempt)
-{
-    struct world *world = attempt->client->world;
-    uint64_t now_ms = client_ms(attempt->client);
-
-    if (!check_waits(attempt))
-        world_broken(world, 8, "%s was told GRANTED after its end",
-                     attempt->name);
-    attempt->granted = true;
-    world->grants++;
-    attempt->promise_ms = promise_of(attempt);
-    /* Its ticket may have been found gone since: LOST is then right behind. */
-    if (attempt->promise_ms <= now_ms && !attempt->a.lost_effect.queued)
-        world_broken(world, 7,
-                     "%s was granted at %" PRIu64
-                     " on a promise that ended at %" PRIu64,
-                     attempt->name, now_ms, attempt->promise_ms);
-    if (attempt->client->state != HF_STATE_CONNECTED)
-        world_broken(world, 7, "%s was granted while %s", attempt->name,
-                     hf_state_name(attempt->client->state));
-    if (attempt->cancelled)
-        world_broken(world, 8, "%s was granted after it was cancelled",
-                     attempt->name);
-    if (attempt->crew != NULL)
-        check_crew(attempt);
-    if (world->lied_to)
-        return;
-    for (unsigned i = 0; i < attempt->claim_count; i++) {
-        const struct claim *claim = &attempt->claims[i];
-
-        if (claim->a->gate)
-            continue;
-        check_way(attempt, claim);
-        check_promises(attempt, claim);
-        if (!tainted(attempt) && !attempt->evicted &&
-            claim->a->kind != HF_TICKET_LEASE)
-            check_token(attempt, claim);
-    }
-}
-
-static void told_lost(struct attempt *attempt)
-{
-    struct client *client = attempt->client;
-
-    if (!check_holds(attempt))
-        world_broken(client->world, 8, "%s was told LOST without a grant",
-                     attempt->name);
-    if (client->fresh_step && client->drained > 0)
-        world_broken(client->world, 7, "%s was told LOST after other effects",
-                     attempt->name);
-    if (promise_of(attempt) != 0)
-        world_broken(client->world, 7, "%s is lost and keeps its promise",
-                     attempt->name);
-    if (client->world->calm && !client->closing)
-        world_broken(client->world, 7, "%s was lost, and nothing was wrong",
-                     attempt->name);
-    attempt->lost = true;
-    client->world->losses++;
-    attempt->promise_ms = 0;
-    /* All who lost by the same event are told in a row. */
-    client->drained--;
-}
-
-/* 3, 9: its ticket is what it was told to be, and it is told only once. */
-static void told_downgraded(struct attempt *attempt)
-{
-    struct world *world = attempt->client->world;
-    struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
-    size_t place = hf_snapshot_find(&queue, &attempt->id);
-    hf_status status = attempt->a.downgrade_status;
-
-    if (!attempt->downgrade_waits)
-        world_broken(world, 8, "%s was told DOWNGRADED unasked", attempt->name);
-    attempt->downgrade_waits = false;
-    if (status == HF_OK) {
-        if (!check_holds(attempt))
-            world_broken(world, 8, "%s is a reader without a grant",
-                         attempt->name);
-        if (place < queue.count && queue.tickets[place].kind != HF_TICKET_READ)
-            world_broken(world, 4, "%s is told to be a reader and is none",
-                         attempt->name);
-    } else if (!(status == HF_ELOST && attempt->lost) &&
-               !(status == HF_ECANCELLED && attempt->release_called) &&
-               !(status == HF_EDENIED && world->denied)) {
-        world_broken(world, 9, "%s was not downgraded, %s, without a reason",
-                     attempt->name, hf_status_name(status));
-    }
-}
-
-/* ------------------------------------------------------------------ ends -- */
-
-/* Could somebody have been in the way since it began? */
-static bool contended(const struct attempt *attempt)
-{
-    for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (attempt->claims[i].place->others_at_us >= attempt->started_us)
-            return true;
-    }
-    return false;
-}
-
-static bool may_end(const struct attempt *attempt)
-{
-    const struct client *client = attempt->client;
-    const struct world *world = client->world;
-    uint64_t now_ms = client_ms(client);
-    bool patience_over =
-        now_ms >= hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
-
-    switch (attempt->a.status) {
-    case HF_EBUSY:
-        return attempt->a.only_try &&
-               (contended(attempt) || world->lied_to ||
-                (attempt->crew != NULL && check_crew_needs(attempt)));
-    case HF_ETIMEDOUT:
-        return !attempt->a.only_try && now_ms >= attempt->a.deadline_at_ms;
-    case HF_ECANCELLED:
-        return attempt->cancelled;
-    case HF_ECLOSED:
-        return client->closing;
-    case HF_EUNREACHABLE:
-        patience_over |=
-            !client->ever_connected &&
-            now_ms >= hf_after_ms(client->opened_ms, world->connect_ms);
-        return (attempt->a.only_try && patience_over) ||
-               (!client->ever_connected &&
-                (patience_over || now_ms >= attempt->a.deadline_at_ms));
-    case HF_EDENIED:
-        return world->denied;
-    case HF_EEXHAUSTED:
-        return world->exhausted;
-    case HF_EKIND:
-        return world->shared_kinds;
-    case HF_EPROTOCOL:
-        return world->lied_to;
-    default:
-        return false;
-    }
-}
-
-static void told_ended(struct attempt *attempt)
-{
-    struct world *world = attempt->client->world;
-
-    if (!check_waits(attempt))
-        world_broken(world, 8, "%s was told ENDED after its end",
-                     attempt->name);
-    attempt->ended = true;
-    if (!may_end(attempt))
-        world_broken(world, 9, "%s ended with %s, which nothing justifies",
-                     attempt->name, hf_status_name(attempt->a.status));
-    if (attempt->a.text[0] == '\0')
-        world_broken(world, 10, "%s ended with %s and no story", attempt->name,
-                     hf_status_name(attempt->a.status));
-}
-
-static void told_released(struct attempt *attempt)
-{
-    struct world *world = attempt->client->world;
-
-    if (!attempt->release_called || attempt->released)
-        world_broken(world, 8, "%s was told RELEASED %s", attempt->name,
-                     attempt->released ? "twice" : "unasked");
-    attempt->released = true;
-    if (attempt->downgrade_waits)
-        world_broken(world, 8, "%s was not told DOWNGRADED", attempt->name);
-    if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
-        world_broken(world, 9, "%s was released with %s", attempt->name,
-                     hf_status_name(attempt->a.status));
-    if (attempt->crew != NULL && check_crew_needs(attempt))
-        return; /* handed on, or given back for another */
-    for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (attempt->a.status == HF_OK && attempt->claims[i].enqueued &&
-            hf_sim_ticket_current(attempt->client->engine,
-                                  &attempt->claims[i].id))
-            world_broken(world, 5, "%s is released and still in the queue",
-                         attempt->name);
-    }
-}
-
-static void told_forgotten(struct attempt *attempt)
-{
-    struct world *world = attempt->client->world;
-    bool last;
-
-    if (attempt->forgotten || !(attempt->ended || attempt->released))
-        world_broken(world, 8, "%s was forgotten %s", attempt->name,
-                     attempt->forgotten ? "twice" : "before its end");
-    attempt->forgotten = true;
-    last = attempt->crew != NULL && !check_crew_lives(attempt->crew);
-    for (unsigned i = 0; i < world->ticket_count; i++) {
-        const struct ticket_record *record = &world->tickets[i];
-
-        if ((last ? record->crew == attempt->crew
-                  : record->attempt == attempt) &&
-            hf_sim_ticket_current(attempt->client->engine, &record->id))
-            world_broken(world, 5, "%s is forgotten and still in the queue",
-                         attempt->name);
-    }
-}
-
 /* --------------------------------------------------------------- effects -- */
 
 static void told_waiting(struct attempt *attempt)
@@ -462,22 +116,22 @@ void check_effect(struct client *client, const struct hf_effect *effect)
 
     switch (effect->kind) {
     case HF_EFFECT_GRANTED:
-        told_granted(attempt);
+        check_granted(attempt);
         break;
     case HF_EFFECT_LOST:
-        told_lost(attempt);
+        check_lost(attempt);
         break;
     case HF_EFFECT_ENDED:
-        told_ended(attempt);
+        check_ended(attempt);
         break;
     case HF_EFFECT_RELEASED:
-        told_released(attempt);
+        check_released(attempt);
         break;
     case HF_EFFECT_DOWNGRADED:
-        told_downgraded(attempt);
+        check_downgraded(attempt);
         break;
     case HF_EFFECT_FORGOTTEN:
-        told_forgotten(attempt);
+        check_forgotten(attempt);
         break;
     case HF_EFFECT_WAITING:
         told_waiting(attempt);
@@ -519,7 +173,7 @@ void check_event(struct client *client, const struct hf_event *event)
 static void check_published(struct attempt *attempt)
 {
     struct client *client = attempt->client;
-    uint64_t promise_ms = promise_of(attempt);
+    uint64_t promise_ms = check_promise(attempt);
 
     if (promise_ms < attempt->promise_ms && !client->may_move_back)
         world_broken(client->world, 7,
@@ -531,12 +185,12 @@ static void check_published(struct attempt *attempt)
                    attempt->name, promise_ms);
     attempt->promise_ms = promise_ms;
     if (!hf_sim_frozen(client->engine) && !client->waking &&
-        client_ms(client) >
+        check_client_ms(client) >
             hf_after_ms(promise_ms, check_lateness_ms(client->world)))
         world_broken(client->world, 7,
                      "%s was promised until %" PRIu64 ", it is %" PRIu64
                      ", and it was not told LOST",
-                     attempt->name, promise_ms, client_ms(client));
+                     attempt->name, promise_ms, check_client_ms(client));
 }
 
 /* 1: while a promise lasts the leader keeps the ticket.  Stronger than to wait
@@ -547,8 +201,8 @@ static void check_lease(struct attempt *attempt)
     const struct hf_sim *sim = client->world->sim;
     uint64_t end_us;
 
-    if (attempt->evicted || tainted(attempt) ||
-        attempt->promise_ms <= client_ms(client))
+    if (attempt->evicted || check_tainted(attempt) ||
+        attempt->promise_ms <= check_client_ms(client))
         return;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct hf_acquisition *a = attempt->claims[i].a;
@@ -581,10 +235,10 @@ static void check_limit(struct attempt *attempt)
     /* Late in giving up, and late once more in telling. */
     limit_ms = hf_after_ms(limit_ms, HF_PATIENCE_MS +
                                          2 * check_lateness_ms(client->world));
-    if (client_ms(client) > limit_ms)
+    if (check_client_ms(client) > limit_ms)
         world_broken(client->world, 9,
                      "%s should have ended at %" PRIu64 ", it is %" PRIu64,
-                     attempt->name, limit_ms, client_ms(client));
+                     attempt->name, limit_ms, check_client_ms(client));
 }
 
 static void check_client(struct client *client)
@@ -600,7 +254,7 @@ static void check_client(struct client *client)
                 check_lease(a);
         } else if (check_waits(a)) {
             check_limit(a);
-        } else if (a->granted && promise_of(a) != 0) {
+        } else if (a->granted && check_promise(a) != 0) {
             world_broken(client->world, 7, "%s is over and has a promise",
                          a->name);
         }

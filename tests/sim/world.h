@@ -8,7 +8,8 @@
  *   world.c   clients, and what befalls them; driver.c drives their cores,
  *             attempt.c is what their users want, transcript.c says what
  *             they do
- *   check.c   the invariants; those about queues are in check_queue.c
+ *   check.c   the invariants; those about grants are in check_grant.c, those
+ *             about queues in check_queue.c
  *   random.c  a run from a seed; its users are in user.c, its faults in chaos.c
  *   story.c   users and faults read from a file; verb.c and deed.c do them
  */
@@ -297,6 +298,13 @@ uint64_t check_permits(const struct hf_snapshot *queue, size_t place);
 bool check_waits(const struct attempt *attempt);
 /* How much later than at an instant may a client find that it has come? */
 uint64_t check_lateness_ms(const struct world *world);
+
+/* On the client's clock: what time it is, and until when the core promises. */
+uint64_t check_client_ms(const struct client *client);
+uint64_t check_promise(const struct attempt *attempt);
+
+/* May its machine have been paused since what its promise rests on? */
+bool check_tainted(const struct attempt *attempt);
 
 void check_effect(struct client *client, const struct hf_effect *effect);
 void check_event(struct client *client, const struct hf_event *event);

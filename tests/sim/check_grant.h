@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A user is told of a grant, or of the end of a wish: is that true? */
+#ifndef HF_TESTS_SIM_CHECK_GRANT_H
+#define HF_TESTS_SIM_CHECK_GRANT_H
+
+#include "world.h"
+
+void check_granted(struct attempt *attempt);
+void check_lost(struct attempt *attempt);
+void check_downgraded(struct attempt *attempt);
+void check_ended(struct attempt *attempt);
+void check_released(struct attempt *attempt);
+void check_forgotten(struct attempt *attempt);
+
+#endif
