@@ -54,6 +54,7 @@
 #define STAGE_TIMEOUT_MS 10000
 #define STAGE_SESSION 0x5e55
 #define STAGE_TEXT_BYTES 4096
+#define STAGE_PATH_BYTES 4096
 
 /* It holds in every build and every program. */
 #define STAGE_MUST(property)                                                   \
@@ -260,6 +261,11 @@ void resume(struct stage *s);
  * itself. */
 void stage_read_frames(struct stage *s, const uint8_t *bytes, size_t count);
 void stage_forget_calls(struct stage *s);
+/* The oldest call is being answered. */
+void stage_drop_call(struct stage *s);
+/* Is it the name of a ticket, or, not ${whole}, what a create has of one,
+ * lacking its number? */
+bool stage_is_ticket(const char *name, struct hf_zk_node *node, bool *whole);
 /* Bytes that the server of the stage has put together. */
 void stage_receive(struct stage *s, const void *bytes, size_t count);
 
