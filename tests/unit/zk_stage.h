@@ -269,6 +269,15 @@ bool stage_is_ticket(const char *name, struct hf_zk_node *node, bool *whole);
 /* Bytes that the server of the stage has put together. */
 void stage_receive(struct stage *s, const void *bytes, size_t count);
 
+/* The stage's own of a request; the machine is done with it, and it is kept for
+ * those who compare pointers. */
+struct stage_request *stage_request_of(struct hf_request *request);
+void stage_end_request(struct stage *s, struct stage_request *r);
+
+/* What the machine tells its host, a struct stage: described into .told. */
+void stage_on_event(void *host, struct hf_event *event);
+void stage_on_log(void *host, enum hf_log_level level, const char *format, ...);
+
 /* Have the machine do as it wants after an input. */
 void stage_settle(struct stage *s);
 
