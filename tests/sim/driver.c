@@ -220,7 +220,7 @@ uint64_t driver_now_ms(void *host)
 }
 
 /* An engine may answer from inside request(), which steps again: the outermost
- * driver_call carries out everything, in order. */
+ * call carries out everything, in order. */
 static void drain(struct client *client)
 {
     struct hf_effect *effect;

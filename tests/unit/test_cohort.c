@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Stories of a cohort: many who want one lock behind one ticket.  Events are
- * fed by hand, effects are read as text.  Members are called m1, m2, ..., the
- * tickets that stand for them t1, t2, ... in the order they were enqueued;
- * strangers' tickets by one letter each.
- */
+/* Stories of a cohort: many who want one lock behind one ticket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,326 +8,14 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
-
-#define MEMBERS 24
-#define TICKETS 8
-#define PENDING 16
-#define TEXT_BYTES 1024
-
-#define START_MS 1000
-#define TIMEOUT_MS 10000
-#define SAFE_MS (990 + TIMEOUT_MS - 100)
-
-struct hall {
-    struct hf_core core;
-    struct hf_cohort cohort;
-    struct hf_acquisition m[MEMBERS + 1]; /* from 1 */
-    char payloads[MEMBERS + 1][8];
-    struct hf_ticket_id t[TICKETS + 1];
-    char t_payloads[TICKETS + 1][8];
-    size_t t_count;
-    struct {
-        char text[64];
-        struct hf_request *request;
-    } pending[PENDING];
-    uint64_t now_ms;
-};
-
-/* --------------------------------------------------------------- effects -- */
-
-static const char *ticket_name(const struct hall *h,
-                               const struct hf_ticket_id *id)
-{
-    static char name[24];
-
-    snprintf(name, sizeof name, "%c", id->bytes[0]);
-    for (size_t i = 1; i <= h->t_count; i++) {
-        if (hf_ticket_id_equal(&h->t[i], id))
-            snprintf(name, sizeof name, "t%zu", i);
-    }
-    return name;
-}
-
-static void describe(struct hall *h, const struct hf_request *request,
-                     const char *verb, char *text, size_t bytes)
-{
-    bool named =
-        request->acquisition != NULL && request->kind != HF_REQUEST_LIST;
-
-    snprintf(text, bytes, "%s%s%s", verb, named ? " " : "",
-             named ? ticket_name(h, &request->ticket) : "");
-}
-
-static void take_request(struct hall *h, struct hf_request *request, char *text,
-                         size_t bytes)
-{
-    static const char *const verbs[] = {
-        [HF_REQUEST_ENQUEUE] = "ENQUEUE",   [HF_REQUEST_LIST] = "LIST",
-        [HF_REQUEST_WATCH] = "WATCH",       [HF_REQUEST_PROVE] = "PROVE",
-        [HF_REQUEST_WITHDRAW] = "WITHDRAW", [HF_REQUEST_END] = "END"};
-    size_t slot = 0;
-
-    if (request->kind == HF_REQUEST_ENQUEUE) {
-        assert_true(h->t_count < TICKETS);
-        h->t[++h->t_count] = request->ticket;
-        snprintf(h->t_payloads[h->t_count], sizeof h->t_payloads[0], "%s",
-                 request->payload);
-    }
-    describe(h, request, verbs[request->kind], text, bytes);
-    while (h->pending[slot].request != NULL)
-        assert_true(++slot < PENDING);
-    snprintf(h->pending[slot].text, sizeof h->pending[slot].text, "%s", text);
-    h->pending[slot].request = request;
-}
-
-static struct hf_request *answering(struct hall *h, const char *text, bool end)
-{
-    struct hf_request *request;
-
-    for (size_t i = 0; i < PENDING; i++) {
-        request = h->pending[i].request;
-        if (request == NULL || strcmp(h->pending[i].text, text) != 0)
-            continue;
-        if (end)
-            h->pending[i].request = NULL;
-        return request;
-    }
-    fail_msg("nobody asked to %s", text);
-    return NULL;
-}
-
-static void take_user(struct hall *h, const struct hf_effect *effect,
-                      char *text, size_t bytes)
-{
-    const struct hf_acquisition *a = effect->acquisition;
-    size_t number = (size_t)(a - h->m);
-
-    assert_true(a >= h->m + 1 && a <= h->m + MEMBERS);
-    switch (effect->kind) {
-    case HF_EFFECT_ENDED:
-        assert_string_not_equal(a->text, "");
-        snprintf(text, bytes, "m%zu ENDED %s", number,
-                 hf_status_name(a->status));
-        break;
-    case HF_EFFECT_RELEASED:
-        snprintf(text, bytes, "m%zu RELEASED %s", number,
-                 hf_status_name(a->status));
-        break;
-    default:
-        snprintf(text, bytes, "m%zu %s", number,
-                 effect->kind == HF_EFFECT_GRANTED     ? "GRANTED"
-                 : effect->kind == HF_EFFECT_LOST      ? "LOST"
-                 : effect->kind == HF_EFFECT_REVOKED   ? "REVOKED"
-                 : effect->kind == HF_EFFECT_FORGOTTEN ? "FORGOTTEN"
-                                                       : "?");
-    }
-}
-
-static void expect_at(struct hall *h, const char *expected, int line)
-{
-    struct hf_effect *effect;
-    char all[TEXT_BYTES] = "", text[64];
-
-    while ((effect = hf_core_next_effect(&h->core)) != NULL) {
-        if (effect->kind == HF_EFFECT_REQUEST) {
-            take_request(h, effect->request, text, sizeof text);
-        } else if (effect->kind == HF_EFFECT_FORGET) {
-            describe(h, effect->request, "WATCH", text, sizeof text);
-            (void)answering(h, text, true);
-            describe(h, effect->request, "FORGET", text, sizeof text);
-        } else if (effect->kind == HF_EFFECT_STATE) {
-            snprintf(text, sizeof text, "%s", hf_state_name(effect->state));
-        } else {
-            take_user(h, effect, text, sizeof text);
-        }
-        assert_true(strlen(all) + strlen(text) + 3 < sizeof all);
-        if (all[0] != '\0')
-            strcat(all, "; ");
-        strcat(all, text);
-        hf_core_check(&h->core);
-    }
-    _assert_string_equal(all, expected, __FILE__, line);
-}
-#define expect(h, expected) expect_at(h, expected, __LINE__)
-
-/* ---------------------------------------------------------------- events -- */
-
-static void step(struct hall *h, struct hf_event event)
-{
-    event.now_ms = h->now_ms;
-    hf_core_step(&h->core, &event);
-    hf_core_check(&h->core);
-}
-
-static void user(struct hall *h, enum hf_event_kind kind, size_t number)
-{
-    step(h, (struct hf_event){.kind = kind, .as.acquisition = &h->m[number]});
-}
-
-static void want(struct hall *h, size_t number)
-{
-    user(h, HF_EVENT_WANT, number);
-}
-
-static void release(struct hall *h, size_t number)
-{
-    user(h, HF_EVENT_RELEASE, number);
-}
-
-static void cancel(struct hall *h, size_t number)
-{
-    user(h, HF_EVENT_CANCEL, number);
-}
-
-static void tick(struct hall *h, uint64_t now_ms)
-{
-    h->now_ms = now_ms;
-    step(h, (struct hf_event){.kind = HF_EVENT_TICK});
-}
-
-static void connect(struct hall *h, bool resumed)
-{
-    step(h, (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                              .as.connected = {.timeout_ms = TIMEOUT_MS,
-                                               .anchor_ms = h->now_ms - 10,
-                                               .resumed = resumed}});
-}
-
-static void tell(struct hall *h, enum hf_event_kind kind)
-{
-    step(h, (struct hf_event){.kind = kind});
-}
-
-/* The queue ${names}, one letter or "tN" for each ticket. */
-static size_t read_queue(struct hall *h, const char *names,
-                         struct hf_ticket tickets[TICKETS])
-{
-    static const struct hf_ticket blank = {
-        .kind = HF_TICKET_MUTEX, .weight = 1, .payload = "a stranger"};
-    size_t count = 0;
-    size_t number;
-
-    for (const char *at = names; *at != '\0'; at += strcspn(at, " ")) {
-        at += strspn(at, " ");
-        tickets[count] = blank;
-        memset(tickets[count].id.bytes, at[0], HF_TICKET_ID_BYTES);
-        tickets[count].sequence = tickets[count].token = count + 1;
-        if (sscanf(at, "t%zu", &number) == 1) {
-            tickets[count].id = h->t[number];
-            tickets[count].payload = h->t_payloads[number];
-            tickets[count].token = 100 + number;
-        }
-        count++;
-    }
-    return count;
-}
-
-static void answer(struct hall *h, enum hf_event_kind kind, const char *request,
-                   const char *queue)
-{
-    struct hf_event event = {.kind = kind};
-    struct hf_ticket tickets[TICKETS];
-    bool stays = kind == HF_EVENT_WATCHING || kind == HF_EVENT_REVOKED;
-
-    event.as.answer.request = answering(h, request, !stays);
-    event.as.answer.found = true;
-    event.as.answer.anchor_ms = h->now_ms - 5;
-    event.as.answer.snapshot.tickets = tickets;
-    event.as.answer.snapshot.count =
-        queue == NULL ? 0 : read_queue(h, queue, tickets);
-    step(h, event);
-}
-
-static void enqueued(struct hall *h, const char *request, const char *queue)
-{
-    answer(h, HF_EVENT_ENQUEUED, request, queue);
-}
-
-static void withdrawn(struct hall *h, const char *request)
-{
-    answer(h, HF_EVENT_WITHDRAWN, request, NULL);
-}
-
-static void gone(struct hall *h, const char *request)
-{
-    answer(h, HF_EVENT_GONE, request, NULL);
-}
-
-static void failed(struct hall *h, const char *request, enum hf_failure failure,
-                   hf_status status)
-{
-    struct hf_event event = {.kind = HF_EVENT_FAILED};
-
-    event.as.answer.request = answering(h, request, true);
-    event.as.answer.failure = failure;
-    event.as.answer.status = status;
-    event.as.answer.text = "said the engine";
-    step(h, event);
-}
-
-/* -------------------------------------------------------------- the stage --
- */
-
-static void hall_init(struct hall *h)
-{
-    struct hf_core_config config = {
-        .traits = HF_ENGINE_GONE_ADMITS,
-        .connect_ms = 15000,
-        .retry = {.base_ms = 100,
-                  .cap_ms = 1000,
-                  .tries = HF_RETRY_UNLIMITED,
-                  .elapsed_ms = HF_FOREVER},
-    };
-
-    memset(h, 0, sizeof *h);
-    hf_random_seed(&config.random, 1);
-    hf_core_init(&h->core, &config, START_MS);
-    hf_cohort_init(&h->cohort, "q");
-    h->now_ms = START_MS;
-    for (size_t i = 1; i <= MEMBERS; i++) {
-        snprintf(h->payloads[i], sizeof h->payloads[i], "m%zu", i);
-        h->m[i] = (struct hf_acquisition){.queue = "q",
-                                          .payload = h->payloads[i],
-                                          .kind = HF_TICKET_MUTEX,
-                                          .cohort = &h->cohort,
-                                          .deadline_at_ms = HF_FOREVER};
-    }
-    connect(h, false);
-    expect(h, "CONNECTED");
-}
-
-/* m1 holds, and as many wait as make ${count}. */
-static void hall_held(struct hall *h, size_t count)
-{
-    hall_init(h);
-    want(h, 1);
-    expect(h, "ENQUEUE t1");
-    enqueued(h, "ENQUEUE t1", "t1");
-    expect(h, "m1 GRANTED");
-    for (size_t i = 2; i <= count; i++) {
-        want(h, i);
-        expect(h, "");
-    }
-}
-
-static uint64_t promise(struct hall *h, size_t number)
-{
-    return atomic_load(&h->m[number].promise_ms);
-}
-
-#define HELD(h, count)                                                         \
-    struct hall hall_;                                                         \
-    struct hall *h = &hall_;                                                   \
-    (void)state;                                                               \
-    hall_held(h, count)
+#include "hall.h"
 
 /* --------------------------------------------------------------- handing -- */
 
 static void one_alone_is_as_any_other(void **state)
 {
     HELD(h, 1);
-    assert_int_equal(promise(h, 1), SAFE_MS);
+    assert_int_equal(promise(h, 1), HALL_SAFE_MS);
     assert_int_equal(h->m[1].token, 101);
     assert_string_equal(h->t_payloads[1], "m1");
     release(h, 1);
@@ -349,7 +32,7 @@ static void a_release_hands_on_without_a_request(void **state)
     HELD(h, 3);
     release(h, 1);
     assert_int_equal(promise(h, 1), 0);
-    assert_int_equal(promise(h, 2), SAFE_MS);
+    assert_int_equal(promise(h, 2), HALL_SAFE_MS);
     expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
     assert_int_equal(h->m[2].token, 101);
     assert_true(hf_ticket_id_equal(&h->m[2].ticket, &h->t[1]));
@@ -544,7 +227,7 @@ static void the_ticket_goes_with_the_last_who_waits(void **state)
 static void who_waits_goes_on_behind_another_ticket(void **state)
 {
     HELD(h, 2);
-    tick(h, START_MS + HF_OWN_WATCH_AFTER_MS);
+    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(h, "WATCH t1");
     answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
     gone(h, "WATCH t1"); /* evicted */
@@ -566,12 +249,12 @@ static void safe_until_ends_the_grant_of_the_member(void **state)
     HELD(h, 2);
     tell(h, HF_EVENT_SUSPENDED);
     expect(h, "SUSPENDED");
-    tick(h, SAFE_MS);
+    tick(h, HALL_SAFE_MS);
     expect(h, "m1 LOST");
     assert_int_equal(promise(h, 1), 0);
     tell(h, HF_EVENT_SESSION_LOST);
     expect(h, "LOST");
-    connect(h, false);
+    connected(h, false);
     expect(h, "CONNECTED; ENQUEUE t2");
     enqueued(h, "ENQUEUE t2", "t2");
     expect(h, "m2 GRANTED");
@@ -586,7 +269,7 @@ static void nobody_is_granted_while_suspended(void **state)
     release(h, 1);
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
     h->now_ms += 100;
-    connect(h, true);
+    connected(h, true);
     expect(h, "CONNECTED; WATCH t1; m2 GRANTED");
     assert_int_equal(h->m[2].token, 101);
 }
@@ -599,7 +282,7 @@ static void who_gives_up_while_suspended_hears_at_once(void **state)
     expect(h, "SUSPENDED; m1 RELEASED HF_OK; m1 FORGOTTEN");
     cancel(h, 2);
     expect(h, "m2 ENDED HF_ECANCELLED");
-    connect(h, true);
+    connected(h, true);
     expect(h, "CONNECTED; WITHDRAW t1");
     withdrawn(h, "WITHDRAW t1");
     expect(h, "m2 FORGOTTEN");
@@ -613,20 +296,19 @@ static void a_proof_moves_the_promise_of_the_one_that_holds(void **state)
     h->now_ms = 3000;
     proven.as.answer.anchor_ms = 2500;
     step(h, proven);
-    assert_int_equal(promise(h, 1), SAFE_MS - 990 + 2500);
+    assert_int_equal(promise(h, 1), HALL_SAFE_MS - 990 + 2500);
     assert_int_equal(promise(h, 2), 0);
     release(h, 1);
     assert_int_equal(promise(h, 1), 0);
-    assert_int_equal(promise(h, 2), SAFE_MS - 990 + 2500);
+    assert_int_equal(promise(h, 2), HALL_SAFE_MS - 990 + 2500);
 }
 
-/* --------------------------------------------------------------- revoking --
- */
+/* -------------------------------------------------------------- revoking -- */
 
 static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
 {
     HELD(h, 2);
-    tick(h, START_MS + HF_OWN_WATCH_AFTER_MS);
+    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
     expect(h, "WATCH t1");
     answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
     answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
