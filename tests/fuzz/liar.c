@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server that says anything. */
+#include <stdio.h>
+
+#include "play.h"
+
+/* Bytes of the program. */
+static size_t take(struct play *p, uint8_t *bytes, size_t size)
+{
+    size_t count = play_next(p) % size;
+
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = play_next(p);
+    return count;
+}
+
+static void say_raw(struct play *p, bool framed)
+{
+    uint8_t bytes[68];
+    size_t count = take(p, bytes + 4, 64);
+
+    bytes[0] = bytes[1] = bytes[2] = 0;
+    bytes[3] = (uint8_t)count;
+    receive(&p->s, framed ? bytes : bytes + 4, framed ? count + 4 : count);
+}
+
+static const int32_t errors[] = {
+    HF_ZK_NO_NODE,        HF_ZK_NODE_EXISTS,     HF_ZK_NO_AUTH,
+    HF_ZK_NOT_EMPTY,      HF_ZK_SESSION_EXPIRED, HF_ZK_SESSION_MOVED,
+    HF_ZK_UNIMPLEMENTED,  HF_ZK_THROTTLED,       HF_ZK_CONNECTION_LOSS,
+    HF_ZK_QUOTA_EXCEEDED, HF_ZK_SYSTEM_ERROR,    HF_ZK_CUT,
+    HF_ZK_NONSENSE,       HF_ZK_NOT_READ_ONLY,   -4711,
+};
+
+static int32_t choose_error(struct play *p)
+{
+    return errors[play_next(p) % (sizeof errors / sizeof errors[0])];
+}
+
+static int32_t choose_sequence(struct play *p)
+{
+    static const int32_t odd[] = {-1,
+                                  INT32_MIN,
+                                  INT32_MAX,
+                                  1 << 30,
+                                  INT32_MAX - (1 << 20),
+                                  INT32_MAX - (1 << 20) + 1};
+    uint8_t which = play_next(p);
+
+    return which < 240 ? which % 8 : odd[which % 6];
+}
+
+/* Children of the queue: tickets of ours, of others, and what is none. */
+static void say_children(struct play *p)
+{
+    char text[512] = "";
+    size_t used = 0;
+    uint8_t which = play_next(p);
+
+    for (int i = 0; i < PLAY_TICKETS; i++) {
+        if (which >> i & 1)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%c#%d ",
+                                     'a' + i, choose_sequence(p));
+    }
+    children(&p->s, text);
+}
+
+/* A success that fits the oldest request, and is true or is not. */
+static void say_success(struct play *p)
+{
+    int64_t owner = play_next(p) & 1 ? p->s.session : 7;
+
+    switch (p->s.first->opcode) {
+    case HF_ZK_CREATE2:
+        created(&p->s, choose_sequence(p), p->s.zxid);
+        break;
+    case HF_ZK_GET_CHILDREN:
+        say_children(p);
+        break;
+    case HF_ZK_GET_DATA:
+        data(&p->s, owner == 7 ? NULL : "me", p->s.zxid, owner);
+        break;
+    case HF_ZK_EXISTS:
+        exists(&p->s, p->s.zxid, owner);
+        break;
+    case HF_ZK_MULTI:
+        if (owner == 7)
+            check_failed(&p->s, 0);
+        else if (p->s.first->part == HF_ZK_CREATE)
+            created_all(&p->s, choose_sequence(p));
+        else
+            checked(&p->s);
+        break;
+    default:
+        done(&p->s);
+    }
+}
+
+static void say_record(struct play *p)
+{
+    uint8_t bytes[64];
+    size_t count = take(p, bytes, sizeof bytes);
+
+    answer_with(&p->s, bytes, count);
+}
+
+static void say_event(struct play *p)
+{
+    static const char *const tickets[] = {
+        "q/a#0", "q/a#1", "q/b#1", "q/b/l#2", "q/c#3", "q/", "q/d#-1", "x/y",
+    };
+    uint8_t which = play_next(p);
+
+    event(&p->s, which >> 3 & 7, tickets[which & 7]);
+}
+
+static void grant(struct play *p, uint8_t how)
+{
+    static const int32_t timeouts[] = {1, 2, 10, 1000, 40000, INT32_MAX};
+    int64_t id = p->s.greeted_session;
+
+    if (how < 250)
+        accept_session_as(&p->s, STAGE_TIMEOUT_MS,
+                          id != 0 ? id : ++p->s.session);
+    else
+        accept_session_as(&p->s, timeouts[how - 250], id != 0 ? id : 1);
+}
+
+/* What a server may do only if it is not honest, and the link is up. */
+void liar_speaks(struct play *p, uint8_t step)
+{
+    bool greeted = p->s.greeting && !p->s.connected;
+
+    if (p->honest || !p->s.up)
+        return;
+    if (step == 20)
+        say_raw(p, false);
+    else if (step == 21)
+        say_raw(p, true);
+    else if (step == 22 && greeted)
+        grant(p, play_next(p));
+    else if (step == 23 && greeted)
+        refuse_session(&p->s);
+    else if (step == 24 && p->s.first != NULL)
+        say_success(p);
+    else if (step == 25 && p->s.first != NULL)
+        refused(&p->s, choose_error(p));
+    else if (step == 26 && p->s.first != NULL)
+        say_record(p);
+    else if (step == 27)
+        say_event(p);
+    else if (step == 28)
+        header(&p->s, (int32_t)play_next(p) - 8, choose_error(p));
+}

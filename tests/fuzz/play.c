@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "play.h"
+
+#include <string.h>
+
+#include "fuzz.h"
+
+uint8_t play_next(struct play *p)
+{
+    if (p->left == 0)
+        return 0;
+    p->left--;
+    return *p->bytes++;
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+const char *play_queue(uint8_t which)
+{
+    return which % PLAY_TICKETS < PLAY_TICKETS / 2 ? "q" : "r/s";
+}
+
+/* To an honest server some tickets are other clients'. */
+bool play_is_others(const char *ticket)
+{
+    return (ticket[0] - 'a') % 4 == 3;
+}
+
+/* The name of the ticket that a request was about, with its queue. */
+void play_name_ticket(const struct stage_request *r, char ticket[32])
+{
+    char name[16];
+
+    stage_id_name(&r->about, name);
+    snprintf(ticket, 32, "%s/%s", r->request.queue, name);
+}
+
+static bool is_busy(const struct play *p, const struct hf_ticket_id *id)
+{
+    for (const struct stage_request *r = p->s.requests; r != NULL;
+         r = r->next) {
+        if (r->state != STAGE_ENDED && r->request.kind != HF_REQUEST_LOOK &&
+            hf_ticket_id_equal(&r->about, id))
+            return true;
+    }
+    return false;
+}
+
+/* The core asks one thing at a time of a ticket, and if it does not know
+ * whether there is one, looks or takes it out.  Whoever does otherwise cannot
+ * know what the answers mean. */
+static bool is_sensible(struct play *p, enum hf_request_kind kind,
+                        const char *ticket)
+{
+    struct hf_ticket_id id = stage_id(ticket);
+    char path[16];
+
+    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK)
+        return true;
+    if (is_busy(p, &id))
+        return false;
+    if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_WITHDRAW)
+        return true;
+    snprintf(path, sizeof path, "%s/%s", p->s.queue, ticket);
+    if (honest_has(&p->server, path) &&
+        !honest_has_own(&p->s, &p->server, path))
+        return false; /* of a session before: ids are drawn once */
+    return !play_is_others(ticket) &&
+           (kind == HF_REQUEST_WITHDRAW || !p->unsure[ticket[0] - 'a']);
+}
+
+/* Two are leases, and each always as large. */
+static void choose_kind(struct play *p, uint8_t which)
+{
+    bool lease = which % 4 == 1;
+
+    p->s.kind =
+        lease ? HF_TICKET_LEASE : HF_TICKET_MUTEX + which / PLAY_TICKETS % 3;
+    p->s.weight = which % PLAY_TICKETS == 1 ? 3 : 1;
+}
+
+void play_request(struct play *p, enum hf_request_kind kind, uint8_t which)
+{
+    char ticket[] = {(char)('a' + which % PLAY_TICKETS), '\0'};
+
+    if (p->s.closed)
+        return;
+    p->s.queue = play_queue(which);
+    choose_kind(p, which);
+    if (kind == HF_REQUEST_END) {
+        if (!p->ending) {
+            p->ending = true;
+            (void)ask(&p->s, HF_REQUEST_END, "");
+        }
+    } else if (!p->honest || is_sensible(p, kind, ticket)) {
+        (void)ask(&p->s, kind, kind == HF_REQUEST_PROVE ? "" : ticket);
+    }
+}
+
+const enum hf_request_kind play_kinds[PLAY_KINDS] = {
+    HF_REQUEST_ENQUEUE,  HF_REQUEST_LIST,  HF_REQUEST_WATCH,
+    HF_REQUEST_WITHDRAW, HF_REQUEST_PROVE, HF_REQUEST_END,
+};
+
+void play_forget(struct play *p, unsigned nth)
+{
+    for (struct stage_request *r = p->s.requests; r != NULL; r = r->next) {
+        if (r->state == STAGE_ENDED ||
+            (r->request.kind != HF_REQUEST_WATCH &&
+             r->request.kind != HF_REQUEST_LOOK) ||
+            nth-- > 0)
+            continue;
+        forget(&p->s, &r->request);
+        return;
+    }
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+static bool is_listed(const struct hf_event *event,
+                      const struct hf_ticket_id *id)
+{
+    const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (hf_ticket_id_equal(&snapshot->tickets[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+/* What an honest server's client says of a ticket is so. */
+static void check_ticket(struct play *p, const struct hf_event *event,
+                         const struct stage_request *r)
+{
+    size_t which = (size_t)(r->about.bytes[0] - 'a');
+    bool there, own;
+    char ticket[32];
+
+    if (which >= PLAY_TICKETS || r->request.kind == HF_REQUEST_LOOK)
+        return; /* "z", of a proof */
+    play_name_ticket(r, ticket);
+    there = honest_has(&p->server, ticket);
+    own = honest_has_own(&p->s, &p->server, ticket);
+    switch (event->kind) {
+    case HF_EVENT_GONE: /* or it is not what it was asked for as */
+        MUST(!there || honest_has_reader(&p->server, ticket) !=
+                           (r->request.ticket_kind == HF_TICKET_READ));
+        break;
+    case HF_EVENT_LISTED:
+    case HF_EVENT_ENQUEUED: /* what is not ours stands under another id */
+        MUST(own || p->removed || p->ending || !is_listed(event, &r->about));
+        p->unsure[which] = false;
+        break;
+    case HF_EVENT_WITHDRAWN:
+        MUST(!own);
+        p->unsure[which] = false;
+        break;
+    case HF_EVENT_FAILED:
+        if (r->request.kind != HF_REQUEST_ENQUEUE)
+            break;
+        p->unsure[which] = event->as.answer.failure == HF_FAILURE_UNSURE;
+        MUST(!own || p->unsure[which]);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The client has given it up, and the server will, sooner or later. */
+static void end_session(struct play *p)
+{
+    if (p->lingers)
+        p->s.session++;
+    else
+        honest_expire(&p->s, &p->server);
+}
+
+void play_on_event(struct stage *s, const struct hf_event *event)
+{
+    struct play *p = (struct play *)(void *)s;
+    uint8_t kind = p->inside_kind % 9;
+
+    if (event->kind >= HF_EVENT_ENQUEUED && p->honest &&
+        event->as.answer.request != NULL)
+        check_ticket(p, event,
+                     (const struct stage_request *)(const void *)
+                         event->as.answer.request);
+    if (event->kind == HF_EVENT_SESSION_LOST) {
+        memset(p->unsure, 0, sizeof p->unsure);
+        end_session(p);
+    }
+    if (p->inside == 0)
+        return;
+    p->inside--;
+    p->inside_ticket++;
+    if (kind < PLAY_KINDS)
+        play_request(p, play_kinds[kind], p->inside_ticket);
+    else if (kind == 8)
+        play_request(p, HF_REQUEST_LOOK, p->inside_ticket);
+    else
+        play_forget(p, kind == 6 ? 0 : 1);
+}
