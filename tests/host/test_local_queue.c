@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "home.h"
 #include "host/client.h"
 #include "host/local_queue.h"
 #include "kit.h"
@@ -19,8 +20,7 @@
 #define FAR_MS 60000
 
 struct world {
-    struct place place;
-    struct hf_client *client;
+    struct home home;
     struct hf_mutex *mutex;
     /* Who was granted when; written by whoever holds the mutex. */
     int order[2 * THREADS];
@@ -30,18 +30,16 @@ struct world {
 static void world_open(struct world *w)
 {
     memset(w, 0, sizeof(*w));
-    place_make(&w->place);
-    w->client = kit_client(w->place.url);
-    assert_int_equal(hf_mutex_open(w->client, NAME, NULL, &w->mutex), HF_OK);
+    home_open(&w->home);
+    assert_int_equal(hf_mutex_open(w->home.client, NAME, NULL, &w->mutex),
+                     HF_OK);
 }
 
 static void world_close(struct world *w)
 {
     hf_mutex_free(w->mutex);
-    assert_null(w->client->local_queues);
-    assert_int_equal(hf_client_close(w->client), HF_OK);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
+    assert_null(w->home.client->local_queues);
+    home_close(&w->home);
 }
 
 /* One thread that wants ${mutex}, and what came of it. */
@@ -76,9 +74,9 @@ static size_t members(struct world *w)
 {
     size_t count;
 
-    pthread_mutex_lock(&w->client->lock);
-    count = w->client->local_queues->cohort.count;
-    pthread_mutex_unlock(&w->client->lock);
+    pthread_mutex_lock(&w->home.client->lock);
+    count = w->home.client->local_queues->cohort.count;
+    pthread_mutex_unlock(&w->home.client->lock);
     return count;
 }
 
@@ -134,12 +132,13 @@ static void fn60_threads_are_served_in_order_behind_one_ticket(void **state)
 
     (void)state;
     world_open(&w);
-    assert_int_equal(hf_mutex_open(w.client, "/" NAME, NULL, &other), HF_OK);
+    assert_int_equal(hf_mutex_open(w.home.client, "/" NAME, NULL, &other),
+                     HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     token = hf_mutex_token(w.mutex);
     for (int i = 0; i < THREADS; i++)
         call(&w, &callers[i], i, i % 2 == 0 ? w.mutex : other, FAR_MS);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     for (int i = 0; i < THREADS; i++) {
         join(&callers[i]);
@@ -164,7 +163,7 @@ static void a_try_is_refused_without_looking(void **state)
     tries = (struct caller){.world = &w, .mutex = w.mutex, .wait_ms = 0};
     kit_elsewhere(caller_main, &tries);
     assert_int_equal(tries.status, HF_EBUSY);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     join(&waits);
     assert_int_equal(waits.status, HF_OK);
@@ -236,13 +235,13 @@ static void threads_do_not_starve_another_process(void **state)
     (void)state;
     memset(crowd, 0, sizeof(crowd));
     world_open(&w);
-    elsewhere = kit_client(w.place.url);
+    elsewhere = kit_client(w.home.place.url);
     assert_int_equal(hf_mutex_open(elsewhere, NAME, NULL, &crowd[1].mutex),
                      HF_OK);
     crowd->mutex = w.mutex;
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     outsider = kit_thread(outsider_main, crowd);
-    kit_await_tickets(&w.place, 2);
+    kit_await_tickets(&w.home.place, 2);
     for (int i = 0; i < THREADS; i++)
         threads[i] = kit_thread(crowd_main, crowd);
     await_members(&w, 1 + THREADS);
@@ -313,7 +312,7 @@ static void closing_ends_every_wait(void **state)
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     for (int i = 0; i < THREADS; i++)
         call(&w, &callers[i], i, w.mutex, FAR_MS);
-    assert_int_equal(hf_client_close(w.client), HF_OK);
+    assert_int_equal(hf_client_close(w.home.client), HF_OK);
     for (int i = 0; i < THREADS; i++) {
         join(&callers[i]);
         assert_int_equal(callers[i].status, HF_ECLOSED);
@@ -321,8 +320,8 @@ static void closing_ends_every_wait(void **state)
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_ELOST);
     assert_int_equal(hf_mutex_trylock(w.mutex), HF_ECLOSED);
     hf_mutex_free(w.mutex);
-    assert_int_equal(place_tickets(&w.place), 0);
-    place_remove(&w.place);
+    assert_int_equal(place_tickets(&w.home.place), 0);
+    place_remove(&w.home.place);
 }
 
 /* The ticket is taken away under the one that holds: the next one has another,
@@ -338,7 +337,7 @@ static void a_lost_ticket_is_lost_by_its_holder_alone(void **state)
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     token = hf_mutex_token(w.mutex);
     call(&w, &next, 0, w.mutex, FAR_MS);
-    place_rob(&w.place);
+    place_rob(&w.home.place);
     join(&next);
     assert_int_equal(next.status, HF_OK);
     assert_int_equal(next.unlocked, HF_OK);
@@ -370,7 +369,7 @@ static void a_child_disturbs_nobody_who_waits(void **state)
     call(&w, &callers[1], 1, w.mutex, FAR_MS);
     kit_in_child(child_story, &w);
     assert_int_equal(members(&w), 3);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     for (int i = 0; i < 2; i++) {
         join(&callers[i]);
@@ -388,12 +387,13 @@ static void other_names_and_clients_have_queues_of_their_own(void **state)
 
     (void)state;
     world_open(&w);
-    assert_int_equal(hf_mutex_open(w.client, "other", NULL, &other), HF_OK);
+    assert_int_equal(hf_mutex_open(w.home.client, "other", NULL, &other),
+                     HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 2);
+    assert_int_equal(place_tickets(&w.home.place), 2);
     hf_mutex_free(other); /* and unlocks it */
-    kit_await_tickets(&w.place, 1);
+    kit_await_tickets(&w.home.place, 1);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     world_close(&w);
 }

@@ -8,30 +8,27 @@
 #include <cmocka.h>
 
 #include "core/cohort.h"
+#include "home.h"
 #include "kit.h"
 
 #define NAME "nightly"
 
 struct world {
-    struct place place;
-    struct hf_client *client;
+    struct home home;
     struct hf_mutex *mutex;
 };
 
 static void world_open(struct world *world, const struct hf_mutex_opts *opts)
 {
-    place_make(&world->place);
-    world->client = kit_client(world->place.url);
-    assert_int_equal(hf_mutex_open(world->client, NAME, opts, &world->mutex),
-                     HF_OK);
+    home_open(&world->home);
+    assert_int_equal(
+        hf_mutex_open(world->home.client, NAME, opts, &world->mutex), HF_OK);
 }
 
 static void world_close(struct world *world)
 {
     hf_mutex_free(world->mutex);
-    assert_int_equal(hf_client_close(world->client), HF_OK);
-    assert_int_equal(place_tickets(&world->place), 0);
-    place_remove(&world->place);
+    home_close(&world->home);
 }
 
 /* What another thread did, and what came of it. */
@@ -94,10 +91,10 @@ static void locking_again_counts(void **state)
     assert_int_equal(hf_mutex_timedlock(w.mutex, 10), HF_OK);
     assert_true(hf_mutex_token(w.mutex) == token);
     for (i = 0; i < 3; i++) {
-        assert_int_equal(place_tickets(&w.place), 1);
+        assert_int_equal(place_tickets(&w.home.place), 1);
         assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     }
-    assert_int_equal(place_tickets(&w.place), 0);
+    assert_int_equal(place_tickets(&w.home.place), 0);
     assert_true(hf_mutex_token(w.mutex) == 0);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_EOWNER);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
@@ -119,7 +116,7 @@ static void fn12_another_thread_is_another_owner(void **state)
     assert_true(errand.token == 0);
     assert_int_equal(elsewhere(timed_main, w.mutex).status, HF_ETIMEDOUT);
     assert_int_equal(elsewhere(unlock_main, w.mutex).status, HF_EOWNER);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
     assert_int_equal(elsewhere(try_main, w.mutex).status, HF_OK);
     world_close(&w);
@@ -133,7 +130,7 @@ static void another_client_is_another_owner(void **state)
 
     (void)state;
     world_open(&w, NULL);
-    client = kit_client(w.place.url);
+    client = kit_client(w.home.place.url);
     assert_int_equal(hf_mutex_open(client, "/" NAME, NULL, &theirs), HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     assert_int_equal(hf_mutex_trylock(theirs), HF_EBUSY);
@@ -148,11 +145,6 @@ static void another_client_is_another_owner(void **state)
     world_close(&w);
 }
 
-static uint64_t fibre(void *arg)
-{
-    return *(uint64_t *)arg;
-}
-
 /* Two fibres of one thread exclude each other, and one that moves to another
  * thread stays the owner. */
 static void owners_can_be_fibres(void **state)
@@ -162,7 +154,7 @@ static void owners_can_be_fibres(void **state)
     uint64_t current = 1;
 
     (void)state;
-    opts.owner = fibre;
+    opts.owner = home_fibre;
     opts.owner_arg = &current;
     world_open(&w, &opts);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
@@ -206,7 +198,7 @@ static void fn03_a_lost_count_must_be_counted_down(void **state)
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
     token = hf_mutex_token(w.mutex);
-    place_rob(&w.place);
+    place_rob(&w.home.place);
     /* The engine may take a moment to notice. */
     counting = (struct counting){.mutex = w.mutex, .count = 2};
     kit_until(cannot_count_up, &counting);
@@ -242,7 +234,7 @@ static void a_lost_owner_and_a_new_one(void **state)
     (void)state;
     world_open(&w, NULL);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    place_rob(&w.place);
+    place_rob(&w.home.place);
     /* The engine may take a moment to notice. */
     errand.mutex = w.mutex;
     kit_until(can_be_had_elsewhere, &errand);
@@ -287,7 +279,7 @@ static void freeing_releases(void **state)
 
     (void)state;
     world_open(&w, NULL);
-    assert_int_equal(hf_mutex_open(w.client, NAME, NULL, &other), HF_OK);
+    assert_int_equal(hf_mutex_open(w.home.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
     assert_int_equal(hf_mutex_lock(other), HF_OK);
     assert_int_equal(hf_mutex_trylock(w.mutex), HF_EBUSY);
@@ -304,12 +296,12 @@ static void a_closed_client_has_lost_all(void **state)
     (void)state;
     world_open(&w, NULL);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
-    assert_int_equal(hf_client_close(w.client), HF_OK);
+    assert_int_equal(hf_client_close(w.home.client), HF_OK);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_ELOST);
     assert_int_equal(hf_mutex_unlock(w.mutex), HF_ELOST);
     assert_int_equal(hf_mutex_lock(w.mutex), HF_ECLOSED);
     hf_mutex_free(w.mutex);
-    place_remove(&w.place);
+    place_remove(&w.home.place);
 }
 
 /* ------------------------------------------------------------ exclusion -- */

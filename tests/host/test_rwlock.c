@@ -7,30 +7,27 @@
 
 #include <cmocka.h>
 
+#include "home.h"
 #include "kit.h"
 
 #define NAME "ledger"
 
 struct world {
-    struct place place;
-    struct hf_client *client;
+    struct home home;
     struct hf_rwlock *rwlock;
 };
 
 static void world_open(struct world *world, const struct hf_rwlock_opts *opts)
 {
-    place_make(&world->place);
-    world->client = kit_client(world->place.url);
-    assert_int_equal(hf_rwlock_open(world->client, NAME, opts, &world->rwlock),
-                     HF_OK);
+    home_open(&world->home);
+    assert_int_equal(
+        hf_rwlock_open(world->home.client, NAME, opts, &world->rwlock), HF_OK);
 }
 
 static void world_close(struct world *world)
 {
     hf_rwlock_free(world->rwlock);
-    assert_int_equal(hf_client_close(world->client), HF_OK);
-    assert_int_equal(place_tickets(&world->place), 0);
-    place_remove(&world->place);
+    home_close(&world->home);
 }
 
 /* What another thread does, and what comes of it. */
@@ -109,16 +106,16 @@ static void readers_share_and_count(void **state)
     assert_int_equal(hf_rwlock_tryrdlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_timedrdlock(w.rwlock, 10), HF_OK);
     assert_true(hf_rwlock_token(w.rwlock) == token);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(elsewhere(try_read_main, &w), HF_OK);
     assert_int_equal(elsewhere(try_write_main, &w), HF_EBUSY);
     assert_int_equal(elsewhere(timed_write_main, &w), HF_ETIMEDOUT);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(place_tickets(&w.place), 1);
+        assert_int_equal(place_tickets(&w.home.place), 1);
         assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_EOWNER);
         assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_OK);
     }
-    assert_int_equal(place_tickets(&w.place), 0);
+    assert_int_equal(place_tickets(&w.home.place), 0);
     assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_EOWNER);
     world_close(&w);
 }
@@ -182,7 +179,7 @@ static void a_write_may_outlast_the_reads_in_it(void **state)
     assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_OK);
     assert_int_equal(elsewhere(try_read_main, &w), HF_EBUSY);
     assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 0);
+    assert_int_equal(place_tickets(&w.home.place), 0);
     world_close(&w);
 }
 
@@ -196,16 +193,11 @@ static void a_reader_cannot_become_a_writer(void **state)
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_EREENTRANT);
     assert_int_equal(hf_rwlock_trywrlock(w.rwlock), HF_EREENTRANT);
     assert_int_equal(hf_rwlock_timedwrlock(w.rwlock, 10), HF_EREENTRANT);
-    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(place_tickets(&w.home.place), 1);
     assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_OK);
     world_close(&w);
-}
-
-static uint64_t fibre(void *arg)
-{
-    return *(uint64_t *)arg;
 }
 
 static void owners_can_be_fibres(void **state)
@@ -215,14 +207,14 @@ static void owners_can_be_fibres(void **state)
     uint64_t current = 1;
 
     (void)state;
-    opts.owner = fibre;
+    opts.owner = home_fibre;
     opts.owner_arg = &current;
     world_open(&w, &opts);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_OK);
     current = 2;
     assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_EOWNER);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_OK);
-    assert_int_equal(place_tickets(&w.place), 2);
+    assert_int_equal(place_tickets(&w.home.place), 2);
     current = 3;
     assert_int_equal(hf_rwlock_trywrlock(w.rwlock), HF_EBUSY);
     current = 1;
@@ -252,7 +244,7 @@ static void fn05_a_lost_count_must_be_counted_down(void **state)
     world_open(&w, NULL);
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_OK);
-    place_rob(&w.place);
+    place_rob(&w.home.place);
     kit_until(cannot_read, &w); /* the engine may take a moment to notice */
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_ELOST);
     assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_ELOST);
@@ -272,7 +264,7 @@ static void freeing_releases(void **state)
 
     (void)state;
     world_open(&w, NULL);
-    assert_int_equal(hf_rwlock_open(w.client, NAME, NULL, &other), HF_OK);
+    assert_int_equal(hf_rwlock_open(w.home.client, NAME, NULL, &other), HF_OK);
     assert_int_equal(hf_rwlock_wrlock(other), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(other), HF_OK);
     assert_int_equal(hf_rwlock_tryrdlock(w.rwlock), HF_EBUSY);
@@ -291,12 +283,14 @@ static void wrong_calls_are_refused(void **state)
     (void)state;
     world_open(&w, NULL);
     opts.size--;
-    assert_int_equal(hf_rwlock_open(w.client, NAME, &opts, &made), HF_EINVAL);
+    assert_int_equal(hf_rwlock_open(w.home.client, NAME, &opts, &made),
+                     HF_EINVAL);
     assert_null(made);
-    hf_client_error(w.client, &error);
+    hf_client_error(w.home.client, &error);
     assert_non_null(strstr(error.text, "hf_rwlock_open: "));
     assert_non_null(strstr(error.text, "HF_RWLOCK_OPTS_INIT"));
-    assert_int_equal(hf_rwlock_open(w.client, "a//b", NULL, &made), HF_ENAME);
+    assert_int_equal(hf_rwlock_open(w.home.client, "a//b", NULL, &made),
+                     HF_ENAME);
     assert_null(made);
     hf_rwlock_free(NULL);
     world_close(&w);
@@ -310,12 +304,12 @@ static void a_closed_client_has_lost_all(void **state)
     world_open(&w, NULL);
     assert_int_equal(hf_rwlock_wrlock(w.rwlock), HF_OK);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_OK);
-    assert_int_equal(hf_client_close(w.client), HF_OK);
+    assert_int_equal(hf_client_close(w.home.client), HF_OK);
     assert_int_equal(hf_rwlock_wrunlock(w.rwlock), HF_ELOST);
     assert_int_equal(hf_rwlock_rdunlock(w.rwlock), HF_ELOST);
     assert_int_equal(hf_rwlock_rdlock(w.rwlock), HF_ECLOSED);
     hf_rwlock_free(w.rwlock);
-    place_remove(&w.place);
+    place_remove(&w.home.place);
 }
 
 /* ------------------------------------------------------------ exclusion -- */
