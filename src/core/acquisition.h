@@ -167,7 +167,7 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit);
-/* HELD, by a writer, and not under way. */
+/* Of a writer who was not told LOST, and not under way. */
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
 /* An answer to a request of ${a}'s. */

@@ -15,7 +15,9 @@
 
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    assert(a->state == STATE(HELD) && a->kind == HF_TICKET_WRITE);
+    /* The promise may have ended with this very step. */
+    assert(a->state == STATE(HELD) || a->state == STATE(LOST));
+    assert(a->kind == HF_TICKET_WRITE);
     assert(!a->downgrading && a->whole == NULL && a->bundle == NULL);
     a->downgrading = true;
     a->downgrade_at_ms = 0;

@@ -182,6 +182,8 @@ void world_limit(struct attempt *attempt, uint32_t limit)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         if (attempt->claims[i].a->kind != HF_TICKET_LEASE)
             continue;
+        attempt->claims[i].place->resized |=
+            limit != attempt->claims[i].place->limit;
         event.now_ms = driver_now_ms(client);
         event.as.limit.acquisition = attempt->claims[i].a;
         event.as.limit.permits = limit;

@@ -256,6 +256,19 @@ static bool contended(const struct attempt *attempt)
     return false;
 }
 
+/* Does a semaphore say how many permits there are, and not all agree? */
+static bool sizes_differ(const struct attempt *attempt)
+{
+    const struct hf_sim_ensemble *ensemble =
+        &attempt->client->world->config.ensemble;
+
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        if (attempt->claims[i].place->resized)
+            return ensemble->servers > 0 && ensemble->layout == HF_ZK_KAZOO;
+    }
+    return false;
+}
+
 static bool may_end(const struct attempt *attempt)
 {
     const struct client *client = attempt->client;
@@ -287,7 +300,7 @@ static bool may_end(const struct attempt *attempt)
     case HF_EEXHAUSTED:
         return world->exhausted;
     case HF_EKIND:
-        return world->shared_kinds;
+        return world->shared_kinds || sizes_differ(attempt);
     case HF_EPROTOCOL:
         return world->lied_to;
     default:

@@ -204,7 +204,7 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
         world_place(world, "two", one_in(2));
     if (one_in(8))
         world_place(world, "three", one_in(2));
-    plan.bundles = !zookeeper && one_in(2);
+    plan.bundles = one_in(2);
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
     choose_cohorts(seed, zookeeper);

@@ -40,6 +40,7 @@ struct place {
     bool election;             /* instead of a mutex */
     struct place *leases;      /* it is the first queue of a semaphore ... */
     uint32_t limit;            /* ... or the second, with so many permits */
+    bool resized;              /* somebody went by another number of them */
     uint64_t last_write_token; /* highest granted that excludes */
     uint64_t last_read_token;
     uint64_t others_at_us; /* somebody had a ticket that could be in the way */

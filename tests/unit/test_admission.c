@@ -12,7 +12,7 @@
 
 #define LONGEST 6
 #define KINDS 5
-#define MEANINGS 3
+#define MEANINGS ((size_t)3)
 
 /* What a ticket that is seen as the first may be. */
 static const enum hf_ticket_kind may_be[][MEANINGS] = {

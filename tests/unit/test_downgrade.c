@@ -201,6 +201,22 @@ static void the_end_of_the_promise_ends_it(void **state)
     expect(&s, "a LOST; a DOWNGRADED HF_ELOST; a WITHDRAW a1");
 }
 
+/* The owner asks at the instant at which safe-until passes, and could not know
+ * yet. */
+static void the_promise_may_end_as_it_is_asked_for(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    hold(&s);
+    later(&s, STAGE_SAFE_MS);
+    downgrade(&s, &s.a);
+    expect(&s, "a LOST; a FORGET a1; a WITHDRAW a1; a DOWNGRADED HF_ELOST");
+    withdrawn(&s, "a WITHDRAW a1", true);
+    release(&s, &s.a);
+    expect(&s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
 /* Of a writer that was listed as a reader since, the end is no end: the watch
  * is another one. */
 static void a_reader_is_watched_anew(void **state)
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_lost_session_ends_it),
         cmocka_unit_test(a_close_ends_it),
         cmocka_unit_test(the_end_of_the_promise_ends_it),
+        cmocka_unit_test(the_promise_may_end_as_it_is_asked_for),
         cmocka_unit_test(a_reader_is_watched_anew),
     };
 
