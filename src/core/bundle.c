@@ -157,7 +157,8 @@ static void advance(struct hf_core *core, struct hf_acquisition *whole)
     struct hf_bundle *bundle = whole->bundle;
 
     bundle->at++;
-    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate)
+    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate &&
+        !HF_PLANTED(GATE_KEPT))
         hf_acquisition_release(core, part_at(whole, bundle->at - 2));
     if (bundle->at == bundle->count)
         grant(core, whole);

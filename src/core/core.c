@@ -101,6 +101,47 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     hf_inquiry_give_up(core, inquiry, &why);
 }
 
+/* The engine has returned from the FORGET it was handed: its slot is free, and
+ * whose it is may have been waiting for one.  NULL if there was none. */
+static struct hf_acquisition *taken_back(struct hf_core *core)
+{
+    struct hf_effect *forget = core->forget;
+
+    if (forget == NULL)
+        return NULL;
+    core->forget = NULL;
+    if (forget->inquiry != NULL) {
+        hf_inquiry_taken_back(core, forget->inquiry);
+        return NULL;
+    }
+    if (forget->request->kind == HF_REQUEST_LOOK)
+        hf_lookout_taken_back(&forget->acquisition->lookout);
+    else
+        hf_watches_taken_back(&forget->acquisition->watches, forget->request);
+    if (forget->acquisition->whole != NULL) /* may be waited for */
+        hf_bundle_touch(core, forget->acquisition->whole);
+    if (forget->acquisition->stands_for != NULL)
+        hf_cohort_touch(core, forget->acquisition->stands_for);
+    return forget->acquisition;
+}
+
+/* Without a session the engine has forgotten everything.  Who is in the core's
+ * lists knows that by now; who was done before the FORGET left does not. */
+static void drop_forgets(struct hf_core *core)
+{
+    struct hf_effect *effect, *next;
+
+    assert(core->forget == NULL);
+    for (effect = core->effects.first; effect != NULL; effect = next) {
+        next = effect->next;
+        if (effect->kind != HF_EFFECT_FORGET)
+            continue;
+        hf_effect_remove(&core->effects, effect);
+        core->forget = effect;
+        taken_back(core);
+    }
+}
+
 static void session_over(struct hf_core *core)
 {
     lose_all(core, false);
@@ -109,6 +150,7 @@ static void session_over(struct hf_core *core)
         hf_acquisition_session_over(core, a);
     FOR_EACH_INQUIRY(core, inquiry, next)
     hf_inquiry_session_over(core, inquiry);
+    drop_forgets(core);
 }
 
 static void session_lost(struct hf_core *core, const struct hf_event *event)
@@ -183,6 +225,7 @@ static void closed(struct hf_core *core)
         hf_acquisition_session_over(core, a);
     FOR_EACH_INQUIRY(core, inquiry, next)
     hf_inquiry_session_over(core, inquiry);
+    drop_forgets(core);
     hf_session_closed(&core->session); /* last: nothing is left to do */
 }
 
@@ -332,30 +375,6 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     }
 }
 
-/* The engine has returned from the FORGET it was handed: its slot is free, and
- * whose it is may have been waiting for one.  NULL if there was none. */
-static struct hf_acquisition *taken_back(struct hf_core *core)
-{
-    struct hf_effect *forget = core->forget;
-
-    if (forget == NULL)
-        return NULL;
-    core->forget = NULL;
-    if (forget->inquiry != NULL) {
-        hf_inquiry_taken_back(core, forget->inquiry);
-        return NULL;
-    }
-    if (forget->request->kind == HF_REQUEST_LOOK)
-        hf_lookout_taken_back(&forget->acquisition->lookout);
-    else
-        hf_watches_taken_back(&forget->acquisition->watches, forget->request);
-    if (forget->acquisition->whole != NULL) /* may be waited for */
-        hf_bundle_touch(core, forget->acquisition->whole);
-    if (forget->acquisition->stands_for != NULL)
-        hf_cohort_touch(core, forget->acquisition->stands_for);
-    return forget->acquisition;
-}
-
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_acquisition *a = taken_back(core);
@@ -380,8 +399,10 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
     hf_bundles_pump(core);
     hf_cohorts_pump(core);
     effect = hf_effect_take(&core->effects);
-    if (effect != NULL && effect->kind == HF_EFFECT_FORGET)
+    if (effect != NULL && effect->kind == HF_EFFECT_FORGET) {
+        assert(hf_session_alive(&core->session));
         core->forget = effect;
+    }
     return effect;
 }
 

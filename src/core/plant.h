@@ -27,6 +27,7 @@
     X(NO_LIST_AFTER_GONE, 4, "a GONE that does not admit is not followed up")  \
     X(LOOKED_ONCE, 4, "who waits for room does not look again")                \
     X(LIMIT_UNHEARD, 4, "a semaphore that grows wakes nobody")                 \
+    X(GATE_KEPT, 4, "who has his permits keeps others from theirs")            \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \
@@ -70,6 +71,9 @@
     X(ZK_ORDER_BY_NAME, 3, "tickets are ordered by their whole names")         \
     X(ZK_NOT_ARMED_AGAIN, 4, "a watch that data changed fired is not renewed") \
     X(ZK_NOT_RESUMED, 4, "watches end with their connection")                  \
+    X(ZK_CHILDREN_UNHEARD, 4, "an event of a queue's children is nobody's")    \
+    X(ZK_CHILDREN_NOT_RESUMED, 4, "child watches end with their connection")   \
+    X(ZK_NEWS_BEFORE_LIST, 4, "what happens before a list is told is no news") \
     X(ZK_BEYOND_KEPT, 3, "a number beyond what orders a queue is kept")        \
     X(ZK_CUT_UNDONE, 5, "what got no answer did not happen")                   \
     X(ZK_SYNC_SKIPPED, 5, "a ticket is looked for in what a follower knows")   \

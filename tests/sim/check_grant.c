@@ -164,6 +164,7 @@ void check_granted(struct attempt *attempt)
         world_broken(world, 8, "%s was told GRANTED after its end",
                      attempt->name);
     attempt->granted = true;
+    attempt->granted_us = hf_sim_now_us(world->sim);
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
     /* Its ticket may have been found gone since: LOST is then right behind. */
@@ -218,6 +219,13 @@ void check_lost(struct attempt *attempt)
     client->drained--;
 }
 
+/* It was told so, or released it as that came about and is told so then. */
+static bool is_lost(const struct attempt *attempt)
+{
+    return attempt->lost ||
+           (attempt->release_called && attempt->a.status == HF_ELOST);
+}
+
 /* 3, 9: its ticket is what it was told to be, and it is told only once. */
 void check_downgraded(struct attempt *attempt)
 {
@@ -236,7 +244,7 @@ void check_downgraded(struct attempt *attempt)
         if (place < queue.count && queue.tickets[place].kind != HF_TICKET_READ)
             world_broken(world, 4, "%s is told to be a reader and is none",
                          attempt->name);
-    } else if (!(status == HF_ELOST && attempt->lost) &&
+    } else if (!(status == HF_ELOST && is_lost(attempt)) &&
                !(status == HF_ECANCELLED && attempt->release_called) &&
                !(status == HF_EDENIED && world->denied)) {
         world_broken(world, 9, "%s was not downgraded, %s, without a reason",

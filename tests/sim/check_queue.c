@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/instant.h"
 #include "question.h"
 
 /* Of the watches that a release fires, so many may be of no use to whoever set
@@ -89,6 +90,28 @@ static void check_wakeup(struct attempt *attempt)
                      (unsigned)(attempt->admissible_us % 1000));
 }
 
+/* Who has his permits leaves the lock in front of them: others may have what
+ * is left. */
+static void check_gates(const struct attempt *attempt)
+{
+    const struct client *client = attempt->client;
+    struct world *world = client->world;
+    uint64_t since_us = hf_later_ms(attempt->granted_us, client->disturbed_us);
+
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct claim *claim = &attempt->claims[i];
+
+        if (claim->a->gate &&
+            hf_sim_now_us(world->sim) > since_us + world->patience_us &&
+            hf_sim_ticket_exists(world->sim, &claim->id))
+            world_broken(
+                world, 4,
+                "%s was granted at %" PRIu64 ".%03u and keeps others from %s",
+                attempt->name, attempt->granted_us / 1000,
+                (unsigned)(attempt->granted_us % 1000), claim->place->name);
+    }
+}
+
 void check_wakeups(struct world *world)
 {
     if (world->lied_to)
@@ -106,6 +129,8 @@ void check_wakeups(struct world *world)
         for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
             if (!a->forgotten && check_waits(a))
                 check_wakeup(a);
+            else if (check_holds(a))
+                check_gates(a);
         }
     }
 }

@@ -116,6 +116,7 @@ struct attempt {
     bool forgotten;
     uint64_t promise_ms; /* as last seen */
     uint64_t started_us;
+    uint64_t granted_us;
     /* What the checks remember. */
     bool evicted;           /* its ticket was taken away from it */
     struct hf_ticket_id id; /* of the last enqueue */

@@ -319,7 +319,7 @@ static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->armed = false;
     for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
-        w->news = true;
+        w->news = w->told || !HF_PLANTED(ZK_NEWS_BEFORE_LIST);
     tell_news(zk, watch);
 }
 
@@ -338,7 +338,7 @@ void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
     if (mark != NULL && type != HF_ZK_NODE_CHILDREN_CHANGED)
         look_fired(zk, mark);
     queue = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, path, bytes);
-    if (queue != NULL &&
+    if (queue != NULL && !HF_PLANTED(ZK_CHILDREN_UNHEARD) &&
         (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
         look_fired(zk, queue);
 }

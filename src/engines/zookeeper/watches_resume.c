@@ -103,6 +103,8 @@ void hf_zk_watches_resume(struct hf_zk *zk)
         return;
     for (enum hf_zk_watch_kind kind = HF_ZK_WATCH_NODE;
          kind <= HF_ZK_WATCH_CHILDREN; kind++) {
+        if (kind == HF_ZK_WATCH_CHILDREN && HF_PLANTED(ZK_CHILDREN_NOT_RESUMED))
+            continue;
         for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
             for (watch = zk->watches.buckets[i]; watch != NULL;
                  watch = watch->next) {

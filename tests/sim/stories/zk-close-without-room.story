@@ -1,0 +1,39 @@
+# Whoever waits for room, and for no ticket, is done as soon as the client is
+# closed.  What it asked the server is not taken back from an engine that has
+# forgotten all of it already: there is no link to say goodbye on.
+world servers=3 timeout=6000 clients=2
+  100    a  want permits pool 1/1
+  200    b  want permits pool 1/1
+ 1000    b  cut
+ 5000    b  close
+ 5100    a  release s1
+10000    -  end
+expect
+     0.000  a       open
+     0.000  b       open
+     5.036  a       engine connected to s1
+     5.036  a       state CONNECTED
+     5.245  b       engine connected to s1
+     5.245  b       state CONNECTED
+   100.000  a       want s1
+   113.643  a       server adds ticket 0 to pool/locks
+   124.001  a       server adds ticket 0 to pool/leases
+   125.393  a       s1 GRANTED token=4294967306 safe-until=6942
+   127.255  a       server removes ticket 0000000000 from pool/locks
+   200.000  b       want s2
+   201.511  b       server adds ticket 1 to pool/locks
+   206.859  b       s2 WAITING ahead=1 holder=a/s1
+  1000.000  b       link cut
+  4209.000  b       engine suspended
+  4209.000  b       state SUSPENDED
+  5000.000  b       close
+  5000.000  b       s2 ENDED HF_ECLOSED
+  5000.000  b       state CLOSED
+  5000.000  b       s2 FORGOTTEN
+  5100.000  a       release s1
+  5101.652  a       server removes ticket 0000000000 from pool/leases
+  5103.046  a       s1 RELEASED HF_OK
+  5103.046  a       s1 FORGOTTEN
+  7965.000  b       server session expires
+  7965.513  b       server removes ticket 0000000001 from pool/locks
+ 10000.000  -       end, tickets left: 0, nodes: 3, watches: 0
