@@ -276,6 +276,21 @@ static void no_size_is_no_other_size(void **state)
     stage_close(&s);
 }
 
+/* As no server should. */
+static void what_is_listed_twice_counts_once(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    permits_of(&s, 2);
+    ask(&s, HF_REQUEST_LOOK, "A");
+    data(&s, "5", 1, 0);
+    children(&s, "B/p#1 B/p#0 B/p#1 B/p#0");
+    data(&s, "b", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED A: B/l#0*2=b");
+    stage_close(&s);
+}
+
 static void one_without_an_answer_is_found(void **state)
 {
     struct stage s;
@@ -358,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_gate_is_our_first),
         cmocka_unit_test(another_size_is_refused),
         cmocka_unit_test(no_size_is_no_other_size),
+        cmocka_unit_test(what_is_listed_twice_counts_once),
         cmocka_unit_test(one_without_an_answer_is_found),
         cmocka_unit_test(a_part_that_goes_takes_the_ticket),
         cmocka_unit_test(a_lock_at_the_same_node),

@@ -204,6 +204,20 @@ static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
     }
 }
 
+/* A name that is listed twice is there once: counted twice, a permit would
+ * stand in its owner's way for good. */
+static void drop_doubles(struct hf_zk_queue *queue)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        if (kept == 0 || strcmp(queue->children[i].name,
+                                queue->children[kept - 1].name) != 0)
+            queue->children[kept++] = queue->children[i];
+    }
+    queue->count = kept;
+}
+
 bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                         struct hf_jute_reader *body)
 {
@@ -219,6 +233,7 @@ bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
         goto keep;
     replace(queue, children, count, names);
     hf_zk_queue_sort(queue);
+    drop_doubles(queue);
     note_downgraded(zk, queue);
     return true;
 keep:
