@@ -64,12 +64,19 @@ void hf_sights_free(struct hf_sights *sights)
 const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
                                           size_t place)
 {
-    for (int i = 0; i < HF_SIGHTS; i++) {
-        size_t count = hf_tickets_count(sights->tickets[i]);
+    const struct hf_ticket_view *view;
 
-        if (place < count)
-            return hf_tickets_at(sights->tickets[i], place);
-        place -= count;
+    for (int i = 0; i < HF_SIGHTS; i++) {
+        const struct hf_tickets *tickets = sights->tickets[i];
+
+        for (size_t k = 0; (view = hf_tickets_at(tickets, k)) != NULL; k++) {
+            /* kazoo's permits are where a lock's tickets are, which were seen
+             * already. */
+            if (i == HF_SIGHT_SEMAPHORE && view->kind != HF_KIND_SEMAPHORE)
+                continue;
+            if (place-- == 0)
+                return view;
+        }
     }
     return NULL;
 }
