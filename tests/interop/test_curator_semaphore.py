@@ -101,7 +101,7 @@ class Semaphores(Case):
             if what == "+" and token != "0":
                 tokens.append(token)
         self.assertEqual(inside, 0)
-        self.assertEqual(most, LIMIT, "nobody ever had company")
+        self.assertGreater(most, 1)
         self.assertEqual(len(tokens), len(set(tokens)))
         for contender in self.contenders:
             self.assertEqual(sum(line[:2] == ["+", contender.name]
