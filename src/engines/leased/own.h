@@ -24,6 +24,7 @@ enum hf_leased_own_state {
 struct hf_leased_own {
     struct hf_ticket_id id;
     enum hf_leased_own_state state;
+    enum hf_ticket_kind kind;
     uint32_t revoked; /* how often its owner was asked to let go */
     struct hf_leased_queue *queue;
     struct hf_leased_own *next; /* of its bucket */

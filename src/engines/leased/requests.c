@@ -19,6 +19,7 @@ static void note_own(struct hf_leased *leased, const struct hf_leased_op *op,
             own->state == HF_LEASED_OWN_ASKED)
             continue;
         own->state = HF_LEASED_OWN_THERE;
+        own->kind = answer->tickets[i].kind;
     }
 }
 
@@ -83,6 +84,8 @@ static void withdrawn(struct hf_leased *leased, struct hf_leased_op *op,
 static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
                        const struct hf_store_answer *answer)
 {
+    struct hf_leased_own *own;
+
     if (answer == NULL || !answer->ok) {
         hf_leased_fail_as(leased, op->request, answer);
         return;
@@ -92,6 +95,9 @@ static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
                        "there is no such write ticket of ours any more");
         return;
     }
+    own = hf_leased_own_find(leased, &op->call.ticket);
+    if (own != NULL)
+        own->kind = HF_TICKET_READ;
     hf_leased_watches_gone(leased, op->queue->name, &op->call.ticket,
                            HF_TICKET_WRITE);
     tell(leased, op, HF_EVENT_DOWNGRADED, true);
@@ -129,6 +135,7 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     if (own == NULL)
         return false;
     own->state = HF_LEASED_OWN_ASKED;
+    own->kind = op->call.ticket_kind;
     return true;
 }
 

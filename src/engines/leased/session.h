@@ -47,7 +47,7 @@ struct hf_leased_session {
     struct hf_request *end;
     bool cutting; /* drop or lose is telling: an END waits for them */
     char trouble[HF_LEASED_TROUBLE_BYTES]; /* why there is no link, or "" */
-    uint64_t logged;                   /* digest of the last one logged */
+    uint64_t logged;                       /* digest of the last one logged */
 };
 
 struct hf_leased;

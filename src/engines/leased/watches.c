@@ -221,6 +221,10 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
         }
         return;
     }
+    if (watch->kind == HF_TICKET_WRITE && own->kind == HF_TICKET_READ) {
+        tell_gone(leased, watch);
+        return;
+    }
     tell_watching(leased, watch);
     own = hf_leased_own_find(leased, &request->ticket);
     if (own != NULL)
