@@ -178,8 +178,8 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
         return;
     }
     renewal->at_ms = hf_after_ms(op->sent_at_ms, share_ms(leased, SIXTEENTHS));
-    hf_leased_session_renewed(leased, op->sent_at_ms);
-    tell_proven(leased, op->sent_at_ms);
+    if (hf_leased_session_renewed(leased, op->sent_at_ms))
+        tell_proven(leased, op->sent_at_ms);
     take_news(leased, answer);
 }
 

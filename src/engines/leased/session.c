@@ -223,13 +223,15 @@ static void accept(struct hf_leased *leased, uint64_t anchor_ms)
     hf_leased_tell(leased, &event);
 }
 
-void hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
+bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
 {
     struct hf_leased_session *session = &leased->session;
 
     session->lost_at_ms = over_at_ms(leased, sent_at_ms);
-    if (session->state == HF_LEASED_CONFIRMING)
-        accept(leased, sent_at_ms);
+    if (session->state != HF_LEASED_CONFIRMING)
+        return true;
+    accept(leased, sent_at_ms);
+    return false;
 }
 
 void hf_leased_session_not_renewed(struct hf_leased *leased,

@@ -61,8 +61,9 @@ bool hf_leased_session_usable(const struct hf_leased_session *session);
 /* The link is there. */
 void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms);
 
-/* A RENEW that was sent at ${sent_at_ms} was answered in full, or failed. */
-void hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms);
+/* A RENEW that was sent at ${sent_at_ms} was answered in full, or failed.  True
+ * if that remains to be told: with CONNECTED it has been. */
+bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms);
 void hf_leased_session_not_renewed(struct hf_leased *leased,
                                    const struct hf_store_answer *answer);
 
