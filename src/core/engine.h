@@ -238,6 +238,9 @@ struct hf_engine_host {
                      struct hf_error *error);
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    /* Where a module takes its memory from, whose copy of core/memory.h does
+     * not know; NULL: from where that takes it. */
+    const struct hf_allocator *allocator;
     void *host;
 };
 

@@ -21,6 +21,11 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
     if (leased == NULL)
         return NULL;
     leased->config = *config;
+    leased->config.place = leased->place = hf_strdup(config->place);
+    if (leased->place == NULL) {
+        hf_free(leased);
+        return NULL;
+    }
     leased->host = *host;
     leased->store_ops = *ops;
     leased->store = store;
@@ -49,6 +54,7 @@ void hf_leased_free(struct hf_leased *leased)
     hf_leased_watches_clear(leased);
     hf_leased_looks_clear(leased);
     hf_leased_owns_clear(leased);
+    hf_free(leased->place);
     hf_free(leased);
 }
 

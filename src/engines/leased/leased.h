@@ -39,7 +39,7 @@ struct hf_leased;
 struct hf_leased_config {
     uint64_t ttl_ms;
     struct hf_random random; /* seeded; sessions are named by it */
-    /* Where the server is, without secrets: "127.0.0.1:6379".  Borrowed. */
+    /* Where the server is, without secrets: "127.0.0.1:6379".  Copied. */
     const char *place;
 };
 

@@ -18,6 +18,7 @@
 
 struct hf_leased {
     struct hf_leased_config config;
+    char *place;
     struct hf_engine_host host;
     struct hf_store_ops store_ops;
     struct hf_store *store;

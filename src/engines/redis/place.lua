@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- One's place in a queue.
+
+-- ARGV: id, kind, weight, payload
+function operations.enqueue()
+    local id = ARGV[6]
+    local number
+
+    if redis.call('HEXISTS', tickets, id) == 0 then
+        -- Rises even where the counter was lost, or the clock set back.
+        number = math.max(
+            micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
+        redis.call('SET', last, text(number))
+        redis.call('ZADD', queue, text(number), id)
+        redis.call('ZADD', untils, text(now + ttl), id)
+        put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
+                 created = text(now), session = session, payload = ARGV[9]})
+        keep()
+    end
+    return list(false)
+end
+
+-- ARGV: look, whole; '1' or '0'
+function operations.list()
+    if ARGV[6] == '1' then
+        look()
+    end
+    return list(ARGV[7] == '1')
+end
+
+-- ARGV: ids
+function operations.probe()
+    local rows = {}
+    local until_ms, data
+
+    for i = 6, #ARGV do
+        until_ms = redis.call('ZSCORE', untils, ARGV[i])
+        data = until_ms and ticket(ARGV[i])
+        if data then
+            rows[#rows + 1] = {ARGV[i], text(until_ms - now), data.kind}
+        end
+    end
+    return rows
+end
+
+-- ARGV: id
+function operations.withdraw()
+    local found = those_there(6)
+
+    remove(found, session)
+    return #found
+end
+
+-- ARGV: id.  Whether it is a read ticket now.
+function operations.downgrade()
+    local found = ticket(ARGV[6])
+
+    if not found or found.session ~= session then
+        return 0
+    end
+    if found.kind == WRITE then
+        tell_waiters(ARGV[6], WRITE, {}, WRITE)
+        found.kind = READ
+        put(ARGV[6], found)
+    end
+    return found.kind == READ and 1 or 0
+end
+
+-- ARGV: id
+function operations.revoke()
+    local found = ticket(ARGV[6])
+
+    if not found then
+        return 0
+    end
+    found.revoked = text(tonumber(found.revoked) + 1)
+    put(ARGV[6], found)
+    tell(found.session,
+         table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
+    return 1
+end
