@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The suite on a real Redis, whose address HF_REDIS has: over TCP and by its
+ * unix socket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include <cmocka.h>
+
+#include "conformance/bench_loop.h"
+#include "conformance/suite.h"
+#include "engines/redis/command.h"
+#include "engines/redis/redis.h"
+
+static const struct hf_engine_ops ops = HF_REDIS_OPS;
+
+static const char *form; /* of the URL, "%s" for the address */
+static const char *address;
+static const char *ttl;
+static redisContext *raw;
+
+/* ------------------------------------------------------------------- raw -- */
+
+static redisReply *ask(const char *format, ...)
+{
+    redisReply *reply;
+    va_list args;
+
+    va_start(args, format);
+    reply = redisvCommand(raw, format, args);
+    va_end(args);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    return reply;
+}
+
+static long long ask_number(const char *format, const char *key)
+{
+    redisReply *reply = ask(format, key);
+    long long number = reply->integer;
+
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    freeReplyObject(reply);
+    return number;
+}
+
+/* ----------------------------------------------------------------- bench -- */
+
+static void begin(struct bench *of)
+{
+    const char *tcp = getenv("HF_REDIS");
+    char host[64];
+
+    (void)of;
+    if (tcp == NULL || strlen(tcp) >= sizeof host)
+        fail_msg("HF_REDIS has no server; start this by "
+                 "tests/servers/serve.py");
+    (void)snprintf(host, sizeof host, "%s", tcp);
+    *strchr(host, ':') = '\0';
+    raw = redisConnect(host, atoi(strchr(tcp, ':') + 1));
+    assert_non_null(raw);
+    assert_int_equal(raw->err, 0);
+    freeReplyObject(ask("SELECT 3"));
+    freeReplyObject(ask("FLUSHDB"));
+    ttl = "5s";
+    bench_loop_begin();
+}
+
+/* What is left is the last numbers given out. */
+static void finish(struct bench *of)
+{
+    redisReply *keys = ask("KEYS *");
+
+    (void)of;
+    for (size_t i = 0; i < keys->elements; i++) {
+        const char *key = keys->element[i]->str;
+
+        if (strlen(key) < 5 || strcmp(key + strlen(key) - 5, ":last") != 0)
+            fail_msg("%s is left", key);
+    }
+    freeReplyObject(keys);
+    redisFree(raw);
+    bench_loop_finish();
+}
+
+static struct hf_engine *open_client(struct bench *of,
+                                     const struct hf_engine_host *host)
+{
+    char url[256];
+
+    (void)snprintf(url, sizeof url, form, address, ttl);
+    return bench_loop_open(of, host, url);
+}
+
+static void evict(struct bench *of, const char *queue,
+                  const struct hf_ticket *ticket)
+{
+    static const char *const words[] = {"ZREM %%s %s", "ZREM %%s %s",
+                                        "HDEL %%s %s"};
+    static const char *const keys[] = {"queue", "until", "tickets"};
+    char key[HF_REDIS_KEY_BYTES];
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    char command[128];
+
+    (void)of;
+    hf_ticket_id_format(&ticket->id, id);
+    for (size_t i = 0; i < 3; i++) {
+        hf_redis_key(queue, keys[i], key);
+        (void)snprintf(command, sizeof command, words[i], id);
+        assert_int_equal(ask_number(command, key), 1);
+    }
+}
+
+static void be_short(void)
+{
+    ttl = "1s"; /* what the server then takes to see the death */
+}
+
+static int run(const char *name, const char *url_form, const char *where)
+{
+    struct bench of = {
+        .name = name,
+        .ops = &ops,
+        .begin = begin,
+        .finish = finish,
+        .open = open_client,
+        .pump = bench_loop_pump,
+        .victim_start = bench_loop_victim_start,
+        .victim_kill = bench_loop_victim_kill,
+        .evict = evict,
+        .cut = bench_loop_cut,
+    };
+
+    form = url_form;
+    address = where;
+    bench_loop_as_victim = be_short;
+    return suite_run(&of);
+}
+
+int main(void)
+{
+    const char *tcp = getenv("HF_REDIS");
+    const char *path = getenv("HF_REDIS_SOCKET");
+
+    if (tcp == NULL || path == NULL) {
+        (void)fprintf(stderr, "start this by tests/servers/serve.py redis\n");
+        return 1;
+    }
+    return run("conformance of redis", "redis://%s/3?ttl=%s", tcp) +
+           run("conformance of redis, unix socket", "redis:%s?db=3&ttl=%s",
+               path);
+}
