@@ -190,6 +190,8 @@ struct hf_event {
         struct {
             const char *text; /* why there is no connection, never NULL: for
                                  the errors of those who wait in vain */
+            hf_status status; /* and theirs, while there was none yet; HF_OK:
+                                 HF_EUNREACHABLE */
         } trouble;
         struct {
             struct hf_request *request;  /* answered by this event */

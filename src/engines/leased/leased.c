@@ -201,11 +201,10 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms, uint64_t now_ms)
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms)
 {
-    (void)status;
     leased->now_ms = now_ms;
     assert(leased->session.linked);
     leased->session.linked = false;
-    hf_leased_session_drop(leased, "%s", why);
+    hf_leased_session_drop(leased, status, "%s", why);
 }
 
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,

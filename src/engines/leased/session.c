@@ -160,7 +160,8 @@ static uint64_t digest(const char *text)
 }
 
 /* Tell whoever waits for a link why there is none, and log what is new. */
-static void tell_trouble(struct hf_leased *leased, const char *why)
+static void tell_trouble(struct hf_leased *leased, hf_status status,
+                         const char *why)
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_TROUBLE};
@@ -172,6 +173,7 @@ static void tell_trouble(struct hf_leased *leased, const char *why)
     session->logged = digest(text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
+    event.as.trouble.status = status;
     hf_leased_tell(leased, &event);
 }
 
@@ -184,7 +186,7 @@ void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
     move(leased, HF_LEASED_CONFIRMING);
     hf_leased_renew(leased);
     if (!leased->renewal.under_way)
-        hf_leased_session_drop(leased, "out of memory");
+        hf_leased_session_drop(leased, HF_EUNREACHABLE, "out of memory");
 }
 
 static void said_farewell(struct hf_leased *leased, struct hf_leased_op *op,
@@ -238,7 +240,7 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
                                    const struct hf_store_answer *answer)
 {
     if (leased->session.state == HF_LEASED_CONFIRMING) {
-        hf_leased_session_drop(leased, "%s", answer->text);
+        hf_leased_session_drop(leased, answer->status, "%s", answer->text);
         return;
     }
     if (leased->session.logged != digest(answer->text))
@@ -291,7 +293,8 @@ static void end_if_asked(struct hf_leased *leased)
         close_silently(leased);
 }
 
-void hf_leased_session_drop(struct hf_leased *leased, const char *format, ...)
+void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
+                            const char *format, ...)
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
@@ -311,7 +314,7 @@ void hf_leased_session_drop(struct hf_leased *leased, const char *format, ...)
     if (was_up && leased->now_ms - session->up_at_ms >= STEADY_MS)
         session->backoff = (struct hf_retry_state){0};
     try_later(leased);
-    tell_trouble(leased, why);
+    tell_trouble(leased, status, why);
     if (was_up)
         hf_leased_tell(leased, &event);
     hf_leased_ops_cut(leased);
@@ -386,7 +389,8 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
 static void keep_up(struct hf_leased *leased)
 {
     if (leased->now_ms >= hf_leased_ops_deadline_ms(leased)) {
-        hf_leased_session_drop(leased, "no answer for %" PRIu64 " ms",
+        hf_leased_session_drop(leased, HF_EUNREACHABLE,
+                               "no answer for %" PRIu64 " ms",
                                leased->now_ms - leased->ops.first->sent_at_ms);
         return;
     }
@@ -399,8 +403,8 @@ static void run_out_of_patience(struct hf_leased *leased)
     uint64_t patience_ms = attempt_ms(leased);
 
     leased->session.silences++;
-    hf_leased_session_drop(leased, "no connection within %" PRIu64 " ms",
-                           patience_ms);
+    hf_leased_session_drop(leased, HF_EUNREACHABLE,
+                           "no connection within %" PRIu64 " ms", patience_ms);
 }
 
 void hf_leased_session_tick(struct hf_leased *leased)

@@ -74,9 +74,11 @@ void hf_leased_session_heard(struct hf_leased *leased, uint64_t server_ms);
  * server's clock: not later than a ttl after it was given up. */
 uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased);
 
-/* The link has ended, or is of no use any more. */
-void hf_leased_session_drop(struct hf_leased *leased, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The link has ended, or is of no use any more; ${status} as in
+ * hf_leased_down(). */
+void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
+                            const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* HF_REQUEST_END */
 void hf_leased_session_end(struct hf_leased *leased,

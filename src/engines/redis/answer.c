@@ -32,6 +32,9 @@ static const struct {
       "; expected USER:PASSWORD@ or :PASSWORD@ in the URL, auth_file= or "
       "HOLDFAST_AUTH_FILE",
       true, false}},
+    {"ERR AUTH",
+     {HF_FAILURE_FATAL, HF_EDENIED,
+      "; it has no password: expected a URL without one", true, false}},
     {"WRONGPASS", {HF_FAILURE_FATAL, HF_EDENIED, "", true, false}},
     {"READONLY",
      {HF_FAILURE_RETRY, HF_EUNREACHABLE,

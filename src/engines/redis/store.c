@@ -375,7 +375,7 @@ static void on_notice_reply(struct hf_store *store,
                             const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
-        refuse(store, "it does not pass on messages: ", reply);
+        refuse(store, "", reply);
         return;
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
