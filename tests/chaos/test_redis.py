@@ -383,6 +383,16 @@ class Inputs(unittest.TestCase):
             self.assertIsNone(crowd.find(held, "lost"))
             self.assertEqual(crowd.release(held), "HF_OK")
 
+    def test_tls(self):
+        with Server(tls=True) as server:
+            shown = {"cert": "client.pem", "key": "client.key"}
+            self.works(server.tls_url(ca="ca.pem", **shown))
+            self.refused(server.tls_url(ca="other_ca.pem", **shown), 69, "TLS:")
+            self.refused(server.tls_url(ca="ca.pem"), 69)
+            self.refused(server.tls_url(ca="ca.pem", cert="client.pem"), 64,
+                         "only one of cert= and key=")
+            self.refused("rediss://%s" % server.address(), 69)
+
     def test_keys_of_something_else(self):
         self.configure("SET", "holdfast:{%s}:queue" % NAME, "mine")
         self.refused(self.server.url(), 64, "WRONGTYPE", "something else")

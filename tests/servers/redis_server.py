@@ -10,6 +10,7 @@ import socket
 import subprocess
 
 import place
+from certificates import Certificates
 
 PROGRAMS = ["/usr/bin/redis-server", "/usr/bin/redis-check-rdb"]
 
@@ -63,16 +64,28 @@ class Client:
 
 class Server:
     """One process.  Not started when made.  A context manager, which removes
-    everything.  ${config} are lines of redis.conf."""
+    everything.  config are lines of redis.conf; tls adds a port on which
+    clients must show a certificate."""
 
-    def __init__(self, config=()):
+    def __init__(self, config=(), tls=False):
         self.directory = place.directory()
         self.claim = place.Port()
+        self.tls_claim = place.Port() if tls else None
         self.port = self.claim.number
         self.socket = os.path.join(self.directory, "redis.sock")
         self.config = list(config)
+        if tls:
+            self.add_tls()
         self.process = None
         self.starts = 0
+
+    def add_tls(self):
+        self.certificates = Certificates(self.directory)
+        self.config += [
+            "tls-port %d" % self.tls_claim.number,
+            "tls-cert-file " + self.certificates.path("server.pem"),
+            "tls-key-file " + self.certificates.path("server.key"),
+            "tls-ca-cert-file " + self.certificates.path("ca.pem")]
 
     def __enter__(self):
         try:
@@ -151,6 +164,8 @@ class Server:
     def close(self):
         self.kill()
         self.claim.close()
+        if self.tls_claim:
+            self.tls_claim.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     # ---- what it says
@@ -160,6 +175,12 @@ class Server:
 
     def url(self, path="/0", options=""):
         return "redis://%s%s%s" % (self.address(), path, options)
+
+    def tls_url(self, **files):
+        """Files of Certificates, by option."""
+        return "rediss://127.0.0.1:%d/0?%s" % (self.tls_claim.number, "&".join(
+            "%s=%s" % (option, self.certificates.path(name))
+            for option, name in files.items()))
 
     def client(self):
         return Client(self.port)
