@@ -13,13 +13,15 @@
 #define TOLD_BYTES 8192
 #define REQUESTS_MAX 4096
 
+enum way { UP, DOWN, CALL, ANSWER, NOTICE };
+
 /* On its way to the server or back, or to one's own next turn. */
 struct message {
     struct message *next;
     uint64_t at_ms;
     uint64_t link; /* of the store */
     struct hf_store *store;
-    enum { UP, DOWN, CALL, ANSWER, NOTICE } kind;
+    enum way kind;
     struct hf_store_call *call; /* the machine's, CALL and ANSWER */
     struct server_call copy;    /* CALL */
     struct server_answer answer;
@@ -54,7 +56,8 @@ struct model {
 
 /* -------------------------------------------------------------- messages -- */
 
-static struct message *send(struct hf_store *store, int kind, uint64_t delay_ms)
+static struct message *send(struct hf_store *store, enum way kind,
+                            uint64_t delay_ms)
 {
     struct message *message = calloc(1, sizeof *message);
     struct message **at = &store->model->messages;

@@ -11,18 +11,20 @@
 #include "engines/redis/answer.h"
 #include "engines/redis/greeting.h"
 
+enum reply {
+    AUTHENTICATED,
+    SELECTED,
+    INFORMED,
+    LOADED,
+    TIMED,
+    RELOADED,
+    RUN,       /* of the script, for .call */
+    TOLD_TIME, /* the same, where there is nothing to run */
+};
+
 /* A reply that is to come on the connection for calls. */
 struct hf_redis_expected {
-    enum {
-        AUTHENTICATED,
-        SELECTED,
-        INFORMED,
-        LOADED,
-        TIMED,
-        RELOADED,
-        RUN,      /* of the script, for .call */
-        TOLD_TIME /* the same, where there is nothing to run */
-    } what;
+    enum reply what;
     struct hf_store_call *call;
     struct hf_redis_expected *next;
 };
@@ -92,7 +94,8 @@ static void fail_later(struct hf_store *store)
 
 /* -------------------------------------------------------------- expected -- */
 
-static void expect(struct hf_store *store, int what, struct hf_store_call *call)
+static void expect(struct hf_store *store, enum reply what,
+                   struct hf_store_call *call)
 {
     struct hf_redis_expected *expected = hf_alloc(sizeof *expected);
 
@@ -112,7 +115,7 @@ static void expect(struct hf_store *store, int what, struct hf_store_call *call)
 
 /* -------------------------------------------------------------- greeting -- */
 
-static void load_script(struct hf_store *store, int what)
+static void load_script(struct hf_store *store, enum reply what)
 {
     struct hf_resp *out = &store->calls.out;
 
@@ -123,7 +126,7 @@ static void load_script(struct hf_store *store, int what)
     expect(store, what, NULL);
 }
 
-static void ask_time(struct hf_store *store, int what,
+static void ask_time(struct hf_store *store, enum reply what,
                      struct hf_store_call *call)
 {
     hf_resp_begin(&store->calls.out, 1);
@@ -219,7 +222,7 @@ static void take_sha(struct hf_store *store, const struct redisReply *reply)
     store->reloading = false;
 }
 
-static void greeted(struct hf_store *store, int what,
+static void greeted(struct hf_store *store, enum reply what,
                     const struct redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
@@ -325,7 +328,7 @@ static void on_call_reply(struct hf_store *store,
 {
     struct hf_redis_expected *expected = store->first;
     struct hf_store_call *call;
-    int what;
+    enum reply what;
 
     if (expected == NULL) {
         tell_down(store, HF_EUNREACHABLE, "it says unasked: ",
