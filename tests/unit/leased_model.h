@@ -22,11 +22,11 @@
 
 #include "engines/leased/leased.h"
 
-#define MODEL_TTL_MS 10000
+#define MODEL_TTL_MS UINT64_C(10000)
 #define MODEL_START_MS 1000
 /* What the server's clock shows when ours shows nothing. */
 #define MODEL_SERVER_MS UINT64_C(1700000000000)
-#define MODEL_DELAY_MS 2
+#define MODEL_DELAY_MS UINT64_C(2)
 
 struct model;
 

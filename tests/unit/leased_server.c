@@ -175,6 +175,7 @@ static void tell_waiters(struct server *server, const char *queue,
 {
     const struct row *nearest = NULL, *writer = NULL;
 
+    assert(queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         const struct row *row = server->rows[i];
         const struct row *before;
@@ -253,6 +254,7 @@ static void purge(struct server *server, const char *queue, uint64_t now_ms)
 static struct row *find(const struct server *server, const char *queue,
                         const struct hf_ticket_id *id)
 {
+    assert(queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         if (strcmp(server->rows[i]->queue, queue) == 0 &&
             hf_ticket_id_equal(&server->rows[i]->ticket.id, id))
@@ -264,6 +266,7 @@ static struct row *find(const struct server *server, const char *queue,
 static void list(const struct server *server, uint64_t now_ms,
                  const char *queue, struct server_answer *answer)
 {
+    assert(queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         if (strcmp(server->rows[i]->queue, queue) == 0)
             add(answer, server->rows[i], now_ms);
@@ -296,6 +299,7 @@ static void look(struct server *server, uint64_t now_ms, const char *queue,
 {
     struct look *at;
 
+    assert(queue != NULL);
     for (size_t i = 0; i < server->look_count; i++) {
         at = &server->looks[i];
         if (strcmp(at->queue, queue) == 0 &&
@@ -513,7 +517,7 @@ bool server_evict(struct server *server, const char *queue,
         at++;
     free(row);
     server->row_count--;
-    memmove(&server->rows[at], &server->rows[at + 1],
-            (server->row_count - at) * sizeof server->rows[0]);
+    for (; at < server->row_count; at++)
+        server->rows[at] = server->rows[at + 1];
     return true;
 }

@@ -285,7 +285,7 @@ static void an_unsure_ticket_is_renewed(void **state)
 static void a_clock_that_was_set_on_is_followed(void **state)
 {
     (void)state;
-    model_step_clock(model, 3600 * 1000);
+    model_step_clock(model, INT64_C(3600) * 1000);
     model_run(model, MODEL_TTL_MS);
     (void)model_told(a);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
