@@ -207,6 +207,8 @@ static bool take_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
         !get_number(row->element[2], &lease->expires_in_ms))
         return false;
     ticket->token = ticket->sequence;
+    if (ticket->sequence == 0) /* a stranger, with layout=redis-py */
+        ticket->dialect = "redis-py";
     return take_data(ticket, lease, row->element[3]);
 }
 
@@ -325,6 +327,11 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
         fail_nonsense(answer);
     else if (strcmp(reply->element[1]->str, "late") == 0)
         fail(answer, HF_FAILURE_RETRY, HF_EUNREACHABLE, HF_STORE_LATE, "");
+    else if (strcmp(reply->element[1]->str, "unsupported") == 0)
+        fail(answer, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+             "layout=redis-py has no readers, writers or semaphores; expected "
+             "a mutex, or a URL without layout=",
+             "");
     else if (reply->elements < 3)
         fail_nonsense(answer);
     else

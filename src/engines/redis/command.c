@@ -27,6 +27,7 @@ void hf_redis_key(const char *queue, const char *word,
 /* -------------------------------------------------------------- commands -- */
 
 #define KEYS 5
+#define PLAIN_KEYS 2
 /* Operation, lock name, not_after, ttl, session. */
 #define ARGUMENTS 5
 
@@ -42,16 +43,23 @@ static const char *const operations[] = {
 
 /* All but what is the operation's own, of which ${more} words follow. */
 static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
-                     const char *sha, const char *queue, size_t more)
+                     const struct hf_redis_manner *manner, const char *queue,
+                     size_t more)
 {
+    size_t keys = KEYS + (manner->plain ? PLAIN_KEYS : 0);
     char key[HF_REDIS_KEY_BYTES];
 
-    hf_resp_begin(resp, 3 + KEYS + ARGUMENTS + more);
+    hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
     hf_resp_put_text(resp, "EVALSHA");
-    hf_resp_put_text(resp, sha);
-    hf_resp_put_number(resp, KEYS);
+    hf_resp_put_text(resp, manner->sha);
+    hf_resp_put_number(resp, keys);
     for (size_t i = 0; i < KEYS; i++) {
         hf_redis_key(queue, words[i], key);
+        hf_resp_put_text(resp, key);
+    }
+    if (manner->plain) {
+        hf_redis_key(queue, "having", key);
+        hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
     }
     hf_resp_put_text(resp, operations[call->kind]);
@@ -85,14 +93,14 @@ static void put_flag(struct hf_resp *resp, bool flag)
 }
 
 static void put_stakes(struct hf_resp *resp, const struct hf_store_call *call,
-                       const char *sha)
+                       const struct hf_redis_manner *manner)
 {
     size_t flags = call->kind == HF_STORE_RENEW ? 1 : 0;
 
     for (size_t i = 0; i < call->stake_count; i++) {
         const struct hf_store_stake *stake = &call->stakes[i];
 
-        put_head(resp, call, sha, stake->queue, flags + stake->count);
+        put_head(resp, call, manner, stake->queue, flags + stake->count);
         if (flags > 0)
             put_flag(resp, stake->looks);
         put_ids(resp, stake->tickets, stake->count);
@@ -100,9 +108,9 @@ static void put_stakes(struct hf_resp *resp, const struct hf_store_call *call,
 }
 
 static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
-                        const char *sha)
+                        const struct hf_redis_manner *manner)
 {
-    put_head(resp, call, sha, call->queue, 4);
+    put_head(resp, call, manner, call->queue, 4);
     put_id(resp, &call->ticket);
     hf_resp_put_number(resp, call->ticket_kind);
     hf_resp_put_number(resp, call->weight);
@@ -118,29 +126,30 @@ size_t hf_redis_command_count(const struct hf_store_call *call)
 }
 
 void hf_redis_command_put(struct hf_resp *resp,
-                          const struct hf_store_call *call, const char *sha)
+                          const struct hf_store_call *call,
+                          const struct hf_redis_manner *manner)
 {
     switch (call->kind) {
     case HF_STORE_RENEW:
     case HF_STORE_GOODBYE:
-        put_stakes(resp, call, sha);
+        put_stakes(resp, call, manner);
         break;
     case HF_STORE_ENQUEUE:
-        put_enqueue(resp, call, sha);
+        put_enqueue(resp, call, manner);
         break;
     case HF_STORE_LIST:
-        put_head(resp, call, sha, call->queue, 2);
+        put_head(resp, call, manner, call->queue, 2);
         put_flag(resp, call->looks);
         put_flag(resp, call->whole);
         break;
     case HF_STORE_PROBE:
-        put_head(resp, call, sha, call->queue, call->count);
+        put_head(resp, call, manner, call->queue, call->count);
         put_ids(resp, call->tickets, call->count);
         break;
     case HF_STORE_WITHDRAW:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
-        put_head(resp, call, sha, call->queue, 1);
+        put_head(resp, call, manner, call->queue, 1);
         put_id(resp, &call->ticket);
         break;
     }

@@ -9,6 +9,11 @@
  *     holdfast:{NAME}:last     the last sequence given out; never goes
  *     holdfast:{NAME}:looks    zset: session that looks, until when
  *
+ * and with layout=redis-py also, which are not in one slot,
+ *
+ *     NAME                     the key that others SET
+ *     holdfast:{NAME}:having   the ticket that has it, if it is one of ours
+ *
  * with "%", "{" and "}" of NAME as %25, %7B and %7D, so that all of it is one
  * hash tag and they are in one slot of a Redis Cluster.  Notices are published
  * to holdfast:session:SESSION.
@@ -34,11 +39,17 @@ extern const char hf_redis_script[];
 void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES]);
 
-/* The number of commands that ${call} takes, and to put them; ${sha} names the
- * script. */
+/* How the script is called. */
+struct hf_redis_manner {
+    char sha[HF_REDIS_SHA_BYTES]; /* its name */
+    bool plain;                   /* layout=redis-py */
+};
+
+/* The number of commands that ${call} takes, and to put them. */
 size_t hf_redis_command_count(const struct hf_store_call *call);
 void hf_redis_command_put(struct hf_resp *resp,
-                          const struct hf_store_call *call, const char *sha);
+                          const struct hf_store_call *call,
+                          const struct hf_redis_manner *manner);
 
 /* A message of our channel; false if it is none that we know.  ${notice}'s
  * texts are of ${text}. */

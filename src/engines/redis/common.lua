@@ -3,15 +3,18 @@
 -- The other side of src/engines/leased/store.h: the parts of src/engines/redis
 -- are put together to one script, which is run for one queue at a time:
 --
---     KEYS  queue, untils, tickets, last, looks (keys.c), all of one hash slot
+--     KEYS  queue, untils, tickets, last, looks, all of one hash slot; and with
+--           layout=redis-py the key that others SET, and who of us has it
 --     ARGV  operation, lock name, not_after or '', ttl, session, and its own
 --
--- and answers {now, 'late'}, having done nothing, or {now, 'ok', ...}.  Numbers
+-- and answers {now, 'ok', ...}, or {now, WORD}, having done nothing, where WORD
+-- is 'late' or 'unsupported'.  Numbers
 -- that may be large are given as text: milliseconds since 1970, and the
 -- microseconds that sequences are made of, below 2^53 until the year 2255.
 
 local queue, untils, tickets = KEYS[1], KEYS[2], KEYS[3]
 local last, looks = KEYS[4], KEYS[5]
+local plain, having = KEYS[6], KEYS[7]
 local name = ARGV[2]
 local ttl = tonumber(ARGV[4])
 local session = ARGV[5]
@@ -20,7 +23,7 @@ local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
 
-local READ, WRITE, LEASE = '2', '3', '4'
+local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
 
 -- Readers that one step of a walk through a queue looks at.
 local STEP = 16
@@ -101,6 +104,13 @@ local function tell_waiters(id, kind, going, was)
     until #behind < step
 end
 
+-- Who of us has the plain key, gives it back; the release of redis-py.
+local function give_back(id)
+    if plain and redis.call('GET', plain) == id then
+        redis.call('DEL', plain, having)
+    end
+end
+
 -- Take out the tickets ${ids}, and tell whom it concerns; the session ${by}
 -- knows of its own.
 local function remove(ids, by)
@@ -119,6 +129,7 @@ local function remove(ids, by)
         redis.call('ZREM', queue, id)
         redis.call('ZREM', untils, id)
         redis.call('HDEL', tickets, id)
+        give_back(id)
         if going[id].session ~= by then
             tell(going[id].session, table.concat({'gone', '0', id, name}, ' '))
         end
@@ -155,25 +166,4 @@ local function map(flat)
         found[flat[i]] = flat[i + 1]
     end
     return found
-end
-
--- The queue; payloads of the first, or of all if ${whole}.
-local function list(whole)
-    local order = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
-    local ends = map(redis.call('ZRANGE', untils, 0, -1, 'WITHSCORES'))
-    local all = map(redis.call('HGETALL', tickets))
-    local rows = {}
-    local id, data
-
-    for i = 1, #order, 2 do
-        id = order[i]
-        data = all[id]
-        if data and ends[id] then
-            if #rows > 0 and not whole then
-                data = string.match(data, '^%d+ %d+ %d+ %d+ %x+ ') or data
-            end
-            rows[#rows + 1] = {id, order[i + 1], text(ends[id] - now), data}
-        end
-    end
-    return rows
 end

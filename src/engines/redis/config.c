@@ -11,9 +11,10 @@
 #include "core/quote.h"
 #include "engines/leased/leased.h"
 
-static const char *const known_options[] = {"ttl", "db", "auth_file", NULL};
+static const char *const known_options[] = {"ttl", "db", "layout", "auth_file",
+                                            NULL};
 static const char *const known_options_tls[] = {
-    "ttl", "db", "auth_file", "ca", "cert", "key", NULL};
+    "ttl", "db", "layout", "auth_file", "ca", "cert", "key", NULL};
 
 #define HOST_CHARACTERS                                                        \
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
@@ -241,6 +242,20 @@ static hf_status take_ttl(struct hf_redis_config *config,
     return HF_OK;
 }
 
+static hf_status take_layout(struct hf_redis_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "layout");
+
+    config->plain = text != NULL && strcmp(text, "redis-py") == 0;
+    if (text == NULL || config->plain || strcmp(text, "queue") == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "layout=%s is not known; expected layout=queue, which "
+                        "is ours, or layout=redis-py",
+                        hf_quote(text, strlen(text)).text);
+}
+
 static hf_status take_file(const struct hf_url *url, const char *key,
                            char path[HF_REDIS_FILE_BYTES],
                            struct hf_error *error)
@@ -294,6 +309,8 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
         status = take_db(config, hf_url_option(url, "db"), error);
     if (status == HF_OK)
         status = take_ttl(config, url, error);
+    if (status == HF_OK)
+        status = take_layout(config, url, error);
     if (status == HF_OK)
         status = take_files(config, url, error);
     if (status == HF_OK)

@@ -31,6 +31,7 @@ struct hf_redis_config {
     char password[HF_REDIS_SECRET_BYTES];
     bool authenticates;
     uint64_t ttl_ms;
+    bool plain; /* layout=redis-py */
     bool tls;
     /* TLS: paths of PEM files, or "" */
     char ca[HF_REDIS_FILE_BYTES];

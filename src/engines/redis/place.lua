@@ -2,11 +2,39 @@
 --
 -- One's place in a queue.
 
+-- The queue; payloads of the first, or of all if ${whole}.
+local function list(whole)
+    local order = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
+    local ends = map(redis.call('ZRANGE', untils, 0, -1, 'WITHSCORES'))
+    local all = map(redis.call('HGETALL', tickets))
+    local rows = {}
+    local other = stranger()
+    local id, data
+
+    if other then
+        rows[1] = {other, '0', text(GLANCE), '1 1 0 0 0 '}
+    end
+    for i = 1, #order, 2 do
+        id = order[i]
+        data = all[id]
+        if data and ends[id] then
+            if #rows > 0 and not whole then
+                data = string.match(data, '^%d+ %d+ %d+ %d+ %x+ ') or data
+            end
+            rows[#rows + 1] = {id, order[i + 1], text(ends[id] - now), data}
+        end
+    end
+    return rows
+end
+
 -- ARGV: id, kind, weight, payload
 function operations.enqueue()
     local id = ARGV[6]
     local number
 
+    if plain and ARGV[7] ~= MUTEX then
+        return nil
+    end
     if redis.call('HEXISTS', tickets, id) == 0 then
         -- Rises even where the counter was lost, or the clock set back.
         number = math.max(
@@ -17,6 +45,7 @@ function operations.enqueue()
         put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
                  created = text(now), session = session, payload = ARGV[9]})
         keep()
+        settle()
     end
     return list(false)
 end
@@ -35,6 +64,9 @@ function operations.probe()
     local until_ms, data
 
     for i = 6, #ARGV do
+        if ARGV[i] == stranger() then
+            rows[#rows + 1] = {ARGV[i], text(GLANCE), MUTEX}
+        end
         until_ms = redis.call('ZSCORE', untils, ARGV[i])
         data = until_ms and ticket(ARGV[i])
         if data then
@@ -49,7 +81,7 @@ function operations.withdraw()
     local found = those_there(6)
 
     remove(found, session)
-    return #found
+    return #found > 0 and 1 or evict(ARGV[6])
 end
 
 -- ARGV: id.  Whether it is a read ticket now.

@@ -17,6 +17,7 @@ function operations.renew()
             rows[#rows + 1] = {ARGV[i], '-1'}
         else
             redis.call('ZADD', untils, 'XX', text(now + ttl), ARGV[i])
+            hold_on(ARGV[i])
             if found.revoked ~= '0' then
                 rows[#rows + 1] = {ARGV[i], found.revoked}
             end

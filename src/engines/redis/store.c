@@ -216,7 +216,7 @@ static void take_sha(struct hf_store *store, const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_STRING &&
         reply->len == HF_REDIS_SHA_BYTES - 1)
-        memcpy(store->sha, reply->str, HF_REDIS_SHA_BYTES);
+        memcpy(store->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
     else
         tell_down(store, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
     store->reloading = false;
@@ -306,7 +306,7 @@ static void store_call(struct hf_store *store, struct hf_store_call *call)
     }
     call->store_data = answer;
     answer->pending = count;
-    hf_redis_command_put(&store->calls.out, call, store->sha);
+    hf_redis_command_put(&store->calls.out, call, &store->manner);
     for (size_t i = 0; i < count; i++)
         expect(store, RUN, call);
     if (count == 0) {
@@ -551,6 +551,7 @@ struct hf_store *hf_redis_store_new(struct hf_engine *engine,
     }
     store->engine = engine;
     store->config = *config;
+    store->manner.plain = config->plain;
     store->user = (struct hf_redis_wire_user){
         .up = on_wire_up,
         .reply = on_reply,

@@ -32,7 +32,7 @@ struct hf_store {
     bool hearing;  /* .notices has subscribed */
     uint64_t server_ms;
     char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
-    char sha[HF_REDIS_SHA_BYTES];
+    struct hf_redis_manner manner;
     struct hf_redis_wire calls;
     struct hf_redis_wire notices;
     /* Replies that are to come on .calls, in order. */
