@@ -17,6 +17,7 @@ import unittest
 from crowd import LONG, Crowd
 
 import place
+from proxy import Proxy
 from redis_server import Server
 
 CROWD, CONTENDER, HOLDFAST = (
@@ -241,6 +242,94 @@ class Restarts(unittest.TestCase):
             self.assertGreater(int(crowd.granted(second).words[1]), token)
 
 
+class Failover(unittest.TestCase):
+    """The primary is killed and its replica promoted, behind one address.
+    Another replica follows that one."""
+
+    def setUp(self):
+        self.primary = self.server()
+        self.replication = Proxy(self.primary.port)
+        self.addCleanup(self.replication.close)
+        self.replica = self.server(self.replication.port)
+        self.next = self.server(self.replica.port)
+        self.address = Proxy(self.primary.port)
+        self.addCleanup(self.address.close)
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+
+    def server(self, of=None):
+        server = Server(["repl-diskless-sync-delay 0"] + (
+            ["replicaof 127.0.0.1 %d" % of] if of else []))
+        self.addCleanup(server.close)
+        server.start()
+        if of:
+            place.eventually("replication", lambda: "master_link_status:up" in
+                             self.info(server))
+        return server
+
+    @staticmethod
+    def info(server):
+        with server.client() as client:
+            return client.ask("INFO", "replication")
+
+    def url(self, options):
+        return "redis://127.0.0.1:%d/0?%s" % (self.address.port, options)
+
+    def fail_over(self):
+        self.primary.kill()
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        self.address.target = self.replica.port
+        self.address.cut()
+
+    def test_a_failover_can_lose_a_ticket_and_the_token_shows_it(self):
+        crowd = self.crowd
+        a, b = crowd.opened(self.url("ttl=20s"), self.url("ttl=20s"))
+        self.replication.drop()
+        held = crowd.acquire(a, NAME)
+        token = int(crowd.granted(held).words[1])
+        self.fail_over()
+        crowd.until_state(b, "CONNECTED")
+        other = crowd.acquire(b, NAME)
+        # Two at once: this is what wait= is for, and what tokens are for.
+        self.assertGreater(int(crowd.granted(other).words[1]), token)
+        crowd.told(held, "lost")
+        crowd.end()
+
+    def test_what_replicas_have_is_not_lost(self):
+        crowd = self.crowd
+        a, b = crowd.opened(*[self.url("ttl=20s&wait=1")] * 2)
+        held = crowd.acquire(a, NAME)
+        token = int(crowd.granted(held).words[1])
+        self.fail_over()
+        for session in (a, b):
+            crowd.until("session %d to be back" % session, lambda s=session:
+                        crowd.count_states(s, "CONNECTED") == 2)
+        waits = crowd.acquire(b, NAME)
+        self.assertEqual(crowd.queued(waits), 1)
+        self.assertIsNone(crowd.find(held, "lost"))
+        self.assertEqual(crowd.release(held), "HF_OK")
+        self.assertGreater(int(crowd.granted(waits).words[1]), token)
+        crowd.end()
+
+    def test_without_replicas_nothing_is_granted(self):
+        crowd = self.crowd
+        session, = crowd.opened(self.url("ttl=2s&wait=1"))
+        held = crowd.acquire(session, NAME)
+        crowd.granted(held)
+        self.replication.drop()
+        lost = crowd.told(held, "lost")
+        self.assertTrue(lost)
+        late = crowd.acquire(session, NAME, wait_ms=3000)
+        self.assertIn(crowd.failed(late)[0], ("HF_ETIMEDOUT",
+                                              "HF_EUNREACHABLE"))
+        self.replication.cut()
+        self.replication.thaw()
+        again = crowd.acquire(session, NAME)
+        crowd.granted(again)
+        crowd.end()
+
+
 class Inputs(unittest.TestCase):
     """What is set up wrongly: a status and a text, and no secret in it."""
 
@@ -288,6 +377,8 @@ class Inputs(unittest.TestCase):
                 ("redis://%s/0?db=1" % address, "both a database"),
                 ("redis://%s?ttl=10ms" % address, "not a duration in range"),
                 ("redis://%s?ttl=x" % address, "not a duration in range"),
+                ("redis://%s?wait=x" % address, "not a number of replicas"),
+                ("redis://%s?layout=x" % address, "expected layout=queue"),
                 ("redis://%s?timeout=1s" % address, "does not know"),
                 ("redis://user@%s" % address, "not a password"),
                 ("redis:/" + 120 * "x", "names no server"),

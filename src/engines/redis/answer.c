@@ -311,6 +311,18 @@ static void take_body(struct hf_redis_answer *answer,
     }
 }
 
+/* It may be answered when the reply it came in is gone. */
+static void keep_payload(struct hf_redis_answer *answer)
+{
+    const char *payload;
+
+    if (answer->answer.count == 0)
+        return;
+    payload = answer->tickets[0].payload;
+    memcpy(answer->payload, payload, strlen(payload) + 1);
+    answer->tickets[0].payload = answer->payload;
+}
+
 void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct hf_store_call *call,
                           const struct redisReply *reply)
@@ -336,6 +348,25 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
         fail_nonsense(answer);
     else
         take_body(answer, call, reply->element[2]);
+    keep_payload(answer);
+}
+
+void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
+                               const struct redisReply *reply)
+{
+    char text[96];
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        hf_redis_answer_take(answer, NULL, reply);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&
+        (unsigned long long)reply->integer >= wanted)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "%lld replicas have it in time, expected wait=%u",
+                   reply->integer, wanted);
+    fail(answer, HF_FAILURE_UNSURE, HF_EUNREACHABLE, text, "");
 }
 
 void hf_redis_answer_free(struct hf_redis_answer *answer)

@@ -8,7 +8,7 @@
 #include "engines/leased/store.h"
 
 /* An answer that is being put together, perhaps of several replies.  Its texts
- * are those of the last reply. */
+ * are those of the last reply, but for the payload of its first ticket. */
 struct hf_redis_answer {
     struct hf_store_answer answer;
     struct hf_ticket *tickets;
@@ -16,6 +16,7 @@ struct hf_redis_answer {
     const char **foreign;
     size_t room;
     char text[HF_ERROR_TEXT_BYTES];
+    char payload[HF_PAYLOAD_BYTES];
     size_t pending; /* replies that have not come yet */
 };
 
@@ -24,6 +25,11 @@ struct hf_redis_answer {
 void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct hf_store_call *call,
                           const struct redisReply *reply);
+
+/* Take in the reply to WAIT for ${wanted} replicas: what they do not have is
+ * not held. */
+void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
+                               const struct redisReply *reply);
 
 void hf_redis_answer_free(struct hf_redis_answer *answer);
 

@@ -11,10 +11,10 @@
 #include "core/quote.h"
 #include "engines/leased/leased.h"
 
-static const char *const known_options[] = {"ttl", "db", "layout", "auth_file",
-                                            NULL};
+static const char *const known_options[] = {"ttl",  "db",        "layout",
+                                            "wait", "auth_file", NULL};
 static const char *const known_options_tls[] = {
-    "ttl", "db", "layout", "auth_file", "ca", "cert", "key", NULL};
+    "ttl", "db", "layout", "wait", "auth_file", "ca", "cert", "key", NULL};
 
 #define HOST_CHARACTERS                                                        \
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
@@ -256,6 +256,19 @@ static hf_status take_layout(struct hf_redis_config *config,
                         hf_quote(text, strlen(text)).text);
 }
 
+static hf_status take_wait(struct hf_redis_config *config,
+                           const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "wait");
+
+    if (text == NULL || take_number(text, HF_REDIS_WAIT_MAX, &config->wait))
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "wait=%s is not a number of replicas; expected digits, "
+                        "at most %u",
+                        hf_quote(text, strlen(text)).text, HF_REDIS_WAIT_MAX);
+}
+
 static hf_status take_file(const struct hf_url *url, const char *key,
                            char path[HF_REDIS_FILE_BYTES],
                            struct hf_error *error)
@@ -311,6 +324,8 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
         status = take_ttl(config, url, error);
     if (status == HF_OK)
         status = take_layout(config, url, error);
+    if (status == HF_OK)
+        status = take_wait(config, url, error);
     if (status == HF_OK)
         status = take_files(config, url, error);
     if (status == HF_OK)

@@ -21,6 +21,7 @@
 #define HF_REDIS_SECRET_BYTES 512
 #define HF_REDIS_FILE_BYTES 1024
 #define HF_REDIS_DB_MAX 65535u
+#define HF_REDIS_WAIT_MAX 16u
 
 struct hf_redis_config {
     char host[HF_REDIS_HOST_BYTES]; /* without brackets; "" with .path */
@@ -31,7 +32,8 @@ struct hf_redis_config {
     char password[HF_REDIS_SECRET_BYTES];
     bool authenticates;
     uint64_t ttl_ms;
-    bool plain; /* layout=redis-py */
+    bool plain;    /* layout=redis-py */
+    unsigned wait; /* replicas that have to have what is held */
     bool tls;
     /* TLS: paths of PEM files, or "" */
     char ca[HF_REDIS_FILE_BYTES];

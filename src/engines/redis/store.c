@@ -11,20 +11,9 @@
 #include "engines/redis/answer.h"
 #include "engines/redis/greeting.h"
 
-enum reply {
-    AUTHENTICATED,
-    SELECTED,
-    INFORMED,
-    LOADED,
-    TIMED,
-    RELOADED,
-    RUN,       /* of the script, for .call */
-    TOLD_TIME, /* the same, where there is nothing to run */
-};
-
 /* A reply that is to come on the connection for calls. */
 struct hf_redis_expected {
-    enum reply what;
+    enum hf_redis_reply what;
     struct hf_store_call *call;
     struct hf_redis_expected *next;
 };
@@ -65,8 +54,8 @@ static void cut(struct hf_store *store)
         (void)uv_idle_stop(&store->later);
 }
 
-static void tell_down(struct hf_store *store, hf_status status,
-                      const char *what, const char *text)
+void hf_redis_tell_down(struct hf_store *store, hf_status status,
+                        const char *what, const char *text)
 {
     char why[HF_LINK_TEXT_BYTES];
 
@@ -82,7 +71,7 @@ static void on_later(uv_idle_t *later)
     (void)uv_idle_stop(later);
     hf_leased_engine_enter(store->engine);
     if (store->linked)
-        tell_down(store, HF_EUNREACHABLE, "", store->why);
+        hf_redis_tell_down(store, HF_EUNREACHABLE, "", store->why);
     hf_leased_engine_leave(store->engine);
 }
 
@@ -94,8 +83,8 @@ static void fail_later(struct hf_store *store)
 
 /* -------------------------------------------------------------- expected -- */
 
-static void expect(struct hf_store *store, enum reply what,
-                   struct hf_store_call *call)
+void hf_redis_expect(struct hf_store *store, enum hf_redis_reply what,
+                     struct hf_store_call *call)
 {
     struct hf_redis_expected *expected = hf_alloc(sizeof *expected);
 
@@ -111,141 +100,6 @@ static void expect(struct hf_store *store, enum reply what,
     else
         store->first = expected;
     store->last = expected;
-}
-
-/* -------------------------------------------------------------- greeting -- */
-
-static void load_script(struct hf_store *store, enum reply what)
-{
-    struct hf_resp *out = &store->calls.out;
-
-    hf_resp_begin(out, 3);
-    hf_resp_put_text(out, "SCRIPT");
-    hf_resp_put_text(out, "LOAD");
-    hf_resp_put_text(out, hf_redis_script);
-    expect(store, what, NULL);
-}
-
-static void ask_time(struct hf_store *store, enum reply what,
-                     struct hf_store_call *call)
-{
-    hf_resp_begin(&store->calls.out, 1);
-    hf_resp_put_text(&store->calls.out, "TIME");
-    expect(store, what, call);
-}
-
-static void greet(struct hf_store *store)
-{
-    struct hf_resp *out = &store->calls.out;
-
-    if (hf_redis_put_auth(out, &store->config) > 0)
-        expect(store, AUTHENTICATED, NULL);
-    if (store->config.db > 0) {
-        hf_resp_begin(out, 2);
-        hf_resp_put_text(out, "SELECT");
-        hf_resp_put_number(out, store->config.db);
-        expect(store, SELECTED, NULL);
-    }
-    hf_resp_begin(out, 1);
-    hf_resp_put_text(out, "INFO");
-    expect(store, INFORMED, NULL);
-    load_script(store, LOADED);
-    ask_time(store, TIMED, NULL);
-}
-
-static void subscribe(struct hf_store *store)
-{
-    struct hf_resp *out = &store->notices.out;
-
-    (void)hf_redis_put_auth(out, &store->config);
-    hf_resp_begin(out, 2);
-    hf_resp_put_text(out, "SUBSCRIBE");
-    hf_resp_put_text(out, store->channel);
-}
-
-static void go_up(struct hf_store *store)
-{
-    if (store->up || !store->speaking || !store->hearing)
-        return;
-    store->up = true;
-    hf_leased_up(store->engine->leased, store->server_ms, now_ms(store));
-}
-
-static void refuse(struct hf_store *store, const char *what,
-                   const struct redisReply *reply)
-{
-    struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
-    char text[HF_LINK_TEXT_BYTES];
-
-    (void)snprintf(text, sizeof text, "%.130s%.100s", reply->str, fault.advice);
-    tell_down(store, fault.status, what, text);
-}
-
-static void take_info(struct hf_store *store, const struct redisReply *reply)
-{
-    hf_status status = HF_OK;
-    const char *fault = NULL;
-
-    if (reply->type == REDIS_REPLY_STRING)
-        fault = hf_redis_info_fault(reply->str, &status);
-    else if (strstr(reply->str, "NOPERM") == NULL)
-        refuse(store, "", reply);
-    else if (!store->told_unseen)
-        store->engine->host.log(
-            store->engine->host.host, HF_LOG_WARNING,
-            "the server does not let us see its INFO: see to it yourself that "
-            "it is a primary of 6.0 or later, with maxmemory-policy "
-            "noeviction");
-    store->told_unseen |= reply->type == REDIS_REPLY_ERROR;
-    if (fault != NULL)
-        tell_down(store, status, "", fault);
-}
-
-static bool read_time(const struct redisReply *reply, uint64_t *ms)
-{
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[1]->type != REDIS_REPLY_STRING)
-        return false;
-    *ms = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
-          strtoull(reply->element[1]->str, NULL, 10) / 1000;
-    return true;
-}
-
-static void take_sha(struct hf_store *store, const struct redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_STRING &&
-        reply->len == HF_REDIS_SHA_BYTES - 1)
-        memcpy(store->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
-    else
-        tell_down(store, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
-    store->reloading = false;
-}
-
-static void greeted(struct hf_store *store, enum reply what,
-                    const struct redisReply *reply)
-{
-    bool failed = reply->type == REDIS_REPLY_ERROR;
-
-    if (what == INFORMED) {
-        take_info(store, reply);
-    } else if (failed && what == AUTHENTICATED) {
-        tell_down(store, HF_EDENIED,
-                  "it did not accept the credentials: ", reply->str);
-    } else if (failed && what == SELECTED) {
-        tell_down(store, HF_EURL,
-                  "it has not the database of the URL: ", reply->str);
-    } else if (failed) {
-        refuse(store, "", reply);
-    } else if (what == LOADED || what == RELOADED) {
-        take_sha(store, reply);
-    } else if (what == TIMED) {
-        store->speaking = read_time(reply, &store->server_ms);
-        if (store->speaking)
-            go_up(store);
-        else
-            tell_down(store, HF_EPROTOCOL, "", "TIME gave no time");
-    }
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -275,12 +129,19 @@ static void ran(struct hf_store *store, struct hf_store_call *call,
         fault = hf_redis_fault_of(reply->str);
     if (fault.scripts_lost && !store->reloading) {
         store->reloading = true;
-        load_script(store, RELOADED);
+        hf_redis_load_script(store, HF_REDIS_RELOADED);
     }
     hf_redis_answer_take(call->store_data, call, reply);
     part_done(store, call);
     if (fault.of_server && number == store->calls.number)
-        refuse(store, "", reply);
+        hf_redis_refuse(store, "", reply);
+}
+
+static void waited(struct hf_store *store, struct hf_store_call *call,
+                   const struct redisReply *reply)
+{
+    hf_redis_answer_take_wait(call->store_data, store->config.wait, reply);
+    part_done(store, call);
 }
 
 static void told_time(struct hf_store *store, struct hf_store_call *call,
@@ -288,9 +149,37 @@ static void told_time(struct hf_store *store, struct hf_store_call *call,
 {
     struct hf_redis_answer *answer = call->store_data;
 
-    if (!read_time(reply, &answer->answer.server_ms))
+    if (!hf_redis_read_time(reply, &answer->answer.server_ms))
         hf_redis_answer_take(answer, call, reply);
     part_done(store, call);
+}
+
+/* With wait=: does ${call} stand for something that a replica must have, lest
+ * it is lost when that is promoted?  A list may admit, and whole ones do not.
+ */
+static bool is_waited_for(const struct hf_store *store,
+                          const struct hf_store_call *call)
+{
+    if (store->config.wait == 0)
+        return false;
+    return call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_RENEW ||
+           call->kind == HF_STORE_DOWNGRADE ||
+           (call->kind == HF_STORE_LIST && !call->whole);
+}
+
+/* For less than a call may take: the link is not at fault. */
+static void wait_for_replicas(struct hf_store *store,
+                              struct hf_store_call *call)
+{
+    struct hf_resp *out = &store->calls.out;
+    struct hf_redis_answer *answer = call->store_data;
+
+    hf_resp_begin(out, 3);
+    hf_resp_put_text(out, "WAIT");
+    hf_resp_put_number(out, store->config.wait);
+    hf_resp_put_number(out, store->config.ttl_ms / 6);
+    answer->pending++;
+    hf_redis_expect(store, HF_REDIS_WAITED, call);
 }
 
 static void store_call(struct hf_store *store, struct hf_store_call *call)
@@ -308,11 +197,13 @@ static void store_call(struct hf_store *store, struct hf_store_call *call)
     answer->pending = count;
     hf_redis_command_put(&store->calls.out, call, &store->manner);
     for (size_t i = 0; i < count; i++)
-        expect(store, RUN, call);
+        hf_redis_expect(store, HF_REDIS_RUN, call);
     if (count == 0) {
         answer->pending++;
-        ask_time(store, TOLD_TIME, call);
+        hf_redis_ask_time(store, HF_REDIS_TOLD_TIME, call);
     }
+    if (is_waited_for(store, call))
+        wait_for_replicas(store, call);
     /* A connection that only listens shows by this that it lives. */
     if (call->kind == HF_STORE_RENEW) {
         assert(store->renewal == NULL);
@@ -328,11 +219,12 @@ static void on_call_reply(struct hf_store *store,
 {
     struct hf_redis_expected *expected = store->first;
     struct hf_store_call *call;
-    enum reply what;
+    enum hf_redis_reply what;
 
     if (expected == NULL) {
-        tell_down(store, HF_EUNREACHABLE, "it says unasked: ",
-                  reply->type == REDIS_REPLY_ERROR ? reply->str : "something");
+        hf_redis_tell_down(store, HF_EUNREACHABLE, "it says unasked: ",
+                           reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                            : "something");
         return;
     }
     what = expected->what;
@@ -341,12 +233,14 @@ static void on_call_reply(struct hf_store *store,
     if (store->first == NULL)
         store->last = NULL;
     hf_free(expected);
-    if (what == RUN)
+    if (what == HF_REDIS_RUN)
         ran(store, call, reply);
-    else if (what == TOLD_TIME)
+    else if (what == HF_REDIS_TOLD_TIME)
         told_time(store, call, reply);
+    else if (what == HF_REDIS_WAITED)
+        waited(store, call, reply);
     else
-        greeted(store, what, reply);
+        hf_redis_greeted(store, what, reply);
 }
 
 /* --------------------------------------------------------------- notices -- */
@@ -378,7 +272,7 @@ static void on_notice_reply(struct hf_store *store,
                             const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
-        refuse(store, "", reply);
+        hf_redis_refuse(store, "", reply);
         return;
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
@@ -389,7 +283,7 @@ static void on_notice_reply(struct hf_store *store,
         take_pong(store);
     } else if (is_word(reply->element[0], "subscribe")) {
         store->hearing = true;
-        go_up(store);
+        hf_redis_go_up(store);
     }
 }
 
@@ -400,9 +294,9 @@ static void on_wire_up(void *arg, struct hf_redis_wire *wire)
     struct hf_store *store = arg;
 
     if (wire == &store->calls)
-        greet(store);
+        hf_redis_greet(store);
     else
-        subscribe(store);
+        hf_redis_subscribe(store);
 }
 
 static void on_reply(void *arg, struct hf_redis_wire *wire,
@@ -421,7 +315,7 @@ static void on_wire_down(void *arg, struct hf_redis_wire *wire, const char *why)
     struct hf_store *store = arg;
 
     (void)wire;
-    tell_down(store, HF_EUNREACHABLE, "", why);
+    hf_redis_tell_down(store, HF_EUNREACHABLE, "", why);
 }
 
 static void on_enter(void *arg)
