@@ -8,17 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <hiredis/hiredis.h>
 
 #include <cmocka.h>
 
-#include "conformance/bench_loop.h"
+#include "conformance/real_host.h"
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
 #include "engines/redis/redis.h"
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
+
+#define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
 
 static const char *form; /* of the URL, "%s" for the address */
 static const char *address;
@@ -53,6 +56,20 @@ static long long ask_number(const char *format, const char *key)
 
 /* ----------------------------------------------------------------- bench -- */
 
+__attribute__((format(printf, 3, 4))) static void
+log_line(void *host, enum hf_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    (void)host;
+    if (level > HF_LOG_WARNING)
+        return;
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
 static void begin(struct bench *of)
 {
     const char *tcp = getenv("HF_REDIS");
@@ -70,7 +87,7 @@ static void begin(struct bench *of)
     freeReplyObject(ask("SELECT 3"));
     freeReplyObject(ask("FLUSHDB"));
     ttl = "5s";
-    bench_loop_begin();
+    real_host_begin();
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -95,16 +112,32 @@ static void finish(struct bench *of)
     }
     freeReplyObject(keys);
     redisFree(raw);
-    bench_loop_finish();
+    real_host_finish();
 }
 
 static struct hf_engine *open_client(struct bench *of,
                                      const struct hf_engine_host *host)
 {
-    char url[256];
+    struct hf_engine_host whole = *host;
+    struct hf_engine *engine = NULL;
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+    char text[256];
 
-    (void)snprintf(url, sizeof url, form, address, ttl);
-    return bench_loop_open(of, host, url);
+    real_host_fill(&whole);
+    whole.log = log_line;
+    (void)snprintf(text, sizeof text, form, address, ttl);
+    if (hf_url_parse(text, &url, &error) != HF_OK ||
+        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    hf_url_free(&url);
+    return engine;
+}
+
+static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
+{
+    (void)of;
+    real_host_pump(done, arg, PUMP_TURNS_MAX);
 }
 
 static void evict(struct bench *of, const char *queue,
@@ -131,6 +164,29 @@ static void be_short(void)
     ttl = "1s"; /* what the server then takes to see the death */
 }
 
+static struct victim *victim_start(struct bench *of, const char *queue,
+                                   struct hf_ticket_id id, uint32_t weight)
+{
+    return real_host_victim(of, queue, id, weight, be_short);
+}
+
+static void shut(uv_handle_t *handle, void *arg)
+{
+    int fd;
+
+    (void)arg;
+    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
+        uv_fileno(handle, &fd) == 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* As if the network had: the engines are not asked. */
+static void cut(struct bench *of)
+{
+    (void)of;
+    real_host_walk(shut);
+}
+
 static int run(const char *name, const char *url_form, const char *where)
 {
     struct bench of = {
@@ -139,16 +195,15 @@ static int run(const char *name, const char *url_form, const char *where)
         .begin = begin,
         .finish = finish,
         .open = open_client,
-        .pump = bench_loop_pump,
-        .victim_start = bench_loop_victim_start,
-        .victim_kill = bench_loop_victim_kill,
+        .pump = pump,
+        .victim_start = victim_start,
+        .victim_kill = real_host_kill,
         .evict = evict,
-        .cut = bench_loop_cut,
+        .cut = cut,
     };
 
     form = url_form;
     address = where;
-    bench_loop_as_victim = be_short;
     return suite_run(&of);
 }
 

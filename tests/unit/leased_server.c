@@ -285,7 +285,8 @@ static void enqueue(struct server *server, uint64_t now_ms,
     assert(row != NULL);
     (void)snprintf(row->queue, sizeof row->queue, "%s", call->queue);
     (void)snprintf(row->session, sizeof row->session, "%s", call->session);
-    (void)snprintf(row->payload, sizeof row->payload, "%s", call->payload);
+    (void)snprintf(row->payload, sizeof row->payload, "%s",
+                   call->payload == NULL ? "" : call->payload);
     row->ticket.id = call->ticket;
     row->ticket.kind = call->ticket_kind;
     row->ticket.weight = call->weight;
@@ -387,6 +388,36 @@ static bool revoke(struct server *server, const struct hf_store_call *call)
     return true;
 }
 
+static bool raise_mark(struct server *server, const struct hf_store_call *call)
+{
+    for (size_t i = 0; i < server->row_count; i++) {
+        const struct row *row = server->rows[i];
+
+        if (strcmp(row->queue, call->queue) == 0 &&
+            row->ticket.kind == call->ticket_kind)
+            return true;
+    }
+    enqueue(server, 0, call);
+    server->rows[server->row_count - 1]->expires_ms = UINT64_MAX;
+    server->rows[server->row_count - 1]->session[0] = '\0';
+    return false;
+}
+
+static bool lower_mark(struct server *server, const struct hf_store_call *call)
+{
+    for (size_t i = 0; i < server->row_count; i++) {
+        const struct row *row = server->rows[i];
+
+        if (strcmp(row->queue, call->queue) == 0 &&
+            row->ticket.kind == call->ticket_kind) {
+            const struct hf_ticket_id id = row->ticket.id;
+
+            return withdraw(server, call->queue, call->session, &id);
+        }
+    }
+    return false;
+}
+
 static void say_goodbye(struct server *server, const struct hf_store_call *call)
 {
     size_t kept = 0;
@@ -433,6 +464,12 @@ static void act(struct server *server, uint64_t now_ms,
         break;
     case HF_STORE_REVOKE:
         answer->answer.found = revoke(server, call);
+        break;
+    case HF_STORE_RAISE:
+        answer->answer.found = raise_mark(server, call);
+        break;
+    case HF_STORE_LOWER:
+        answer->answer.found = lower_mark(server, call);
         break;
     case HF_STORE_GOODBYE:
         say_goodbye(server, call);

@@ -95,7 +95,8 @@ void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
 static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
-           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE;
+           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
+           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER;
 }
 
 static void fail_cut(struct hf_leased *leased, struct hf_request *request)
@@ -162,6 +163,8 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_WITHDRAW:
     case HF_REQUEST_DOWNGRADE:
     case HF_REQUEST_REVOKE:
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
         hf_leased_ask(leased, request);
         break;
     case HF_REQUEST_LOOK:

@@ -12,11 +12,13 @@ static struct hf_leased_look *look_new(struct hf_leased *leased,
                                        struct hf_request *request)
 {
     struct hf_leased_look *look = hf_alloc(sizeof *look);
+    char marks[HF_LEASED_MARKS_BYTES];
     struct hf_leased_queue *queue;
 
     if (look == NULL)
         return NULL;
-    queue = hf_leased_queue_use(&leased->queues, request->queue);
+    queue = hf_leased_queue_use(&leased->queues,
+                                hf_leased_queue_of(request, marks));
     if (queue == NULL) {
         hf_free(look);
         return NULL;
@@ -121,7 +123,7 @@ void hf_leased_look(struct hf_leased *leased, struct hf_request *request)
         hf_leased_fail_memory(leased, request);
         return;
     }
-    op = hf_leased_op_new(leased, HF_STORE_LIST, request->queue, NULL);
+    op = hf_leased_op_new(leased, HF_STORE_LIST, look->queue->name, NULL);
     if (op == NULL) {
         look_free(leased, look);
         hf_leased_fail_memory(leased, request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that take one call of the store, and what their answers mean. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "core/plant.h"
 #include "engines/leased/private.h"
@@ -112,6 +113,15 @@ static void asked(struct hf_leased *leased, struct hf_leased_op *op,
         tell(leased, op, HF_EVENT_ASKED, answer->found);
 }
 
+static void marked(struct hf_leased *leased, struct hf_leased_op *op,
+                   const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else
+        tell(leased, op, HF_EVENT_MARKED, answer->found);
+}
+
 /* ------------------------------------------------------------------- ask -- */
 
 static const struct deed {
@@ -123,6 +133,8 @@ static const struct deed {
     [HF_REQUEST_WITHDRAW] = {HF_STORE_WITHDRAW, withdrawn},
     [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
     [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
+    [HF_REQUEST_RAISE] = {HF_STORE_RAISE, marked},
+    [HF_REQUEST_LOWER] = {HF_STORE_LOWER, marked},
 };
 
 /* Ours from now on, whatever comes of it.  False for lack of memory. */
@@ -139,13 +151,29 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     return true;
 }
 
+const char *hf_leased_queue_of(const struct hf_request *request,
+                               char marks[HF_LEASED_MARKS_BYTES])
+{
+    bool of_marks = request->kind == HF_REQUEST_RAISE ||
+                    request->kind == HF_REQUEST_LOWER ||
+                    (request->kind == HF_REQUEST_LOOK &&
+                     request->ticket_kind == HF_TICKET_BARRIER);
+
+    if (!of_marks)
+        return request->queue;
+    (void)snprintf(marks, HF_LEASED_MARKS_BYTES, "%s/", request->queue);
+    return marks;
+}
+
 void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
 {
     const struct deed *deed = &deeds[request->kind];
+    char marks[HF_LEASED_MARKS_BYTES];
     struct hf_leased_op *op;
 
     assert(deed->answered != NULL);
-    op = hf_leased_op_new(leased, deed->call, request->queue, request);
+    op = hf_leased_op_new(leased, deed->call,
+                          hf_leased_queue_of(request, marks), request);
     if (op == NULL) {
         hf_leased_fail_memory(leased, request);
         return;

@@ -31,6 +31,9 @@
  *
  *  - A queue is a set of tickets, ordered by their sequence.  A sequence, and a
  *    token, is greater than every one that this queue has ever given out.
+ *  - Queues are called as locks are, which never end with '/'.  With one behind
+ *    it, it is the queue of that lock's marks: of each kind of mark one ticket
+ *    at most, put in by RAISE, of no session, which never runs out.
  *  - A ticket lives until it is withdrawn or its session has not been renewed
  *    for ttl_ms, by the server's clock alone.  Whatever touches a queue takes
  *    out all tickets that have run out first, and then acts.  Nothing brings a
@@ -94,6 +97,10 @@ enum hf_store_call_kind {
     /* Count one more in the ticket's .revoked, and tell its owner REVOKED.
      * .found. */
     HF_STORE_REVOKE,
+    /* Of a queue of marks: put .ticket in, a mark of .ticket_kind, if there is
+     * none of that kind yet; and take the one out.  .found: there was one. */
+    HF_STORE_RAISE,
+    HF_STORE_LOWER,
     /* Take out all of .stakes, and whatever else can be found of the session
      * .session: perhaps one that was before this link's. */
     HF_STORE_GOODBYE,
@@ -112,9 +119,9 @@ struct hf_store_stake {
 struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
-    const char *queue;                  /* NULL: RENEW, GOODBYE */
-    struct hf_ticket_id ticket;         /* ENQUEUE WITHDRAW DOWNGRADE REVOKE */
-    enum hf_ticket_kind ticket_kind;    /* ENQUEUE */
+    const char *queue;          /* NULL: RENEW, GOODBYE */
+    struct hf_ticket_id ticket; /* ENQUEUE WITHDRAW DOWNGRADE REVOKE RAISE */
+    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER */
     uint32_t weight;                    /* ENQUEUE */
     const char *payload;                /* ENQUEUE */
     const struct hf_ticket_id *tickets; /* PROBE */
@@ -153,7 +160,7 @@ struct hf_store_answer {
     /* The server's clock when it answered, milliseconds since 1970; 0 if the
      * failure does not tell. */
     uint64_t server_ms;
-    bool found; /* WITHDRAW DOWNGRADE REVOKE */
+    bool found; /* WITHDRAW DOWNGRADE REVOKE RAISE LOWER */
     /* Sorted by hf_ticket_compare() where they are a queue.  All texts live as
      * long as the call to hf_leased_answered().  .payload of each ticket is
      * needed in a whole LIST, and of the first otherwise; "" for the rest. */

@@ -174,6 +174,12 @@ static const char *payload_of(const char *text, size_t bytes)
     return fits && hf_utf8_valid(text, bytes) ? text : "";
 }
 
+static bool is_kind(uint64_t kind)
+{
+    return (kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST) ||
+           kind == HF_TICKET_BARRIER;
+}
+
 /* "kind weight revoked created session payload" */
 static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
                       const struct redisReply *reply)
@@ -187,8 +193,8 @@ static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
         !take_number(&at, ' ', &ticket->created_utc_ms) ||
         (space = strchr(at, ' ')) == NULL)
         return false;
-    if (kind < HF_TICKET_MUTEX || kind > HF_TICKET_LEASE || weight < 1 ||
-        weight > HF_WEIGHT_MAX || revoked > UINT32_MAX)
+    if (!is_kind(kind) || weight < 1 || weight > HF_WEIGHT_MAX ||
+        revoked > UINT32_MAX)
         return false;
     ticket->kind = (enum hf_ticket_kind)kind;
     ticket->weight = (uint32_t)weight;
@@ -220,7 +226,7 @@ static bool take_probed(struct hf_ticket *ticket, struct hf_store_lease *lease,
 
     if (!is_array(row, 3) || !get_id(row->element[0], &ticket->id) ||
         !get_number(row->element[1], &lease->expires_in_ms) ||
-        !get_number(row->element[2], &kind) || kind > HF_TICKET_LEASE)
+        !get_number(row->element[2], &kind) || !is_kind(kind))
         return false;
     ticket->kind = (enum hf_ticket_kind)kind;
     return true;
@@ -301,6 +307,8 @@ static void take_body(struct hf_redis_answer *answer,
     case HF_STORE_WITHDRAW:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
+    case HF_STORE_RAISE:
+    case HF_STORE_LOWER:
         if (body->type == REDIS_REPLY_INTEGER)
             answer->answer.found = body->integer > 0;
         else

@@ -38,15 +38,23 @@ static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",       [HF_STORE_ENQUEUE] = "enqueue",
     [HF_STORE_LIST] = "list",         [HF_STORE_PROBE] = "probe",
     [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_RAISE] = "raise",       [HF_STORE_LOWER] = "lower",
     [HF_STORE_REVOKE] = "revoke",     [HF_STORE_GOODBYE] = "goodbye",
 };
+
+/* Those of marks have no part in the locks of others. */
+static bool is_plain(const struct hf_redis_manner *manner, const char *queue)
+{
+    return manner->plain && queue[strlen(queue) - 1] != '/';
+}
 
 /* All but what is the operation's own, of which ${more} words follow. */
 static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
                      const struct hf_redis_manner *manner, const char *queue,
                      size_t more)
 {
-    size_t keys = KEYS + (manner->plain ? PLAIN_KEYS : 0);
+    bool plain = is_plain(manner, queue);
+    size_t keys = KEYS + (plain ? PLAIN_KEYS : 0);
     char key[HF_REDIS_KEY_BYTES];
 
     hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
@@ -57,7 +65,7 @@ static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
         hf_redis_key(queue, words[i], key);
         hf_resp_put_text(resp, key);
     }
-    if (manner->plain) {
+    if (plain) {
         hf_redis_key(queue, "having", key);
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
@@ -151,6 +159,15 @@ void hf_redis_command_put(struct hf_resp *resp,
     case HF_STORE_REVOKE:
         put_head(resp, call, manner, call->queue, 1);
         put_id(resp, &call->ticket);
+        break;
+    case HF_STORE_RAISE:
+        put_head(resp, call, manner, call->queue, 2);
+        hf_resp_put_number(resp, call->ticket_kind);
+        put_id(resp, &call->ticket);
+        break;
+    case HF_STORE_LOWER:
+        put_head(resp, call, manner, call->queue, 1);
+        hf_resp_put_number(resp, call->ticket_kind);
         break;
     }
 }

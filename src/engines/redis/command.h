@@ -29,7 +29,8 @@
 #define HF_REDIS_SHA_BYTES 41
 #define HF_REDIS_CHANNEL "holdfast:session:"
 
-/* "holdfast:{", the name escaped, "}:" and the longest of the words. */
+/* "holdfast:{", the name escaped, of marks with "/" behind it, "}:" and the
+ * longest of the words. */
 #define HF_REDIS_KEY_BYTES (3 * HF_NAME_BYTES + 32)
 
 /* The script, from the parts in *.lua. */

@@ -32,6 +32,9 @@ local STEP = 16
 -- themselves so long after the last ticket has run out.
 local LEFT_ALONE = 60000
 
+-- When what never runs out does.
+local NEVER = 9007199254740991
+
 local operations = {}
 
 local function text(number)

@@ -27,21 +27,26 @@ local function list(whole)
     return rows
 end
 
+-- The end of the queue, until then.  The number rises even where the counter was
+-- lost, or the clock set back.
+local function place(id, ends)
+    local number = math.max(
+        micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
+
+    redis.call('SET', last, text(number))
+    redis.call('ZADD', queue, text(number), id)
+    redis.call('ZADD', untils, text(ends), id)
+end
+
 -- ARGV: id, kind, weight, payload
 function operations.enqueue()
     local id = ARGV[6]
-    local number
 
     if plain and ARGV[7] ~= MUTEX then
         return nil
     end
     if redis.call('HEXISTS', tickets, id) == 0 then
-        -- Rises even where the counter was lost, or the clock set back.
-        number = math.max(
-            micros, (tonumber(redis.call('GET', last) or '0') or 0) + 1)
-        redis.call('SET', last, text(number))
-        redis.call('ZADD', queue, text(number), id)
-        redis.call('ZADD', untils, text(now + ttl), id)
+        place(id, now + ttl)
         put(id, {kind = ARGV[7], weight = ARGV[8], revoked = '0',
                  created = text(now), session = session, payload = ARGV[9]})
         keep()
@@ -111,4 +116,36 @@ function operations.revoke()
     tell(found.session,
          table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
     return 1
+end
+
+-- ARGV: kind.  The marks of that kind: one, or none.
+local function marks()
+    local found = {}
+
+    for _, id in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
+        if ticket(id).kind == ARGV[6] then
+            found[#found + 1] = id
+        end
+    end
+    return found
+end
+
+-- ARGV: kind, id.  Whether there was a mark.
+function operations.raise()
+    local found = #marks()
+
+    if found == 0 then
+        place(ARGV[7], NEVER)
+        put(ARGV[7], {kind = ARGV[6], weight = '1', revoked = '0',
+                      created = text(now), session = '0', payload = ''})
+    end
+    return found
+end
+
+-- ARGV: kind.  Whether there was one.
+function operations.lower()
+    local found = marks()
+
+    remove(found, nil)
+    return #found
 end

@@ -26,7 +26,9 @@ function operations.renew()
     if ARGV[6] == '1' then
         look()
     end
-    keep()
+    if #ARGV >= 7 then -- marks stay
+        keep()
+    end
     return rows
 end
 
