@@ -104,7 +104,7 @@ class Deaths(unittest.TestCase):
         self.assertLess(granted.at_ms, killed_ms + TTL_MS + SLACK_MS)
         two.end()
 
-    def test_a_frozen_holder_is_followed_and_hears_that_it_has_lost(self):
+    def test_fn01_a_frozen_holder_is_followed_and_hears_it(self):
         one, held, token, two, waits = self.holder_and_waiter()
         frozen_ms = place.now_ms()
         one.process.freeze()
@@ -282,7 +282,7 @@ class Failover(unittest.TestCase):
         self.address.target = self.replica.port
         self.address.cut()
 
-    def test_a_failover_can_lose_a_ticket_and_the_token_shows_it(self):
+    def test_fn13_a_failover_can_lose_a_ticket_and_the_token_shows_it(self):
         crowd = self.crowd
         a, b = crowd.opened(self.url("ttl=20s"), self.url("ttl=20s"))
         self.replication.drop()
@@ -296,7 +296,7 @@ class Failover(unittest.TestCase):
         crowd.told(held, "lost")
         crowd.end()
 
-    def test_what_replicas_have_is_not_lost(self):
+    def test_fn13_what_replicas_have_is_not_lost(self):
         crowd = self.crowd
         a, b = crowd.opened(*[self.url("ttl=20s&wait=1")] * 2)
         held = crowd.acquire(a, NAME)

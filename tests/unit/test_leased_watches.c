@@ -88,7 +88,7 @@ static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
     assert_true(told_ms <= died_ms + MODEL_TTL_MS + 50);
 }
 
-static void a_lost_notice_is_made_good(void **state)
+static void fn51_a_lost_notice_is_made_good(void **state)
 {
     uint64_t gone_ms;
 
@@ -220,7 +220,7 @@ static void a_ticket_that_is_evicted_is_not_renewed(void **state)
  */
 
 /* Fifty wait; a release costs the server what it would with two. */
-static void fn30_a_release_wakes_one(void **state)
+static void a_release_wakes_one(void **state)
 {
     enum { WAITERS = 50 };
     struct hf_store *waiters[WAITERS];
@@ -256,7 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY(a_release_is_told_without_asking),
         STORY(a_dead_owner_is_found_when_its_ticket_runs_out),
-        STORY(a_lost_notice_is_made_good),
+        STORY(fn51_a_lost_notice_is_made_good),
         STORY(a_release_during_an_outage_is_told),
         STORY(a_watch_survives_an_outage),
         STORY(a_notice_may_overtake_the_watch),
@@ -266,7 +266,7 @@ int main(void)
         STORY(a_look_goes_on_for_longer_than_a_lease),
         STORY(a_lost_revocation_comes_with_the_renewal),
         STORY(a_ticket_that_is_evicted_is_not_renewed),
-        STORY(fn30_a_release_wakes_one),
+        STORY(a_release_wakes_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
