@@ -72,16 +72,10 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
 
 static void begin(struct bench *of)
 {
-    const char *tcp = getenv("HF_REDIS");
-    char host[64];
+    const char *path = getenv("HF_REDIS_SOCKET");
 
     (void)of;
-    if (tcp == NULL || strlen(tcp) >= sizeof host)
-        fail_msg("HF_REDIS has no server; start this by "
-                 "tests/servers/serve.py");
-    (void)snprintf(host, sizeof host, "%s", tcp);
-    *strchr(host, ':') = '\0';
-    raw = redisConnect(host, atoi(strchr(tcp, ':') + 1));
+    raw = redisConnectUnix(path == NULL ? "" : path);
     assert_non_null(raw);
     assert_int_equal(raw->err, 0);
     freeReplyObject(ask("SELECT 3"));

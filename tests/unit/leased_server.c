@@ -390,6 +390,7 @@ static bool revoke(struct server *server, const struct hf_store_call *call)
 
 static bool raise_mark(struct server *server, const struct hf_store_call *call)
 {
+    assert(call->queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         const struct row *row = server->rows[i];
 
@@ -405,6 +406,7 @@ static bool raise_mark(struct server *server, const struct hf_store_call *call)
 
 static bool lower_mark(struct server *server, const struct hf_store_call *call)
 {
+    assert(call->queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         const struct row *row = server->rows[i];
 
