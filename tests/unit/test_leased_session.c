@@ -13,6 +13,8 @@
 #include "core/session.h"
 #include "leased_model.h"
 
+#define SECOND_MS UINT64_C(1000)
+
 static struct model *model;
 static struct hf_store *a, *b;
 
@@ -181,6 +183,21 @@ static void a_frozen_server_suspends_and_then_loses(void **state)
     assert_true(at_ms <= 1004 + MODEL_TTL_MS);
     model_freeze(model, false);
     (void)run_until_told(a, "CONNECTED", MODEL_TTL_MS);
+}
+
+/* However long the lease is. */
+static void a_dead_link_is_noticed(void **state)
+{
+    struct hf_store *patient = model_open_with(model, NULL, 3600 * SECOND_MS);
+    uint64_t at_ms;
+
+    (void)state;
+    model_run(model, 60 * SECOND_MS);
+    (void)model_told(patient);
+    model_freeze(model, true);
+    at_ms = model_now_ms(model);
+    assert_true(run_until_told(patient, "SUSPENDED", 60 * SECOND_MS) <=
+                at_ms + 41 * SECOND_MS);
 }
 
 static void a_short_outage_is_ridden_out(void **state)
@@ -362,6 +379,7 @@ int main(void)
         STORY(a_failed_renewal_is_repeated),
         STORY(fn01_a_session_is_lost_before_its_tickets_run_out),
         STORY(a_frozen_server_suspends_and_then_loses),
+        STORY(a_dead_link_is_noticed),
         STORY(a_short_outage_is_ridden_out),
         STORY(writes_are_unsure_and_reads_are_not),
         STORY(what_outlives_its_session_is_taken_out),

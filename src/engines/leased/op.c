@@ -9,12 +9,15 @@
 
 /* The patience for one call.  A renewal is sent at five sixteenths of the ttl
  * and given up a third later: a third is left to find the server again.  But
- * not less than a server that is busy may need. */
+ * not less than a server that is busy may need, nor more than anybody wants to
+ * wait for one that is gone. */
 #define CALL_LEAST_MS UINT64_C(500)
+#define CALL_MOST_MS UINT64_C(10000)
 
 static uint64_t patience_ms(const struct hf_leased *leased)
 {
-    return hf_later_ms(leased->config.ttl_ms / 3, CALL_LEAST_MS);
+    return hf_earlier_ms(hf_later_ms(leased->config.ttl_ms / 3, CALL_LEAST_MS),
+                         CALL_MOST_MS);
 }
 
 struct hf_leased_op *hf_leased_op_new(struct hf_leased *leased,

@@ -13,6 +13,9 @@
  * depends on it, so that then these are those.  After a failure a sixteenth. */
 #define SIXTEENTHS 5
 
+/* But of a long lease sooner: a link that is dead is to be noticed. */
+#define RENEWAL_MOST_MS UINT64_C(30000)
+
 static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
 {
     return hf_later_ms(leased->config.ttl_ms * sixteenths / 16, 1);
@@ -177,7 +180,9 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
         hf_leased_session_not_renewed(leased, answer);
         return;
     }
-    renewal->at_ms = hf_after_ms(op->sent_at_ms, share_ms(leased, SIXTEENTHS));
+    renewal->at_ms =
+        hf_after_ms(op->sent_at_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
+                                                  RENEWAL_MOST_MS));
     if (hf_leased_session_renewed(leased, op->sent_at_ms))
         tell_proven(leased, op->sent_at_ms);
     take_news(leased, answer);

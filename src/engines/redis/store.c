@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/instant.h"
 #include "core/memory.h"
 #include "engines/redis/answer.h"
 #include "engines/redis/greeting.h"
@@ -169,6 +170,8 @@ static bool is_waited_for(const struct hf_store *store,
 }
 
 /* For less than a call may take: the link is not at fault. */
+#define WAIT_MOST_MS UINT64_C(3000)
+
 static void wait_for_replicas(struct hf_store *store,
                               struct hf_store_call *call)
 {
@@ -178,7 +181,8 @@ static void wait_for_replicas(struct hf_store *store,
     hf_resp_begin(out, 3);
     hf_resp_put_text(out, "WAIT");
     hf_resp_put_number(out, store->config.wait);
-    hf_resp_put_number(out, store->config.ttl_ms / 6);
+    hf_resp_put_number(out,
+                       hf_earlier_ms(store->config.ttl_ms / 6, WAIT_MOST_MS));
     answer->pending++;
     hf_redis_expect(store, HF_REDIS_WAITED, call);
 }
