@@ -310,6 +310,59 @@ static void a_clock_that_was_set_on_is_followed(void **state)
     TOLD(a, "ENQUEUED a: a");
 }
 
+/* What cannot be helped, and is documented: somebody enters early.  The holder
+ * hears of it with its next renewal. */
+static void a_clock_that_is_set_on_ends_tickets_early(void **state)
+{
+    (void)state;
+    second_client();
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    TOLD(a, "ENQUEUED a: a; WATCHING a");
+    model_step_clock(model, (int64_t)MODEL_TTL_MS + 1);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x:");
+    TOLD(a, "GONE a"); /* told by who took it out */
+}
+
+/* Set back, a dead owner's ticket stays for so much longer. */
+static void a_clock_that_is_set_back_keeps_tickets(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_crash(a);
+    model_step_clock(model, -(int64_t)MODEL_TTL_MS);
+    second_client();
+    model_run(model, MODEL_TTL_MS + SECOND_MS);
+    (void)model_told(b);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x: a");
+    model_run(model, MODEL_TTL_MS);
+    (void)model_told(b);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x:");
+}
+
+/* A client that holds something rides a step out as long as it renews. */
+static void a_clock_that_is_set_back_is_followed(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_step_clock(model, -3600 * (int64_t)SECOND_MS);
+    model_run(model, 3 * MODEL_TTL_MS);
+    assert_true(model_has(model, "q", 'a'));
+    assert_null(strstr(model_told(a), "LOST"));
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "WITHDRAWN a found");
+}
+
 /* --------------------------------------------------------------- goodbye -- */
 
 static void a_goodbye_takes_all_tickets(void **state)
@@ -387,6 +440,9 @@ int main(void)
         STORY(a_late_enqueue_may_take_effect),
         STORY(an_unsure_ticket_is_renewed),
         STORY(a_clock_that_was_set_on_is_followed),
+        STORY(a_clock_that_is_set_on_ends_tickets_early),
+        STORY(a_clock_that_is_set_back_keeps_tickets),
+        STORY(a_clock_that_is_set_back_is_followed),
         STORY(a_goodbye_takes_all_tickets),
         STORY(a_goodbye_takes_what_is_unsure),
         STORY(a_goodbye_is_not_waited_for_long),
