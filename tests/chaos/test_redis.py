@@ -3,7 +3,7 @@
 """The redis engine on a real server: what a handoff costs, and what happens
 when holders and servers are killed, frozen and set up wrongly.
 
-    test_redis.py CROWD CONTENDER HOLDFAST
+    test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK
 """
 
 import os
@@ -20,9 +20,9 @@ import place
 from proxy import Proxy
 from redis_server import Server
 
-CROWD, CONTENDER, HOLDFAST = (
-    os.path.abspath(path) for path in sys.argv[1:4])
-del sys.argv[1:4]
+CROWD, CONTENDER, HOLDFAST, SET_CLOCK = (
+    os.path.abspath(path) for path in sys.argv[1:5])
+del sys.argv[1:5]
 
 NAME = "chaos/one"
 TTL_MS = 2000
@@ -240,6 +240,66 @@ class Restarts(unittest.TestCase):
             crowd.told(first, "lost")
             second = crowd.acquire(session, NAME)
             self.assertGreater(int(crowd.granted(second).words[1]), token)
+
+
+class Clocks(unittest.TestCase):
+    """The server's wall clock is set, which docs/engine-redis.md warns of."""
+
+    def setUp(self):
+        self.file = tempfile.NamedTemporaryFile("w")
+        self.addCleanup(self.file.close)
+        self.server = Server(environment={
+            "LD_PRELOAD": SET_CLOCK, "SET_CLOCK_FILE": self.file.name})
+        self.addCleanup(self.server.close)
+        self.server.start()
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+        url = self.server.url(options="?ttl=%dms" % TTL_MS)
+        self.one, self.two = self.crowd.opened(url, url)
+
+    def set(self, seconds):
+        before = self.seconds()
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.write(str(seconds))
+        self.file.flush()
+        place.eventually("the clock to be set", lambda: abs(
+            self.seconds() - before) > 1000)
+
+    def seconds(self):
+        with self.server.client() as client:
+            return int(client.ask("TIME")[0])
+
+    def token(self, wait):
+        return int(self.crowd.granted(wait).words[1])
+
+    def test_set_on_it_lets_another_in_early_and_the_token_shows_it(self):
+        held = self.crowd.acquire(self.one, NAME)
+        token = self.token(held)
+        self.set(3600)
+        other = self.crowd.acquire(self.two, NAME)
+        self.assertGreater(self.token(other), token)
+        self.crowd.told(held, "lost")
+        self.assertEqual(self.crowd.release(other), "HF_OK")
+        self.crowd.end()
+
+    def test_set_back_it_keeps_what_is_renewed_and_tokens_rise(self):
+        held = self.crowd.acquire(self.one, NAME)
+        token = self.token(held)
+        other = self.crowd.acquire(self.two, NAME)
+        self.crowd.queued(other)
+        self.set(-3600)
+        renewals = commands(self.server)
+        place.eventually("renewals",
+                         lambda: commands(self.server) > renewals + 10)
+        self.assertIsNone(self.crowd.find(held, "lost"))
+        self.assertEqual(self.crowd.release(held), "HF_OK")
+        self.assertGreater(self.token(other), token)
+        late = self.crowd.acquire(self.one, NAME)
+        self.crowd.queued(late)
+        self.assertEqual(self.crowd.release(other), "HF_OK")
+        self.assertGreater(self.token(late), token + 1)
+        self.crowd.end()
 
 
 class Failover(unittest.TestCase):

@@ -67,13 +67,14 @@ class Server:
     everything.  config are lines of redis.conf; tls adds a port on which
     clients must show a certificate."""
 
-    def __init__(self, config=(), tls=False):
+    def __init__(self, config=(), tls=False, environment=None):
         self.directory = place.directory()
         self.claim = place.Port()
         self.tls_claim = place.Port() if tls else None
         self.port = self.claim.number
         self.socket = os.path.join(self.directory, "redis.sock")
         self.config = list(config)
+        self.environment = dict(os.environ, **(environment or {}))
         if tls:
             self.add_tls()
         self.process = None
@@ -120,8 +121,9 @@ class Server:
                 'save ""', *self.config, ""]))
         self.starts += 1
         with open(self.log_path(), "w") as log:
-            self.process = place.Process([self.program(), path], stdout=log,
-                                         stderr=subprocess.STDOUT)
+            self.process = place.Process(
+                [self.program(), path], stdout=log, stderr=subprocess.STDOUT,
+                env=self.environment)
 
     def start(self):
         self.launch()
