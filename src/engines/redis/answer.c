@@ -319,6 +319,14 @@ static void take_body(struct hf_redis_answer *answer,
     }
 }
 
+static void take_error(struct hf_redis_answer *answer,
+                       const struct redisReply *reply)
+{
+    struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
+
+    fail(answer, fault.failure, fault.status, reply->str, fault.advice);
+}
+
 /* It may be answered when the reply it came in is gone. */
 static void keep_payload(struct hf_redis_answer *answer)
 {
@@ -335,11 +343,8 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct hf_store_call *call,
                           const struct redisReply *reply)
 {
-    struct hf_redis_fault fault;
-
     if (reply->type == REDIS_REPLY_ERROR) {
-        fault = hf_redis_fault_of(reply->str);
-        fail(answer, fault.failure, fault.status, reply->str, fault.advice);
+        take_error(answer, reply);
         return;
     }
     if (!is_array(reply, 2) || !is_text(reply->element[1]) ||
@@ -365,7 +370,7 @@ void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
     char text[96];
 
     if (reply->type == REDIS_REPLY_ERROR) {
-        hf_redis_answer_take(answer, NULL, reply);
+        take_error(answer, reply);
         return;
     }
     if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&
