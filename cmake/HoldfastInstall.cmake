@@ -9,10 +9,12 @@ install(TARGETS holdfast_shared EXPORT holdfast-shared
 install(TARGETS holdfast_static EXPORT holdfast-static
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS holdfast-cli-installed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(TARGET transport-tls)
-  install(TARGETS transport-tls
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
-endif()
+foreach(module IN ITEMS transport-tls engine-redis)
+  if(TARGET ${module})
+    install(TARGETS ${module}
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+  endif()
+endforeach()
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
         FILES_MATCHING PATTERN "*.1")
 

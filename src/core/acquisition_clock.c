@@ -51,7 +51,7 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     if (!core->session.ever_connected)
-        hf_error_set(&why, HF_EUNREACHABLE,
+        hf_error_set(&why, hf_session_trouble_status(&core->session),
                      "no connection to %.200s within %" PRIu64
                      " ms; see that it runs and that the URL is right%s%s",
                      place_of(core), waited_ms, colon, trouble);

@@ -320,7 +320,8 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         resuming(core, event);
         break;
     case HF_EVENT_TROUBLE:
-        hf_session_trouble(&core->session, event->as.trouble.text);
+        hf_session_trouble(&core->session, event->as.trouble.status,
+                           event->as.trouble.text);
         break;
     case HF_EVENT_SESSION_LOST:
         session_lost(core, event);

@@ -190,6 +190,8 @@ struct hf_event {
         struct {
             const char *text; /* why there is no connection, never NULL: for
                                  the errors of those who wait in vain */
+            hf_status status; /* and theirs, while there was none yet; HF_OK:
+                                 HF_EUNREACHABLE */
         } trouble;
         struct {
             struct hf_request *request;  /* answered by this event */
@@ -238,6 +240,9 @@ struct hf_engine_host {
                      struct hf_error *error);
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    /* Where a module takes its memory from, whose copy of core/memory.h does
+     * not know; NULL: from where that takes it. */
+    const struct hf_allocator *allocator;
     void *host;
 };
 
@@ -278,7 +283,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 5
+#define HF_ENGINE_ABI 6
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

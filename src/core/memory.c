@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/holdfast.h>
-
 static void *plain_allocate(size_t bytes, void *arg)
 {
     (void)arg;
@@ -60,6 +58,11 @@ hf_status hf_set_allocator(const struct hf_allocator *wanted)
         allocator = *wanted;
     pthread_mutex_unlock(&mutex);
     return st;
+}
+
+const struct hf_allocator *hf_allocator_in_place(void)
+{
+    return seal();
 }
 
 void *hf_alloc(size_t bytes)

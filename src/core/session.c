@@ -113,10 +113,18 @@ static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
                         hf_session_margin_ms(timeout_ms));
 }
 
-void hf_session_trouble(struct hf_session *session, const char *text)
+hf_status hf_session_trouble_status(const struct hf_session *session)
+{
+    return session->trouble_status != HF_OK ? session->trouble_status
+                                            : HF_EUNREACHABLE;
+}
+
+void hf_session_trouble(struct hf_session *session, hf_status status,
+                        const char *text)
 {
     size_t bytes = strlen(text);
 
+    session->trouble_status = status;
     if (bytes >= sizeof session->trouble)
         bytes = hf_utf8_cut(text, sizeof session->trouble - 1);
     memcpy(session->trouble, text, bytes);

@@ -25,6 +25,7 @@ struct hf_session {
     bool closing;
     uint64_t connect_by_ms;         /* first connection, HF_FOREVER once made */
     char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
+    hf_status trouble_status;       /* HF_OK: nothing in particular */
     /* The lease. */
     uint64_t timeout_ms;    /* negotiated; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
@@ -73,8 +74,13 @@ void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
 void hf_session_lost(struct hf_session *session);
 void hf_session_closed(struct hf_session *session);
 
-/* There is no connection, for the reason ${text}. */
-void hf_session_trouble(struct hf_session *session, const char *text);
+/* There is no connection, for the reason ${text}; ${status} as in the
+ * event. */
+void hf_session_trouble(struct hf_session *session, hf_status status,
+                        const char *text);
+
+/* What they hear who have waited in vain for the first connection. */
+hf_status hf_session_trouble_status(const struct hf_session *session);
 
 /* The session was alive at ${anchor_ms}. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);

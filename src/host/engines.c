@@ -28,10 +28,23 @@ static bool is_plain(const char *scheme)
                '\0';
 }
 
+/* Schemes that are served by another one's module. */
+static const char *module_of(const char *scheme)
+{
+    static const char *const others[][2] = {{"rediss", "redis"}};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strcmp(others[i][0], scheme) == 0)
+            return others[i][1];
+    }
+    return scheme;
+}
+
 hf_status hf_engines_load(const char *directory, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error)
 {
+    const char *served = module_of(scheme);
     char name[SCHEME_BYTES + sizeof("engine-")];
     char what[SCHEME_BYTES + sizeof("no engine for \":\": " BUILT_IN)];
     const struct hf_module module = {
@@ -39,7 +52,7 @@ hf_status hf_engines_load(const char *directory, const char *scheme,
         .symbol = HF_ENGINE_MODULE_SYMBOL,
         .abi = HF_ENGINE_ABI,
         .what = what,
-        .package = scheme,
+        .package = served,
     };
     const struct hf_engine_ops *engine;
     const void *found;
@@ -49,17 +62,17 @@ hf_status hf_engines_load(const char *directory, const char *scheme,
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "no engine has the scheme \"%.64s\"; %s", scheme,
                             BUILT_IN);
-    (void)snprintf(name, sizeof(name), "engine-%s", scheme);
+    (void)snprintf(name, sizeof(name), "engine-%s", served);
     (void)snprintf(what, sizeof(what), "no engine for \"%s:\": %s", scheme,
                    BUILT_IN);
     if ((status = hf_module_load(directory, &module, &found, error)) != HF_OK)
         return status;
     engine = found;
-    if (strcmp(engine->scheme, scheme) != 0)
+    if (strcmp(engine->scheme, served) != 0)
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "%s/%s.so serves the scheme \"%s\", not \"%s\"; "
                             "install it under its own name",
-                            directory, name, engine->scheme, scheme);
+                            directory, name, engine->scheme, served);
     *ops = engine;
     return HF_OK;
 }

@@ -146,6 +146,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .loop = host_loop,
         .tls = host_tls,
         .log = host_log,
+        .allocator = hf_allocator_in_place(),
         .host = client,
     };
     hf_status status;

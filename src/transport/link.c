@@ -68,7 +68,8 @@ static void break_off(struct hf_link *link, int failure)
 
 static void end(struct hf_link *link)
 {
-    if (link->phase == HF_LINK_CONNECTING || link->phase == HF_LINK_HANDSHAKING)
+    if (link->way.path == NULL && (link->phase == HF_LINK_CONNECTING ||
+                                   link->phase == HF_LINK_HANDSHAKING))
         hf_resolver_skip(link->way.resolver, link->host);
     link->phase = HF_LINK_ENDED;
     if (link->handles > 0)
@@ -327,14 +328,16 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     poll_for(link);
 }
 
-/* Why not, with the link as it was; or NULL. */
+/* Why not, with the link as it was; or NULL.  ${address} is NULL for a unix
+ * socket. */
 static const char *connect_to(struct hf_link *link,
                               const union hf_address *address)
 {
     int failure;
 
     link->phase = HF_LINK_CONNECTING;
-    link->fd = hf_socket_connect(address, link->way.port);
+    link->fd = address == NULL ? hf_socket_connect_unix(link->way.path)
+                               : hf_socket_connect(address, link->way.port);
     if (link->fd < 0)
         return uv_strerror(-errno);
     failure = uv_poll_init(link->way.loop, &link->poll, link->fd);
@@ -382,6 +385,12 @@ struct hf_link *hf_link_open(const struct hf_link_way *way,
     if (way->tls != NULL && (link->secure = hf_secure_new(
                                  way->tls, way->context, way->host)) == NULL)
         goto close_link;
+    if (way->path != NULL) {
+        fault = connect_to(link, NULL);
+        if (fault == NULL)
+            return link;
+        goto close_link;
+    }
     answer = hf_resolver_find(way->resolver, link->host, &link->ask, &address,
                               no_address);
     fault = no_address;

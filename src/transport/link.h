@@ -46,6 +46,8 @@ struct hf_link_way {
     struct hf_resolver *resolver;
     const char *host; /* a name or an address */
     uint16_t port;
+    const char *path; /* not NULL: of a unix socket, instead of both; shorter
+                         than sockaddr_un has room for */
     const struct hf_tls_ops *tls; /* NULL: none */
     struct hf_tls_context *context;
 };

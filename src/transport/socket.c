@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static socklen_t bytes_of(const union hf_address *address)
@@ -13,11 +14,35 @@ static socklen_t bytes_of(const union hf_address *address)
                                              : sizeof(address->in6);
 }
 
+/* ${fd} as it is, or -1 with it closed. */
+static int begin_connect(int fd, const struct sockaddr *to, socklen_t bytes)
+{
+    int failure;
+
+    if (connect(fd, to, bytes) == 0 || errno == EINPROGRESS)
+        return fd;
+    failure = errno;
+    (void)close(fd);
+    errno = failure;
+    return -1;
+}
+
+int hf_socket_connect_unix(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    assert(strlen(path) < sizeof(to.sun_path));
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    if (fd < 0)
+        return -1;
+    return begin_connect(fd, (const struct sockaddr *)&to, sizeof(to));
+}
+
 int hf_socket_connect(const union hf_address *address, uint16_t port)
 {
     const int on = 1;
     union hf_address to = *address;
-    int failure;
     int fd;
 
     assert(to.any.sa_family == AF_INET || to.any.sa_family == AF_INET6);
@@ -31,12 +56,7 @@ int hf_socket_connect(const union hf_address *address, uint16_t port)
         return -1;
     /* Slower without it, and no worse. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if (connect(fd, &to.any, bytes_of(&to)) == 0 || errno == EINPROGRESS)
-        return fd;
-    failure = errno;
-    (void)close(fd);
-    errno = failure;
-    return -1;
+    return begin_connect(fd, &to.any, bytes_of(&to));
 }
 
 /* With a port from the range that the kernel also draws clients' ports from, a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP socket: non-blocking, close-on-exec, without delay, and never the cause
- * of a SIGPIPE.  What fails sets errno. */
+/* A TCP or unix socket: non-blocking, close-on-exec, without delay, and never
+ * the cause of a SIGPIPE.  What fails sets errno. */
 #ifndef HF_TRANSPORT_SOCKET_H
 #define HF_TRANSPORT_SOCKET_H
 
@@ -12,6 +12,9 @@
 
 /* A new socket that is connecting; -1. */
 int hf_socket_connect(const union hf_address *address, uint16_t port);
+
+/* The same to the unix socket at ${path}, which fits into a sockaddr_un. */
+int hf_socket_connect_unix(const char *path);
 
 /* Once it is writable, or has failed: 0 if it is connected, else why not, as an
  * errno. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a command beside a server that lives no longer than it.
 
+    serve.py redis -- COMMAND [ARG...]
     serve.py zookeeper|tls|ensemble|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
              [--path PATH --counter N] -- COMMAND [ARG...]
@@ -9,6 +10,8 @@
 exhausted is a server on which the child counter of PATH is 2147483645.  The
 command finds in its environment
 
+    HF_REDIS          host:port (redis), and the path of its unix socket
+    HF_REDIS_SOCKET
     HF_ZK             host:port[,host:port...]
     HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
     HF_ZK_PATH        PATH (exhausted)
@@ -24,6 +27,7 @@ import signal
 import sys
 
 import place
+import redis_server
 from ensemble import Ensemble
 from zookeeper import Standalone
 
@@ -37,7 +41,7 @@ def ended(number, _):
 def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
-                                         "exhausted"])
+                                         "exhausted", "redis"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
     parser.add_argument("--client-auth", default="none")
@@ -54,6 +58,8 @@ def options(arguments):
 
 
 def start(o):
+    if o.kind == "redis":
+        return redis_server.Server()
     common = {"tick_ms": o.tick_ms,
               "container_check_ms": o.container_check_ms}
     if o.kind == "ensemble":
@@ -66,6 +72,9 @@ def start(o):
 
 
 def environment(o, server):
+    if o.kind == "redis":
+        return {"HF_REDIS": server.address(),
+                "HF_REDIS_SOCKET": server.socket}
     members = server.members if o.kind == "ensemble" else [server]
     found = {"HF_ZK": ",".join(member.address() for member in members),
              "HF_ZK_LOGS": ":".join(member.directory for member in members)}

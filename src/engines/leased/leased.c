@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/leased.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/memory.h"
+#include "engines/leased/private.h"
+
+/* ----------------------------------------------------- beginning and end -- */
+
+struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
+                                const struct hf_engine_host *host,
+                                const struct hf_store_ops *ops,
+                                struct hf_store *store, uint64_t now_ms)
+{
+    struct hf_leased *leased = hf_alloc(sizeof *leased);
+
+    assert(config->ttl_ms >= HF_LEASED_TTL_LEAST_MS &&
+           config->ttl_ms <= HF_LEASED_TTL_MOST_MS);
+    if (leased == NULL)
+        return NULL;
+    leased->config = *config;
+    leased->config.place = leased->place = hf_strdup(config->place);
+    if (leased->place == NULL) {
+        hf_free(leased);
+        return NULL;
+    }
+    leased->host = *host;
+    leased->store_ops = *ops;
+    leased->store = store;
+    leased->now_ms = now_ms;
+    hf_leased_queues_init(&leased->queues);
+    hf_leased_session_begin(leased);
+    return leased;
+}
+
+static void tell_nobody(void *host, struct hf_event *event)
+{
+    (void)host;
+    (void)event;
+}
+
+void hf_leased_free(struct hf_leased *leased)
+{
+    leased->host.event = tell_nobody;
+    leased->session.state = HF_LEASED_ENDED;
+    if (leased->session.linked)
+        leased->store_ops.disconnect(leased->store);
+    leased->session.linked = false;
+    hf_leased_ops_cut(leased); /* frees what was under way */
+    if (leased->session.farewell != NULL)
+        hf_leased_op_free(leased, leased->session.farewell);
+    hf_leased_watches_clear(leased);
+    hf_leased_looks_clear(leased);
+    hf_leased_owns_clear(leased);
+    hf_free(leased->place);
+    hf_free(leased);
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+void hf_leased_tell(struct hf_leased *leased, struct hf_event *event)
+{
+    leased->host.event(leased->host.host, event);
+}
+
+void hf_leased_tell_snapshot(struct hf_leased *leased,
+                             struct hf_request *request,
+                             enum hf_event_kind kind,
+                             const struct hf_store_answer *answer)
+{
+    struct hf_event event = {.kind = kind};
+
+    event.as.answer.request = request;
+    event.as.answer.snapshot.tickets = answer->tickets;
+    event.as.answer.snapshot.count = answer->count;
+    event.as.answer.foreign = answer->foreign;
+    event.as.answer.foreign_count = answer->foreign_count;
+    hf_leased_tell(leased, &event);
+}
+
+void hf_leased_fail(struct hf_leased *leased, struct hf_request *request,
+                    enum hf_failure failure, hf_status status, const char *text)
+{
+    struct hf_event event = {.kind = HF_EVENT_FAILED};
+
+    event.as.answer.request = request;
+    event.as.answer.failure = failure;
+    event.as.answer.status = status;
+    event.as.answer.text = text;
+    hf_leased_tell(leased, &event);
+}
+
+static bool writes(enum hf_request_kind kind)
+{
+    return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
+           kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
+           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER;
+}
+
+static void fail_cut(struct hf_leased *leased, struct hf_request *request)
+{
+    const char *trouble = leased->session.trouble;
+    char text[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text,
+                   "the connection ended before the answer%s%s",
+                   trouble[0] != '\0' ? ": " : "", trouble);
+    hf_leased_fail(leased, request,
+                   writes(request->kind) ? HF_FAILURE_UNSURE : HF_FAILURE_RETRY,
+                   HF_EUNREACHABLE, text);
+}
+
+void hf_leased_fail_as(struct hf_leased *leased, struct hf_request *request,
+                       const struct hf_store_answer *answer)
+{
+    enum hf_failure failure;
+
+    if (answer == NULL) {
+        fail_cut(leased, request);
+        return;
+    }
+    failure = answer->failure;
+    if (failure == HF_FAILURE_UNSURE && !writes(request->kind))
+        failure = HF_FAILURE_RETRY;
+    hf_leased_fail(leased, request, failure, answer->status, answer->text);
+}
+
+void hf_leased_fail_memory(struct hf_leased *leased, struct hf_request *request)
+{
+    hf_leased_fail(leased, request, HF_FAILURE_RETRY, HF_ENOMEM,
+                   "out of memory");
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
+{
+    const char *trouble = leased->session.trouble;
+    char text[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text, "there is no connection%s%s",
+                   trouble[0] != '\0' ? ": " : "", trouble);
+    hf_leased_fail(leased, request, HF_FAILURE_RETRY, HF_EUNREACHABLE, text);
+}
+
+void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
+                       uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    if (request->kind == HF_REQUEST_END) {
+        hf_leased_session_end(leased, request);
+        return;
+    }
+    if (!hf_leased_session_usable(&leased->session)) {
+        fail_no_link(leased, request);
+        return;
+    }
+    switch (request->kind) {
+    case HF_REQUEST_ENQUEUE:
+    case HF_REQUEST_LIST:
+    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_DOWNGRADE:
+    case HF_REQUEST_REVOKE:
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
+        hf_leased_ask(leased, request);
+        break;
+    case HF_REQUEST_LOOK:
+        hf_leased_look(leased, request);
+        break;
+    case HF_REQUEST_WATCH:
+        hf_leased_watch(leased, request);
+        break;
+    case HF_REQUEST_PROVE:
+        hf_leased_prove(leased, request);
+        break;
+    case HF_REQUEST_END:
+        break;
+    }
+}
+
+void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
+                      uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    if (watch->engine_data == NULL)
+        return; /* it ended with the session */
+    if (watch->kind == HF_REQUEST_LOOK)
+        hf_leased_look_forget(leased, watch->engine_data);
+    else
+        hf_leased_watch_forget(leased, watch->engine_data);
+}
+
+/* ----------------------------------------------------- told by the store -- */
+
+void hf_leased_up(struct hf_leased *leased, uint64_t server_ms, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    hf_leased_session_up(leased, server_ms);
+}
+
+void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
+                    uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    assert(leased->session.linked);
+    leased->session.linked = false;
+    hf_leased_session_drop(leased, status, "%s", why);
+}
+
+void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
+                        const struct hf_store_answer *answer, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    if (answer->server_ms != 0)
+        hf_leased_session_heard(leased, answer->server_ms);
+    hf_leased_op_end(leased, (struct hf_leased_op *)call, answer);
+}
+
+void hf_leased_notice(struct hf_leased *leased,
+                      const struct hf_store_notice *notice, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    switch (notice->kind) {
+    case HF_STORE_GONE:
+        if (notice->ticket_kind == 0)
+            hf_leased_ticket_gone(leased, notice->queue, &notice->ticket);
+        else
+            hf_leased_watches_gone(leased, notice->queue, &notice->ticket,
+                                   notice->ticket_kind);
+        break;
+    case HF_STORE_CHANGED:
+        hf_leased_looks_changed(leased, notice->queue);
+        break;
+    case HF_STORE_REVOKED:
+        hf_leased_watches_revoked(leased, &notice->ticket, notice->revoked);
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+void hf_leased_tick(struct hf_leased *leased, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    hf_leased_session_tick(leased);
+}
+
+uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased)
+{
+    return hf_leased_session_wake_at_ms(leased);
+}
+
+bool hf_store_call_writes(const struct hf_store_call *call)
+{
+    return !(call->kind == HF_STORE_PROBE ||
+             (call->kind == HF_STORE_LIST && !call->looks));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks: a list, and then the news that a ticket has gone since. */
+#ifndef HF_ENGINES_LEASED_LOOKS_H
+#define HF_ENGINES_LEASED_LOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/engine.h"
+#include "engines/leased/queue.h"
+#include "engines/leased/store.h"
+
+struct hf_leased;
+struct hf_leased_op;
+
+struct hf_leased_look {
+    struct hf_request *request;
+    struct hf_leased_queue *queue;
+    bool listed;
+    bool changed;       /* before the list came */
+    uint64_t op;        /* number of its LIST */
+    uint64_t listed_at; /* number of the last operation made before it came */
+    struct hf_ticket_id *ids; /* what was listed */
+    size_t count;
+    struct hf_leased_look *next;
+    struct hf_leased_look **from;
+};
+
+/* HF_REQUEST_LOOK */
+void hf_leased_look(struct hf_leased *leased, struct hf_request *request);
+void hf_leased_look_forget(struct hf_leased *leased,
+                           struct hf_leased_look *look);
+
+/* A ticket has gone from ${queue}. */
+void hf_leased_looks_changed(struct hf_leased *leased, const char *queue);
+
+/* A PROBE of ${queue} with that number, which asked for what all looks of
+ * before have listed, was answered. */
+void hf_leased_looks_probed(struct hf_leased *leased,
+                            struct hf_leased_queue *queue, uint64_t op,
+                            const struct hf_store_answer *answer);
+
+/* The session is over: all end in silence. */
+void hf_leased_looks_clear(struct hf_leased *leased);
+
+#endif

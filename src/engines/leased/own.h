@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tickets of a session that are at the server, or may be: what is to be
+ * renewed, and what is taken along at the end. */
+#ifndef HF_ENGINES_LEASED_OWN_H
+#define HF_ENGINES_LEASED_OWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ticket.h"
+#include "engines/leased/queue.h"
+
+#define HF_LEASED_OWN_BUCKETS 1024
+
+enum hf_leased_own_state {
+    HF_LEASED_OWN_ASKED, /* its ENQUEUE is under way */
+    HF_LEASED_OWN_THERE,
+    /* Its ENQUEUE got no answer: it is there, or may yet appear, or not.  It is
+     * renewed as well: were it found later by a list, it would be held on what
+     * renewals of before then prove. */
+    HF_LEASED_OWN_UNSURE,
+};
+
+struct hf_leased_own {
+    struct hf_ticket_id id;
+    enum hf_leased_own_state state;
+    enum hf_ticket_kind kind;
+    uint32_t revoked; /* how often its owner was asked to let go */
+    struct hf_leased_queue *queue;
+    struct hf_leased_own *next; /* of its bucket */
+    struct hf_leased_own *next_in_queue;
+    struct hf_leased_own **from_in_queue; /* what points to it there */
+};
+
+struct hf_leased_owns {
+    struct hf_leased_own *buckets[HF_LEASED_OWN_BUCKETS];
+};
+
+struct hf_leased;
+
+/* The ticket called ${id}, or NULL. */
+struct hf_leased_own *hf_leased_own_find(const struct hf_leased *leased,
+                                         const struct hf_ticket_id *id);
+
+/* One more, which is not there yet, in ${queue}.  NULL for lack of memory. */
+struct hf_leased_own *hf_leased_own_add(struct hf_leased *leased,
+                                        struct hf_leased_queue *queue,
+                                        const struct hf_ticket_id *id);
+
+void hf_leased_own_drop(struct hf_leased *leased, struct hf_leased_own *own);
+
+/* Drop all. */
+void hf_leased_owns_clear(struct hf_leased *leased);
+
+#endif

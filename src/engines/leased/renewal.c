@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/renewal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/memory.h"
+#include "engines/leased/private.h"
+
+/* Every five sixteenths of the ttl, counted from sending: two may fail before
+ * a session is in danger.  The core asks a little more often while a grant
+ * depends on it, so that then these are those.  After a failure a sixteenth. */
+#define SIXTEENTHS 5
+
+/* But of a long lease sooner: a link that is dead is to be noticed. */
+#define RENEWAL_MOST_MS UINT64_C(30000)
+
+static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
+{
+    return hf_later_ms(leased->config.ttl_ms * sixteenths / 16, 1);
+}
+
+/* ---------------------------------------------------------------- stakes -- */
+
+/* What the session has is copied, since it may change before the answer: the
+ * stakes, the tickets and the names of queues in one piece of memory. */
+struct stakes {
+    size_t count;
+    size_t tickets;
+    size_t text;
+};
+
+static bool is_stake(const struct hf_leased_queue *queue)
+{
+    return queue->owns != NULL || queue->looks != NULL;
+}
+
+static struct stakes measure(const struct hf_leased *leased)
+{
+    struct stakes stakes = {.tickets = leased->queues.own_count};
+    const struct hf_leased_queue *queue;
+
+    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
+         queue = hf_leased_queue_after(&leased->queues, queue)) {
+        if (!is_stake(queue))
+            continue;
+        stakes.count++;
+        stakes.text += strlen(queue->name) + 1;
+    }
+    return stakes;
+}
+
+static size_t copy_tickets(struct hf_ticket_id *to,
+                           const struct hf_leased_queue *queue)
+{
+    size_t count = 0;
+
+    for (const struct hf_leased_own *own = queue->owns; own != NULL;
+         own = own->next_in_queue)
+        to[count++] = own->id;
+    return count;
+}
+
+/* Copy ${text} to ${to}, and move that behind it. */
+static const char *copy_text(char **to, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    const char *copy = memcpy(*to, text, bytes);
+
+    *to += bytes;
+    return copy;
+}
+
+/* False for lack of memory. */
+static bool take_stakes(const struct hf_leased *leased, struct hf_leased_op *op)
+{
+    struct stakes stakes = measure(leased);
+    const struct hf_leased_queue *queue;
+    struct hf_store_stake *stake;
+    struct hf_ticket_id *ids;
+    char *text;
+
+    op->memory = stake =
+        hf_alloc(stakes.count * sizeof *stake + stakes.tickets * sizeof *ids +
+                 stakes.text + HF_STORE_SESSION_BYTES);
+    if (stake == NULL)
+        return false;
+    op->call.stakes = stake;
+    op->call.stake_count = stakes.count;
+    ids = (struct hf_ticket_id *)(stake + stakes.count);
+    text = (char *)(ids + stakes.tickets);
+    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
+         queue = hf_leased_queue_after(&leased->queues, queue)) {
+        if (!is_stake(queue))
+            continue;
+        stake->queue = copy_text(&text, queue->name);
+        stake->tickets = ids;
+        stake->count = copy_tickets(ids, queue);
+        stake->looks = queue->looks != NULL;
+        ids += stake->count;
+        stake++;
+    }
+    /* It may be said when there is another session. */
+    op->call.session = copy_text(&text, leased->session.name);
+    return true;
+}
+
+static struct hf_leased_op *stakes_new(struct hf_leased *leased,
+                                       enum hf_store_call_kind kind)
+{
+    struct hf_leased_op *op = hf_leased_op_new(leased, kind, NULL, NULL);
+
+    if (op != NULL && !take_stakes(leased, op)) {
+        hf_leased_op_free(leased, op);
+        op = NULL;
+    }
+    return op;
+}
+
+struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased)
+{
+    return stakes_new(leased, HF_STORE_GOODBYE);
+}
+
+/* ---------------------------------------------------------------- answer -- */
+
+/* Tell who asked for it. */
+static void fail_prove(struct hf_leased *leased,
+                       const struct hf_store_answer *answer)
+{
+    struct hf_request *prove = leased->renewal.prove;
+
+    leased->renewal.prove = NULL;
+    if (prove != NULL)
+        hf_leased_fail_as(leased, prove, answer);
+}
+
+static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+
+    event.as.answer.request = leased->renewal.prove;
+    event.as.answer.anchor_ms = anchor_ms;
+    leased->renewal.prove = NULL;
+    hf_leased_tell(leased, &event);
+}
+
+/* Those that an ENQUEUE has not been answered for may well be missing. */
+static void take_news(struct hf_leased *leased,
+                      const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct hf_ticket_id *id = &answer->tickets[i].id;
+        const struct hf_leased_own *own = hf_leased_own_find(leased, id);
+
+        if (own == NULL || own->state != HF_LEASED_OWN_THERE)
+            continue;
+        if (answer->leases[i].missing)
+            hf_leased_ticket_gone(leased, own->queue->name, id);
+        else
+            hf_leased_watches_revoked(leased, id, answer->leases[i].revoked);
+    }
+}
+
+static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
+                    const struct hf_store_answer *answer)
+{
+    struct hf_leased_renewal *renewal = &leased->renewal;
+
+    renewal->under_way = false;
+    renewal->at_ms = HF_FOREVER;
+    if (answer == NULL) {
+        fail_prove(leased, NULL);
+        return;
+    }
+    if (!answer->ok) {
+        renewal->at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
+        fail_prove(leased, answer);
+        hf_leased_session_not_renewed(leased, answer);
+        return;
+    }
+    renewal->at_ms =
+        hf_after_ms(op->sent_at_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
+                                                  RENEWAL_MOST_MS));
+    if (hf_leased_session_renewed(leased, op->sent_at_ms))
+        tell_proven(leased, op->sent_at_ms);
+    take_news(leased, answer);
+}
+
+/* ------------------------------------------------------------------- ask -- */
+
+void hf_leased_renew(struct hf_leased *leased)
+{
+    struct hf_leased_renewal *renewal = &leased->renewal;
+    struct hf_leased_op *op;
+
+    if (renewal->under_way)
+        return;
+    op = stakes_new(leased, HF_STORE_RENEW);
+    if (op == NULL) {
+        renewal->at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
+        return;
+    }
+    renewal->under_way = true;
+    renewal->at_ms = HF_FOREVER;
+    hf_leased_op_begin(leased, op, renewed);
+}
+
+void hf_leased_prove(struct hf_leased *leased, struct hf_request *request)
+{
+    assert(leased->renewal.prove == NULL);
+    hf_leased_renew(leased);
+    if (leased->renewal.under_way)
+        leased->renewal.prove = request;
+    else
+        hf_leased_fail_memory(leased, request);
+}
+
+void hf_leased_renewal_tick(struct hf_leased *leased)
+{
+    if (leased->now_ms >= leased->renewal.at_ms)
+        hf_leased_renew(leased);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that take one call of the store, and what their answers mean. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "core/plant.h"
+#include "engines/leased/private.h"
+
+/* ----------------------------------------------------------------- place -- */
+
+static void note_own(struct hf_leased *leased, const struct hf_leased_op *op,
+                     const struct hf_store_answer *answer)
+{
+    /* Also one whose ENQUEUE got no answer, and which a list shows. */
+    for (size_t i = 0; i < answer->count; i++) {
+        struct hf_leased_own *own =
+            hf_leased_own_find(leased, &answer->tickets[i].id);
+
+        if (own == NULL || own->queue != op->queue ||
+            own->state == HF_LEASED_OWN_ASKED)
+            continue;
+        own->state = HF_LEASED_OWN_THERE;
+        own->kind = answer->tickets[i].kind;
+    }
+}
+
+static void enqueued(struct hf_leased *leased, struct hf_leased_op *op,
+                     const struct hf_store_answer *answer)
+{
+    struct hf_leased_own *own = hf_leased_own_find(leased, &op->call.ticket);
+    bool open =
+        answer == NULL || (!answer->ok && answer->failure == HF_FAILURE_UNSURE);
+
+    if (own != NULL && open)
+        own->state = HF_LEASED_OWN_UNSURE;
+    else if (own != NULL && answer->ok)
+        own->state = HF_LEASED_OWN_THERE;
+    else if (own != NULL)
+        hf_leased_own_drop(leased, own);
+    if (open || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else
+        hf_leased_tell_snapshot(leased, op->request, HF_EVENT_ENQUEUED, answer);
+}
+
+static void listed(struct hf_leased *leased, struct hf_leased_op *op,
+                   const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_as(leased, op->request, answer);
+        return;
+    }
+    note_own(leased, op, answer);
+    hf_leased_tell_snapshot(leased, op->request, HF_EVENT_LISTED, answer);
+}
+
+/* --------------------------------------------------------------- changes -- */
+
+static void tell(struct hf_leased *leased, const struct hf_leased_op *op,
+                 enum hf_event_kind kind, bool found)
+{
+    struct hf_event event = {.kind = kind};
+
+    event.as.answer.request = op->request;
+    event.as.answer.found = found;
+    hf_leased_tell(leased, &event);
+}
+
+static void withdrawn(struct hf_leased *leased, struct hf_leased_op *op,
+                      const struct hf_store_answer *answer)
+{
+    struct hf_leased_own *own;
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_as(leased, op->request, answer);
+        return;
+    }
+    own = hf_leased_own_find(leased, &op->call.ticket);
+    if (own != NULL)
+        own->state = HF_LEASED_OWN_THERE;
+    hf_leased_ticket_gone(leased, op->queue->name, &op->call.ticket);
+    tell(leased, op, HF_EVENT_WITHDRAWN, answer->found);
+}
+
+static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
+                       const struct hf_store_answer *answer)
+{
+    struct hf_leased_own *own;
+
+    if (answer == NULL || !answer->ok) {
+        hf_leased_fail_as(leased, op->request, answer);
+        return;
+    }
+    if (!answer->found) {
+        hf_leased_fail(leased, op->request, HF_FAILURE_FATAL, HF_ELOST,
+                       "there is no such write ticket of ours any more");
+        return;
+    }
+    own = hf_leased_own_find(leased, &op->call.ticket);
+    if (own != NULL)
+        own->kind = HF_TICKET_READ;
+    hf_leased_watches_gone(leased, op->queue->name, &op->call.ticket,
+                           HF_TICKET_WRITE);
+    tell(leased, op, HF_EVENT_DOWNGRADED, true);
+}
+
+static void asked(struct hf_leased *leased, struct hf_leased_op *op,
+                  const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else
+        tell(leased, op, HF_EVENT_ASKED, answer->found);
+}
+
+static void marked(struct hf_leased *leased, struct hf_leased_op *op,
+                   const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else
+        tell(leased, op, HF_EVENT_MARKED, answer->found);
+}
+
+/* ------------------------------------------------------------------- ask -- */
+
+static const struct deed {
+    enum hf_store_call_kind call;
+    hf_leased_answered_fn *answered;
+} deeds[] = {
+    [HF_REQUEST_ENQUEUE] = {HF_STORE_ENQUEUE, enqueued},
+    [HF_REQUEST_LIST] = {HF_STORE_LIST, listed},
+    [HF_REQUEST_WITHDRAW] = {HF_STORE_WITHDRAW, withdrawn},
+    [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
+    [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
+    [HF_REQUEST_RAISE] = {HF_STORE_RAISE, marked},
+    [HF_REQUEST_LOWER] = {HF_STORE_LOWER, marked},
+};
+
+/* Ours from now on, whatever comes of it.  False for lack of memory. */
+static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
+{
+    struct hf_leased_own *own = hf_leased_own_find(leased, &op->call.ticket);
+
+    if (own == NULL)
+        own = hf_leased_own_add(leased, op->queue, &op->call.ticket);
+    if (own == NULL)
+        return false;
+    own->state = HF_LEASED_OWN_ASKED;
+    own->kind = op->call.ticket_kind;
+    return true;
+}
+
+const char *hf_leased_queue_of(const struct hf_request *request,
+                               char marks[HF_LEASED_MARKS_BYTES])
+{
+    bool of_marks = request->kind == HF_REQUEST_RAISE ||
+                    request->kind == HF_REQUEST_LOWER ||
+                    (request->kind == HF_REQUEST_LOOK &&
+                     request->ticket_kind == HF_TICKET_BARRIER);
+
+    if (!of_marks)
+        return request->queue;
+    (void)snprintf(marks, HF_LEASED_MARKS_BYTES, "%s/", request->queue);
+    return marks;
+}
+
+void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
+{
+    const struct deed *deed = &deeds[request->kind];
+    char marks[HF_LEASED_MARKS_BYTES];
+    struct hf_leased_op *op;
+
+    assert(deed->answered != NULL);
+    op = hf_leased_op_new(leased, deed->call,
+                          hf_leased_queue_of(request, marks), request);
+    if (op == NULL) {
+        hf_leased_fail_memory(leased, request);
+        return;
+    }
+    op->call.ticket = request->ticket;
+    op->call.ticket_kind = request->ticket_kind;
+    op->call.weight = request->weight;
+    op->call.payload = request->payload;
+    op->call.whole = request->whole;
+    if (request->kind == HF_REQUEST_ENQUEUE && !expect(leased, op)) {
+        hf_leased_op_free(leased, op);
+        hf_leased_fail_memory(leased, request);
+        return;
+    }
+    hf_leased_op_begin(leased, op, deed->answered);
+}
+
+void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
+                           const struct hf_ticket_id *id)
+{
+    struct hf_leased_queue *place =
+        hf_leased_queue_find(&leased->queues, queue);
+    struct hf_leased_own *own = hf_leased_own_find(leased, id);
+
+    if (place == NULL)
+        return;
+    place->users++;
+    /* While its ENQUEUE has not been answered it may be there again. */
+    if (own != NULL && own->state == HF_LEASED_OWN_THERE)
+        hf_leased_own_drop(leased, own);
+    hf_leased_watches_gone(leased, place->name, id, 0);
+    hf_leased_queue_leave(&leased->queues, place);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/leased/session.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/machine.h"
+#include "core/session.h"
+#include "engines/leased/private.h"
+
+#define TO(state) (1u << HF_LEASED_##state)
+
+static const struct hf_machine_state states[] = {
+    [HF_LEASED_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
+    [HF_LEASED_OPENING] = {"OPENING", TO(CONFIRMING) | TO(WAITING) | TO(ENDED)},
+    [HF_LEASED_CONFIRMING] = {"CONFIRMING", TO(UP) | TO(WAITING) | TO(ENDED)},
+    [HF_LEASED_UP] = {"UP", TO(WAITING) | TO(ENDING) | TO(ENDED)},
+    [HF_LEASED_ENDING] = {"ENDING", TO(ENDED)},
+    [HF_LEASED_ENDED] = {"ENDED", 0},
+};
+
+static const struct hf_machine_table table = {"link", states,
+                                              sizeof states / sizeof states[0]};
+
+/* A second at most: whoever waits out a restart should not wait much longer
+ * than it takes. */
+static const struct hf_retry_policy between_attempts = {
+    .base_ms = 50,
+    .cap_ms = 1000,
+    .tries = HF_RETRY_UNLIMITED,
+    .elapsed_ms = HF_FOREVER,
+};
+
+/* How long one attempt may take: so that there is another one while the session
+ * lasts, but no less than a busy server may need.  The first ones are shorter:
+ * a server that is just starting may leave a connection unanswered. */
+#define ATTEMPT_LEAST_MS 500
+#define ATTEMPT_FIRST_MS UINT64_C(2000)
+#define ATTEMPT_DOUBLINGS 20
+
+/* A link that lasted so long was one: the next attempt is a first. */
+#define STEADY_MS 1000
+
+/* How long a goodbye may take. */
+#define GOODBYE_MS 1000
+
+static void move(struct hf_leased *leased, enum hf_leased_session_state state)
+{
+    static const struct hf_trace nobody;
+
+    hf_machine_move(&table, &nobody, leased, &leased->session.state, state);
+}
+
+bool hf_leased_session_usable(const struct hf_leased_session *session)
+{
+    return session->state == HF_LEASED_UP;
+}
+
+/* ---------------------------------------------------------------- clocks -- */
+
+void hf_leased_session_heard(struct hf_leased *leased, uint64_t server_ms)
+{
+    leased->session.server_ms = server_ms;
+    leased->session.heard_at_ms = leased->now_ms;
+}
+
+uint64_t hf_leased_session_not_after_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_session *session = &leased->session;
+    uint64_t since_ms = leased->now_ms - session->heard_at_ms;
+
+    return hf_after_ms(hf_after_ms(session->server_ms, since_ms),
+                       leased->config.ttl_ms);
+}
+
+/* The margin is for clocks that run at different rates. */
+static uint64_t over_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
+{
+    uint64_t ttl_ms = leased->config.ttl_ms;
+
+    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms),
+                        hf_session_margin_ms(ttl_ms));
+}
+
+/* -------------------------------------------------------------- attempts -- */
+
+static uint64_t attempt_ms(const struct hf_leased *leased)
+{
+    size_t silences = leased->session.silences;
+    uint64_t share_ms = leased->config.ttl_ms / 2;
+
+    if (silences < ATTEMPT_DOUBLINGS)
+        share_ms = hf_earlier_ms(share_ms, ATTEMPT_FIRST_MS << silences);
+    return hf_later_ms(share_ms, ATTEMPT_LEAST_MS);
+}
+
+static void open_link(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    assert(!session->linked);
+    session->until_ms = hf_after_ms(leased->now_ms, attempt_ms(leased));
+    session->linked = true;
+    move(leased, HF_LEASED_OPENING);
+    leased->store_ops.connect(leased->store, session->name);
+}
+
+/* The link, if there still is one, is ended. */
+static void unlink_store(struct hf_leased *leased)
+{
+    leased->renewal.at_ms = HF_FOREVER;
+    if (!leased->session.linked)
+        return;
+    leased->session.linked = false;
+    leased->store_ops.disconnect(leased->store);
+}
+
+static void try_later(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    session->until_ms = hf_retry_next(&between_attempts, &session->backoff,
+                                      leased->now_ms, &leased->config.random);
+    move(leased, HF_LEASED_WAITING);
+}
+
+/* A name that nobody else has. */
+static void begin_session(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    (void)snprintf(session->name, sizeof session->name,
+                   "%016" PRIx64 "%016" PRIx64,
+                   hf_random_next(&leased->config.random),
+                   hf_random_next(&leased->config.random));
+    session->known = false;
+    session->lost_at_ms = HF_FOREVER;
+}
+
+void hf_leased_session_begin(struct hf_leased *leased)
+{
+    leased->session.state = HF_LEASED_WAITING;
+    leased->renewal.at_ms = HF_FOREVER;
+    begin_session(leased);
+    open_link(leased);
+}
+
+/* FNV-1a.  Two texts with one cost a line of the log. */
+static uint64_t digest(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+    return hash;
+}
+
+/* Tell whoever waits for a link why there is none, and log what is new. */
+static void tell_trouble(struct hf_leased *leased, hf_status status,
+                         const char *why)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+    char text[sizeof session->trouble];
+
+    (void)snprintf(text, sizeof text, "%.120s: %s", leased->config.place, why);
+    if (session->logged != digest(text))
+        leased->host.log(leased->host.host, HF_LOG_WARNING, "%s", text);
+    session->logged = digest(text);
+    memcpy(session->trouble, text, sizeof text);
+    event.as.trouble.text = session->trouble;
+    event.as.trouble.status = status;
+    hf_leased_tell(leased, &event);
+}
+
+/* -------------------------------------------------------------------- up -- */
+
+void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms)
+{
+    assert(leased->session.state == HF_LEASED_OPENING);
+    hf_leased_session_heard(leased, server_ms);
+    move(leased, HF_LEASED_CONFIRMING);
+    hf_leased_renew(leased);
+    if (!leased->renewal.under_way)
+        hf_leased_session_drop(leased, HF_EUNREACHABLE, "out of memory");
+}
+
+static void said_farewell(struct hf_leased *leased, struct hf_leased_op *op,
+                          const struct hf_store_answer *answer)
+{
+    (void)leased;
+    (void)op;
+    (void)answer; /* if it failed they run out, as they would have */
+}
+
+static void say_farewell(struct hf_leased *leased)
+{
+    struct hf_leased_op *farewell = leased->session.farewell;
+
+    leased->session.farewell = NULL;
+    if (farewell != NULL)
+        hf_leased_op_begin(leased, farewell, said_farewell);
+}
+
+static void accept(struct hf_leased *leased, uint64_t anchor_ms)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+
+    event.as.connected.timeout_ms = leased->config.ttl_ms;
+    event.as.connected.anchor_ms = anchor_ms;
+    event.as.connected.resumed = session->known;
+    session->known = true;
+    session->silences = 0;
+    session->trouble[0] = '\0';
+    session->logged = 0;
+    session->up_at_ms = leased->now_ms;
+    move(leased, HF_LEASED_UP);
+    say_farewell(leased);
+    hf_leased_probe_all(leased); /* notices may have been lost */
+    hf_leased_tell(leased, &event);
+}
+
+bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    session->lost_at_ms = over_at_ms(leased, sent_at_ms);
+    if (session->state != HF_LEASED_CONFIRMING)
+        return true;
+    accept(leased, sent_at_ms);
+    return false;
+}
+
+void hf_leased_session_not_renewed(struct hf_leased *leased,
+                                   const struct hf_store_answer *answer)
+{
+    if (leased->session.state == HF_LEASED_CONFIRMING) {
+        hf_leased_session_drop(leased, answer->status, "%s", answer->text);
+        return;
+    }
+    if (leased->session.logged != digest(answer->text))
+        leased->host.log(leased->host.host, HF_LOG_WARNING,
+                         "%s: the tickets could not be renewed: %s",
+                         leased->config.place, answer->text);
+    leased->session.logged = digest(answer->text);
+}
+
+/* ------------------------------------------------------------------ down -- */
+
+static void clear(struct hf_leased *leased)
+{
+    hf_leased_ops_cut(leased);
+    hf_leased_watches_clear(leased);
+    hf_leased_looks_clear(leased);
+    hf_leased_owns_clear(leased);
+}
+
+static void closed(struct hf_leased *leased)
+{
+    struct hf_event event = {.kind = HF_EVENT_CLOSED};
+
+    move(leased, HF_LEASED_ENDED);
+    unlink_store(leased);
+    clear(leased);
+    event.as.answer.request = leased->session.end;
+    hf_leased_tell(leased, &event);
+}
+
+/* The end, where no goodbye can be said. */
+static void close_silently(struct hf_leased *leased)
+{
+    if (leased->queues.own_count > 0)
+        leased->host.log(leased->host.host, HF_LOG_WARNING,
+                         "%s: closed without a connection: what tickets there "
+                         "are run out, at the latest %" PRIu64
+                         " ms after the server last heard of them",
+                         leased->config.place, leased->config.ttl_ms);
+    closed(leased);
+}
+
+/* Done with telling of a link or a session that ended.  Whoever was told may
+ * have asked for the end of everything, but what was being told had to be told
+ * first, and from tables that were whole. */
+static void end_if_asked(struct hf_leased *leased)
+{
+    leased->session.cutting = false;
+    if (leased->session.end != NULL)
+        close_silently(leased);
+}
+
+void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
+                            const char *format, ...)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
+    bool was_up = session->state == HF_LEASED_UP;
+    char why[HF_LEASED_WHY_BYTES];
+    va_list args;
+
+    if (session->state == HF_LEASED_ENDING) {
+        closed(leased);
+        return;
+    }
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    session->cutting = true;
+    unlink_store(leased);
+    if (was_up && leased->now_ms - session->up_at_ms >= STEADY_MS)
+        session->backoff = (struct hf_retry_state){0};
+    try_later(leased);
+    tell_trouble(leased, status, why);
+    if (was_up)
+        hf_leased_tell(leased, &event);
+    hf_leased_ops_cut(leased);
+    end_if_asked(leased);
+}
+
+/* Its tickets have run out, or will; another one begins. */
+static void lose(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
+    struct hf_leased_op *farewell = NULL;
+    char why[HF_ERROR_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why,
+                   "%s: the tickets have not been renewed for %" PRIu64
+                   " ms, for which they were leased",
+                   leased->config.place, leased->config.ttl_ms);
+    session->cutting = true;
+    if (leased->queues.own_count > 0)
+        farewell = hf_leased_goodbye_new(leased);
+    if (session->farewell != NULL)
+        hf_leased_op_free(leased, session->farewell);
+    session->farewell = farewell;
+    unlink_store(leased);
+    if (session->state != HF_LEASED_WAITING) {
+        session->until_ms = leased->now_ms;
+        move(leased, HF_LEASED_WAITING);
+    }
+    begin_session(leased);
+    clear(leased);
+    event.as.answer.status = HF_ELOST;
+    event.as.answer.text = why;
+    hf_leased_tell(leased, &event);
+    end_if_asked(leased);
+}
+
+/* ---------------------------------------------------------------- ending -- */
+
+static void answered_goodbye(struct hf_leased *leased, struct hf_leased_op *op,
+                             const struct hf_store_answer *answer)
+{
+    (void)op;
+    /* Cut: whoever cuts tells. */
+    if (answer != NULL && leased->session.state == HF_LEASED_ENDING)
+        closed(leased);
+}
+
+void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_leased_session *session = &leased->session;
+    struct hf_leased_op *goodbye = NULL;
+
+    assert(session->end == NULL);
+    session->end = request;
+    if (session->cutting)
+        return;
+    if (session->state == HF_LEASED_UP)
+        goodbye = hf_leased_goodbye_new(leased);
+    if (goodbye == NULL) {
+        close_silently(leased);
+        return;
+    }
+    session->until_ms = hf_after_ms(leased->now_ms, GOODBYE_MS);
+    move(leased, HF_LEASED_ENDING);
+    leased->renewal.at_ms = HF_FOREVER;
+    hf_leased_op_begin(leased, goodbye, answered_goodbye);
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+static void keep_up(struct hf_leased *leased)
+{
+    if (leased->now_ms >= hf_leased_ops_deadline_ms(leased)) {
+        hf_leased_session_drop(leased, HF_EUNREACHABLE,
+                               "no answer for %" PRIu64 " ms",
+                               leased->now_ms - leased->ops.first->sent_at_ms);
+        return;
+    }
+    hf_leased_renewal_tick(leased);
+    hf_leased_probe_tick(leased);
+}
+
+static void run_out_of_patience(struct hf_leased *leased)
+{
+    uint64_t patience_ms = attempt_ms(leased);
+
+    leased->session.silences++;
+    hf_leased_session_drop(leased, HF_EUNREACHABLE,
+                           "no connection within %" PRIu64 " ms", patience_ms);
+}
+
+void hf_leased_session_tick(struct hf_leased *leased)
+{
+    struct hf_leased_session *session = &leased->session;
+
+    if (leased->now_ms >= session->lost_at_ms &&
+        session->state < HF_LEASED_ENDING)
+        lose(leased);
+    if (session->state == HF_LEASED_UP)
+        keep_up(leased);
+    else if (session->state == HF_LEASED_ENDED ||
+             leased->now_ms < session->until_ms)
+        return;
+    else if (session->state == HF_LEASED_WAITING)
+        open_link(leased);
+    else
+        run_out_of_patience(leased);
+}
+
+uint64_t hf_leased_session_wake_at_ms(const struct hf_leased *leased)
+{
+    const struct hf_leased_session *session = &leased->session;
+    uint64_t at_ms = session->until_ms;
+
+    if (session->state == HF_LEASED_ENDED)
+        return HF_FOREVER;
+    if (session->state == HF_LEASED_UP) {
+        at_ms = hf_earlier_ms(hf_leased_ops_deadline_ms(leased),
+                              leased->renewal.at_ms);
+        at_ms = hf_earlier_ms(at_ms, leased->queues.probe_at_ms);
+    }
+    if (session->state != HF_LEASED_ENDING)
+        at_ms = hf_earlier_ms(at_ms, session->lost_at_ms);
+    return at_ms;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What replies of the script mean. */
+#ifndef HF_ENGINES_REDIS_ANSWER_H
+#define HF_ENGINES_REDIS_ANSWER_H
+
+#include <hiredis/hiredis.h>
+
+#include "engines/leased/store.h"
+
+/* An answer that is being put together, perhaps of several replies.  Its texts
+ * are those of the last reply, but for the payload of its first ticket. */
+struct hf_redis_answer {
+    struct hf_store_answer answer;
+    struct hf_ticket *tickets;
+    struct hf_store_lease *leases;
+    const char **foreign;
+    size_t room;
+    char text[HF_ERROR_TEXT_BYTES];
+    char payload[HF_PAYLOAD_BYTES];
+    size_t pending; /* replies that have not come yet */
+};
+
+/* Take in ${reply}, which answers ${call} or a part of it.  A failure stays,
+ * and only the first is kept. */
+void hf_redis_answer_take(struct hf_redis_answer *answer,
+                          const struct hf_store_call *call,
+                          const struct redisReply *reply);
+
+/* Take in the reply to WAIT for ${wanted} replicas: what they do not have is
+ * not held. */
+void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
+                               const struct redisReply *reply);
+
+void hf_redis_answer_free(struct hf_redis_answer *answer);
+
+/* What an error of the server means. */
+struct hf_redis_fault {
+    enum hf_failure failure;
+    hf_status status;
+    const char *advice; /* a text that goes behind the server's; "" for none */
+    bool of_server;     /* it will be no better for another request: another
+                           connection may lead to one that can */
+    bool scripts_lost;
+};
+struct hf_redis_fault hf_redis_fault_of(const char *error);
+
+#endif

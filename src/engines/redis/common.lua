@@ -1,0 +1,172 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- The other side of src/engines/leased/store.h: the parts of src/engines/redis
+-- are put together to one script, which is run for one queue at a time:
+--
+--     KEYS  queue, untils, tickets, last, looks, all of one hash slot; and with
+--           layout=redis-py the key that others SET, and who of us has it
+--     ARGV  operation, lock name, not_after or '', ttl, session, and its own
+--
+-- and answers {now, 'ok', ...}, or {now, WORD}, having done nothing, where WORD
+-- is 'late' or 'unsupported'.  Numbers
+-- that may be large are given as text: milliseconds since 1970, and the
+-- microseconds that sequences are made of, below 2^53 until the year 2255.
+
+local queue, untils, tickets = KEYS[1], KEYS[2], KEYS[3]
+local last, looks = KEYS[4], KEYS[5]
+local plain, having = KEYS[6], KEYS[7]
+local name = ARGV[2]
+local ttl = tonumber(ARGV[4])
+local session = ARGV[5]
+
+local time = redis.call('TIME')
+local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(micros / 1000)
+
+local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
+
+-- Readers that one step of a walk through a queue looks at.
+local STEP = 16
+
+-- The keys of a queue that everybody has left, without a word, go by
+-- themselves so long after the last ticket has run out.
+local LEFT_ALONE = 60000
+
+-- When what never runs out does.
+local NEVER = 9007199254740991
+
+local operations = {}
+
+local function text(number)
+    return string.format('%.0f', number)
+end
+
+-- A ticket as it is kept: "kind weight revoked created session payload".
+local function ticket(id)
+    local data = redis.call('HGET', tickets, id)
+    local found = {}
+
+    if not data then
+        return nil
+    end
+    found.kind, found.weight, found.revoked, found.created, found.session,
+        found.payload = string.match(
+            data, '^(%d+) (%d+) (%d+) (%d+) (%x+) (.*)$')
+    return found
+end
+
+local function put(id, value)
+    redis.call('HSET', tickets, id, table.concat({
+        value.kind, value.weight, value.revoked, value.created, value.session,
+        value.payload}, ' '))
+end
+
+-- Have the keys live longer than any ticket in them.
+local function keep()
+    if redis.call('PTTL', tickets) >= ttl + LEFT_ALONE then
+        return
+    end
+    for _, key in ipairs({queue, untils, tickets}) do
+        redis.call('PEXPIRE', key, 2 * ttl + LEFT_ALONE)
+    end
+end
+
+local function tell(whom, what)
+    redis.call('PUBLISH', 'holdfast:session:' .. whom, what)
+end
+
+-- Tell GONE to those who waited for ${id}, a ticket of ${kind}, and stay: of a
+-- READ that is the nearest WRITE ahead, of a LEASE nothing, of any other the
+-- nearest ticket.  ${was}: what it has stopped to be, '0' if it goes.
+local function tell_waiters(id, kind, going, was)
+    local sequence = redis.call('ZSCORE', queue, id)
+    local step = kind == WRITE and STEP or 1
+    local at = 0
+    local behind, nearest, other
+
+    if not sequence then
+        return
+    end
+    repeat
+        behind = redis.call('ZRANGEBYSCORE', queue, '(' .. sequence, '+inf',
+                            'LIMIT', at, step)
+        for i, id_behind in ipairs(behind) do
+            other = ticket(id_behind)
+            nearest = at + i == 1
+            if other and not going[id_behind] and (
+                    (kind == WRITE and other.kind == READ) or
+                    (nearest and other.kind ~= READ and
+                     other.kind ~= LEASE)) then
+                tell(other.session, table.concat({'gone', was, id, name}, ' '))
+            end
+            if kind ~= WRITE or (other and other.kind == WRITE) then
+                return
+            end
+        end
+        at = at + step
+    until #behind < step
+end
+
+-- Who of us has the plain key, gives it back; the release of redis-py.
+local function give_back(id)
+    if plain and redis.call('GET', plain) == id then
+        redis.call('DEL', plain, having)
+    end
+end
+
+-- Take out the tickets ${ids}, and tell whom it concerns; the session ${by}
+-- knows of its own.
+local function remove(ids, by)
+    local going = {}
+
+    if #ids == 0 then
+        return
+    end
+    for _, id in ipairs(ids) do
+        going[id] = ticket(id) or {kind = '0', session = ''}
+    end
+    for _, id in ipairs(ids) do
+        tell_waiters(id, going[id].kind, going, '0')
+    end
+    for _, id in ipairs(ids) do
+        redis.call('ZREM', queue, id)
+        redis.call('ZREM', untils, id)
+        redis.call('HDEL', tickets, id)
+        give_back(id)
+        if going[id].session ~= by then
+            tell(going[id].session, table.concat({'gone', '0', id, name}, ' '))
+        end
+    end
+    for _, whom in ipairs(redis.call('ZRANGEBYSCORE', looks, '(' .. text(now),
+                                     '+inf')) do
+        tell(whom, 'changed ' .. name)
+    end
+    redis.call('DEL', looks)
+end
+
+-- Those of ARGV from ${first} on that are in the queue.
+local function those_there(first)
+    local found = {}
+
+    for i = first, #ARGV do
+        if redis.call('ZSCORE', queue, ARGV[i]) then
+            found[#found + 1] = ARGV[i]
+        end
+    end
+    return found
+end
+
+-- Tell this session when a ticket goes.
+local function look()
+    redis.call('ZADD', looks, text(now + ttl), session)
+    redis.call('PEXPIRE', looks, 2 * ttl + LEFT_ALONE)
+end
+
+local function map(flat)
+    local found = {}
+
+    for i = 1, #flat, 2 do
+        found[flat[i]] = flat[i + 1]
+    end
+    return found
+end

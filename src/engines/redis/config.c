@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/config.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/quote.h"
+#include "engines/leased/leased.h"
+
+static const char *const known_options[] = {"ttl",  "db",        "layout",
+                                            "wait", "auth_file", NULL};
+static const char *const known_options_tls[] = {
+    "ttl", "db", "layout", "wait", "auth_file", "ca", "cert", "key", NULL};
+
+#define HOST_CHARACTERS                                                        \
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
+
+/* ---------------------------------------------------------------- number -- */
+
+/* All of ${text}, in decimal digits; false if it is none up to ${most}. */
+static bool take_number(const char *text, unsigned most, unsigned *number)
+{
+    unsigned sum = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < '0' || *at > '9')
+            return false;
+        sum = sum * 10 + (unsigned)(*at - '0');
+        if (sum > most)
+            return false;
+    }
+    *number = sum;
+    return text[0] != '\0';
+}
+
+/* ----------------------------------------------------------------- place -- */
+
+/* Texts about a host never quote it: in "redis://user:password", which lacks
+ * its host, the password stands where the port is expected. */
+static const char *take_port(struct hf_redis_config *config, const char *text)
+{
+    unsigned port = HF_REDIS_PORT;
+
+    if (text[0] != '\0' &&
+        (text[0] != ':' || !take_number(text + 1, UINT16_MAX, &port) ||
+         port == 0))
+        return "has no valid port";
+    config->port = (uint16_t)port;
+    return NULL;
+}
+
+static const char *take_host(struct hf_redis_config *config, const char *text)
+{
+    bool bracketed = text[0] == '[';
+    const char *from = text + bracketed;
+    size_t bytes = bracketed ? strcspn(from, "]") : strcspn(from, ":");
+    struct in6_addr parsed;
+
+    if (bytes == 0)
+        return "is empty";
+    if (bytes >= sizeof config->host)
+        return "is too long for a host";
+    memcpy(config->host, from, bytes);
+    config->host[bytes] = '\0';
+    if (!bracketed) {
+        if (strspn(config->host, HOST_CHARACTERS) != bytes ||
+            strchr(".-", from[0]) != NULL)
+            return "has characters that no host name has";
+        return take_port(config, from + bytes);
+    }
+    if (from[bytes] != ']' || inet_pton(AF_INET6, config->host, &parsed) != 1)
+        return "has no IPv6 address inside its brackets";
+    return take_port(config, from + bytes + 1);
+}
+
+static hf_status take_db(struct hf_redis_config *config, const char *text,
+                         struct hf_error *error)
+{
+    if (!take_number(text, HF_REDIS_DB_MAX, &config->db))
+        return hf_error_set(error, HF_EURL,
+                            "%s is not the number of a database; expected "
+                            "digits, at most %u",
+                            hf_quote(text, strlen(text)).text, HF_REDIS_DB_MAX);
+    return HF_OK;
+}
+
+static hf_status take_server(struct hf_redis_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    const char *fault = take_host(config, url->authority);
+
+    if (fault != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the server of the URL %s; expected something like "
+                            "\"%s://host:%d/0\"",
+                            fault, url->scheme, HF_REDIS_PORT);
+    if (url->path[0] == '\0' || strcmp(url->path, "/") == 0)
+        return HF_OK;
+    if (hf_url_option(url, "db") != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the URL has both a database in its path and db=; "
+                            "expected one of them");
+    return take_db(config, url->path + 1, error);
+}
+
+static hf_status take_place(struct hf_redis_config *config,
+                            const struct hf_url *url, struct hf_error *error)
+{
+    size_t bytes = strlen(url->path);
+
+    if (url->authority != NULL)
+        return take_server(config, url, error);
+    if (url->path[0] != '/' || bytes >= sizeof config->path)
+        return hf_error_set(error, HF_EURL,
+                            "the URL names no server; expected something like "
+                            "\"%s://host:%d/0\", or \"redis:/path/of/socket\" "
+                            "with a path of at most %zu bytes",
+                            url->scheme, HF_REDIS_PORT,
+                            sizeof config->path - 1);
+    if (config->tls)
+        return hf_error_set(error, HF_EURL,
+                            "TLS over a unix socket; expected redis: for it");
+    memcpy(config->path, url->path, bytes + 1);
+    return HF_OK;
+}
+
+void hf_redis_config_place(const struct hf_redis_config *config,
+                           char place[HF_REDIS_PLACE_BYTES])
+{
+    bool colons = strchr(config->host, ':') != NULL;
+
+    if (config->path[0] != '\0')
+        (void)snprintf(place, HF_REDIS_PLACE_BYTES, "%s", config->path);
+    else
+        (void)snprintf(place, HF_REDIS_PLACE_BYTES, "%s%s%s:%u",
+                       colons ? "[" : "", config->host, colons ? "]" : "",
+                       (unsigned)config->port);
+}
+
+/* ----------------------------------------------------------- credentials -- */
+
+static bool take_secret(struct hf_redis_config *config, const char *user,
+                        size_t user_bytes, const char *password)
+{
+    size_t bytes = strlen(password);
+
+    if (user_bytes >= sizeof config->user || bytes == 0 ||
+        bytes >= sizeof config->password)
+        return false;
+    memcpy(config->user, user, user_bytes);
+    config->user[user_bytes] = '\0';
+    memcpy(config->password, password, bytes + 1);
+    config->authenticates = true;
+    return true;
+}
+
+static hf_status take_auth(struct hf_redis_config *config,
+                           const struct hf_url *url, struct hf_error *error)
+{
+    if (url->user == NULL)
+        return HF_OK;
+    if (hf_url_option(url, "auth_file") != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the URL has both a user and auth_file=; expected "
+                            "one of them");
+    if (url->password == NULL ||
+        !take_secret(config, url->user, strlen(url->user), url->password))
+        return hf_error_set(error, HF_EURL,
+                            "the URL has an '@' but not a password in front of "
+                            "it; expected USER:PASSWORD@ or :PASSWORD@, each "
+                            "of at most %d bytes",
+                            HF_REDIS_SECRET_BYTES - 1);
+    return HF_OK;
+}
+
+static const char *take_line(struct hf_redis_config *config, const char *line)
+{
+    static const char scheme[] = "redis:";
+    const char *user, *colon;
+
+    if (strncmp(line, scheme, sizeof scheme - 1) != 0)
+        return "a line that is not of the scheme \"redis\"";
+    if (strchr(line, '\r') != NULL)
+        return "a carriage return in its line";
+    user = line + sizeof scheme - 1;
+    colon = strchr(user, ':');
+    if (colon == NULL || colon[1] == '\0')
+        return "a line without a password";
+    if (!take_secret(config, user, (size_t)(colon - user), colon + 1))
+        return "a line that is too long";
+    return NULL;
+}
+
+hf_status hf_redis_config_credentials(struct hf_redis_config *config,
+                                      const char *path, char *text,
+                                      struct hf_error *error)
+{
+    const char *fault = "no line of credentials";
+    const char *found = NULL;
+    char *rest = text;
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (line[0] == '\0' || line[0] == '#')
+            continue;
+        fault = found == NULL ? take_line(config, line)
+                              : "more than one line of credentials";
+        found = line;
+        if (fault != NULL)
+            break;
+    }
+    if (fault == NULL)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the file of credentials %s has %s; expected one line "
+                        "redis:USER:PASSWORD or redis::PASSWORD, each of at "
+                        "most %d bytes",
+                        path, fault, HF_REDIS_SECRET_BYTES - 1);
+}
+
+/* --------------------------------------------------------------- options -- */
+
+static hf_status take_ttl(struct hf_redis_config *config,
+                          const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "ttl");
+
+    config->ttl_ms = HF_LEASED_TTL_MS;
+    if (text == NULL)
+        return HF_OK;
+    if (!hf_duration_parse(text, &config->ttl_ms) ||
+        config->ttl_ms < HF_LEASED_TTL_LEAST_MS ||
+        config->ttl_ms > HF_LEASED_TTL_MOST_MS)
+        return hf_error_set(error, HF_EURL,
+                            "ttl=%s is not a duration in range; expected one "
+                            "from 1s to 1h, such as 10s",
+                            hf_quote(text, strlen(text)).text);
+    return HF_OK;
+}
+
+static hf_status take_layout(struct hf_redis_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "layout");
+
+    config->plain = text != NULL && strcmp(text, "redis-py") == 0;
+    if (text == NULL || config->plain || strcmp(text, "queue") == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "layout=%s is not known; expected layout=queue, which "
+                        "is ours, or layout=redis-py",
+                        hf_quote(text, strlen(text)).text);
+}
+
+static hf_status take_wait(struct hf_redis_config *config,
+                           const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "wait");
+
+    if (text == NULL || take_number(text, HF_REDIS_WAIT_MAX, &config->wait))
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "wait=%s is not a number of replicas; expected digits, "
+                        "at most %u",
+                        hf_quote(text, strlen(text)).text, HF_REDIS_WAIT_MAX);
+}
+
+static hf_status take_file(const struct hf_url *url, const char *key,
+                           char path[HF_REDIS_FILE_BYTES],
+                           struct hf_error *error)
+{
+    const char *text = hf_url_option(url, key);
+
+    if (text == NULL)
+        return HF_OK;
+    if (text[0] != '/' || strlen(text) >= HF_REDIS_FILE_BYTES)
+        return hf_error_set(error, HF_EURL,
+                            "%s=%s is not the path of a file; expected an "
+                            "absolute one of at most %d bytes",
+                            key, hf_quote(text, strlen(text)).text,
+                            HF_REDIS_FILE_BYTES - 1);
+    memcpy(path, text, strlen(text) + 1);
+    return HF_OK;
+}
+
+static hf_status take_files(struct hf_redis_config *config,
+                            const struct hf_url *url, struct hf_error *error)
+{
+    hf_status status = take_file(url, "ca", config->ca, error);
+
+    if (status == HF_OK)
+        status = take_file(url, "cert", config->cert, error);
+    if (status == HF_OK)
+        status = take_file(url, "key", config->key, error);
+    if (status == HF_OK &&
+        (config->cert[0] == '\0') != (config->key[0] == '\0'))
+        status = hf_error_set(error, HF_EURL,
+                              "the URL has only one of cert= and key=; "
+                              "expected both, or neither");
+    return status;
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+hf_status hf_redis_config_parse(struct hf_redis_config *config,
+                                const struct hf_url *url,
+                                struct hf_error *error)
+{
+    hf_status status;
+
+    *config =
+        (struct hf_redis_config){.tls = strcmp(url->scheme, "rediss") == 0};
+    status = hf_url_only(url, config->tls ? known_options_tls : known_options,
+                         error);
+    if (status == HF_OK)
+        status = take_place(config, url, error);
+    if (status == HF_OK && hf_url_option(url, "db") != NULL)
+        status = take_db(config, hf_url_option(url, "db"), error);
+    if (status == HF_OK)
+        status = take_ttl(config, url, error);
+    if (status == HF_OK)
+        status = take_layout(config, url, error);
+    if (status == HF_OK)
+        status = take_wait(config, url, error);
+    if (status == HF_OK)
+        status = take_files(config, url, error);
+    if (status == HF_OK)
+        status = take_auth(config, url, error);
+    return status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a URL says:
+ *
+ *     redis://USER:PASSWORD@HOST:PORT/DB?ttl=10s
+ *     redis:/run/redis/redis.sock?db=0
+ *
+ * and rediss:// for TLS.  Nothing here does I/O. */
+#ifndef HF_ENGINES_REDIS_CONFIG_H
+#define HF_ENGINES_REDIS_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+#include "core/url.h"
+
+#define HF_REDIS_PORT 6379
+#define HF_REDIS_HOST_BYTES 256
+#define HF_REDIS_PATH_BYTES 108 /* sockaddr_un */
+#define HF_REDIS_SECRET_BYTES 512
+#define HF_REDIS_FILE_BYTES 1024
+#define HF_REDIS_DB_MAX 65535u
+#define HF_REDIS_WAIT_MAX 16u
+
+struct hf_redis_config {
+    char host[HF_REDIS_HOST_BYTES]; /* without brackets; "" with .path */
+    uint16_t port;
+    char path[HF_REDIS_PATH_BYTES]; /* of a unix socket, or "" */
+    unsigned db;
+    char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
+    char password[HF_REDIS_SECRET_BYTES];
+    bool authenticates;
+    uint64_t ttl_ms;
+    bool plain;    /* layout=redis-py */
+    unsigned wait; /* replicas that have to have what is held */
+    bool tls;
+    /* TLS: paths of PEM files, or "" */
+    char ca[HF_REDIS_FILE_BYTES];
+    char cert[HF_REDIS_FILE_BYTES];
+    char key[HF_REDIS_FILE_BYTES];
+};
+
+/* HF_EURL, naming the offending part; never a password. */
+hf_status hf_redis_config_parse(struct hf_redis_config *config,
+                                const struct hf_url *url,
+                                struct hf_error *error);
+
+/* Where the server is: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock". */
+#define HF_REDIS_PLACE_BYTES 272
+void hf_redis_config_place(const struct hf_redis_config *config,
+                           char place[HF_REDIS_PLACE_BYTES]);
+
+/* Take the credentials out of one line "redis:USER:PASSWORD" or
+ * "redis::PASSWORD" among empty ones and those that begin with '#'; ${text},
+ * which came from the file ${path}, is changed.  HF_EURL; the text says nothing
+ * of what is in it. */
+hf_status hf_redis_config_credentials(struct hf_redis_config *config,
+                                      const char *path, char *text,
+                                      struct hf_error *error);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said and asked when a connection is there, before it is of use. */
+#ifndef HF_ENGINES_REDIS_GREETING_H
+#define HF_ENGINES_REDIS_GREETING_H
+
+#include "engines/redis/config.h"
+#include "engines/redis/resp.h"
+
+/* The credentials, if there are any; the number of replies that will come. */
+size_t hf_redis_put_auth(struct hf_resp *resp,
+                         const struct hf_redis_config *config);
+
+/* What INFO says of a server that we cannot use: its fault with ${status}, or
+ * NULL. */
+const char *hf_redis_info_fault(const char *info, hf_status *status);
+
+#endif

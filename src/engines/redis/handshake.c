@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said on both connections before they are a link, and whether the
+ * server is one that can be used. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engines/redis/answer.h"
+#include "engines/redis/greeting.h"
+#include "engines/redis/store.h"
+
+void hf_redis_load_script(struct hf_store *store, enum hf_redis_reply what)
+{
+    struct hf_resp *out = &store->calls.out;
+
+    hf_resp_begin(out, 3);
+    hf_resp_put_text(out, "SCRIPT");
+    hf_resp_put_text(out, "LOAD");
+    hf_resp_put_text(out, hf_redis_script);
+    hf_redis_expect(store, what, NULL);
+}
+
+void hf_redis_ask_time(struct hf_store *store, enum hf_redis_reply what,
+                       struct hf_store_call *call)
+{
+    hf_resp_begin(&store->calls.out, 1);
+    hf_resp_put_text(&store->calls.out, "TIME");
+    hf_redis_expect(store, what, call);
+}
+
+void hf_redis_greet(struct hf_store *store)
+{
+    struct hf_resp *out = &store->calls.out;
+
+    if (hf_redis_put_auth(out, &store->config) > 0)
+        hf_redis_expect(store, HF_REDIS_AUTHENTICATED, NULL);
+    if (store->config.db > 0) {
+        hf_resp_begin(out, 2);
+        hf_resp_put_text(out, "SELECT");
+        hf_resp_put_number(out, store->config.db);
+        hf_redis_expect(store, HF_REDIS_SELECTED, NULL);
+    }
+    hf_resp_begin(out, 1);
+    hf_resp_put_text(out, "INFO");
+    hf_redis_expect(store, HF_REDIS_INFORMED, NULL);
+    hf_redis_load_script(store, HF_REDIS_LOADED);
+    hf_redis_ask_time(store, HF_REDIS_TIMED, NULL);
+}
+
+void hf_redis_subscribe(struct hf_store *store)
+{
+    struct hf_resp *out = &store->notices.out;
+
+    (void)hf_redis_put_auth(out, &store->config);
+    hf_resp_begin(out, 2);
+    hf_resp_put_text(out, "SUBSCRIBE");
+    hf_resp_put_text(out, store->channel);
+}
+
+void hf_redis_go_up(struct hf_store *store)
+{
+    if (store->up || !store->speaking || !store->hearing)
+        return;
+    store->up = true;
+    hf_leased_up(store->engine->leased, store->server_ms,
+                 hf_leased_engine_now_ms(store->engine));
+}
+
+void hf_redis_refuse(struct hf_store *store, const char *what,
+                     const struct redisReply *reply)
+{
+    struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
+    char text[HF_LINK_TEXT_BYTES];
+
+    (void)snprintf(text, sizeof text, "%.130s%.100s", reply->str, fault.advice);
+    hf_redis_tell_down(store, fault.status, what, text);
+}
+
+static void take_info(struct hf_store *store, const struct redisReply *reply)
+{
+    hf_status status = HF_OK;
+    const char *fault = NULL;
+
+    if (reply->type == REDIS_REPLY_STRING)
+        fault = hf_redis_info_fault(reply->str, &status);
+    else if (strstr(reply->str, "NOPERM") == NULL)
+        hf_redis_refuse(store, "", reply);
+    else if (!store->told_unseen)
+        store->engine->host.log(
+            store->engine->host.host, HF_LOG_WARNING,
+            "the server does not let us see its INFO: see to it yourself that "
+            "it is a primary of 6.0 or later, with maxmemory-policy "
+            "noeviction");
+    store->told_unseen |= reply->type == REDIS_REPLY_ERROR;
+    if (fault != NULL)
+        hf_redis_tell_down(store, status, "", fault);
+}
+
+bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        reply->element[1]->type != REDIS_REPLY_STRING)
+        return false;
+    *ms = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
+          strtoull(reply->element[1]->str, NULL, 10) / 1000;
+    return true;
+}
+
+static void take_sha(struct hf_store *store, const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_STRING &&
+        reply->len == HF_REDIS_SHA_BYTES - 1)
+        memcpy(store->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
+    else
+        hf_redis_tell_down(store, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
+    store->reloading = false;
+}
+
+void hf_redis_greeted(struct hf_store *store, enum hf_redis_reply what,
+                      const struct redisReply *reply)
+{
+    bool failed = reply->type == REDIS_REPLY_ERROR;
+
+    if (what == HF_REDIS_INFORMED) {
+        take_info(store, reply);
+    } else if (failed && what == HF_REDIS_AUTHENTICATED) {
+        hf_redis_tell_down(store, HF_EDENIED,
+                           "it did not accept the credentials: ", reply->str);
+    } else if (failed && what == HF_REDIS_SELECTED) {
+        hf_redis_tell_down(store, HF_EURL,
+                           "it has not the database of the URL: ", reply->str);
+    } else if (failed) {
+        hf_redis_refuse(store, "", reply);
+    } else if (what == HF_REDIS_LOADED || what == HF_REDIS_RELOADED) {
+        take_sha(store, reply);
+    } else if (what == HF_REDIS_TIMED) {
+        store->speaking = hf_redis_read_time(reply, &store->server_ms);
+        if (store->speaking)
+            hf_redis_go_up(store);
+        else
+            hf_redis_tell_down(store, HF_EPROTOCOL, "", "TIME gave no time");
+    }
+}

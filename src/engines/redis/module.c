@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one symbol of the module. */
+#include "engines/redis/redis.h"
+
+extern const struct hf_engine_ops hf_engine_module;
+
+__attribute__((visibility("default")))
+const struct hf_engine_ops hf_engine_module = HF_REDIS_OPS;

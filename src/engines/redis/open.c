@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the engine begins: what the URL, the environment and files say, and what
+ * is made of it. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/redis/redis.h"
+#include "engines/redis/store.h"
+#include "transport/secret_file.h"
+
+static hf_status get_credentials(struct hf_redis_config *config,
+                                 const struct hf_url *url,
+                                 struct hf_error *error)
+{
+    const char *path = hf_url_option(url, "auth_file");
+    char text[HF_SECRET_FILE_BYTES];
+    size_t bytes = 0;
+    hf_status status;
+
+    /* The environment of a set-id program is its caller's. */
+    if (path == NULL && !config->authenticates)
+        path = secure_getenv("HOLDFAST_AUTH_FILE");
+    if (path == NULL || path[0] == '\0')
+        return HF_OK;
+    status =
+        hf_secret_file_read(path, "redis:USER:PASSWORD", text, &bytes, error);
+    if (status == HF_OK)
+        status = hf_redis_config_credentials(config, path, text, error);
+    explicit_bzero(text, sizeof text);
+    return status;
+}
+
+static hf_status start(const struct hf_redis_config *config,
+                       const struct hf_engine_host *host,
+                       struct hf_engine **engine, struct hf_error *error)
+{
+    char description[HF_REDIS_PLACE_BYTES + 32];
+    char place[HF_REDIS_PLACE_BYTES];
+    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = place};
+    struct hf_engine *made;
+    struct hf_store *store;
+    hf_status status = hf_leased_engine_random(&leased.random, error);
+
+    if (status != HF_OK)
+        return status;
+    hf_redis_config_place(config, place);
+    (void)snprintf(description, sizeof description,
+                   config->path[0] != '\0' ? "redis:%s?db=%u"
+                   : config->tls           ? "rediss://%s/%u"
+                                           : "redis://%s/%u",
+                   place, config->db);
+    if ((made = hf_leased_engine_new(host, description, error)) == NULL)
+        return error->status;
+    store = hf_redis_store_new(made, config, error);
+    status = store == NULL
+                 ? error->status
+                 : hf_leased_engine_start(made, &leased, &hf_redis_store_ops,
+                                          store, error);
+    if (status != HF_OK)
+        hf_leased_engine_free(made);
+    else
+        *engine = made;
+    return status;
+}
+
+hf_status hf_redis_open(const struct hf_url *url,
+                        const struct hf_engine_host *host,
+                        struct hf_engine **engine, struct hf_error *error)
+{
+    struct hf_redis_config *config;
+    struct hf_error own = {HF_OK, ""};
+    hf_status status;
+
+    *engine = NULL;
+    /* A module has its own copy of the functions, and one chance: before
+     * anything was allocated.  Later it is the same allocator. */
+    if (host->allocator != NULL)
+        (void)!hf_set_allocator(host->allocator);
+    config = hf_alloc(sizeof *config);
+    if (config == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    status = hf_redis_config_parse(config, url, &own);
+    if (status == HF_OK)
+        status = get_credentials(config, url, &own);
+    if (status == HF_OK)
+        status = start(config, host, engine, &own);
+    explicit_bzero(config, sizeof *config);
+    hf_free(config);
+    if (status != HF_OK)
+        (void)hf_error_set(error, own.status, "%s", own.text);
+    return status;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/wire.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ told -- */
+
+static void on_up(void *arg)
+{
+    struct hf_redis_wire *wire = arg;
+
+    wire->user->enter(wire->user->arg);
+    wire->user->up(wire->user->arg, wire);
+    wire->user->leave(wire->user->arg);
+}
+
+/* Work off the replies that are whole.  Whoever is told may close the wire. */
+static void take_replies(struct hf_redis_wire *wire)
+{
+    uint64_t number = wire->number;
+    void *reply = NULL;
+
+    while (number == wire->number) {
+        if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK) {
+            wire->user->down(wire->user->arg, wire,
+                             "an answer that is not Redis'; see whether the "
+                             "port is right");
+            return;
+        }
+        if (reply == NULL)
+            return;
+        wire->user->reply(wire->user->arg, wire, reply);
+        freeReplyObject(reply);
+    }
+}
+
+static void on_received(void *arg, const void *bytes, size_t count)
+{
+    struct hf_redis_wire *wire = arg;
+    void *arg_of_user = wire->user->arg;
+    const struct hf_redis_wire_user *user = wire->user;
+
+    user->enter(arg_of_user);
+    if (redisReaderFeed(wire->reader, bytes, count) != REDIS_OK)
+        user->down(arg_of_user, wire, "out of memory");
+    else
+        take_replies(wire);
+    user->leave(arg_of_user);
+}
+
+static void on_writable(void *arg)
+{
+    struct hf_redis_wire *wire = arg;
+
+    wire->user->enter(wire->user->arg);
+    wire->user->leave(wire->user->arg); /* which flushes */
+}
+
+static void on_down(void *arg, const char *why)
+{
+    struct hf_redis_wire *wire = arg;
+
+    wire->user->enter(wire->user->arg);
+    wire->user->down(wire->user->arg, wire, why);
+    wire->user->leave(wire->user->arg);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+bool hf_redis_wire_open(struct hf_redis_wire *wire,
+                        const struct hf_link_way *way,
+                        const struct hf_redis_wire_user *user,
+                        char why[HF_LINK_TEXT_BYTES])
+{
+    const struct hf_link_user link_user = {
+        .up = on_up,
+        .received = on_received,
+        .writable = on_writable,
+        .down = on_down,
+        .arg = wire,
+    };
+
+    assert(wire->link == NULL && wire->reader == NULL);
+    wire->user = user;
+    wire->reader = redisReaderCreate();
+    if (wire->reader == NULL) {
+        (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
+        return false;
+    }
+    wire->link = hf_link_open(way, &link_user, why);
+    return wire->link != NULL;
+}
+
+void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end)
+{
+    wire->number++;
+    if (wire->link != NULL)
+        hf_link_close(wire->link, end);
+    wire->link = NULL;
+    if (wire->reader != NULL)
+        redisReaderFree(wire->reader);
+    wire->reader = NULL;
+    hf_resp_free(&wire->out);
+}
+
+bool hf_redis_wire_flush(struct hf_redis_wire *wire,
+                         char why[HF_LINK_TEXT_BYTES])
+{
+    size_t taken;
+    bool sent;
+
+    if (wire->out.failed) {
+        (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
+        return false;
+    }
+    if (wire->link == NULL || wire->out.used == 0)
+        return true;
+    sent = hf_link_send(wire->link, wire->out.bytes, wire->out.used, &taken);
+    hf_resp_drop(&wire->out, taken);
+    if (!sent)
+        (void)snprintf(why, HF_LINK_TEXT_BYTES, "%s", hf_link_why(wire->link));
+    return sent;
+}

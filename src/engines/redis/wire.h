@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection to a Redis server: commands out, replies in.
+ *
+ * Not hiredis' asynchronous connections: those of 0.14 resolve names with a
+ * call that blocks the loop, leave their sockets open across exec, write in a
+ * way that raises SIGPIPE, and drop the failures of timers.  So the connection
+ * is a link of ours (transport/link.h), with TLS where it is wanted, and
+ * hiredis reads what comes.
+ */
+#ifndef HF_ENGINES_REDIS_WIRE_H
+#define HF_ENGINES_REDIS_WIRE_H
+
+#include <hiredis/hiredis.h>
+
+#include "engines/redis/resp.h"
+#include "transport/link.h"
+
+struct hf_redis_wire;
+
+struct hf_redis_wire_user {
+    void (*up)(void *arg, struct hf_redis_wire *wire);
+    /* ${reply} lives for the call. */
+    void (*reply)(void *arg, struct hf_redis_wire *wire,
+                  const struct redisReply *reply);
+    void (*down)(void *arg, struct hf_redis_wire *wire, const char *why);
+    /* Around everything that is told from the loop. */
+    void (*enter)(void *arg);
+    void (*leave)(void *arg);
+    void *arg;
+};
+
+struct hf_redis_wire {
+    const struct hf_redis_wire_user *user;
+    struct hf_link *link; /* NULL: none */
+    struct hf_resp out;
+    redisReader *reader;
+    uint64_t number; /* of the connection: what is told of another is old */
+};
+
+/* Begin to connect; false with ${why} if that fails at once. */
+bool hf_redis_wire_open(struct hf_redis_wire *wire,
+                        const struct hf_link_way *way,
+                        const struct hf_redis_wire_user *user,
+                        char why[HF_LINK_TEXT_BYTES]);
+
+/* Nothing is told any more; also where there is no connection. */
+void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end);
+
+/* Send what there is room for; false with ${why} if the connection has failed,
+ * of which nothing is told otherwise. */
+bool hf_redis_wire_flush(struct hf_redis_wire *wire,
+                         char why[HF_LINK_TEXT_BYTES]);
+
+#endif

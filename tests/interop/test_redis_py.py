@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast with layout=redis-py and redis-py's Lock on one key.
+
+    test_redis_py.py CONTENDER HOLDFAST
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
+
+import place  # noqa: E402
+from redis_server import Server  # noqa: E402
+
+CONTENDER, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:3])
+del sys.argv[1:3]
+
+LONG = bool(os.environ.get("HF_LONG"))
+OTHER = [sys.executable, os.path.join(HERE, "redis_py.py")]
+NAME = "jobs:nightly"
+
+
+class RedisPy(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.server.start()
+        self.url = self.server.url(options="?layout=redis-py&ttl=5s")
+
+    def other(self, *words):
+        process = subprocess.Popen(
+            [*OTHER, words[0], str(self.server.port), NAME, *words[1:]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.keep(process)
+        return process
+
+    def keep(self, process):
+        """Until the end of the test, and no longer."""
+        for last in (process.stdin.close, process.stdout.close, process.wait,
+                     process.kill):
+            self.addCleanup(last)
+
+    def ours(self, *words, url=None, command="run"):
+        return subprocess.run(
+            [HOLDFAST, command, "-c", url or self.url, *words],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            timeout=place.PATIENCE_S)
+
+    def key(self):
+        with self.server.client() as client:
+            return client.ask("GET", NAME)
+
+    def holding(self):
+        """Ours, until its standard input ends."""
+        process = subprocess.Popen(
+            [CONTENDER, "hold", self.url, NAME], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self.keep(process)
+        self.assertTrue(process.stdout.readline())
+        return process
+
+    def test_we_wait_for_it(self):
+        other = self.other("hold")
+        self.assertEqual(other.stdout.readline(), "held\n")
+        value = self.key()
+        self.assertEqual(self.ours("--try", NAME, "--", "true").returncode, 75)
+        self.assertEqual(
+            self.ours("-t", "1s", NAME, "--", "true").returncode, 75)
+        self.assertEqual(self.key(), value, "not ours to touch")
+        other.stdin.close()
+        self.assertEqual(self.ours(NAME, "--", "true").returncode, 0)
+        self.assertEqual(other.stdout.readline(), "released\n")
+        self.assertIsNone(self.key())
+
+    def test_it_waits_for_us(self):
+        holder = self.holding()
+        self.assertEqual(self.other("try").stdout.readline(), "taken\n")
+        # For longer than a ttl: the key is renewed with the ticket.
+        place.eventually("renewals", lambda: self.server.calls().get(
+            "pexpire", 0) > 20, 30)
+        self.assertEqual(self.other("try").stdout.readline(), "taken\n")
+        holder.stdin.close()
+        self.assertEqual(holder.wait(), 0)
+        self.assertIsNone(self.key())
+        self.assertEqual(self.other("try").stdout.readline(), "free\n")
+
+    def test_a_key_that_was_taken_from_us_is_a_loss(self):
+        holder = self.holding()
+        with self.server.client() as client:
+            client.ask("SET", NAME, "stolen")
+        self.assertEqual(holder.stdout.readline(), "lost\n")
+        holder.stdin.close()
+        holder.wait()
+        self.assertEqual(self.key(), "stolen", "not ours to delete")
+
+    def test_it_is_shown(self):
+        other = self.other("hold")
+        self.assertEqual(other.stdout.readline(), "held\n")
+        shown = self.ours(NAME, command="show")
+        self.assertIn("redis-py", shown.stdout)
+        self.assertIn("holds", shown.stdout)
+        other.stdin.close()
+        self.assertEqual(other.stdout.readline(), "released\n")
+
+    def test_what_it_has_not_is_refused(self):
+        for options in (["--read"], ["--write"], ["--permits", "1/2"]):
+            with self.subTest(options):
+                ended = self.ours(*options, NAME, "--", "true")
+                self.assertNotEqual(ended.returncode, 0)
+                self.assertIn("layout=redis-py has no", ended.stderr)
+        ended = self.ours(NAME, "--", "true",
+                          url=self.server.url(options="?layout=redisson"))
+        self.assertEqual(ended.returncode, 64)
+        self.assertIn("layout=", ended.stderr)
+
+    def test_a_counter_loses_nothing(self):
+        others, ours, share = (8, 8, 100) if LONG else (4, 4, 25)
+        state = tempfile.mkdtemp(prefix="holdfast-redis-py-")
+        self.addCleanup(shutil.rmtree, state)
+        crew = [self.other("add", state, "p%d" % i, str(share))
+                for i in range(others)]
+        crew += [subprocess.Popen(
+            [CONTENDER, "add", self.url, NAME, state, "h%d" % i, str(share)])
+            for i in range(ours)]
+        for one in crew:
+            self.assertEqual(one.wait(place.PATIENCE_S * 4), 0)
+        with open(os.path.join(state, "log")) as log:
+            numbers = [int(line.split()[-1]) for line in log]
+        self.assertEqual(numbers, list(range(1, (others + ours) * share + 1)))
+        self.assertIsNone(self.key())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "leased_model.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leased_server.h"
+
+#define TOLD_BYTES 8192
+#define REQUESTS_MAX 4096
+
+enum way { UP, DOWN, CALL, ANSWER, NOTICE };
+
+/* On its way to the server or back, or to one's own next turn. */
+struct message {
+    struct message *next;
+    uint64_t at_ms;
+    uint64_t link; /* of the store */
+    struct hf_store *store;
+    enum way kind;
+    struct hf_store_call *call; /* the machine's, CALL and ANSWER */
+    struct server_call copy;    /* CALL */
+    struct server_answer answer;
+    struct server_notice notice;
+};
+
+struct hf_store {
+    struct model *model;
+    struct hf_store *next;
+    struct hf_leased *leased; /* NULL: it has crashed or was closed */
+    uint64_t link;            /* number, odd: there is one */
+    bool lose_answers;
+    char session[HF_STORE_SESSION_BYTES];
+    char told[TOLD_BYTES];
+    char taken[TOLD_BYTES];
+    size_t used;
+    struct hf_request *requests[REQUESTS_MAX];
+    size_t request_count;
+};
+
+struct model {
+    uint64_t now_ms;
+    struct server *server;
+    struct hf_store *stores;
+    struct message *messages; /* by .at_ms, then as sent */
+    bool frozen, lose_notices, refused;
+    bool fail;
+    enum hf_store_call_kind fail_kind;
+    enum hf_failure failure;
+    unsigned calls[HF_STORE_GOODBYE + 1];
+};
+
+/* -------------------------------------------------------------- messages -- */
+
+static struct message *send(struct hf_store *store, enum way kind,
+                            uint64_t delay_ms)
+{
+    struct message *message = calloc(1, sizeof *message);
+    struct message **at = &store->model->messages;
+
+    assert(message != NULL);
+    message->kind = kind;
+    message->store = store;
+    message->link = store->link;
+    message->at_ms = store->model->now_ms + delay_ms;
+    while (*at != NULL && (*at)->at_ms <= message->at_ms)
+        at = &(*at)->next;
+    message->next = *at;
+    *at = message;
+    return message;
+}
+
+static void message_free(struct message *message)
+{
+    server_call_free(&message->copy);
+    server_answer_free(&message->answer);
+    free(message);
+}
+
+/* ----------------------------------------------------------------- store -- */
+
+static void store_connect(struct hf_store *store, const char *session)
+{
+    assert(store->link % 2 == 0);
+    store->link++;
+    (void)snprintf(store->session, sizeof store->session, "%s", session);
+    (void)send(store, store->model->refused ? DOWN : UP, 2 * MODEL_DELAY_MS);
+}
+
+static void store_disconnect(struct hf_store *store)
+{
+    assert(store->link % 2 == 1);
+    store->link++;
+}
+
+static void store_call(struct hf_store *store, struct hf_store_call *call)
+{
+    struct message *message;
+
+    assert(store->link % 2 == 1);
+    message = send(store, CALL, MODEL_DELAY_MS);
+    message->call = call;
+    server_call_copy(&message->copy, call);
+}
+
+static const struct hf_store_ops ops = {
+    .connect = store_connect,
+    .disconnect = store_disconnect,
+    .call = store_call,
+};
+
+/* -------------------------------------------------------------- carrying -- */
+
+static void on_notice(void *arg, const struct server_notice *notice)
+{
+    struct model *model = arg;
+
+    for (struct hf_store *s = model->stores; s != NULL; s = s->next) {
+        if (s->leased == NULL || s->link % 2 == 0 || model->lose_notices ||
+            strcmp(s->session, notice->session) != 0)
+            continue;
+        send(s, NOTICE, MODEL_DELAY_MS)->notice = *notice;
+    }
+}
+
+static uint64_t server_now_ms(const struct model *model)
+{
+    return server_clock(model->server, model->now_ms);
+}
+
+static void carry_out(struct model *model, struct message *message)
+{
+    struct message *back;
+    struct server_answer answer = {0};
+
+    model->calls[message->copy.call.kind]++;
+    if (model->fail && model->fail_kind == message->copy.call.kind)
+        server_answer_failure(&answer, model->failure, server_now_ms(model));
+    else
+        server_carry_out(model->server, server_now_ms(model), &message->copy,
+                         &answer);
+    if (message->link != message->store->link || message->store->lose_answers) {
+        server_answer_free(&answer);
+        return;
+    }
+    back = send(message->store, ANSWER, MODEL_DELAY_MS);
+    back->call = message->call;
+    back->answer = answer;
+}
+
+static void arrive(struct model *model, struct message *message)
+{
+    struct hf_store *store = message->store;
+    uint64_t now_ms = model->now_ms;
+
+    if (message->kind == CALL) {
+        carry_out(model, message);
+        return;
+    }
+    if (store->leased == NULL || message->link != store->link)
+        return;
+    switch (message->kind) {
+    case UP:
+        hf_leased_up(store->leased, server_now_ms(model), now_ms);
+        break;
+    case DOWN:
+        store->link++;
+        hf_leased_down(store->leased, HF_EUNREACHABLE, "refused", now_ms);
+        break;
+    case ANSWER:
+        hf_leased_answered(store->leased, message->call,
+                           &message->answer.answer, now_ms);
+        break;
+    case NOTICE:
+        message->notice.notice.queue = message->notice.queue;
+        hf_leased_notice(store->leased, &message->notice.notice, now_ms);
+        break;
+    case CALL:
+        break;
+    }
+}
+
+/* Frozen: what has come to the server waits there. */
+static bool can_arrive(const struct model *model, const struct message *message)
+{
+    return !(model->frozen && (message->kind == CALL || message->kind == UP));
+}
+
+static struct message **next_message(struct model *model)
+{
+    struct message **at = &model->messages;
+
+    while (*at != NULL && !can_arrive(model, *at))
+        at = &(*at)->next;
+    return at;
+}
+
+static struct hf_store *next_waker(struct model *model, uint64_t *at_ms)
+{
+    struct hf_store *first = NULL;
+
+    *at_ms = HF_FOREVER;
+    for (struct hf_store *s = model->stores; s != NULL; s = s->next) {
+        uint64_t wake_ms =
+            s->leased == NULL ? HF_FOREVER : hf_leased_wake_at_ms(s->leased);
+
+        if (wake_ms < *at_ms) {
+            *at_ms = wake_ms;
+            first = s;
+        }
+    }
+    return first;
+}
+
+static uint64_t later(uint64_t a_ms, uint64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+static bool step_until(struct model *model, uint64_t until_ms)
+{
+    struct message **at = next_message(model);
+    struct message *message = *at;
+    uint64_t wake_ms;
+    struct hf_store *waker = next_waker(model, &wake_ms);
+
+    if (message != NULL && message->at_ms <= wake_ms) {
+        if (message->at_ms > until_ms)
+            return false;
+        *at = message->next;
+        model->now_ms = later(model->now_ms, message->at_ms);
+        arrive(model, message);
+        message_free(message);
+        return true;
+    }
+    if (waker == NULL || wake_ms > until_ms)
+        return false;
+    model->now_ms = later(model->now_ms, wake_ms);
+    hf_leased_tick(waker->leased, model->now_ms);
+    return true;
+}
+
+bool model_step(struct model *model)
+{
+    return step_until(model, HF_FOREVER - 1);
+}
+
+void model_run(struct model *model, uint64_t ms)
+{
+    uint64_t until_ms = model->now_ms + ms;
+
+    for (unsigned i = 0; step_until(model, until_ms); i++)
+        assert(i < 1000000);
+    model->now_ms = until_ms;
+}
+
+uint64_t model_now_ms(const struct model *model)
+{
+    return model->now_ms;
+}
+
+/* ------------------------------------------------------------------ host -- */
+
+static char letter(const struct hf_ticket_id *id)
+{
+    return (char)id->bytes[0];
+}
+
+static struct hf_ticket_id id_of(char ticket)
+{
+    struct hf_ticket_id id;
+
+    memset(id.bytes, ticket, sizeof id.bytes);
+    return id;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
+                                                      const char *format, ...)
+{
+    va_list args;
+
+    if (store->used > 0)
+        store->used += (size_t)snprintf(store->told + store->used,
+                                        TOLD_BYTES - store->used, "; ");
+    va_start(args, format);
+    store->used += (size_t)vsnprintf(store->told + store->used,
+                                     TOLD_BYTES - store->used, format, args);
+    va_end(args);
+    assert(store->used < TOLD_BYTES);
+}
+
+static const char *request_name(enum hf_request_kind kind)
+{
+    static const char *const names[] = {"ENQUEUE", "LIST",      "LOOK",
+                                        "WATCH",   "WITHDRAW",  "PROVE",
+                                        "END",     "DOWNGRADE", "REVOKE"};
+
+    return names[kind];
+}
+
+static void say_snapshot(struct hf_store *store, const char *what,
+                         const struct hf_event *event)
+{
+    const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
+    char text[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < snapshot->count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %c",
+                                 letter(&snapshot->tickets[i].id));
+    say(store, "%s %c:%s", what, letter(&event->as.answer.request->ticket),
+        text);
+}
+
+static void say_failed(struct hf_store *store, const struct hf_event *event)
+{
+    static const char *const failures[] = {"RETRY", "UNSURE", "FATAL"};
+    const struct hf_request *request = event->as.answer.request;
+
+    assert(event->as.answer.status != HF_OK);
+    assert(event->as.answer.text != NULL && event->as.answer.text[0] != '\0');
+    say(store, "FAILED %s %c %s", request_name(request->kind),
+        request->queue == NULL ? '-' : letter(&request->ticket),
+        failures[event->as.answer.failure]);
+}
+
+static void on_event(void *arg, struct hf_event *event)
+{
+    struct hf_store *store = arg;
+    const struct hf_request *request = event->as.answer.request;
+
+    switch (event->kind) {
+    case HF_EVENT_CONNECTED:
+        say(store, "%s %" PRIu64,
+            event->as.connected.resumed ? "RESUMED" : "CONNECTED",
+            event->as.connected.anchor_ms);
+        break;
+    case HF_EVENT_SUSPENDED:
+        say(store, "SUSPENDED");
+        break;
+    case HF_EVENT_TROUBLE:
+        assert(event->as.trouble.text[0] != '\0');
+        break;
+    case HF_EVENT_SESSION_LOST:
+        say(store, "LOST");
+        break;
+    case HF_EVENT_CLOSED:
+        say(store, "CLOSED");
+        break;
+    case HF_EVENT_ENQUEUED:
+        say_snapshot(store, "ENQUEUED", event);
+        break;
+    case HF_EVENT_LISTED:
+        say_snapshot(store, "LISTED", event);
+        break;
+    case HF_EVENT_CHANGED:
+        say(store, "CHANGED %c", letter(&request->ticket));
+        break;
+    case HF_EVENT_WATCHING:
+        say(store, "WATCHING %c", letter(&request->ticket));
+        break;
+    case HF_EVENT_GONE:
+        say(store, "GONE %c", letter(&request->ticket));
+        break;
+    case HF_EVENT_REVOKED:
+        say(store, "REVOKED %c", letter(&request->ticket));
+        break;
+    case HF_EVENT_WITHDRAWN:
+        say(store, "WITHDRAWN %c%s", letter(&request->ticket),
+            event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_ASKED:
+        say(store, "ASKED %c%s", letter(&request->ticket),
+            event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_DOWNGRADED:
+        say(store, "DOWNGRADED %c", letter(&request->ticket));
+        break;
+    case HF_EVENT_PROVEN:
+        say(store, "%s %" PRIu64, request != NULL ? "PROVEN" : "PROVED",
+            event->as.answer.anchor_ms);
+        break;
+    case HF_EVENT_FAILED:
+        say_failed(store, event);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+static void on_log(void *host, enum hf_log_level level, const char *format, ...)
+{
+    (void)host;
+    (void)level;
+    (void)format;
+}
+
+const char *model_told(struct hf_store *store)
+{
+    memcpy(store->taken, store->told, store->used);
+    store->taken[store->used] = '\0';
+    store->used = 0;
+    return store->taken;
+}
+
+/* --------------------------------------------------------------- clients -- */
+
+struct hf_store *model_open_with(struct model *model,
+                                 const struct hf_engine_host *host,
+                                 uint64_t ttl_ms)
+{
+    struct hf_store *store = calloc(1, sizeof *store);
+    struct hf_engine_host own = {
+        .event = on_event, .log = on_log, .host = store};
+    struct hf_leased_config config = {.ttl_ms = ttl_ms, .place = "model"};
+    struct hf_store **at = &model->stores;
+    static uint64_t seed;
+
+    assert(store != NULL);
+    hf_random_seed(&config.random, ++seed);
+    store->model = model;
+    if (host != NULL) {
+        own = *host;
+        own.log = on_log;
+    }
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = store;
+    store->leased = hf_leased_new(&config, &own, &ops, store, model->now_ms);
+    assert(store->leased != NULL);
+    return store;
+}
+
+struct hf_store *model_open(struct model *model,
+                            const struct hf_engine_host *host)
+{
+    return model_open_with(model, host, MODEL_TTL_MS);
+}
+
+struct hf_leased *model_leased(struct hf_store *store)
+{
+    return store->leased;
+}
+
+void model_close(struct hf_store *store)
+{
+    hf_leased_free(store->leased);
+    store->leased = NULL;
+}
+
+void model_crash(struct hf_store *store)
+{
+    model_close(store);
+}
+
+struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
+                             const char *queue, char ticket)
+{
+    struct hf_request *request = calloc(1, sizeof *request);
+
+    assert(request != NULL && store->request_count < REQUESTS_MAX);
+    store->requests[store->request_count++] = request;
+    request->kind = kind;
+    request->queue = queue;
+    request->ticket = id_of(ticket);
+    request->ticket_kind = HF_TICKET_MUTEX;
+    request->weight = 1;
+    request->payload = "";
+    hf_leased_request(store->leased, request, store->model->now_ms);
+    return request;
+}
+
+static struct hf_request *ask_of(struct hf_store *store,
+                                 enum hf_request_kind request_kind,
+                                 const char *queue, char ticket,
+                                 enum hf_ticket_kind kind)
+{
+    struct hf_request *request = calloc(1, sizeof *request);
+
+    assert(request != NULL && store->request_count < REQUESTS_MAX);
+    store->requests[store->request_count++] = request;
+    *request = (struct hf_request){.kind = request_kind,
+                                   .queue = queue,
+                                   .ticket = id_of(ticket),
+                                   .ticket_kind = kind,
+                                   .weight = 1,
+                                   .payload = ""};
+    hf_leased_request(store->leased, request, store->model->now_ms);
+    return request;
+}
+
+struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
+                                 char ticket, enum hf_ticket_kind kind)
+{
+    return ask_of(store, HF_REQUEST_ENQUEUE, queue, ticket, kind);
+}
+
+struct hf_request *model_watch(struct hf_store *store, const char *queue,
+                               char ticket, enum hf_ticket_kind kind)
+{
+    return ask_of(store, HF_REQUEST_WATCH, queue, ticket, kind);
+}
+
+/* ----------------------------------------------------------------- model -- */
+
+struct model *model_new(void)
+{
+    struct model *model = calloc(1, sizeof *model);
+
+    assert(model != NULL);
+    model->now_ms = MODEL_START_MS;
+    model->server = server_new(on_notice, model);
+    return model;
+}
+
+void model_free(struct model *model)
+{
+    struct message *message;
+    struct hf_store *store;
+
+    while ((message = model->messages) != NULL) {
+        model->messages = message->next;
+        message_free(message);
+    }
+    while ((store = model->stores) != NULL) {
+        model->stores = store->next;
+        if (store->leased != NULL)
+            model_close(store);
+        for (size_t i = 0; i < store->request_count; i++)
+            free(store->requests[i]);
+        free(store);
+    }
+    server_free(model->server);
+    free(model);
+}
+
+unsigned model_calls(const struct model *model, enum hf_store_call_kind kind)
+{
+    return model->calls[kind];
+}
+
+size_t model_tickets(const struct model *model, const char *queue)
+{
+    return server_tickets(model->server, queue);
+}
+
+bool model_has(const struct model *model, const char *queue, char ticket)
+{
+    struct hf_ticket_id id = id_of(ticket);
+
+    return server_has(model->server, queue, &id);
+}
+
+bool model_evict(struct model *model, const char *queue,
+                 const struct hf_ticket_id *id)
+{
+    return server_evict(model->server, queue, id);
+}
+
+/* ---------------------------------------------------------------- faults -- */
+
+void model_freeze(struct model *model, bool frozen)
+{
+    model->frozen = frozen;
+}
+
+void model_lose_notices(struct model *model, bool lost)
+{
+    model->lose_notices = lost;
+}
+
+void model_lose_answers(struct hf_store *store, bool lost)
+{
+    store->lose_answers = lost;
+}
+
+void model_refuse(struct model *model, bool refused)
+{
+    model->refused = refused;
+}
+
+void model_cut(struct hf_store *store, bool late)
+{
+    struct message **at = &store->model->messages;
+
+    while (*at != NULL) {
+        struct message *message = *at;
+
+        if (late || message->store != store || message->kind != CALL) {
+            at = &message->next;
+            continue;
+        }
+        *at = message->next;
+        message_free(message);
+    }
+    store->link++;
+    hf_leased_down(store->leased, HF_EUNREACHABLE, "cut", store->model->now_ms);
+}
+
+void model_step_clock(struct model *model, int64_t ms)
+{
+    server_step_clock(model->server, ms);
+}
+
+void model_fail(struct model *model, bool fail, enum hf_store_call_kind kind,
+                enum hf_failure failure)
+{
+    model->fail = fail;
+    model->fail_kind = kind;
+    model->failure = failure;
+}

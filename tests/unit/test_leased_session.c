@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clocks of a leased session, and what ends it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/session.h"
+#include "leased_model.h"
+
+#define SECOND_MS UINT64_C(1000)
+
+static struct model *model;
+static struct hf_store *a, *b;
+
+static int begin(void **state)
+{
+    (void)state;
+    model = model_new();
+    a = model_open(model, NULL);
+    model_run(model, 20);
+    return strcmp(model_told(a), "CONNECTED 1004") == 0 ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    model_free(model);
+    return 0;
+}
+
+#define TOLD(store, text) assert_string_equal(model_told(store), text)
+
+/* Run until the client is told something, at most ${ms}; when that was. */
+static uint64_t run_until_told(struct hf_store *store, const char *text,
+                               uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i++) {
+        model_run(model, 1);
+        if (strstr(model_told(store), text) != NULL)
+            return model_now_ms(model);
+    }
+    fail_msg("was not told %s", text);
+    return 0;
+}
+
+static void second_client(void)
+{
+    b = model_open(model, NULL);
+    model_run(model, 20);
+    (void)model_told(b);
+}
+
+/* -------------------------------------------------------------- renewals -- */
+
+/* From when it was sent, not from when it was answered. */
+static void a_session_is_proven_from_sending(void **state)
+{
+    (void)state;
+    model_run(model, 3200);
+    TOLD(a, "PROVED 4129"); /* 1004 + 5/16 of the ttl */
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "PROVEN 4220");
+}
+
+/* One who asks while a renewal is under way is told of that one. */
+static void a_proof_shares_the_renewal_under_way(void **state)
+{
+    unsigned before = model_calls(model, HF_STORE_RENEW);
+
+    (void)state;
+    model_run(model, 4129 - model_now_ms(model) + 1);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "PROVEN 4129");
+    assert_int_equal(model_calls(model, HF_STORE_RENEW), before + 1);
+}
+
+static void renewals_keep_tickets(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 100 * MODEL_TTL_MS);
+    second_client();
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x: a");
+    assert_null(strstr(model_told(a), "LOST"));
+}
+
+/* One that is sent behind an ENQUEUE without an answer covers it. */
+static void a_ticket_under_way_is_renewed_too(void **state)
+{
+    (void)state;
+    model_run(model, 4128 - model_now_ms(model));
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 3);
+    TOLD(a, "");
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a; PROVED 4129");
+    model_crash(a);
+    /* What was told is kept: nobody finds it gone before. */
+    second_client();
+    model_run(model, 4129 + MODEL_TTL_MS - model_now_ms(model) - 1);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 2);
+    assert_true(model_has(model, "q", 'a'));
+    model_run(model, 10);
+    (void)model_told(b);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x:");
+}
+
+/* Renewed when they are not there, they stay away. */
+static void renewal_never_resurrects(void **state)
+{
+    struct hf_ticket_id id;
+
+    (void)state;
+    memset(id.bytes, 'a', sizeof id.bytes);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    TOLD(a, "ENQUEUED a: a; WATCHING a");
+    assert_true(model_evict(model, "q", &id));
+    model_run(model, MODEL_TTL_MS / 2);
+    assert_non_null(strstr(model_told(a), "GONE a"));
+    assert_false(model_has(model, "q", 'a'));
+    model_run(model, MODEL_TTL_MS);
+    assert_false(model_has(model, "q", 'a'));
+}
+
+/* A failed one is made good soon, and the proof says that it failed. */
+static void a_failed_renewal_is_repeated(void **state)
+{
+    (void)state;
+    model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "FAILED PROVE - RETRY");
+    model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_RETRY);
+    model_run(model, MODEL_TTL_MS / 16 + 20);
+    TOLD(a, "PROVED 1649");
+}
+
+/* ------------------------------------------------------------------ loss -- */
+
+/* Before the server can let a ticket run out, however long answers take. */
+static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
+{
+    uint64_t lost_ms;
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_refuse(model, true);
+    model_cut(a, false);
+    TOLD(a, "ENQUEUED a: a; SUSPENDED");
+    lost_ms = run_until_told(a, "LOST", 2 * MODEL_TTL_MS);
+    assert_true(lost_ms <= 1004 + MODEL_TTL_MS);
+    assert_true(lost_ms >=
+                1004 + MODEL_TTL_MS - hf_session_margin_ms(MODEL_TTL_MS));
+}
+
+/* A server that does not answer: the link is given up while there is time to
+ * find it again, and then the session. */
+static void a_frozen_server_suspends_and_then_loses(void **state)
+{
+    uint64_t at_ms;
+
+    (void)state;
+    model_freeze(model, true);
+    at_ms = run_until_told(a, "SUSPENDED", MODEL_TTL_MS);
+    assert_true(at_ms < 1004 + MODEL_TTL_MS * 2 / 3);
+    at_ms = run_until_told(a, "LOST", MODEL_TTL_MS);
+    assert_true(at_ms <= 1004 + MODEL_TTL_MS);
+    model_freeze(model, false);
+    (void)run_until_told(a, "CONNECTED", MODEL_TTL_MS);
+}
+
+/* However long the lease is. */
+static void a_dead_link_is_noticed(void **state)
+{
+    struct hf_store *patient = model_open_with(model, NULL, 3600 * SECOND_MS);
+    uint64_t at_ms;
+
+    (void)state;
+    model_run(model, 60 * SECOND_MS);
+    (void)model_told(patient);
+    model_freeze(model, true);
+    at_ms = model_now_ms(model);
+    assert_true(run_until_told(patient, "SUSPENDED", 60 * SECOND_MS) <=
+                at_ms + 41 * SECOND_MS);
+}
+
+static void a_short_outage_is_ridden_out(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    (void)model_told(a);
+    model_cut(a, false);
+    TOLD(a, "SUSPENDED");
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
+    TOLD(a, "FAILED LIST x RETRY");
+    (void)run_until_told(a, "RESUMED", 1000);
+    assert_true(model_has(model, "q", 'a'));
+}
+
+/* What was under way is answered before the end is told. */
+static void writes_are_unsure_and_reads_are_not(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
+    (void)model_ask(a, HF_REQUEST_LOOK, "q", 'y');
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'z');
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'w');
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_cut(a, false);
+    TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE; FAILED LIST x RETRY; "
+            "FAILED LOOK y RETRY; FAILED WATCH z RETRY; "
+            "FAILED WITHDRAW w UNSURE; FAILED PROVE - RETRY");
+}
+
+/* The answers are lost, the renewals arrive: what outlived its session is taken
+ * out when there is a link again. */
+static void what_outlives_its_session_is_taken_out(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_lose_answers(a, true);
+    (void)run_until_told(a, "LOST", 2 * MODEL_TTL_MS);
+    assert_true(model_has(model, "q", 'a'));
+    model_lose_answers(a, false);
+    (void)run_until_told(a, "CONNECTED", MODEL_TTL_MS);
+    model_run(model, 10);
+    assert_false(model_has(model, "q", 'a'));
+}
+
+/* ------------------------------------------------------------- late calls --
+ */
+
+/* In the buffers of a frozen server it waits, and comes to nothing when that
+ * thaws after more than a timeout. */
+static void a_late_enqueue_comes_to_nothing(void **state)
+{
+    (void)state;
+    second_client();
+    model_freeze(model, true);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_cut(a, true);
+    TOLD(a, "SUSPENDED; FAILED ENQUEUE a UNSURE");
+    model_run(model, MODEL_TTL_MS + 1);
+    model_freeze(model, false);
+    model_run(model, 1000);
+    assert_false(model_has(model, "q", 'a'));
+    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 1);
+}
+
+/* But within that time it may. */
+static void a_late_enqueue_may_take_effect(void **state)
+{
+    (void)state;
+    model_freeze(model, true);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_cut(a, true);
+    model_run(model, MODEL_TTL_MS / 4);
+    model_freeze(model, false);
+    model_run(model, 1000);
+    assert_true(model_has(model, "q", 'a'));
+}
+
+/* A ticket whose ENQUEUE got no answer and that a list shows later is held on
+ * what renewals of before have proven: so they covered it. */
+static void an_unsure_ticket_is_renewed(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 3); /* carried out, not answered */
+    model_cut(a, true);
+    (void)run_until_told(a, "RESUMED", 1000);
+    model_run(model, MODEL_TTL_MS * 3);
+    (void)model_told(a);
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "LISTED a: a");
+}
+
+/* The server's clock is heard with every answer, so that a client that has long
+ * been idle is not too late at once. */
+static void a_clock_that_was_set_on_is_followed(void **state)
+{
+    (void)state;
+    model_step_clock(model, INT64_C(3600) * 1000);
+    model_run(model, MODEL_TTL_MS);
+    (void)model_told(a);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a");
+}
+
+/* What cannot be helped, and is documented: somebody enters early.  The holder
+ * hears of it with its next renewal. */
+static void a_clock_that_is_set_on_ends_tickets_early(void **state)
+{
+    (void)state;
+    second_client();
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    TOLD(a, "ENQUEUED a: a; WATCHING a");
+    model_step_clock(model, (int64_t)MODEL_TTL_MS + 1);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x:");
+    TOLD(a, "GONE a"); /* told by who took it out */
+}
+
+/* Set back, a dead owner's ticket stays for so much longer. */
+static void a_clock_that_is_set_back_keeps_tickets(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_crash(a);
+    model_step_clock(model, -(int64_t)MODEL_TTL_MS);
+    second_client();
+    model_run(model, MODEL_TTL_MS + SECOND_MS);
+    (void)model_told(b);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x: a");
+    model_run(model, MODEL_TTL_MS);
+    (void)model_told(b);
+    (void)model_ask(b, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(b, "LISTED x:");
+}
+
+/* A client that holds something rides a step out as long as it renews. */
+static void a_clock_that_is_set_back_is_followed(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_step_clock(model, -3600 * (int64_t)SECOND_MS);
+    model_run(model, 3 * MODEL_TTL_MS);
+    assert_true(model_has(model, "q", 'a'));
+    assert_null(strstr(model_told(a), "LOST"));
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "WITHDRAWN a found");
+}
+
+/* --------------------------------------------------------------- goodbye -- */
+
+static void a_goodbye_takes_all_tickets(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "r", 'b');
+    model_run(model, 20);
+    (void)model_told(a);
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "CLOSED");
+    assert_int_equal(model_tickets(model, "q") + model_tickets(model, "r"), 0);
+}
+
+/* Also what may be there. */
+static void a_goodbye_takes_what_is_unsure(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 3);
+    model_cut(a, true);
+    (void)run_until_told(a, "RESUMED", 1000);
+    assert_true(model_has(model, "q", 'a'));
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "CLOSED");
+    assert_false(model_has(model, "q", 'a'));
+}
+
+/* A server that does not answer it is not waited for long. */
+static void a_goodbye_is_not_waited_for_long(void **state)
+{
+    uint64_t at_ms;
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    model_freeze(model, true);
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    at_ms = model_now_ms(model);
+    assert_true(run_until_told(a, "FAILED LIST x RETRY; CLOSED", 2000) <=
+                at_ms + 1000);
+}
+
+static void an_end_without_a_link_is_told_at_once(void **state)
+{
+    (void)state;
+    model_refuse(model, true);
+    model_cut(a, false);
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    TOLD(a, "SUSPENDED; CLOSED");
+    model_run(model, 10 * MODEL_TTL_MS);
+    TOLD(a, "");
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        STORY(a_session_is_proven_from_sending),
+        STORY(a_proof_shares_the_renewal_under_way),
+        STORY(renewals_keep_tickets),
+        STORY(a_ticket_under_way_is_renewed_too),
+        STORY(renewal_never_resurrects),
+        STORY(a_failed_renewal_is_repeated),
+        STORY(fn01_a_session_is_lost_before_its_tickets_run_out),
+        STORY(a_frozen_server_suspends_and_then_loses),
+        STORY(a_dead_link_is_noticed),
+        STORY(a_short_outage_is_ridden_out),
+        STORY(writes_are_unsure_and_reads_are_not),
+        STORY(what_outlives_its_session_is_taken_out),
+        STORY(a_late_enqueue_comes_to_nothing),
+        STORY(a_late_enqueue_may_take_effect),
+        STORY(an_unsure_ticket_is_renewed),
+        STORY(a_clock_that_was_set_on_is_followed),
+        STORY(a_clock_that_is_set_on_ends_tickets_early),
+        STORY(a_clock_that_is_set_back_keeps_tickets),
+        STORY(a_clock_that_is_set_back_is_followed),
+        STORY(a_goodbye_takes_all_tickets),
+        STORY(a_goodbye_takes_what_is_unsure),
+        STORY(a_goodbye_is_not_waited_for_long),
+        STORY(an_end_without_a_link_is_told_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

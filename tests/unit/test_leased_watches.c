@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a leased client hears of other tickets, and when notices are lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leased_model.h"
+
+static struct model *model;
+static struct hf_store *a, *b;
+
+/* Two clients; a holds a, b waits with b. */
+static int begin(void **state)
+{
+    (void)state;
+    model = model_new();
+    a = model_open(model, NULL);
+    b = model_open(model, NULL);
+    model_run(model, 20);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    (void)model_ask(b, HF_REQUEST_ENQUEUE, "q", 'b');
+    (void)model_told(a);
+    (void)model_told(b);
+    model_run(model, 20);
+    return strcmp(model_told(b), "ENQUEUED b: a b") == 0 ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    model_free(model);
+    return 0;
+}
+
+#define TOLD(store, text) assert_string_equal(model_told(store), text)
+
+static uint64_t run_until_told(struct hf_store *store, const char *text,
+                               uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i++) {
+        model_run(model, 1);
+        if (strstr(model_told(store), text) != NULL)
+            return model_now_ms(model);
+    }
+    fail_msg("was not told %s", text);
+    return 0;
+}
+
+static void b_watches_a(void)
+{
+    (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
+    model_run(model, 20);
+    TOLD(b, "WATCHING a");
+}
+
+/* One way to the server and one way back. */
+static void a_release_is_told_without_asking(void **state)
+{
+    unsigned probes;
+
+    (void)state;
+    b_watches_a();
+    probes = model_calls(model, HF_STORE_PROBE);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 2 * MODEL_DELAY_MS);
+    TOLD(b, "GONE a");
+    assert_int_equal(model_calls(model, HF_STORE_PROBE), probes);
+}
+
+/* It is asked for when it has run out, and then everybody is told. */
+static void a_dead_owner_is_found_when_its_ticket_runs_out(void **state)
+{
+    uint64_t died_ms = model_now_ms(model);
+    uint64_t told_ms;
+
+    (void)state;
+    b_watches_a();
+    model_crash(a);
+    told_ms = run_until_told(b, "GONE a", 2 * MODEL_TTL_MS);
+    assert_true(told_ms >= 1000 + MODEL_TTL_MS);
+    assert_true(told_ms <= died_ms + MODEL_TTL_MS + 50);
+}
+
+static void fn51_a_lost_notice_is_made_good(void **state)
+{
+    uint64_t gone_ms;
+
+    (void)state;
+    b_watches_a();
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    gone_ms = model_now_ms(model);
+    assert_true(run_until_told(b, "GONE a", MODEL_TTL_MS) <=
+                gone_ms + MODEL_TTL_MS / 2 + 20);
+}
+
+/* Whatever happened while there was no link. */
+static void a_release_during_an_outage_is_told(void **state)
+{
+    (void)state;
+    b_watches_a();
+    model_cut(b, false);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 1000);
+    assert_non_null(strstr(model_told(b), "; GONE a"));
+    assert_false(model_has(model, "q", 'a'));
+}
+
+static void a_watch_survives_an_outage(void **state)
+{
+    (void)state;
+    b_watches_a();
+    model_cut(b, false);
+    (void)run_until_told(b, "RESUMED", 1000);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)run_until_told(b, "GONE a", 10);
+}
+
+/* Before the answer to the watch. */
+static void a_notice_may_overtake_the_watch(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 1);
+    (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
+    model_run(model, 20);
+    TOLD(b, "GONE a");
+}
+
+static void a_session_that_is_lost_ends_watches_in_silence(void **state)
+{
+    (void)state;
+    b_watches_a();
+    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    model_run(model, 20);
+    TOLD(b, "LISTED l: a b");
+    model_refuse(model, true);
+    model_cut(b, false);
+    model_run(model, 2 * MODEL_TTL_MS);
+    TOLD(b, "SUSPENDED; LOST");
+    model_refuse(model, false);
+    (void)run_until_told(b, "CONNECTED", 2000);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, MODEL_TTL_MS);
+    assert_null(strstr(model_told(b), "GONE"));
+}
+
+/* ------------------------------------------------------------------ looks --
+ */
+
+static void a_look_hears_of_a_lost_notice(void **state)
+{
+    (void)state;
+    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    model_run(model, 20);
+    TOLD(b, "LISTED l: a b");
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS);
+    model_run(model, MODEL_TTL_MS);
+    assert_null(strstr(model_told(b), "CHANGED"));
+}
+
+/* A probe that was sent before the list came knows nothing of it. */
+static void a_probe_of_before_says_nothing_of_a_look(void **state)
+{
+    (void)state;
+    b_watches_a();
+    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    (void)model_ask(b, HF_REQUEST_WATCH, "q", 'a');
+    model_run(model, 20);
+    TOLD(b, "LISTED l: a b; WATCHING a");
+}
+
+static void a_look_goes_on_for_longer_than_a_lease(void **state)
+{
+    (void)state;
+    (void)model_ask(b, HF_REQUEST_LOOK, "q", 'l');
+    model_run(model, 5 * MODEL_TTL_MS);
+    assert_null(strstr(model_told(b), "CHANGED"));
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    (void)run_until_told(b, "CHANGED l", 10);
+}
+
+/* ------------------------------------------------------------- revocation --
+ */
+
+static void a_lost_revocation_comes_with_the_renewal(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    model_lose_notices(model, true);
+    (void)model_ask(b, HF_REQUEST_REVOKE, "q", 'a');
+    model_run(model, 20);
+    TOLD(b, "ASKED a found");
+    TOLD(a, "WATCHING a");
+    (void)run_until_told(a, "REVOKED a", MODEL_TTL_MS / 2);
+    model_run(model, MODEL_TTL_MS);
+    assert_null(strstr(model_told(a), "REVOKED")); /* once */
+}
+
+static void a_ticket_that_is_evicted_is_not_renewed(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    (void)model_ask(b, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "WATCHING a; GONE a");
+    TOLD(b, "WITHDRAWN a found");
+}
+
+/* --------------------------------------------------------------- constant --
+ */
+
+/* Fifty wait; a release costs the server what it would with two. */
+static void a_release_wakes_one(void **state)
+{
+    enum { WAITERS = 50 };
+    struct hf_store *waiters[WAITERS];
+    unsigned calls;
+
+    (void)state;
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = model_open(model, NULL);
+        model_run(model, 20);
+        (void)model_ask(waiters[i], HF_REQUEST_ENQUEUE, "r", (char)('0' + i));
+        model_run(model, 20);
+        if (i > 0)
+            (void)model_ask(waiters[i], HF_REQUEST_WATCH, "r",
+                            (char)('0' + i - 1));
+        model_run(model, 20);
+        (void)model_told(waiters[i]);
+    }
+    calls = model_calls(model, HF_STORE_LIST) +
+            model_calls(model, HF_STORE_WITHDRAW);
+    (void)model_ask(waiters[0], HF_REQUEST_WITHDRAW, "r", '0');
+    model_run(model, 2 * MODEL_DELAY_MS);
+    assert_int_equal(model_calls(model, HF_STORE_LIST) +
+                         model_calls(model, HF_STORE_WITHDRAW),
+                     calls + 1);
+    assert_non_null(strstr(model_told(waiters[1]), "GONE 0"));
+    for (int i = 2; i < WAITERS; i++)
+        assert_null(strstr(model_told(waiters[i]), "GONE"));
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        STORY(a_release_is_told_without_asking),
+        STORY(a_dead_owner_is_found_when_its_ticket_runs_out),
+        STORY(fn51_a_lost_notice_is_made_good),
+        STORY(a_release_during_an_outage_is_told),
+        STORY(a_watch_survives_an_outage),
+        STORY(a_notice_may_overtake_the_watch),
+        STORY(a_session_that_is_lost_ends_watches_in_silence),
+        STORY(a_look_hears_of_a_lost_notice),
+        STORY(a_probe_of_before_says_nothing_of_a_look),
+        STORY(a_look_goes_on_for_longer_than_a_lease),
+        STORY(a_lost_revocation_comes_with_the_renewal),
+        STORY(a_ticket_that_is_evicted_is_not_renewed),
+        STORY(a_release_wakes_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

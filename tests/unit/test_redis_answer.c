@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a Redis server says, be it nonsense: replies of the script, errors,
+ * messages, INFO; and how calls are put. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "engines/redis/answer.h"
+#include "engines/redis/command.h"
+#include "engines/redis/greeting.h"
+
+#define ID "6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44"
+#define OWNER "00112233445566778899aabbccddeeff"
+
+static redisReply *reply;
+static struct hf_redis_answer *answer;
+
+static int finish(void **state)
+{
+    (void)state;
+    if (answer != NULL)
+        hf_redis_answer_free(answer);
+    freeReplyObject(reply);
+    answer = NULL;
+    reply = NULL;
+    return 0;
+}
+
+/* Read ${text} as what answers a call of ${kind}. */
+static const struct hf_store_answer *take(enum hf_store_call_kind kind,
+                                          const char *text)
+{
+    struct hf_store_call call = {.kind = kind};
+    redisReader *reader = redisReaderCreate();
+    void *read = NULL;
+
+    (void)finish(NULL);
+    assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
+    assert_int_equal(redisReaderGetReply(reader, &read), REDIS_OK);
+    assert_non_null(read);
+    reply = read;
+    redisReaderFree(reader);
+    answer = hf_alloc(sizeof *answer);
+    assert_non_null(answer);
+    hf_redis_answer_take(answer, &call, reply);
+    return &answer->answer;
+}
+
+/* A bulk string. */
+static const char *bulk(const char *text)
+{
+    static char texts[16][1024];
+    static unsigned used;
+    char *to = texts[used++ % 16];
+
+    (void)snprintf(to, sizeof texts[0], "$%zu\r\n%s\r\n", strlen(text), text);
+    return to;
+}
+
+/* The reply with one ticket. */
+static const char *listed(const char *id, const char *sequence,
+                          const char *expires, const char *data)
+{
+    static char text[8192];
+
+    (void)snprintf(text, sizeof text, "*3\r\n%s%s*1\r\n*4\r\n%s%s%s%s",
+                   bulk("1700000000000"), bulk("ok"), bulk(id), bulk(sequence),
+                   bulk(expires), bulk(data));
+    return text;
+}
+
+/* ---------------------------------------------------------------- replies --
+ */
+
+static void a_ticket_is_read(void **state)
+{
+    const struct hf_store_answer *a =
+        take(HF_STORE_LIST, listed(ID, "1700000000000001", "9000",
+                                   "4 3 2 1700000000000 " OWNER " it is me"));
+
+    (void)state;
+    assert_int_equal(a->status, HF_OK);
+    assert_true(a->server_ms == UINT64_C(1700000000000));
+    assert_int_equal(a->count, 1);
+    assert_int_equal(a->tickets[0].kind, HF_TICKET_LEASE);
+    assert_int_equal(a->tickets[0].weight, 3);
+    assert_true(a->tickets[0].sequence == UINT64_C(1700000000000001));
+    assert_true(a->tickets[0].token == UINT64_C(1700000000000001));
+    assert_true(a->tickets[0].created_utc_ms == UINT64_C(1700000000000));
+    assert_string_equal(a->tickets[0].payload, "it is me");
+    assert_int_equal(a->leases[0].revoked, 2);
+    assert_int_equal(a->leases[0].expires_in_ms, 9000);
+}
+
+/* What somebody else has put there is reported, and no ticket. */
+static void what_is_no_ticket_is_foreign(void **state)
+{
+    static const char *const data[] = {"",
+                                       "1",
+                                       "1 1 0 0",
+                                       "1 1 0 0 no-space",
+                                       "9 1 0 0 " OWNER " x",
+                                       "0 1 0 0 " OWNER " x",
+                                       "1 0 0 0 " OWNER " x",
+                                       "1 65 0 0 " OWNER " x",
+                                       "1 1 4294967296 0 " OWNER " x",
+                                       "1 1 -1 0 " OWNER " x",
+                                       "1 99999999999999999999 0 0 " OWNER " x",
+                                       "x 1 0 0 " OWNER " x"};
+    const struct hf_store_answer *a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof data / sizeof data[0]; i++) {
+        a = take(HF_STORE_LIST, listed(ID, "1", "1", data[i]));
+        assert_int_equal(a->status, HF_OK);
+        assert_int_equal(a->count, 0);
+        assert_int_equal(a->foreign_count, 1);
+        assert_string_equal(a->foreign[0], ID);
+    }
+    a = take(HF_STORE_LIST, listed("something", "1", "1", "else"));
+    assert_int_equal(a->count, 0);
+    assert_string_equal(a->foreign[0], "something");
+    a = take(HF_STORE_LIST, listed(ID, "1.5", "1", "1 1 0 0 " OWNER " x"));
+    assert_int_equal(a->count, 0);
+}
+
+static void a_payload_that_is_no_text_is_left_out(void **state)
+{
+    char data[1024] = "1 1 0 0 " OWNER " ";
+    size_t used = strlen(data);
+    const struct hf_store_answer *a;
+
+    (void)state;
+    memset(data + used, 'x', HF_PAYLOAD_BYTES);
+    data[used + HF_PAYLOAD_BYTES] = '\0';
+    a = take(HF_STORE_LIST, listed(ID, "1", "1", data));
+    assert_string_equal(a->tickets[0].payload, "");
+    a = take(HF_STORE_LIST, listed(ID, "1", "1", "1 1 0 0 " OWNER " \xff"));
+    assert_string_equal(a->tickets[0].payload, "");
+}
+
+static void nonsense_is_unsure(void **state)
+{
+    static const char *const texts[] = {"+OK\r\n",
+                                        ":1\r\n",
+                                        "$-1\r\n",
+                                        "*0\r\n",
+                                        "*1\r\n:1\r\n",
+                                        "*2\r\n:1\r\n+ok\r\n",
+                                        "*2\r\n$1\r\nx\r\n+ok\r\n",
+                                        "*2\r\n$1\r\n1\r\n:3\r\n",
+                                        "*2\r\n$1\r\n1\r\n+ok\r\n",
+                                        "*3\r\n$1\r\n1\r\n+ok\r\n$1\r\nx\r\n"};
+    const struct hf_store_answer *a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        a = take(HF_STORE_ENQUEUE, texts[i]);
+        assert_int_equal(a->status, HF_EPROTOCOL);
+        assert_int_equal(a->failure, HF_FAILURE_UNSURE);
+        assert_non_null(a->text);
+    }
+    a = take(HF_STORE_WITHDRAW, "*3\r\n$1\r\n1\r\n+ok\r\n+yes\r\n");
+    assert_int_equal(a->status, HF_EPROTOCOL);
+}
+
+static void what_was_late_did_not_happen(void **state)
+{
+    const struct hf_store_answer *a =
+        take(HF_STORE_ENQUEUE, "*2\r\n$4\r\n1000\r\n+late\r\n");
+
+    (void)state;
+    assert_int_equal(a->failure, HF_FAILURE_RETRY);
+    assert_int_equal(a->status, HF_EUNREACHABLE);
+    assert_true(a->server_ms == 1000);
+}
+
+static void errors_have_a_status(void **state)
+{
+    static const struct {
+        const char *text;
+        hf_status status;
+        enum hf_failure failure;
+    } rows[] = {
+        {"-NOSCRIPT No matching script.\r\n", HF_EUNREACHABLE,
+         HF_FAILURE_RETRY},
+        {"-OOM command not allowed\r\n", HF_EFULL, HF_FAILURE_FATAL},
+        {"-ERR Error running script: @user_script:1: -OOM command\r\n",
+         HF_EFULL, HF_FAILURE_FATAL},
+        {"-NOPERM no rights\r\n", HF_EDENIED, HF_FAILURE_FATAL},
+        {"-NOAUTH Authentication required.\r\n", HF_EDENIED, HF_FAILURE_FATAL},
+        {"-READONLY You can't write\r\n", HF_EUNREACHABLE, HF_FAILURE_RETRY},
+        {"-MOVED 1 127.0.0.1:7001\r\n", HF_EUNSUPPORTED, HF_FAILURE_FATAL},
+        {"-WRONGTYPE Operation\r\n", HF_EKIND, HF_FAILURE_FATAL},
+        {"-BUSY Redis is busy\r\n", HF_EUNREACHABLE, HF_FAILURE_RETRY},
+        {"-ERR what nobody knows\r\n", HF_EPROTOCOL, HF_FAILURE_FATAL},
+    };
+    const struct hf_store_answer *a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        a = take(HF_STORE_ENQUEUE, rows[i].text);
+        assert_int_equal(a->status, rows[i].status);
+        assert_int_equal(a->failure, rows[i].failure);
+        assert_true(strlen(a->text) > 0);
+    }
+}
+
+static void renewals_tell_of_some(void **state)
+{
+    const struct hf_store_answer *a = take(
+        HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*2\r\n*2\r\n$36\r\n" ID
+                        "\r\n$2\r\n-1\r\n*2\r\n$36\r\n" ID "\r\n$1\r\n7\r\n");
+
+    (void)state;
+    assert_int_equal(a->count, 2);
+    assert_true(a->leases[0].missing);
+    assert_false(a->leases[1].missing);
+    assert_int_equal(a->leases[1].revoked, 7);
+}
+
+static void too_few_replicas_are_unsure(void **state)
+{
+    redisReply few = {.type = REDIS_REPLY_INTEGER, .integer = 1};
+
+    (void)state;
+    (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
+    hf_redis_answer_take_wait(answer, 1, &few);
+    assert_int_equal(answer->answer.status, HF_OK);
+    hf_redis_answer_take_wait(answer, 2, &few);
+    assert_int_equal(answer->answer.status, HF_EUNREACHABLE);
+    assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
+}
+
+/* ---------------------------------------------------------------- notices --
+ */
+
+static void messages_are_read(void **state)
+{
+    struct hf_store_notice notice;
+
+    (void)state;
+    assert_true(hf_redis_notice_read(&notice, "gone 0 " ID " a b/c"));
+    assert_int_equal(notice.kind, HF_STORE_GONE);
+    assert_int_equal(notice.ticket_kind, 0);
+    assert_string_equal(notice.queue, "a b/c");
+    assert_true(hf_redis_notice_read(&notice, "gone 3 " ID " q"));
+    assert_int_equal(notice.ticket_kind, HF_TICKET_WRITE);
+    assert_true(hf_redis_notice_read(&notice, "revoked 12 " ID " q"));
+    assert_int_equal(notice.kind, HF_STORE_REVOKED);
+    assert_int_equal(notice.revoked, 12);
+    assert_true(hf_redis_notice_read(&notice, "changed q"));
+    assert_string_equal(notice.queue, "q");
+}
+
+static void other_messages_are_not(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "gone",
+        "gone ",
+        "gone 0",
+        "gone 0 ",
+        "gone 0 " ID,
+        "gone x " ID " q",
+        "gone 2 " ID " q",
+        "gone -1 " ID " q",
+        "gone 0 6f2a6c1e q",
+        "gone 0 zzzzzzzz-6a0b-4e9d-9d0e-2f5c3a1b7d44 q",
+        "revoked 4294967296 " ID " q",
+        "hello " ID " q"};
+    struct hf_store_notice notice;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_false(hf_redis_notice_read(&notice, texts[i]));
+}
+
+/* ------------------------------------------------------------------- INFO --
+ */
+
+static void servers_are_judged_by_what_they_say(void **state)
+{
+    static const struct {
+        const char *info;
+        const char *fault; /* a part of it, or NULL */
+    } rows[] = {
+        {"# Server\r\nredis_version:7.0.15\r\n# Memory\r\nmaxmemory_policy:"
+         "noeviction\r\n# Replication\r\nrole:master\r\n",
+         NULL},
+        {"redis_version:6.0.16\r\n", NULL},
+        {"redis_version:10.1.0\r\n", NULL},
+        {"redis_version:5.0.14\r\n", "6.0 or later"},
+        {"redis_version:7.0.15\r\nmaxmemory_policy:allkeys-lru\r\n",
+         "noeviction"},
+        {"redis_version:7.0.15\r\nmaxmemory_policy:noeviction-not\r\n",
+         "noeviction"},
+        {"redis_version:7.0.15\r\nrole:slave\r\n", "primary"},
+        {"redis_version:7.0.15\r\nloading:1\r\n", "loading"},
+        {"", NULL},
+    };
+    hf_status status;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *fault = hf_redis_info_fault(rows[i].info, &status);
+
+        if (rows[i].fault == NULL)
+            assert_null(fault);
+        else
+            assert_non_null(strstr(fault, rows[i].fault));
+    }
+}
+
+/* ------------------------------------------------------------------- keys --
+ */
+
+static void names_cannot_leave_their_braces(void **state)
+{
+    char key[HF_REDIS_KEY_BYTES];
+    char longest[HF_NAME_BYTES + 1];
+
+    (void)state;
+    hf_redis_key("a/b", "queue", key);
+    assert_string_equal(key, "holdfast:{a/b}:queue");
+    hf_redis_key("a}b{c%d", "last", key);
+    assert_string_equal(key, "holdfast:{a%7Db%7Bc%25d}:last");
+    memset(longest, '}', HF_NAME_BYTES);
+    longest[HF_NAME_BYTES] = '\0';
+    hf_redis_key(longest, "tickets", key);
+    assert_int_equal(strlen(key), 3 * HF_NAME_BYTES + 19);
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_teardown(name, finish)
+    const struct CMUnitTest tests[] = {
+        STORY(a_ticket_is_read),
+        STORY(what_is_no_ticket_is_foreign),
+        STORY(a_payload_that_is_no_text_is_left_out),
+        STORY(nonsense_is_unsure),
+        STORY(what_was_late_did_not_happen),
+        STORY(errors_have_a_status),
+        STORY(renewals_tell_of_some),
+        STORY(too_few_replicas_are_unsure),
+        STORY(messages_are_read),
+        STORY(other_messages_are_not),
+        STORY(servers_are_judged_by_what_they_say),
+        STORY(names_cannot_leave_their_braces),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
