@@ -114,10 +114,10 @@ static PGresult *raw(const char *query)
 
 /* ----------------------------------------------------------------- bench -- */
 
-static void begin(struct bench *bench)
+static void begin(struct bench *of)
 {
-    (void)bench;
-    place.ttl = "10s";
+    (void)of;
+    place.ttl = "5s";
     place.raw = PQconnectdb(server());
     if (PQstatus(place.raw) != CONNECTION_OK)
         fail_msg("%s", PQerrorMessage(place.raw));
@@ -126,12 +126,12 @@ static void begin(struct bench *bench)
     begin_loop();
 }
 
-static void finish(struct bench *bench)
+static void finish(struct bench *of)
 {
     PGresult *left = NULL;
     PGresult *made = raw("SELECT to_regclass('holdfast.ticket') IS NOT NULL");
 
-    (void)bench;
+    (void)of;
     if (PQgetvalue(made, 0, 0)[0] == 't') {
         left = raw("SELECT FROM holdfast.ticket");
         assert_int_equal(PQntuples(left), 0);
@@ -142,7 +142,7 @@ static void finish(struct bench *bench)
     finish_loop();
 }
 
-static struct hf_engine *open_client(struct bench *bench,
+static struct hf_engine *open_client(struct bench *of,
                                      const struct hf_engine_host *host)
 {
     struct hf_engine_host whole = *host;
@@ -156,15 +156,15 @@ static struct hf_engine *open_client(struct bench *bench,
     whole.log = log_line;
     (void)snprintf(text, sizeof text, "%s?ttl=%s", server(), place.ttl);
     if (hf_url_parse(text, &url, &error) != HF_OK ||
-        bench->ops->open(&url, &whole, &engine, &error) != HF_OK)
+        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
         fail_msg("%s", error.text);
     hf_url_free(&url);
     return engine;
 }
 
-static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
+static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
 {
-    (void)bench;
+    (void)of;
     place.ticks = 0;
     assert_int_equal(uv_timer_start(&place.tick, on_tick, 20, 20), 0);
     while (!done(arg) && place.ticks < PUMP_TICKS_MAX)
@@ -180,7 +180,7 @@ struct victim {
 
 /* In the child, which has the parent's loop but must not touch it: take the
  * ticket, say so, and live until killed. */
-static void be_victim(struct bench *bench, const char *queue,
+static void be_victim(struct bench *of, const char *queue,
                       struct hf_ticket_id id, uint32_t weight, int said)
 {
     struct seat *seat;
@@ -188,7 +188,7 @@ static void be_victim(struct bench *bench, const char *queue,
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
     begin_loop();
     place.ttl = "1s";
-    seat = seat_open(bench);
+    seat = seat_open(of);
     if (weight > 0)
         (void)seat_lease(seat, queue, id, weight);
     else
@@ -199,7 +199,7 @@ static void be_victim(struct bench *bench, const char *queue,
         (void)uv_run(&place.loop, UV_RUN_ONCE);
 }
 
-static struct victim *victim_start(struct bench *bench, const char *queue,
+static struct victim *victim_start(struct bench *of, const char *queue,
                                    struct hf_ticket_id id, uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof *victim);
@@ -211,30 +211,30 @@ static struct victim *victim_start(struct bench *bench, const char *queue,
     victim->pid = fork();
     assert_true(victim->pid >= 0);
     if (victim->pid == 0)
-        be_victim(bench, queue, id, weight, said[1]);
+        be_victim(of, queue, id, weight, said[1]);
     (void)close(said[1]);
     assert_int_equal(read(said[0], &byte, 1), 1);
     (void)close(said[0]);
     return victim;
 }
 
-static void victim_kill(struct bench *bench, struct victim *victim)
+static void victim_kill(struct bench *of, struct victim *victim)
 {
-    (void)bench;
+    (void)of;
     assert_int_equal(kill(victim->pid, SIGKILL), 0);
     assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
     free(victim);
 }
 
 /* By hand: nobody is told of it. */
-static void evict(struct bench *bench, const char *queue,
+static void evict(struct bench *of, const char *queue,
                   const struct hf_ticket *ticket)
 {
     char query[256];
     char id[HF_TICKET_ID_TEXT_BYTES];
     PGresult *gone;
 
-    (void)bench;
+    (void)of;
     (void)queue;
     hf_ticket_id_format(&ticket->id, id);
     (void)snprintf(query, sizeof query,
@@ -256,15 +256,15 @@ static void shut(uv_handle_t *handle, void *arg)
 }
 
 /* As if the network had: the engines are not asked. */
-static void cut(struct bench *bench)
+static void cut(struct bench *of)
 {
-    (void)bench;
+    (void)of;
     uv_walk(&place.loop, shut, NULL);
 }
 
 int main(void)
 {
-    struct bench bench = {
+    struct bench of = {
         .name = "conformance of postgres",
         .ops = &hf_engine_module,
         .begin = begin,
@@ -277,5 +277,5 @@ int main(void)
         .cut = cut,
     };
 
-    return suite_run(&bench);
+    return suite_run(&of);
 }

@@ -173,14 +173,13 @@ struct memory {
 static bool take_memory(struct memory *memory, const PGresult *result,
                         size_t room)
 {
-    size_t own_bytes = has(result, 0, OWN)
-                           ? (size_t)PQgetlength(result, 0, OWN)
-                           : 0;
+    size_t own_bytes =
+        has(result, 0, OWN) ? (size_t)PQgetlength(result, 0, OWN) : 0;
 
     memory->own_count = own_bytes / HF_TICKET_ID_BYTES;
-    memory->tickets = hf_alloc(room * (sizeof *memory->tickets +
-                                       sizeof *memory->leases) +
-                               own_bytes + 1);
+    memory->tickets =
+        hf_alloc(room * (sizeof *memory->tickets + sizeof *memory->leases) +
+                 own_bytes + 1);
     if (memory->tickets == NULL)
         return false;
     memory->leases = (struct hf_store_lease *)(memory->tickets + room);

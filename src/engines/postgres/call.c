@@ -12,17 +12,17 @@
     "(" arguments ");"
 
 const char hf_pg_prepare[] =
-    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3")
-    PREPARED("enqueue",
-             "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
-             "$1, $2, $3, $4, $5, $6, $7, $8")
-    PREPARED("list", "bytea, boolean", "$1, $2")
-    PREPARED("look", "uuid, bigint, bigint, bytea", "$1, $2, $3, $4")
-    PREPARED("probe", "bytea, uuid[]", "$1, $2")
-    PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-    PREPARED("downgrade", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
-    PREPARED("goodbye", "uuid, bigint", "$1, $2");
+    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3") PREPARED(
+        "enqueue", "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
+        "$1, $2, $3, $4, $5, $6, $7, $8")
+        PREPARED("list", "bytea, boolean", "$1, $2")
+            PREPARED("look", "uuid, bigint, bigint, bytea", "$1, $2, $3, $4")
+                PREPARED("probe", "bytea, uuid[]", "$1, $2") PREPARED(
+                    "withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
+                    PREPARED("downgrade", "uuid, bigint, bytea, uuid",
+                             "$1, $2, $3, $4")
+                        PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
+                            PREPARED("goodbye", "uuid, bigint", "$1, $2");
 
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24

@@ -170,8 +170,8 @@ static hf_status take_settings(struct hf_pg_config *config,
         status = take_part(config, url, "dbname", database, error);
     for (size_t i = 0; i < url->option_count && status == HF_OK; i++) {
         if (is_passed_on(url->options[i].key))
-            status = set(config, url->options[i].key, url->options[i].value,
-                         error);
+            status =
+                set(config, url->options[i].key, url->options[i].value, error);
     }
     return status;
 }

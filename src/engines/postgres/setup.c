@@ -225,8 +225,7 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 static const char *advice(enum hf_pg_step step, const char *state)
 {
     bool denied = state != NULL && strcmp(state, "42501") == 0;
-    bool missing =
-        state != NULL && strncmp(state, "42", 2) == 0 && !denied;
+    bool missing = state != NULL && strncmp(state, "42", 2) == 0 && !denied;
 
     if (step == HF_PG_STEP_MAKE && denied)
         return "; have the schema made by somebody who may, with what "

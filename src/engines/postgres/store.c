@@ -211,8 +211,8 @@ hf_status hf_pg_open(const struct hf_url *url,
         hf_pg_config_free(&config);
         return error->status;
     }
-    status = start(*engine, &config, (*engine)->description + strlen(scheme),
-                   error);
+    status =
+        start(*engine, &config, (*engine)->description + strlen(scheme), error);
     if (status != HF_OK)
         hf_leased_engine_free(*engine);
     return status;
