@@ -201,6 +201,10 @@ hf_status hf_pg_open(const struct hf_url *url,
     struct hf_pg_config config;
     hf_status status;
 
+    /* A module has its own copy of the functions, and one chance: before
+     * anything was allocated.  Later it is the same allocator. */
+    if (host->allocator != NULL)
+        (void)!hf_set_allocator(host->allocator);
     memcpy(description, scheme, sizeof scheme);
     if ((status = hf_pg_config_parse(&config, url, error)) != HF_OK)
         return status;
