@@ -24,7 +24,7 @@ CONFIG = {
     "min_wal_size": "4MB",
     "max_wal_size": "64MB",
     "autovacuum_naptime": "5s",
-    "log_line_prefix": "%m [%p] ",
+    "log_line_prefix": "%m [%p] %e ",
     "log_timezone": "UTC",
     "lc_messages": "C",
 }
@@ -237,3 +237,8 @@ class Server:
             with open(self.log_path(start), errors="replace") as file:
                 text += file.read()
         return text
+
+    def log_states(self):
+        """The SQLSTATEs of all that it logged."""
+        return {words[4] for words in map(str.split, self.log().splitlines())
+                if len(words) > 4 and len(words[4]) == 5}

@@ -188,7 +188,7 @@ static void step(struct hf_store *store)
         store->state = HF_PG_PREPARING;
         hf_pg_setup(store);
     } else if (polling == PGRES_POLLING_FAILED) {
-        status = hf_pg_why(store->conn, why);
+        status = hf_pg_why(store, why);
         tell_down(store, status, why);
     } else if (!watch_for(store, polling == PGRES_POLLING_READING
                                      ? UV_READABLE
@@ -247,6 +247,14 @@ static void take_keywords(const struct hf_store *store, struct keywords *words,
     add(words, "client_encoding", "UTF8");
 }
 
+/* libpq would print it.  Before it hangs up, a server says why. */
+static void on_said(void *arg, const PGresult *result)
+{
+    struct hf_store *store = arg;
+
+    hf_pg_say(result, store->said);
+}
+
 static void start(struct hf_store *store, const struct hf_pg_host *host,
                   const char *address)
 {
@@ -269,10 +277,12 @@ static void start(struct hf_store *store, const struct hf_pg_host *host,
         fail_later(store, HF_ENOMEM, "no memory for a connection");
         return;
     }
+    store->said[0] = '\0';
+    (void)PQsetNoticeReceiver(store->conn, on_said, store);
     /* For its SQLSTATEs. */
     (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
     if (PQstatus(store->conn) == CONNECTION_BAD) {
-        status = hf_pg_why(store->conn, store->why);
+        status = hf_pg_why(store, store->why);
         fail_later(store, status, store->why);
         return;
     }

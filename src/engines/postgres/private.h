@@ -59,6 +59,8 @@ struct hf_store {
     PGconn *conn;
     struct hf_pg_watch *watch;
     enum hf_pg_step step;
+    /* What the server said last without having been asked; "": nothing. */
+    char said[HF_PG_TEXT_BYTES];
     PGresult *result;   /* PREPARING: the last of the step */
     int backend;        /* the server's process; 0: not known yet */
     uint64_t server_ms; /* its clock, as heard last */
@@ -129,7 +131,7 @@ struct hf_pg_trouble hf_pg_trouble(const char *state);
 /* What the server says in ${result}, in one line with its SQLSTATE. */
 void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES]);
 
-/* Why ${conn} could not be made or has ended: the status, and a line. */
-hf_status hf_pg_why(const PGconn *conn, char text[HF_PG_TEXT_BYTES]);
+/* Why the connection could not be made or has ended: the status, and a line. */
+hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES]);
 
 #endif

@@ -92,7 +92,7 @@ static void ask(struct hf_store *store, enum hf_pg_step step)
         hf_pg_follow(store);
         return;
     }
-    status = hf_pg_why(store->conn, why);
+    status = hf_pg_why(store, why);
     hf_pg_down(store, status, "%s", why);
 }
 
@@ -271,7 +271,7 @@ void hf_pg_setup_read(struct hf_store *store)
     hf_status status;
 
     if (PQconsumeInput(store->conn) == 0) {
-        status = hf_pg_why(store->conn, why);
+        status = hf_pg_why(store, why);
         hf_pg_down(store, status, "%s", why);
         return;
     }

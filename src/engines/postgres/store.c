@@ -108,7 +108,7 @@ void hf_pg_calls_read(struct hf_store *store)
         return;
     if (!ended && PQstatus(store->conn) == CONNECTION_OK)
         return;
-    status = hf_pg_why(store->conn, why);
+    status = hf_pg_why(store, why);
     hf_pg_down(store, status, "%s", why);
 }
 

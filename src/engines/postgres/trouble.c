@@ -105,8 +105,9 @@ static const char *after_address(const char *message)
                : message;
 }
 
-hf_status hf_pg_why(const PGconn *conn, char text[HF_PG_TEXT_BYTES])
+hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
 {
+    const PGconn *conn = store->conn;
     const char *message = PQerrorMessage(conn);
     const char *state = find_state(message);
     char line[HF_PG_TEXT_BYTES - 32];
@@ -122,6 +123,10 @@ hf_status hf_pg_why(const PGconn *conn, char text[HF_PG_TEXT_BYTES])
         (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
                        line, state);
         return hf_pg_trouble(state).status;
+    }
+    if (store->said[0] != '\0') {
+        memcpy(text, store->said, HF_PG_TEXT_BYTES);
+        return HF_EUNREACHABLE;
     }
     one_line(text, HF_PG_TEXT_BYTES, after_address(message));
     if (text[0] == '\0')
