@@ -164,6 +164,20 @@ class Losses(unittest.TestCase):
         self.assertEqual(first.wait("done")[2][0], "HF_OK")
         self.assertFalse(second.all("granted"))
 
+    def test_a_clock_that_is_set_ahead_ends_leases_and_the_token_tells(self):
+        """What docs/engine-postgres.md says of it: another may be admitted
+        before the first one knows."""
+        first, second = self.pair(ttl_ms=60000)
+        # An hour more for the clock is an hour less for all leases.
+        self.server.sql("UPDATE holdfast.session SET expires_at = expires_at "
+                        "- interval '1 hour'")
+        _, token = second.granted()
+        second.say("write")
+        second.wait("stored")
+        first.say("write")
+        self.assertEqual(first.wait("refused")[2], [str(token)])
+        first.told_at()
+
 
 if __name__ == "__main__":
     unittest.main()

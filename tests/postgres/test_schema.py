@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the functions of the schema do, called without the library."""
 
+import os
+import re
 import unittest
 import uuid
 
@@ -269,6 +271,19 @@ class SchemaTest(unittest.TestCase):
         _, rows = self.b.call("list", name, False)
         self.assertEqual([(row["id"], row["sequence"]) for row in rows], seen)
         self.assertEqual((rows[0]["kind"], rows[0]["revoked"]), (WRITE, 0))
+
+    # ---- what the library checks
+
+    def test_the_library_knows_its_fingerprint(self):
+        header = os.path.join(schema.FOLDER, "..", "schema.h")
+        with open(header) as file:
+            known = re.search(r'"([0-9a-f]{64})"', file.read()).group(1)
+        with open(os.path.join(schema.FOLDER, "check.sql")) as file:
+            check = file.read()
+        self.a.cursor.execute("SET search_path = pg_catalog, pg_temp")
+        self.a.cursor.execute(check)
+        self.assertEqual(self.a.cursor.fetchall(), [(1, known)],
+                         "HF_PG_FINGERPRINT is to be the first of these")
 
     # ---- ends
 

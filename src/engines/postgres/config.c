@@ -404,9 +404,11 @@ void hf_pg_config_describe(const struct hf_pg_config *config, char *text,
     for (size_t i = 0; i < config->host_count && at < room; i++) {
         const struct hf_pg_host *host = &config->hosts[i];
         const char *name = host->name[0] != '\0' ? host->name : host->address;
+        bool colons = strchr(name, ':') != NULL;
 
-        at += (size_t)snprintf(text + at, room - at, "%s%s%s%s",
-                               i > 0 ? "," : "", name,
+        at += (size_t)snprintf(text + at, room - at, "%s%s%s%s%s%s",
+                               i > 0 ? "," : "", colons ? "[" : "", name,
+                               colons ? "]" : "",
                                host->port[0] != '\0' ? ":" : "", host->port);
     }
     if (database != NULL && at < room)

@@ -251,8 +251,10 @@ static void take_keywords(const struct hf_store *store, struct keywords *words,
 static void on_said(void *arg, const PGresult *result)
 {
     struct hf_store *store = arg;
+    const char *how = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 
-    hf_pg_say(result, store->said);
+    if (how != NULL && (strcmp(how, "FATAL") == 0 || strcmp(how, "PANIC") == 0))
+        hf_pg_say(result, store->said);
 }
 
 static void start(struct hf_store *store, const struct hf_pg_host *host,
