@@ -18,6 +18,7 @@ static void parse(const char *text, struct hf_pg_config *config)
     struct hf_error error = {HF_OK, ""};
     struct hf_url url;
 
+    memset(config, 0, sizeof *config); /* an analyser knows no fail_msg() */
     if (hf_url_parse(text, &url, &error) != HF_OK ||
         hf_pg_config_parse(config, &url, &error) != HF_OK)
         fail_msg("%s: %s", text, error.text);

@@ -185,7 +185,7 @@ static bool is_port(const char *text)
 
     for (size_t i = 0; i < digits && i < 6; i++)
         number = number * 10 + (unsigned long)(text[i] - '0');
-    return text[digits] == '\0' && digits <= 5 &&
+    return digits <= 5 && text[digits] == '\0' &&
            (digits == 0 || (number >= 1 && number <= 65535));
 }
 
