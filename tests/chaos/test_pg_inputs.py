@@ -26,7 +26,7 @@ HOLDFAST = os.path.abspath(sys.argv.pop(1))
 SECRET = "sesame"
 
 # holdfast run's own exit statuses
-USAGE, UNREACHABLE = 64, 69
+USAGE, UNREACHABLE, DENIED = 64, 69, 77
 
 
 class Case(unittest.TestCase):
@@ -132,11 +132,14 @@ class Urls(Case):
 class Refusals(Case):
     def test_who_may_not_come_in(self):
         tcp = self.server.tcp_url
-        self.assert_refused(tcp(password=SECRET), "password", "28P01")
-        self.assert_refused(tcp(password=SECRET, user="who"), "28P01")
+        self.assert_refused(tcp(password=SECRET), "password", "28P01",
+                            status=DENIED)
+        self.assert_refused(tcp(password=SECRET, user="who"), "28P01",
+                            status=DENIED)
         self.assert_refused(tcp().replace(":" + self.server.password, ""),
-                            "PGPASSFILE")
-        self.assert_refused(self.server.url("nowhere"), '"nowhere"', "3D000")
+                            "PGPASSFILE", status=DENIED)
+        self.assert_refused(self.server.url("nowhere"), '"nowhere"', "3D000",
+                            status=USAGE)
 
     def test_where_there_is_nobody(self):
         self.assert_refused("postgresql://127.0.0.1:1/d", "refused")
@@ -147,11 +150,12 @@ class Refusals(Case):
         database = self.database()
         self.server.sql("CREATE ROLE locker LOGIN")
         url = self.server.url(database).replace("postgres@", "locker@")
-        self.assert_refused(url, "42501", "holdfast sql")
+        self.assert_refused(url, "42501", "holdfast sql", status=DENIED)
         made = subprocess.run([HOLDFAST, "sql"], capture_output=True,
                               text=True, check=True).stdout
         self.server.sql(made, database=database)
-        self.assert_refused(url, "42501", "docs/engine-postgres.md")
+        self.assert_refused(url, "42501", "docs/engine-postgres.md",
+                            status=DENIED)
         self.server.sql(
             "GRANT USAGE ON SCHEMA holdfast TO locker;"
             "GRANT SELECT ON holdfast.version TO locker;"
@@ -163,7 +167,8 @@ class Refusals(Case):
     def test_a_schema_that_is_not_ours(self):
         database = self.database()
         self.server.sql("CREATE SCHEMA holdfast", database=database)
-        self.assert_refused(self.server.url(database), "did not make")
+        self.assert_refused(self.server.url(database), "did not make",
+                            status=USAGE)
         self.server.sql("DROP SCHEMA holdfast", database=database)
         self.assert_works(self.server.url(database))
         for change, part in (
@@ -182,7 +187,8 @@ class Refusals(Case):
                 self.server.sql("CREATE DATABASE %s TEMPLATE %s" % (
                     copy, database))
                 self.server.sql(change, database=copy)
-                self.assert_refused(self.server.url(copy), part)
+                self.assert_refused(self.server.url(copy), part,
+                                    status=USAGE)
                 self.server.sql("DROP DATABASE %s" % copy)
 
     def test_a_lock_that_somebody_keeps_is_said(self):
@@ -258,7 +264,7 @@ class Old(unittest.TestCase):
             case.directory = "/nonexistent"
             case.assert_refused(
                 "postgresql://u@127.0.0.1:%d/d" % s.server_address[1],
-                "PostgreSQL 11", "12 or later")
+                "PostgreSQL 11", "12 or later", status=USAGE)
             s.shutdown()
 
 
@@ -293,7 +299,7 @@ class Poolers(Case):
     def test_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
         for mode in ("transaction", "session"):
             url = self.pooler(mode)
-            self.assert_refused(url, "pooler=session")
+            self.assert_refused(url, "pooler=session", status=USAGE)
         self.assert_works(url + "?pooler=session")
 
     def test_one_that_was_said_to_be_another_is_found_out(self):

@@ -79,10 +79,11 @@ static PGresult *rows_of(const Oid of[COLUMNS], int count)
 {
     PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
     PGresAttDesc columns[COLUMNS];
+    char name[] = "column";
 
     memset(columns, 0, sizeof columns);
     for (int i = 0; i < count; i++) {
-        columns[i].name = (char[]){"column"};
+        columns[i].name = name;
         columns[i].typid = of[i];
         columns[i].format = 1;
     }
