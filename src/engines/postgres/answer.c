@@ -211,6 +211,12 @@ static void tell_late(struct hf_store *store, struct hf_store_call *call)
     tell(store, call, &answer);
 }
 
+static bool only_reads(const struct hf_store_call *call)
+{
+    return call->kind == HF_STORE_PROBE ||
+           (call->kind == HF_STORE_LIST && !call->looks);
+}
+
 static void tell_error(struct hf_store *store, struct hf_store_call *call,
                        const PGresult *result)
 {
@@ -224,6 +230,8 @@ static void tell_error(struct hf_store *store, struct hf_store_call *call,
     };
     uint64_t number = store->number;
 
+    if (trouble.failure == HF_FAILURE_UNSURE && only_reads(call))
+        answer.failure = HF_FAILURE_RETRY;
     hf_pg_say(result, text);
     tell(store, call, &answer);
     if (trouble.ends && store->number == number)

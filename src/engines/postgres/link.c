@@ -74,11 +74,27 @@ void hf_pg_drop(struct hf_store *store)
     store->number++;
 }
 
-/* The next attempt is another server's. */
+static bool is_socket(const char *name)
+{
+    return name[0] == '\0' || name[0] == '/' || name[0] == '@';
+}
+
+/* Does it take a look-up to go there? */
+static bool has_name(const struct hf_pg_host *host)
+{
+    return host->address[0] == '\0' && !is_socket(host->name);
+}
+
+/* The next attempt is another server's, and later another address's. */
 static void pass_turn(struct hf_store *store)
 {
-    if (store->config.host_count > 0)
-        store->turn = (store->turn + 1) % store->config.host_count;
+    const struct hf_pg_host *host = &store->config.hosts[store->turn];
+
+    if (store->config.host_count == 0)
+        return;
+    if (has_name(host) && store->conn != NULL)
+        hf_resolver_skip(store->resolver, host->name);
+    store->turn = (store->turn + 1) % store->config.host_count;
 }
 
 static void tell_down(struct hf_store *store, hf_status status, const char *why)
@@ -315,11 +331,6 @@ static void on_found(void *arg, const union hf_address *address,
         fail_later(store, HF_EUNREACHABLE, why);
 }
 
-static bool is_socket(const char *name)
-{
-    return name[0] == '\0' || name[0] == '/' || name[0] == '@';
-}
-
 static void look_up(struct hf_store *store, const char *name)
 {
     union hf_address address;
@@ -349,8 +360,8 @@ void hf_pg_connect(struct hf_store *store, const char *session)
     (void)snprintf(store->session, sizeof store->session, "%s", session);
     if (store->config.host_count > 0)
         host = &store->config.hosts[store->turn];
-    if (host == NULL || host->address[0] != '\0' || is_socket(host->name))
-        start(store, host, host != NULL ? host->address : "");
-    else
+    if (host != NULL && has_name(host))
         look_up(store, host->name);
+    else
+        start(store, host, host != NULL ? host->address : "");
 }

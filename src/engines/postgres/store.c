@@ -12,10 +12,6 @@
 #include "engines/postgres/postgres.h"
 #include "engines/postgres/private.h"
 
-/* So many calls may be answered before the loop gets a turn; and so many
- * results without a meaning may come. */
-#define RESULTS_PER_TURN 1000
-
 /* ----------------------------------------------------------------- calls -- */
 
 static void call(struct hf_store *store, struct hf_store_call *made)
@@ -79,17 +75,17 @@ static bool take_notices(struct hf_store *store)
     return true;
 }
 
+/* All that has been read: nothing would tell of what is left.  One NULL is the
+ * end of a call's results, a second one that of all. */
 static bool take_results(struct hf_store *store)
 {
-    PGresult *result;
+    unsigned ends = 0;
     bool same = true;
 
-    for (int i = 0; i < RESULTS_PER_TURN && same && !PQisBusy(store->conn);
-         i++) {
-        result = PQgetResult(store->conn);
-        /* The end of one call's results; or of all. */
-        if (result == NULL && store->first == NULL)
-            break;
+    while (same && ends < 2 && !PQisBusy(store->conn)) {
+        PGresult *result = PQgetResult(store->conn);
+
+        ends = result == NULL ? ends + 1 : 0;
         if (result != NULL)
             same = take_result(store, result);
         PQclear(result);
