@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
 FILES = ["tables.sql", "common.sql", "calls.sql"]
 
-MUTEX, READ, WRITE, LEASE = 1, 2, 3, 4
+MUTEX, READ, WRITE, LEASE, BARRIER = 1, 2, 3, 4, 7
 TTL_MS = 60000
 NEVER_MS = 1 << 62
 

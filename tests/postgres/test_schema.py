@@ -9,7 +9,7 @@ import uuid
 
 import schema
 import postgres
-from schema import LEASE, MUTEX, NEVER_MS, READ, WRITE, Session
+from schema import BARRIER, LEASE, MUTEX, NEVER_MS, READ, WRITE, Session
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -175,6 +175,24 @@ class SchemaTest(unittest.TestCase):
         self.a.withdraw(self.queue, other)
         self.assertEqual(self.b.notices(), [("changed", self.queue)])
 
+    # ---- marks
+
+    def test_there_is_one_mark_of_a_kind_and_it_stays(self):
+        name = self.queue.encode() + b"/"
+        mark = str(uuid.uuid4())
+        for there, ticket in ((False, mark), (True, str(uuid.uuid4()))):
+            head, _ = self.a.call("raise", NEVER_MS, name, BARRIER, ticket)
+            self.assertEqual((head["code"], head["found"]), (0, there))
+        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS, name)
+        self.assertEqual([row["id"] for row in rows], [mark])
+        self.assertGreater(rows[0]["expires_in_ms"], 1 << 60)
+        self.a.call("goodbye", self.a.id, NEVER_MS)
+        self.assertEqual(len(self.b.list(self.queue + "/")), 1)
+        for there in (True, False):
+            head, _ = self.a.call("lower", NEVER_MS, name, BARRIER)
+            self.assertEqual((head["code"], head["found"]), (0, there))
+        self.assertEqual(self.b.notices(), [("changed", self.queue + "/")])
+
     # ---- leases
 
     def test_whoever_comes_by_takes_out_what_has_ended(self):
@@ -264,6 +282,8 @@ class SchemaTest(unittest.TestCase):
                      ("withdraw", self.a.id, past, name, ticket),
                      ("downgrade", self.a.id, past, name, ticket),
                      ("revoke", past, name, ticket),
+                     ("raise", past, name, BARRIER, NOBODY),
+                     ("lower", past, name, WRITE),
                      ("goodbye", self.a.id, past)):
             with self.subTest(call[0]):
                 head, rows = self.b.call(*call)

@@ -104,9 +104,10 @@ static bool makes_sense(const PGresult *result)
 /* One that a later version knows is in the way of everybody. */
 static enum hf_ticket_kind kind_of(uint64_t known)
 {
-    return known >= HF_TICKET_MUTEX && known <= HF_TICKET_LEASE
-               ? (enum hf_ticket_kind)known
-               : HF_TICKET_EXCLUSIVE;
+    bool is_one = known >= HF_TICKET_MUTEX && known <= HF_TICKET_ASKED_LAST;
+
+    return is_one || known == HF_TICKET_BARRIER ? (enum hf_ticket_kind)known
+                                                : HF_TICKET_EXCLUSIVE;
 }
 
 static void take_ticket(const PGresult *result, int row,

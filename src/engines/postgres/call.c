@@ -14,15 +14,19 @@
 const char hf_pg_prepare[] =
     PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3") PREPARED(
         "enqueue", "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
-        "$1, $2, $3, $4, $5, $6, $7, $8")
-        PREPARED("list", "bytea, boolean", "$1, $2")
-            PREPARED("look", "uuid, bigint, bigint, bytea", "$1, $2, $3, $4")
-                PREPARED("probe", "bytea, uuid[]", "$1, $2") PREPARED(
-                    "withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-                    PREPARED("downgrade", "uuid, bigint, bytea, uuid",
-                             "$1, $2, $3, $4")
-                        PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
-                            PREPARED("goodbye", "uuid, bigint", "$1, $2");
+        "$1, $2, $3, $4, $5, $6, $7, $8") PREPARED("list", "bytea, boolean",
+                                                   "$1, $2")
+        PREPARED("look", "uuid, bigint, bigint, bytea",
+                 "$1, $2, $3, $4") PREPARED("probe", "bytea, uuid[]", "$1, $2")
+            PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
+                PREPARED("downgrade", "uuid, bigint, bytea, uuid",
+                         "$1, $2, $3, $4")
+                    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
+                        PREPARED("raise", "bigint, bytea, integer, uuid",
+                                 "$1, $2, $3, $4")
+                            PREPARED("lower", "bigint, bytea, integer",
+                                     "$1, $2, $3")
+                                PREPARED("goodbye", "uuid, bigint", "$1, $2");
 
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24
@@ -145,6 +149,21 @@ static bool send_about(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, statement, &p);
 }
 
+/* RAISE LOWER */
+static bool send_mark(PGconn *conn, const struct hf_store_call *call,
+                      const char *ticket)
+{
+    struct parameters p = {.count = 0};
+    bool raise = call->kind == HF_STORE_RAISE;
+
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_number(&p, call->ticket_kind);
+    if (raise)
+        add_text(&p, ticket);
+    return send_call(conn, raise ? "hf_raise" : "hf_lower", &p);
+}
+
 /* RENEW GOODBYE */
 static bool send_session(PGconn *conn, const struct hf_store_call *call)
 {
@@ -179,6 +198,9 @@ bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call)
         return send_about(conn, call, "hf_downgrade", ticket);
     case HF_STORE_REVOKE:
         return send_about(conn, call, "hf_revoke", ticket);
+    case HF_STORE_RAISE:
+    case HF_STORE_LOWER:
+        return send_mark(conn, call, ticket);
     }
     return false;
 }

@@ -12,7 +12,7 @@ extern const char hf_pg_schema[];
  * in here what tests/postgres/test_schema.py then says. */
 #define HF_PG_VERSION 1
 #define HF_PG_FINGERPRINT                                                      \
-    "e52d1cba2508a6fcf88248ac19d14e257adcdb864d013f743f5de0c11557b1a5"
+    "f7dac20635d948d15d05d87adfb192be104c6b78741df09a2f3ca69e3f6ecf06"
 extern const char hf_pg_check[];
 
 #endif

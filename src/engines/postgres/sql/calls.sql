@@ -15,9 +15,10 @@ BEGIN
            NULL::bytea, t.id, t.sequence, t.kind, t.weight,
            CASE WHEN whole OR row_number() OVER (ORDER BY t.sequence) = 1
                 THEN t.payload ELSE ''::bytea END,
-           CASE WHEN s.expires_at > at
+           CASE WHEN s.expires_at <= at THEN 0
+                WHEN isfinite(s.expires_at)
                 THEN holdfast.ms(s.expires_at) - holdfast.ms(at)
-                ELSE 0 END,
+                ELSE 9223372036854775807 END,
            t.revoked, holdfast.ms(t.made_at)
       FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
      WHERE t.queue = q
@@ -206,6 +207,55 @@ BEGIN
                    encode(queue_name, 'hex')));
     END IF;
     RETURN NEXT holdfast.head(0, asked.session IS NOT NULL);
+END
+$$;
+
+-- Put a mark of that kind in, unless there is one.
+CREATE FUNCTION holdfast.raise(not_after_ms bigint, queue_name bytea,
+                               mark_kind integer, mark_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, true);
+    is_there boolean;
+    n bigint;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    is_there := EXISTS (SELECT FROM holdfast.ticket
+                         WHERE queue = q AND kind = mark_kind);
+    IF NOT is_there THEN
+        UPDATE holdfast.queue SET counter = counter + 1
+         WHERE number = q RETURNING counter INTO STRICT n;
+        INSERT INTO holdfast.ticket
+            (queue, sequence, id, session, kind, weight, payload)
+        VALUES (q, n, mark_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+                mark_kind, 1, '');
+    END IF;
+    RETURN NEXT holdfast.head(0, is_there);
+END
+$$;
+
+-- Take the mark of that kind out.
+CREATE FUNCTION holdfast.lower(not_after_ms bigint, queue_name bytea,
+                               mark_kind integer)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    marks uuid[];
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    marks := array(SELECT id FROM holdfast.ticket
+                    WHERE queue = q AND kind = mark_kind);
+    IF cardinality(marks) > 0 THEN
+        PERFORM holdfast.remove(q, queue_name, marks,
+                                'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    END IF;
+    RETURN NEXT holdfast.head(0, cardinality(marks) > 0);
 END
 $$;
 

@@ -25,12 +25,14 @@ CREATE TABLE holdfast.session (
 ) WITH (fillfactor = 50);
 CREATE INDEX session_expires_at ON holdfast.session (expires_at);
 
--- Whose tickets are those of a session that has ended and begun again.
-INSERT INTO holdfast.session
-VALUES ('00000000-0000-0000-0000-000000000000', '-infinity');
+-- Whose tickets are those of a session that has ended and begun again; and
+-- whose are marks, which belong to nobody and never run out.
+INSERT INTO holdfast.session VALUES
+    ('00000000-0000-0000-0000-000000000000', '-infinity'),
+    ('ffffffff-ffff-ffff-ffff-ffffffffffff', 'infinity');
 
--- One contender's place.  The kinds are the library's: 2 is a read ticket, 3 a
--- write ticket, 4 a lease of a semaphore.
+-- One contender's place, or a mark.  The kinds are the library's: 2 is a read
+-- ticket, 3 a write ticket, 4 a lease of a semaphore.
 CREATE TABLE holdfast.ticket (
     queue bigint NOT NULL REFERENCES holdfast.queue,
     sequence bigint NOT NULL,
