@@ -191,16 +191,27 @@ class Refusals(Case):
                                     status=USAGE)
                 self.server.sql("DROP DATABASE %s" % copy)
 
-    def test_a_lock_that_somebody_keeps_is_said(self):
+    def test_fn23_a_call_that_failed_is_in_nobodys_way(self):
+        """Each is a transaction of its own, and so is the release."""
         database = self.database()
         self.assert_works(self.server.url(database))
         keeper = self.server.connect(database=database)
         self.addCleanup(keeper.close)
         keeper.autocommit = False
         keeper.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
-        done = self.run_tool(self.server.url(database) + "?ttl=3s", "2s")
-        self.assertEqual((done.returncode, done.stdout), (75, ""))
-        self.assertIn("55P03", self.server.log_states())
+        tool = subprocess.Popen(
+            [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
+             "?ttl=3s", "inputs", "--", "echo", "held"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        place.eventually("a lock_timeout",
+                         lambda: "55P03" in self.server.log_states())
+        keeper.rollback()
+        self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
+                         "held\n")
+        self.assertEqual(tool.returncode, 0)
+        self.assertEqual(self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket", database=database),
+            [(0,)])
 
     def test_odd_settings_of_a_role_do_no_harm(self):
         database = self.database()
@@ -296,7 +307,7 @@ class Poolers(Case):
         place.eventually("the pooler", lambda: place.is_open(claim.number))
         return "postgresql://postgres@127.0.0.1:%d/postgres" % claim.number
 
-    def test_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
+    def test_fn22_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
         for mode in ("transaction", "session"):
             url = self.pooler(mode)
             self.assert_refused(url, "pooler=session", status=USAGE)

@@ -92,7 +92,7 @@ class Losses(unittest.TestCase):
         self.resumed(second, connected)
         self.assert_kept(first, second)
 
-    def test_who_is_terminated_and_cannot_come_back_hears_it_first(self):
+    def test_fn24_who_is_terminated_and_cannot_come_back_hears_it_first(self):
         proxy = Proxy(self.server.port)
         self.addCleanup(proxy.close)
         first, second = self.pair(port=proxy.port)
