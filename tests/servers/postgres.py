@@ -153,15 +153,18 @@ class Server:
         """The postmaster and all that it has started."""
         return [self.process.pid] + children(self.process.pid)
 
+    def signal_all(self, number):
+        for pid in self.processes():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # it has ended meanwhile
+
     def kill(self):
         """kill -9 to every process of it, as a machine that loses its power:
         nothing is written down any more."""
         if self.process and self.process.is_alive():
-            for pid in self.processes():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            self.signal_all(signal.SIGKILL)
             self.process.kill()
 
     def stop(self):
@@ -175,13 +178,11 @@ class Server:
         self.start()
 
     def freeze(self):
-        self.process.freeze()
-        for pid in children(self.process.pid):
-            os.kill(pid, signal.SIGSTOP)
+        self.process.freeze()  # so that it starts no more of them
+        self.signal_all(signal.SIGSTOP)
 
     def thaw(self):
-        for pid in self.processes():
-            os.kill(pid, signal.SIGCONT)
+        self.signal_all(signal.SIGCONT)
 
     def close(self):
         if self.process and self.process.is_alive():
