@@ -8,18 +8,21 @@
 #include "cli/run.h"
 #include "cli/say.h"
 #include "cli/show.h"
+#include "cli/sql.h"
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
+    "       holdfast sql\n"
     "       holdfast --version\n"
     "       holdfast --help\n"
     "\n"
     "  run    run a command while holding a lock\n"
     "  show   show who holds a lock, and who waits for it\n"
+    "  sql    print what makes a PostgreSQL database ready for locks\n"
     "\n"
     "See 'holdfast run --help', 'holdfast show --help', holdfast(1),\n"
-    "holdfast-run(1) and holdfast-show(1).\n";
+    "holdfast-run(1), holdfast-show(1) and holdfast-sql(1).\n";
 
 static int print(const char *text)
 {
@@ -46,9 +49,9 @@ static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } commands[] = {
-    {"run", hf_run_main},         {"show", hf_show_main},
-    {"--version", print_version}, {"--help", print_usage},
-    {"-h", print_usage},          {"help", print_usage},
+    {"run", hf_run_main},         {"show", hf_show_main},  {"sql", hf_sql_main},
+    {"--version", print_version}, {"--help", print_usage}, {"-h", print_usage},
+    {"help", print_usage},
 };
 
 int main(int argc, char **argv)
@@ -60,9 +63,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    hf_say("'%.80s': no such command; expected run, show, --version or --help, "
-           "for "
-           "instance: holdfast run NAME -- COMMAND",
+    hf_say("'%.80s': no such command; expected run, show, sql, --version or "
+           "--help, for instance: holdfast run NAME -- COMMAND",
            argv[1]);
     return HF_EXIT_USAGE;
 }

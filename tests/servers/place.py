@@ -5,6 +5,7 @@ stay its own, processes that cannot outlive the test, and bounded waits."""
 import concurrent.futures
 import glob
 import os
+import pwd
 import random
 import select
 import shutil
@@ -105,16 +106,26 @@ def is_open(number):
 launcher = concurrent.futures.ThreadPoolExecutor(max_workers=1)
 
 
+def as_user(user):
+    """The options of setpriv(1) that make it so."""
+    if user is None:
+        return []
+    group = pwd.getpwnam(user).pw_gid
+    return ["--reuid", user, "--regid", str(group), "--init-groups"]
+
+
 class Process:
     """A server in a group of its own, killed with this process at the
     latest."""
 
-    def __init__(self, arguments, **options):
+    def __init__(self, arguments, user=None, **options):
+        """user: run as that one, which only root can have done."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("process_group", 0)
         self.popen = launcher.submit(
             subprocess.Popen,
-            ["setpriv", "--pdeathsig", "KILL", "--"] + arguments,
+            ["setpriv", "--pdeathsig", "KILL", *as_user(user), "--"] +
+            arguments,
             **options).result()
         self.pid = self.popen.pid
 

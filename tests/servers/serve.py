@@ -3,6 +3,7 @@
 """Run a command beside a server that lives no longer than it.
 
     serve.py redis -- COMMAND [ARG...]
+    serve.py postgres -- COMMAND [ARG...]
     serve.py zookeeper|tls|ensemble|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
              [--path PATH --counter N] -- COMMAND [ARG...]
@@ -12,6 +13,7 @@ command finds in its environment
 
     HF_REDIS          host:port (redis), and the path of its unix socket
     HF_REDIS_SOCKET
+    HF_PG             postgresql://... without options (postgres)
     HF_ZK             host:port[,host:port...]
     HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
     HF_ZK_PATH        PATH (exhausted)
@@ -41,7 +43,7 @@ def ended(number, _):
 def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
-                                         "exhausted", "redis"])
+                                         "exhausted", "postgres", "redis"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
     parser.add_argument("--client-auth", default="none")
@@ -60,6 +62,9 @@ def options(arguments):
 def start(o):
     if o.kind == "redis":
         return redis_server.Server()
+    if o.kind == "postgres":
+        import postgres  # of those who need it, who have psycopg2
+        return postgres.Server()
     common = {"tick_ms": o.tick_ms,
               "container_check_ms": o.container_check_ms}
     if o.kind == "ensemble":
@@ -75,6 +80,8 @@ def environment(o, server):
     if o.kind == "redis":
         return {"HF_REDIS": server.address(),
                 "HF_REDIS_SOCKET": server.socket}
+    if o.kind == "postgres":
+        return {"HF_PG": server.url()}
     members = server.members if o.kind == "ensemble" else [server]
     found = {"HF_ZK": ",".join(member.address() for member in members),
              "HF_ZK_LOGS": ":".join(member.directory for member in members)}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calls are in SQL: one statement each, and so one transaction. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "engines/postgres/private.h"
+
+#define PREPARED(name, types, arguments)                                       \
+    "PREPARE hf_" name "(" types ") AS SELECT * FROM holdfast." name           \
+    "(" arguments ");"
+
+const char hf_pg_prepare[] =
+    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3") PREPARED(
+        "enqueue", "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
+        "$1, $2, $3, $4, $5, $6, $7, $8") PREPARED("list", "bytea, boolean",
+                                                   "$1, $2")
+        PREPARED("look", "uuid, bigint, bigint, bytea",
+                 "$1, $2, $3, $4") PREPARED("probe", "bytea, uuid[]", "$1, $2")
+            PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
+                PREPARED("downgrade", "uuid, bigint, bytea, uuid",
+                         "$1, $2, $3, $4")
+                    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
+                        PREPARED("raise", "bigint, bytea, integer, uuid",
+                                 "$1, $2, $3, $4")
+                            PREPARED("lower", "bigint, bytea, integer",
+                                     "$1, $2, $3")
+                                PREPARED("goodbye", "uuid, bigint", "$1, $2");
+
+#define PARAMETERS_MAX 8
+#define NUMBER_BYTES 24
+
+struct parameters {
+    const char *values[PARAMETERS_MAX];
+    int lengths[PARAMETERS_MAX];
+    int formats[PARAMETERS_MAX]; /* 0: text */
+    char numbers[PARAMETERS_MAX][NUMBER_BYTES];
+    int count;
+};
+
+static void add_text(struct parameters *p, const char *text)
+{
+    p->values[p->count++] = text;
+}
+
+/* Past what a bigint holds is for ever. */
+static void add_number(struct parameters *p, uint64_t number)
+{
+    if (number > INT64_MAX)
+        number = INT64_MAX;
+    (void)snprintf(p->numbers[p->count], NUMBER_BYTES, "%" PRIu64, number);
+    add_text(p, p->numbers[p->count]);
+}
+
+static void add_bytes(struct parameters *p, const char *text)
+{
+    p->lengths[p->count] = (int)strlen(text);
+    p->formats[p->count] = 1;
+    add_text(p, text);
+}
+
+static bool send_call(PGconn *conn, const char *statement,
+                      const struct parameters *p)
+{
+    return PQsendQueryPrepared(conn, statement, p->count, p->values, p->lengths,
+                               p->formats, 1) == 1 &&
+           PQpipelineSync(conn) == 1;
+}
+
+/* "{uuid,uuid}", to be freed; NULL for lack of memory. */
+static char *say_tickets(const struct hf_ticket_id *tickets, size_t count)
+{
+    char *text = hf_alloc(count * HF_TICKET_ID_TEXT_BYTES + 3);
+    char *at = text;
+
+    if (text == NULL)
+        return NULL;
+    *at++ = '{';
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            *at++ = ',';
+        hf_ticket_id_format(&tickets[i], at);
+        at += HF_TICKET_ID_TEXT_BYTES - 1;
+    }
+    *at++ = '}';
+    *at = '\0';
+    return text;
+}
+
+static bool send_probe(PGconn *conn, const struct hf_store_call *call)
+{
+    struct parameters p = {.count = 0};
+    char *tickets = say_tickets(call->tickets, call->count);
+    bool sent = false;
+
+    if (tickets != NULL) {
+        add_bytes(&p, call->queue);
+        add_text(&p, tickets);
+        sent = send_call(conn, "hf_probe", &p);
+    }
+    hf_free(tickets);
+    return sent;
+}
+
+static bool send_list(PGconn *conn, const struct hf_store_call *call)
+{
+    struct parameters p = {.count = 0};
+
+    if (call->looks) {
+        add_text(&p, call->session);
+        add_number(&p, call->ttl_ms);
+        add_number(&p, call->not_after_ms);
+        add_bytes(&p, call->queue);
+        return send_call(conn, "hf_look", &p);
+    }
+    add_bytes(&p, call->queue);
+    add_text(&p, call->whole ? "t" : "f");
+    return send_call(conn, "hf_list", &p);
+}
+
+static bool send_enqueue(PGconn *conn, const struct hf_store_call *call,
+                         const char *ticket)
+{
+    struct parameters p = {.count = 0};
+
+    add_text(&p, call->session);
+    add_number(&p, call->ttl_ms);
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    add_number(&p, call->ticket_kind);
+    add_number(&p, call->weight);
+    add_bytes(&p, call->payload);
+    return send_call(conn, "hf_enqueue", &p);
+}
+
+/* WITHDRAW DOWNGRADE REVOKE */
+static bool send_about(PGconn *conn, const struct hf_store_call *call,
+                       const char *statement, const char *ticket)
+{
+    struct parameters p = {.count = 0};
+
+    if (call->kind != HF_STORE_REVOKE)
+        add_text(&p, call->session);
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    return send_call(conn, statement, &p);
+}
+
+/* RAISE LOWER */
+static bool send_mark(PGconn *conn, const struct hf_store_call *call,
+                      const char *ticket)
+{
+    struct parameters p = {.count = 0};
+    bool raise = call->kind == HF_STORE_RAISE;
+
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_number(&p, call->ticket_kind);
+    if (raise)
+        add_text(&p, ticket);
+    return send_call(conn, raise ? "hf_raise" : "hf_lower", &p);
+}
+
+/* RENEW GOODBYE */
+static bool send_session(PGconn *conn, const struct hf_store_call *call)
+{
+    struct parameters p = {.count = 0};
+    bool renew = call->kind == HF_STORE_RENEW;
+
+    add_text(&p, call->session);
+    if (renew)
+        add_number(&p, call->ttl_ms);
+    add_number(&p, call->not_after_ms);
+    return send_call(conn, renew ? "hf_renew" : "hf_goodbye", &p);
+}
+
+bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call)
+{
+    char ticket[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&call->ticket, ticket);
+    switch (call->kind) {
+    case HF_STORE_RENEW:
+    case HF_STORE_GOODBYE:
+        return send_session(conn, call);
+    case HF_STORE_ENQUEUE:
+        return send_enqueue(conn, call, ticket);
+    case HF_STORE_LIST:
+        return send_list(conn, call);
+    case HF_STORE_PROBE:
+        return send_probe(conn, call);
+    case HF_STORE_WITHDRAW:
+        return send_about(conn, call, "hf_withdraw", ticket);
+    case HF_STORE_DOWNGRADE:
+        return send_about(conn, call, "hf_downgrade", ticket);
+    case HF_STORE_REVOKE:
+        return send_about(conn, call, "hf_revoke", ticket);
+    case HF_STORE_RAISE:
+    case HF_STORE_LOWER:
+        return send_mark(conn, call, ticket);
+    }
+    return false;
+}

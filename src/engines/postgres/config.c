@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/postgres/config.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/leased/leased.h"
+
+#define MEMORY_BYTES ((size_t)4 * HF_URL_BYTES)
+
+/* Our options, then those that say where the server is, then libpq's that are
+ * passed on.  Not among these: what changes what a connection is (replication,
+ * options, client_encoding), and waits that are not libpq's here. */
+static const char *const known[] = {"ttl",
+                                    "pooler",
+                                    "host",
+                                    "hostaddr",
+                                    "port",
+                                    "dbname",
+                                    "user",
+                                    "password",
+                                    "passfile",
+                                    "service",
+                                    "application_name",
+                                    "sslmode",
+                                    "sslcert",
+                                    "sslkey",
+                                    "sslpassword",
+                                    "sslrootcert",
+                                    "sslcrl",
+                                    "sslcrldir",
+                                    "sslsni",
+                                    "ssl_min_protocol_version",
+                                    "ssl_max_protocol_version",
+                                    "channel_binding",
+                                    "requirepeer",
+                                    "gssencmode",
+                                    "krbsrvname",
+                                    "keepalives",
+                                    "keepalives_idle",
+                                    "keepalives_interval",
+                                    "keepalives_count",
+                                    "tcp_user_timeout",
+                                    NULL};
+#define NOT_PASSED_ON 5 /* so many of the first */
+
+/* A copy of the first ${bytes} of ${text}, or NULL. */
+static const char *keep(struct hf_pg_config *config, const char *text,
+                        size_t bytes)
+{
+    char *copy = config->memory + config->memory_used;
+
+    if (bytes >= MEMORY_BYTES - config->memory_used)
+        return NULL;
+    memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    config->memory_used += bytes + 1;
+    return copy;
+}
+
+static hf_status no_room(struct hf_error *error)
+{
+    return hf_error_set(error, HF_EURL,
+                        "the URL and what the environment adds to it are too "
+                        "long; expected less than %zu bytes",
+                        MEMORY_BYTES);
+}
+
+/* --------------------------------------------------------------- options -- */
+
+static hf_status set(struct hf_pg_config *config, const char *keyword,
+                     const char *value, struct hf_error *error)
+{
+    struct hf_pg_setting *setting = &config->settings[config->setting_count];
+
+    setting->keyword = keep(config, keyword, strlen(keyword));
+    setting->value = keep(config, value, strlen(value));
+    if (setting->keyword == NULL || setting->value == NULL)
+        return no_room(error);
+    config->setting_count++;
+    return HF_OK;
+}
+
+static const char *setting(const struct hf_pg_config *config,
+                           const char *keyword)
+{
+    for (size_t i = 0; i < config->setting_count; i++) {
+        if (strcmp(config->settings[i].keyword, keyword) == 0)
+            return config->settings[i].value;
+    }
+    return NULL;
+}
+
+static bool is_passed_on(const char *key)
+{
+    for (size_t i = 0; i < NOT_PASSED_ON; i++) {
+        if (strcmp(known[i], key) == 0)
+            return false;
+    }
+    return true;
+}
+
+static hf_status take_ttl(struct hf_pg_config *config, const struct hf_url *url,
+                          struct hf_error *error)
+{
+    const char *ttl = hf_url_option(url, "ttl");
+
+    config->ttl_ms = HF_LEASED_TTL_MS;
+    if (ttl == NULL)
+        return HF_OK;
+    if (hf_duration_parse(ttl, &config->ttl_ms) &&
+        config->ttl_ms >= HF_LEASED_TTL_LEAST_MS &&
+        config->ttl_ms <= HF_LEASED_TTL_MOST_MS)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the option \"ttl\" of the URL is no duration from "
+                        "%" PRIu64 " ms to %" PRIu64 " ms; expected something "
+                        "like ttl=10s",
+                        HF_LEASED_TTL_LEAST_MS, HF_LEASED_TTL_MOST_MS);
+}
+
+static hf_status take_pooler(struct hf_pg_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    const char *pooler = hf_url_option(url, "pooler");
+
+    config->pooled_by_session = pooler != NULL;
+    if (pooler == NULL || strcmp(pooler, "session") == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the option \"pooler\" of the URL can only be "
+                        "\"session\": a pooler that keeps a connection for a "
+                        "session is the one that can be lived with");
+}
+
+/* What the parts of the URL say, as keywords. */
+static hf_status take_part(struct hf_pg_config *config,
+                           const struct hf_url *url, const char *keyword,
+                           const char *value, struct hf_error *error)
+{
+    if (value == NULL || value[0] == '\0')
+        return HF_OK;
+    if (hf_url_option(url, keyword) != NULL)
+        return hf_error_set(error, HF_EURL,
+                            "the URL gives \"%s\" twice, in front of its "
+                            "options and among them; expected it once",
+                            keyword);
+    return set(config, keyword, value, error);
+}
+
+static hf_status take_settings(struct hf_pg_config *config,
+                               const struct hf_url *url, struct hf_error *error)
+{
+    const char *database = url->path[0] == '/' ? url->path + 1 : url->path;
+    hf_status status = hf_url_only(url, known, error);
+
+    if (status == HF_OK)
+        status = take_ttl(config, url, error);
+    if (status == HF_OK)
+        status = take_pooler(config, url, error);
+    if (status == HF_OK)
+        status = take_part(config, url, "user", url->user, error);
+    if (status == HF_OK)
+        status = take_part(config, url, "password", url->password, error);
+    if (status == HF_OK)
+        status = take_part(config, url, "dbname", database, error);
+    for (size_t i = 0; i < url->option_count && status == HF_OK; i++) {
+        if (is_passed_on(url->options[i].key))
+            status =
+                set(config, url->options[i].key, url->options[i].value, error);
+    }
+    return status;
+}
+
+/* ----------------------------------------------------------------- hosts -- */
+
+static bool is_port(const char *text)
+{
+    unsigned long number = 0;
+    size_t digits = strspn(text, "0123456789");
+
+    for (size_t i = 0; i < digits && i < 6; i++)
+        number = number * 10 + (unsigned long)(text[i] - '0');
+    return digits <= 5 && text[digits] == '\0' &&
+           (digits == 0 || (number >= 1 && number <= 65535));
+}
+
+static struct hf_pg_host *add_host(struct hf_pg_config *config,
+                                   struct hf_error *error)
+{
+    static const struct hf_pg_host nothing = {"", "", ""};
+    struct hf_pg_host *host = &config->hosts[config->host_count];
+
+    if (config->host_count == HF_PG_HOSTS_MAX) {
+        (void)hf_error_set(error, HF_EURL,
+                           "there are more than %d servers; expected fewer",
+                           HF_PG_HOSTS_MAX);
+        return NULL;
+    }
+    config->host_count++;
+    *host = nothing;
+    return host;
+}
+
+static hf_status check_port(const struct hf_pg_host *host,
+                            struct hf_error *error)
+{
+    if (is_port(host->port))
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the port of a server is no number from 1 to 65535; "
+                        "expected HOST:PORT, and an IPv6 address in brackets");
+}
+
+/* One "HOST:PORT" of the authority, from ${text} to ${end}. */
+static hf_status take_place(struct hf_pg_config *config, const char *text,
+                            const char *end, struct hf_error *error)
+{
+    struct hf_pg_host *host = add_host(config, error);
+    const char *name_end;
+    const char *colon;
+
+    if (host == NULL)
+        return HF_EURL;
+    if (text[0] == '[') {
+        name_end = memchr(text, ']', (size_t)(end - text));
+        if (name_end == NULL || (name_end + 1 < end && name_end[1] != ':'))
+            return hf_error_set(error, HF_EURL,
+                                "a server of the URL begins with '[' and is "
+                                "no IPv6 address in brackets; expected "
+                                "[ADDRESS]:PORT");
+        colon = name_end + 1 < end ? name_end + 1 : NULL;
+        text++;
+    } else {
+        colon = memchr(text, ':', (size_t)(end - text));
+        name_end = colon != NULL ? colon : end;
+    }
+    host->name = keep(config, text, (size_t)(name_end - text));
+    if (colon != NULL)
+        host->port = keep(config, colon + 1, (size_t)(end - colon - 1));
+    if (host->name == NULL || host->port == NULL)
+        return no_room(error);
+    return check_port(host, error);
+}
+
+static hf_status take_authority(struct hf_pg_config *config,
+                                const char *authority, struct hf_error *error)
+{
+    hf_status status = HF_OK;
+    const char *end;
+
+    do {
+        end = strchrnul(authority, ',');
+        status = take_place(config, authority, end, error);
+        authority = end + 1;
+    } while (status == HF_OK && *end != '\0');
+    return status;
+}
+
+/* Item ${number} of a list with commas, NULL if it has fewer. */
+static const char *item(struct hf_pg_config *config, const char *list,
+                        size_t number)
+{
+    const char *end = strchrnul(list, ',');
+
+    for (; number > 0 && *end != '\0'; number--) {
+        list = end + 1;
+        end = strchrnul(list, ',');
+    }
+    return number > 0 ? "" : keep(config, list, (size_t)(end - list));
+}
+
+static size_t items(const char *list)
+{
+    size_t count = list[0] != '\0';
+
+    for (; *list != '\0'; list++)
+        count += *list == ',';
+    return count;
+}
+
+/* The lists of libpq: a port for each server, or one for all. */
+static hf_status take_lists(struct hf_pg_config *config, const char *names,
+                            const char *addresses, const char *ports,
+                            struct hf_error *error)
+{
+    size_t count = items(names) > 0 ? items(names) : items(addresses);
+    struct hf_pg_host *host;
+    hf_status status = HF_OK;
+
+    if (count == 0 && ports[0] != '\0')
+        count = 1;
+    if ((items(addresses) > 0 && items(addresses) != count) ||
+        (items(ports) > 1 && items(ports) != count))
+        return hf_error_set(error, HF_EURL,
+                            "host, hostaddr and port are lists of different "
+                            "length; expected one of each for a server, or "
+                            "one port for all");
+    for (size_t i = 0; i < count && status == HF_OK; i++) {
+        if ((host = add_host(config, error)) == NULL)
+            return HF_EURL;
+        host->name = item(config, names, i);
+        host->address = item(config, addresses, i);
+        host->port = item(config, ports, items(ports) == 1 ? 0 : i);
+        if (host->name == NULL || host->address == NULL || host->port == NULL)
+            return no_room(error);
+        status = check_port(host, error);
+    }
+    return status;
+}
+
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* Where libpq would go by the environment (PGHOST, PGSERVICE): looked up here,
+ * because libpq would wait for names. */
+static hf_status take_defaults(struct hf_pg_config *config,
+                               struct hf_error *error)
+{
+    PQconninfoOption *defaults = PQconndefaults();
+    const char *names = "";
+    const char *addresses = "";
+    const char *ports = "";
+    hf_status status;
+
+    if (defaults == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    for (const PQconninfoOption *at = defaults; at->keyword != NULL; at++) {
+        if (strcmp(at->keyword, "host") == 0)
+            names = or_empty(at->val);
+        else if (strcmp(at->keyword, "hostaddr") == 0)
+            addresses = or_empty(at->val);
+        else if (strcmp(at->keyword, "port") == 0)
+            ports = or_empty(at->val);
+    }
+    status = take_lists(config, names, addresses, ports, error);
+    PQconninfoFree(defaults);
+    return status;
+}
+
+static hf_status take_hosts(struct hf_pg_config *config,
+                            const struct hf_url *url, struct hf_error *error)
+{
+    const char *names = or_empty(hf_url_option(url, "host"));
+    const char *addresses = or_empty(hf_url_option(url, "hostaddr"));
+    const char *ports = or_empty(hf_url_option(url, "port"));
+    bool listed = names[0] != '\0' || addresses[0] != '\0';
+
+    if (url->authority != NULL && url->authority[0] != '\0') {
+        if (listed || ports[0] != '\0')
+            return hf_error_set(error, HF_EURL,
+                                "the URL says where the server is behind its "
+                                "\"//\" and among its options; expected one of "
+                                "them");
+        return take_authority(config, url->authority, error);
+    }
+    if (listed)
+        return take_lists(config, names, addresses, ports, error);
+    if (hf_url_option(url, "service") != NULL)
+        return HF_OK;
+    if (ports[0] != '\0')
+        return take_lists(config, "", "", ports, error);
+    return take_defaults(config, error);
+}
+
+/* ------------------------------------------------------------- interface -- */
+
+hf_status hf_pg_config_parse(struct hf_pg_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    hf_status status;
+
+    memset(config, 0, sizeof *config);
+    config->memory = hf_alloc(MEMORY_BYTES);
+    if (config->memory == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    status = take_settings(config, url, error);
+    if (status == HF_OK)
+        status = take_hosts(config, url, error);
+    if (status != HF_OK)
+        hf_pg_config_free(config);
+    return status;
+}
+
+void hf_pg_config_free(struct hf_pg_config *config)
+{
+    hf_free(config->memory);
+    config->memory = NULL;
+}
+
+void hf_pg_config_describe(const struct hf_pg_config *config, char *text,
+                           size_t room)
+{
+    const char *database = setting(config, "dbname");
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < config->host_count && at < room; i++) {
+        const struct hf_pg_host *host = &config->hosts[i];
+        const char *name = host->name[0] != '\0' ? host->name : host->address;
+        bool colons = strchr(name, ':') != NULL;
+
+        at += (size_t)snprintf(text + at, room - at, "%s%s%s%s%s%s",
+                               i > 0 ? "," : "", colons ? "[" : "", name,
+                               colons ? "]" : "",
+                               host->port[0] != '\0' ? ":" : "", host->port);
+    }
+    if (database != NULL && at < room)
+        (void)snprintf(text + at, room - at, "/%s", database);
+}

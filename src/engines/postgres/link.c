@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection, from a name to its end.  libpq would wait for the name, so it
+ * gets an address; it does its own encryption, so it has its own socket, and
+ * that may be another one after each of its steps. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "engines/postgres/private.h"
+
+#define NUMBER_BYTES 24
+#define OURS_MAX 12
+
+/* ------------------------------------------------------------------ ends -- */
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    hf_free(handle->data);
+}
+
+static void unwatch(struct hf_store *store)
+{
+    if (store->watch == NULL)
+        return;
+    store->watch->store = NULL;
+    uv_close((uv_handle_t *)&store->watch->poll, on_watch_closed);
+    store->watch = NULL;
+}
+
+/* PQfinish() says goodbye, and sends what it still has.  That must not arrive,
+ * so it gets another socket to do it on, and ours ends without a word. */
+static void abandon(PGconn *conn)
+{
+    static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    int fd = PQsocket(conn);
+    int nowhere;
+
+    if (fd >= 0) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        nowhere = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (nowhere >= 0) {
+            (void)dup3(nowhere, fd, O_CLOEXEC);
+            (void)close(nowhere);
+        } else {
+            (void)shutdown(fd, SHUT_RDWR);
+        }
+    }
+    PQfinish(conn);
+}
+
+void hf_pg_drop(struct hf_store *store)
+{
+    (void)uv_idle_stop(&store->later);
+    hf_resolver_forget(&store->ask);
+    unwatch(store);
+    PQclear(store->result);
+    store->result = NULL;
+    if (store->conn != NULL && store->state == HF_PG_UP &&
+        store->first == NULL && PQflush(store->conn) == 0)
+        PQfinish(store->conn);
+    else if (store->conn != NULL)
+        abandon(store->conn);
+    store->conn = NULL;
+    store->first = store->last = NULL;
+    store->backend = 0;
+    store->state = HF_PG_NONE;
+    store->number++;
+}
+
+static bool is_socket(const char *name)
+{
+    return name[0] == '\0' || name[0] == '/' || name[0] == '@';
+}
+
+/* Does it take a look-up to go there? */
+static bool has_name(const struct hf_pg_host *host)
+{
+    return host->address[0] == '\0' && !is_socket(host->name);
+}
+
+/* The next attempt is another server's, and later another address's. */
+static void pass_turn(struct hf_store *store)
+{
+    const struct hf_pg_host *host = &store->config.hosts[store->turn];
+
+    if (store->config.host_count == 0)
+        return;
+    if (has_name(host) && store->conn != NULL)
+        hf_resolver_skip(store->resolver, host->name);
+    store->turn = (store->turn + 1) % store->config.host_count;
+}
+
+static void tell_down(struct hf_store *store, hf_status status, const char *why)
+{
+    if (store->state != HF_PG_UP)
+        pass_turn(store);
+    hf_pg_drop(store);
+    hf_leased_down(store->engine->leased, status, why,
+                   hf_leased_engine_now_ms(store->engine));
+}
+
+void hf_pg_down(struct hf_store *store, hf_status status, const char *format,
+                ...)
+{
+    char why[HF_PG_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    tell_down(store, status, why);
+}
+
+static void on_later(uv_idle_t *later)
+{
+    struct hf_store *store = later->data;
+    char why[HF_PG_TEXT_BYTES];
+
+    assert(store->state == HF_PG_FAILED);
+    memcpy(why, store->why, sizeof why);
+    hf_leased_engine_enter(store->engine);
+    tell_down(store, store->status, why);
+    hf_leased_engine_leave(store->engine);
+}
+
+/* Outside the loop, or not far enough to be told: say it in the next turn. */
+static void fail_later(struct hf_store *store, hf_status status,
+                       const char *why)
+{
+    store->state = HF_PG_FAILED;
+    store->status = status;
+    if (why != store->why)
+        (void)snprintf(store->why, sizeof store->why, "%s", why);
+    (void)uv_idle_start(&store->later, on_later);
+}
+
+/* ------------------------------------------------------------- the loop -- */
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+/* False if the loop takes no more. */
+static bool make_watch(struct hf_store *store, int fd)
+{
+    struct hf_pg_watch *watch = hf_alloc(sizeof *watch);
+
+    if (watch == NULL)
+        return false;
+    if (uv_poll_init(store->engine->loop, &watch->poll, fd) != 0) {
+        hf_free(watch);
+        return false;
+    }
+    watch->poll.data = watch;
+    watch->store = store;
+    watch->fd = fd;
+    store->watch = watch;
+    return true;
+}
+
+/* Before libpq may close its socket and open another one under its number. */
+static void pause_watch(struct hf_store *store)
+{
+    if (store->watch != NULL)
+        (void)uv_poll_stop(&store->watch->poll);
+}
+
+static bool watch_for(struct hf_store *store, int events)
+{
+    int fd = PQsocket(store->conn);
+
+    if (store->watch != NULL && store->watch->fd != fd)
+        unwatch(store);
+    if (store->watch == NULL && !make_watch(store, fd))
+        return false;
+    return uv_poll_start(&store->watch->poll, events, on_ready) == 0;
+}
+
+void hf_pg_follow(struct hf_store *store)
+{
+    int left = PQflush(store->conn);
+
+    /* A failure shows when it is read. */
+    (void)watch_for(store, UV_READABLE | (left == 1 ? UV_WRITABLE : 0));
+}
+
+/* ------------------------------------------------------------ connecting -- */
+
+static void step(struct hf_store *store)
+{
+    PostgresPollingStatusType polling;
+    char why[HF_PG_TEXT_BYTES];
+    hf_status status;
+
+    pause_watch(store);
+    polling = PQconnectPoll(store->conn);
+    if (polling == PGRES_POLLING_OK) {
+        (void)PQsetnonblocking(store->conn, 1);
+        store->state = HF_PG_PREPARING;
+        hf_pg_setup(store);
+    } else if (polling == PGRES_POLLING_FAILED) {
+        status = hf_pg_why(store, why);
+        tell_down(store, status, why);
+    } else if (!watch_for(store, polling == PGRES_POLLING_READING
+                                     ? UV_READABLE
+                                     : UV_WRITABLE)) {
+        hf_pg_down(store, HF_ELIMIT, "the loop takes no more descriptors");
+    }
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    const struct hf_pg_watch *watch = poll->data;
+    struct hf_store *store = watch->store;
+    struct hf_engine *engine = store->engine;
+
+    (void)status; /* reading will tell */
+    (void)events;
+    hf_leased_engine_enter(engine);
+    if (store->state == HF_PG_CONNECTING)
+        step(store);
+    else if (store->state == HF_PG_PREPARING)
+        hf_pg_setup_read(store);
+    else
+        hf_pg_calls_read(store);
+    hf_leased_engine_leave(engine);
+}
+
+struct keywords {
+    const char *keys[HF_PG_SETTINGS_MAX + OURS_MAX];
+    const char *values[HF_PG_SETTINGS_MAX + OURS_MAX];
+    size_t count;
+};
+
+static void add(struct keywords *words, const char *key, const char *value)
+{
+    if (value[0] == '\0')
+        return;
+    words->keys[words->count] = key;
+    words->values[words->count++] = value;
+}
+
+/* libpq takes the last of each, so ours come first; but what the connection
+ * must be like is said behind. */
+static void take_keywords(const struct hf_store *store, struct keywords *words,
+                          const char *seconds, const char *ms)
+{
+    const struct hf_pg_config *config = &store->config;
+
+    add(words, "fallback_application_name", "holdfast");
+    add(words, "gssencmode", "disable"); /* it would wait for a KDC */
+    add(words, "keepalives_idle", seconds);
+    add(words, "keepalives_interval", seconds);
+    add(words, "keepalives_count", "3");
+    add(words, "tcp_user_timeout", ms);
+    for (size_t i = 0; i < config->setting_count; i++)
+        add(words, config->settings[i].keyword, config->settings[i].value);
+    add(words, "client_encoding", "UTF8");
+}
+
+/* libpq would print it.  Before it hangs up, a server says why. */
+static void on_said(void *arg, const PGresult *result)
+{
+    struct hf_store *store = arg;
+    const char *how = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+    if (how != NULL && (strcmp(how, "FATAL") == 0 || strcmp(how, "PANIC") == 0))
+        hf_pg_say(result, store->said);
+}
+
+static void start(struct hf_store *store, const struct hf_pg_host *host,
+                  const char *address)
+{
+    uint64_t ttl_ms = store->config.ttl_ms;
+    struct keywords words = {.count = 0};
+    char seconds[NUMBER_BYTES];
+    char ms[NUMBER_BYTES];
+    hf_status status;
+
+    (void)snprintf(seconds, sizeof seconds, "%" PRIu64, ttl_ms / 3000 + 1);
+    (void)snprintf(ms, sizeof ms, "%" PRIu64, ttl_ms);
+    take_keywords(store, &words, seconds, ms);
+    if (host != NULL) {
+        add(&words, "host", host->name);
+        add(&words, "hostaddr", address);
+        add(&words, "port", host->port);
+    }
+    store->conn = PQconnectStartParams(words.keys, words.values, 0);
+    if (store->conn == NULL) {
+        fail_later(store, HF_ENOMEM, "no memory for a connection");
+        return;
+    }
+    store->said[0] = '\0';
+    (void)PQsetNoticeReceiver(store->conn, on_said, store);
+    /* For its SQLSTATEs. */
+    (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
+    if (PQstatus(store->conn) == CONNECTION_BAD) {
+        status = hf_pg_why(store, store->why);
+        fail_later(store, status, store->why);
+        return;
+    }
+    store->state = HF_PG_CONNECTING;
+    if (!watch_for(store, UV_WRITABLE))
+        fail_later(store, HF_ELIMIT, "the loop takes no more descriptors");
+}
+
+static void start_at(struct hf_store *store, const union hf_address *address)
+{
+    char text[INET6_ADDRSTRLEN];
+    const void *bytes = address->any.sa_family == AF_INET
+                            ? (const void *)&address->in.sin_addr
+                            : (const void *)&address->in6.sin6_addr;
+
+    (void)inet_ntop(address->any.sa_family, bytes, text, sizeof text);
+    start(store, &store->config.hosts[store->turn], text);
+}
+
+static void on_found(void *arg, const union hf_address *address,
+                     const char *why)
+{
+    struct hf_store *store = arg;
+
+    if (address != NULL)
+        start_at(store, address);
+    else
+        fail_later(store, HF_EUNREACHABLE, why);
+}
+
+static void look_up(struct hf_store *store, const char *name)
+{
+    union hf_address address;
+    char why[HF_RESOLVER_TEXT_BYTES];
+
+    store->state = HF_PG_LOOKING;
+    store->ask.fn = on_found;
+    store->ask.arg = store;
+    switch (
+        hf_resolver_find(store->resolver, name, &store->ask, &address, why)) {
+    case HF_RESOLVER_KNOWN:
+        start_at(store, &address);
+        break;
+    case HF_RESOLVER_FAILED:
+        fail_later(store, HF_EUNREACHABLE, why);
+        break;
+    case HF_RESOLVER_LATER:
+        break;
+    }
+}
+
+void hf_pg_connect(struct hf_store *store, const char *session)
+{
+    const struct hf_pg_host *host = NULL;
+
+    assert(store->state == HF_PG_NONE);
+    (void)snprintf(store->session, sizeof store->session, "%s", session);
+    if (store->config.host_count > 0)
+        host = &store->config.hosts[store->turn];
+    if (host != NULL && has_name(host))
+        look_up(store, host->name);
+    else
+        start(store, host, host != NULL ? host->address : "");
+}

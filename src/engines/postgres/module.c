@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the engine, and the one symbol of its module. */
+#include "engines/leased/engine.h"
+#include "engines/postgres/postgres.h"
+
+__attribute__((visibility("default")))
+const struct hf_engine_ops hf_engine_module = {
+    .abi = HF_ENGINE_ABI,
+    .scheme = "postgresql",
+    .traits = HF_LEASED_TRAITS,
+    .open = hf_pg_open,
+    .request = hf_leased_engine_request,
+    .forget = hf_leased_engine_forget,
+    .describe = hf_leased_engine_describe,
+    .after_fork = hf_leased_engine_after_fork,
+    .free = hf_leased_engine_free,
+};

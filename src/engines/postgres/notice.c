@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "gone ID KIND QUEUE", "changed QUEUE", "revoked ID COUNT QUEUE": words with a
+ * blank between them, the queue's name in hexadecimal digits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engines/postgres/private.h"
+
+/* The longest name, and the NUL. */
+#define NAME_BYTES 1100
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* False if ${hex} is no name. */
+static bool read_name(const char *hex, char name[NAME_BYTES])
+{
+    size_t bytes = strlen(hex) / 2;
+
+    if (strlen(hex) % 2 != 0 || bytes == 0 || bytes >= NAME_BYTES)
+        return false;
+    for (size_t i = 0; i < bytes; i++) {
+        int high = digit(hex[2 * i]);
+        int low = digit(hex[2 * i + 1]);
+
+        if (high < 0 || low < 0 || high + low == 0)
+            return false;
+        name[i] = (char)(high * 16 + low);
+    }
+    name[bytes] = '\0';
+    return true;
+}
+
+/* Is ${text} at ${word} and a blank?  Then it moves behind them. */
+static bool take_word(const char **text, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (strncmp(*text, word, length) != 0 || (*text)[length] != ' ')
+        return false;
+    *text += length + 1;
+    return true;
+}
+
+static bool take_ticket(const char **text, struct hf_ticket_id *id)
+{
+    const char *end = strchr(*text, ' ');
+
+    if (end == NULL || !hf_ticket_id_parse(id, *text, (size_t)(end - *text)))
+        return false;
+    *text = end + 1;
+    return true;
+}
+
+static bool take_number(const char **text, uint32_t *number)
+{
+    char *end;
+
+    *number = (uint32_t)strtoul(*text, &end, 10);
+    if (end == *text || *end != ' ')
+        return false;
+    *text = end + 1;
+    return true;
+}
+
+static bool parse(const char *text, struct hf_store_notice *notice,
+                  char name[NAME_BYTES])
+{
+    uint32_t number = 0;
+
+    notice->queue = name;
+    if (take_word(&text, "changed")) {
+        notice->kind = HF_STORE_CHANGED;
+        return read_name(text, name);
+    }
+    notice->kind = HF_STORE_REVOKED;
+    if (take_word(&text, "gone"))
+        notice->kind = HF_STORE_GONE;
+    else if (!take_word(&text, "revoked"))
+        return false;
+    if (!take_ticket(&text, &notice->ticket) || !take_number(&text, &number))
+        return false;
+    if (notice->kind == HF_STORE_REVOKED)
+        notice->revoked = number;
+    else if (number == HF_TICKET_WRITE)
+        notice->ticket_kind = HF_TICKET_WRITE;
+    return read_name(text, name);
+}
+
+void hf_pg_notice(struct hf_store *store, const PGnotify *from)
+{
+    struct hf_store_notice notice = {.kind = HF_STORE_GONE};
+    char name[NAME_BYTES];
+
+    if (parse(from->extra, &notice, name))
+        hf_leased_notice(store->engine->leased, &notice,
+                         hf_leased_engine_now_ms(store->engine));
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store of leased tickets in PostgreSQL.  link.c makes and ends the
+ * connection, setup.c prepares it, call.c says what a call is in SQL, answer.c
+ * what the server says to it, notice.c what it says unasked, and store.c has
+ * the calls that are under way.  Nothing waits for anything but in the loop.
+ */
+#ifndef HF_ENGINES_POSTGRES_PRIVATE_H
+#define HF_ENGINES_POSTGRES_PRIVATE_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "engines/leased/engine.h"
+#include "engines/postgres/config.h"
+#include "transport/resolver.h"
+
+/* What is said of trouble, with the NUL. */
+#define HF_PG_TEXT_BYTES 320
+
+enum hf_pg_state {
+    HF_PG_NONE,       /* no connection is wanted */
+    HF_PG_FAILED,     /* there is none, of which will be told */
+    HF_PG_LOOKING,    /* its name is being looked up */
+    HF_PG_CONNECTING, /* libpq is at it */
+    HF_PG_PREPARING,  /* setup.c is */
+    HF_PG_UP,
+};
+
+enum hf_pg_step {
+    HF_PG_STEP_SETTINGS, /* ours, and who the server is */
+    HF_PG_STEP_LOCK,     /* no schema: make it, unless somebody else does */
+    HF_PG_STEP_MAKE,
+    HF_PG_STEP_LEAVE, /* somebody else has */
+    HF_PG_STEP_CHECK, /* that it is ours */
+    HF_PG_STEP_LISTEN,
+    HF_PG_STEPS
+};
+
+/* A descriptor of libpq in the loop; lives until the loop has let go of it. */
+struct hf_pg_watch {
+    uv_poll_t poll;
+    struct hf_store *store;
+    int fd;
+};
+
+struct hf_store {
+    struct hf_engine *engine;
+    struct hf_pg_config config;
+    struct hf_resolver *resolver;
+    struct hf_resolver_ask ask;
+    uv_idle_t later; /* active while a failure is to be told */
+    enum hf_pg_state state;
+    uint64_t number; /* of the connection, another one for each */
+    char session[HF_STORE_SESSION_BYTES];
+    size_t turn; /* which of the hosts */
+    PGconn *conn;
+    struct hf_pg_watch *watch;
+    enum hf_pg_step step;
+    /* What the server said last without having been asked; "": nothing. */
+    char said[HF_PG_TEXT_BYTES];
+    PGresult *result;   /* PREPARING: the last of the step */
+    int backend;        /* the server's process; 0: not known yet */
+    uint64_t server_ms; /* its clock, as heard last */
+    bool warned;        /* of a server that does not write down at once */
+    /* FAILED */
+    hf_status status;
+    char why[HF_PG_TEXT_BYTES];
+    /* UP: calls that were sent, in order, .store_data being the next. */
+    struct hf_store_call *first;
+    struct hf_store_call *last;
+};
+
+/* ------------------------------------------------------------------ link -- */
+
+void hf_pg_connect(struct hf_store *store, const char *session);
+
+/* End the connection, if there is one, and tell nobody.  What the server has
+ * not got yet it does not get. */
+void hf_pg_drop(struct hf_store *store);
+
+/* Have the loop tell what there is to be read, and to be written if libpq has
+ * something left. */
+void hf_pg_follow(struct hf_store *store);
+
+/* From the loop: the connection has ended, is of no use, or could not be
+ * made. */
+void hf_pg_down(struct hf_store *store, hf_status status, const char *format,
+                ...) __attribute__((format(printf, 3, 4)));
+
+/* ----------------------------------------------------------------- setup -- */
+
+/* The connection is there: prepare it, and say hf_leased_up(). */
+void hf_pg_setup(struct hf_store *store);
+
+/* There is something to be read. */
+void hf_pg_setup_read(struct hf_store *store);
+
+/* ----------------------------------------------------------------- calls -- */
+
+/* What prepares the statements of hf_pg_call_send(). */
+extern const char hf_pg_prepare[];
+
+/* Send ${call}.  False for lack of memory, or if the connection has ended. */
+bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call);
+
+/* There is something to be read, and answers perhaps. */
+void hf_pg_calls_read(struct hf_store *store);
+
+/* What ${result} answers to ${call}, and have ${tell} told, with memory that
+ * lives until that returns.  False if it makes no sense, with ${why}. */
+bool hf_pg_answer(struct hf_store *store, struct hf_store_call *call,
+                  const PGresult *result, char why[HF_PG_TEXT_BYTES]);
+
+/* Tell what ${notice} says; one that makes no sense is passed over. */
+void hf_pg_notice(struct hf_store *store, const PGnotify *notice);
+
+/* --------------------------------------------------------------- trouble -- */
+
+struct hf_pg_trouble {
+    enum hf_failure failure; /* of a call */
+    hf_status status;
+    bool ends; /* the connection is of no use any more */
+};
+
+/* What an SQLSTATE, or NULL, means for who asked. */
+struct hf_pg_trouble hf_pg_trouble(const char *state);
+
+/* What the server says in ${result}, in one line with its SQLSTATE. */
+void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES]);
+
+/* Why the connection could not be made or has ended: the status, and a line. */
+hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES]);
+
+#endif

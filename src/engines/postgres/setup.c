@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a connection to one that can be used: our settings, a server that will
+ * do, a schema that is ours, made if there is none, and an ear for notices.
+ * Each step is a query, several statements perhaps, and the last result of it
+ * says what is next.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "engines/postgres/private.h"
+#include "engines/postgres/schema.h"
+
+#define SERVER_LEAST 120000
+#define PATIENCE_LEAST_MS 500
+#define LOCK_LEAST_MS 100
+#define QUERY_BYTES 4096
+
+/* The first 64 bits of the SHA-256 of "holdfast": whoever makes the schema
+ * locks it. */
+#define MAKING_LOCK "5836046871406951169"
+
+/* -------------------------------------------------------------- queries -- */
+
+/* Where a role or a database has other ideas of these.  A lock that somebody
+ * else keeps must not keep the renewals behind it for long. */
+static void say_settings(const struct hf_store *store, char *query, size_t room)
+{
+    uint64_t ttl_ms = store->config.ttl_ms;
+
+    (void)snprintf(
+        query, room,
+        "SET client_min_messages = warning;"
+        "SET search_path = pg_catalog, pg_temp;"
+        "SET default_transaction_isolation = 'read committed';"
+        "SET default_transaction_read_only = off;"
+        "SET default_transaction_deferrable = off;"
+        "SET statement_timeout = %" PRIu64 ";"
+        "SET lock_timeout = %" PRIu64 ";"
+        "SET jit = off;"
+        "%s"
+        "SELECT set_config('synchronous_commit', 'on', false)"
+        " WHERE current_setting('synchronous_commit') = 'off';"
+        "SELECT pg_backend_pid(), pg_is_in_recovery(),"
+        " current_setting('fsync'), to_regnamespace('holdfast') IS NOT NULL",
+        hf_later_ms(ttl_ms / 3, PATIENCE_LEAST_MS),
+        hf_later_ms(ttl_ms / 12, LOCK_LEAST_MS),
+        PQserverVersion(store->conn) >= 140000 ? "SET idle_session_timeout = 0;"
+                                               : "");
+}
+
+static const char *say(const struct hf_store *store, char query[QUERY_BYTES])
+{
+    switch (store->step) {
+    case HF_PG_STEP_SETTINGS:
+        say_settings(store, query, QUERY_BYTES);
+        return query;
+    case HF_PG_STEP_LOCK:
+        return "BEGIN; SELECT pg_advisory_xact_lock(" MAKING_LOCK ");"
+               "SELECT to_regnamespace('holdfast') IS NOT NULL";
+    case HF_PG_STEP_MAKE:
+        return hf_pg_schema;
+    case HF_PG_STEP_LEAVE:
+        return "COMMIT";
+    case HF_PG_STEP_CHECK:
+        return hf_pg_check;
+    case HF_PG_STEP_LISTEN:
+        (void)snprintf(query, QUERY_BYTES,
+                       "%s LISTEN holdfast_%s; SELECT holdfast.sweep();"
+                       "SELECT holdfast.ms(clock_timestamp())",
+                       hf_pg_prepare, store->session);
+        return query;
+    case HF_PG_STEPS:
+        break;
+    }
+    assert(store->step < HF_PG_STEPS);
+    return "";
+}
+
+static void ask(struct hf_store *store, enum hf_pg_step step)
+{
+    char query[QUERY_BYTES];
+    char why[HF_PG_TEXT_BYTES];
+    hf_status status;
+
+    store->step = step;
+    if (PQsendQuery(store->conn, say(store, query)) == 1) {
+        hf_pg_follow(store);
+        return;
+    }
+    status = hf_pg_why(store, why);
+    hf_pg_down(store, status, "%s", why);
+}
+
+/* -------------------------------------------------------------- answers -- */
+
+static bool is_true(const PGresult *result, int column)
+{
+    return PQgetvalue(result, 0, column)[0] == 't';
+}
+
+/* A pooler hands out connections as it likes, and gives its own numbers for
+ * them. */
+static bool is_pooled(const struct hf_store *store)
+{
+    return store->backend != PQbackendPID(store->conn) &&
+           !store->config.pooled_by_session;
+}
+
+static void warn_once(struct hf_store *store)
+{
+    const struct hf_engine_host *host = &store->engine->host;
+
+    if (!store->warned)
+        host->log(host->host, HF_LOG_WARNING,
+                  "the server has fsync=off: if its machine fails, locks that "
+                  "are held may be given to others");
+    store->warned = true;
+}
+
+static void know_server(struct hf_store *store, const PGresult *result)
+{
+    store->backend = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    if (is_pooled(store)) {
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "there is a pooler in front of the server, and one that "
+                   "pools by transaction loses notices; expected the server "
+                   "itself, or pooler=session in the URL if the pooler keeps "
+                   "a connection for a session");
+        return;
+    }
+    if (is_true(result, 1)) {
+        hf_pg_down(store, HF_EUNREACHABLE,
+                   "the server is a standby and can only be read; expected "
+                   "the primary");
+        return;
+    }
+    if (strcmp(PQgetvalue(result, 0, 2), "off") == 0)
+        warn_once(store);
+    ask(store, is_true(result, 3) ? HF_PG_STEP_CHECK : HF_PG_STEP_LOCK);
+}
+
+static void check(struct hf_store *store, const PGresult *result)
+{
+    long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    const char *fingerprint = PQgetvalue(result, 0, 1);
+
+    if (version > HF_PG_VERSION)
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "the schema holdfast has version %ld, this library knows "
+                   "%d; expected a library that is as new",
+                   version, HF_PG_VERSION);
+    else if (version != HF_PG_VERSION ||
+             strcmp(fingerprint, HF_PG_FINGERPRINT) != 0)
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "the schema holdfast is not what holdfast %s makes (%.12s "
+                   "instead of %.12s): somebody has changed it; expected the "
+                   "one that \"holdfast sql\" prints, or none",
+                   HF_VERSION_STRING, fingerprint, HF_PG_FINGERPRINT);
+    else
+        ask(store, HF_PG_STEP_LISTEN);
+}
+
+static void be_up(struct hf_store *store, const PGresult *result)
+{
+    struct hf_engine *engine = store->engine;
+
+    store->server_ms = strtoull(PQgetvalue(result, 0, 0), NULL, 10);
+    if (PQenterPipelineMode(store->conn) != 1) {
+        hf_pg_down(store, HF_EPROTOCOL, "libpq cannot send more than one call");
+        return;
+    }
+    store->state = HF_PG_UP;
+    hf_leased_up(engine->leased, store->server_ms,
+                 hf_leased_engine_now_ms(engine));
+}
+
+/* The last result of the step says what is next. */
+static void finish_step(struct hf_store *store, const PGresult *result)
+{
+    bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
+    static const bool asks[HF_PG_STEPS] = {
+        [HF_PG_STEP_SETTINGS] = true,
+        [HF_PG_STEP_LOCK] = true,
+        [HF_PG_STEP_CHECK] = true,
+        [HF_PG_STEP_LISTEN] = true,
+    };
+
+    if (asks[store->step] && (!rows || PQntuples(result) != 1)) {
+        hf_pg_down(store, HF_EPROTOCOL,
+                   "the server answered something else than it was asked");
+        return;
+    }
+    switch (store->step) {
+    case HF_PG_STEP_SETTINGS:
+        know_server(store, result);
+        break;
+    case HF_PG_STEP_LOCK:
+        ask(store, is_true(result, 0) ? HF_PG_STEP_LEAVE : HF_PG_STEP_MAKE);
+        break;
+    case HF_PG_STEP_MAKE:
+        ask(store, HF_PG_STEP_LEAVE);
+        break;
+    case HF_PG_STEP_LEAVE:
+        ask(store, HF_PG_STEP_CHECK);
+        break;
+    case HF_PG_STEP_CHECK:
+        check(store, result);
+        break;
+    case HF_PG_STEP_LISTEN:
+        be_up(store, result);
+        break;
+    case HF_PG_STEPS:
+        break;
+    }
+}
+
+/* ---------------------------------------------------------------- errors -- */
+
+/* What can be done about it where that is known, "" elsewhere. */
+static const char *advice(enum hf_pg_step step, const char *state)
+{
+    bool denied = state != NULL && strcmp(state, "42501") == 0;
+    bool missing = state != NULL && strncmp(state, "42", 2) == 0 && !denied;
+
+    if (step == HF_PG_STEP_MAKE && denied)
+        return "; have the schema made by somebody who may, with what "
+               "\"holdfast sql\" prints";
+    if ((step == HF_PG_STEP_CHECK || step == HF_PG_STEP_LISTEN) && denied)
+        return "; have its owner grant what docs/engine-postgres.md says";
+    if (step == HF_PG_STEP_CHECK && missing)
+        return "; there is a schema called holdfast that holdfast did not "
+               "make";
+    return "";
+}
+
+static void refuse(struct hf_store *store, const PGresult *result)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    char why[HF_PG_TEXT_BYTES];
+    struct hf_pg_trouble trouble = hf_pg_trouble(state);
+
+    hf_pg_say(result, why);
+    hf_pg_down(store, trouble.status, "%.200s%s", why,
+               advice(store->step, state));
+}
+
+/* -------------------------------------------------------------- the loop -- */
+
+void hf_pg_setup(struct hf_store *store)
+{
+    int version = PQserverVersion(store->conn);
+
+    if (version < SERVER_LEAST) {
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "the server is PostgreSQL %d; expected %d or later",
+                   version / 10000, SERVER_LEAST / 10000);
+        return;
+    }
+    ask(store, HF_PG_STEP_SETTINGS);
+}
+
+void hf_pg_setup_read(struct hf_store *store)
+{
+    char why[HF_PG_TEXT_BYTES];
+    PGresult *result;
+    hf_status status;
+
+    if (PQconsumeInput(store->conn) == 0) {
+        status = hf_pg_why(store, why);
+        hf_pg_down(store, status, "%s", why);
+        return;
+    }
+    while (!PQisBusy(store->conn)) {
+        result = PQgetResult(store->conn);
+        if (result == NULL)
+            break;
+        PQclear(store->result);
+        store->result = result;
+        if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+            refuse(store, result);
+            return;
+        }
+    }
+    hf_pg_follow(store);
+    if (PQisBusy(store->conn))
+        return;
+    result = store->result;
+    store->result = NULL;
+    finish_step(store, result);
+    PQclear(result);
+}

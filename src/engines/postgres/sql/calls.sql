@@ -1,0 +1,287 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What clients call, one call to a transaction.  Sessions and tickets are
+-- named by random numbers.  Nothing is written once this server's clock is
+-- past not_after_ms: the call may have lain in a buffer for long.
+
+-- The queue, a row for each ticket.  Payloads are for people, and that of the
+-- first for everybody.
+CREATE FUNCTION holdfast.tickets(q bigint, whole boolean)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    SELECT NULL::integer, NULL::bigint, NULL::integer, NULL::boolean,
+           NULL::bytea, t.id, t.sequence, t.kind, t.weight,
+           CASE WHEN whole OR row_number() OVER (ORDER BY t.sequence) = 1
+                THEN t.payload ELSE ''::bytea END,
+           CASE WHEN s.expires_at <= at THEN 0
+                WHEN isfinite(s.expires_at)
+                THEN holdfast.ms(s.expires_at) - holdfast.ms(at)
+                ELSE 9223372036854775807 END,
+           t.revoked, holdfast.ms(t.made_at)
+      FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
+     WHERE t.queue = q
+     ORDER BY t.sequence;
+END
+$$;
+
+-- Put a ticket in behind all others, or find it as it is.  The queue just
+-- after.
+CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
+                                 not_after_ms bigint, queue_name bytea,
+                                 ticket_id uuid, ticket_kind integer,
+                                 ticket_weight integer, ticket_payload bytea)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    -- First the lock, so that a number that was given is in the queue, or
+    -- given up, before anybody gets the next one.
+    q bigint := holdfast.lock_queue(queue_name, true);
+    n bigint;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.begin(whose, ttl_ms);
+    PERFORM holdfast.purge(q, queue_name);
+    IF NOT EXISTS (SELECT FROM holdfast.ticket
+                    WHERE queue = q AND id = ticket_id) THEN
+        UPDATE holdfast.queue SET counter = counter + 1
+         WHERE number = q RETURNING counter INTO STRICT n;
+        INSERT INTO holdfast.ticket
+            (queue, sequence, id, session, kind, weight, payload)
+        VALUES (q, n, ticket_id, whose, ticket_kind, ticket_weight,
+                ticket_payload);
+    END IF;
+    RETURN NEXT holdfast.head(0, NULL);
+    -- A statement of its own: it sees all that was there when it began.
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, false);
+END
+$$;
+
+-- The queue.  Nothing is locked nor written unless a ticket's session has
+-- ended.
+CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    IF holdfast.has_dead(q) THEN
+        PERFORM holdfast.lock_queue(queue_name, false);
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
+    RETURN NEXT holdfast.head(0, NULL);
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, whole);
+END
+$$;
+
+-- The queue, and the session is told once when a ticket leaves it.
+CREATE FUNCTION holdfast.look(whose uuid, ttl_ms bigint, not_after_ms bigint,
+                              queue_name bytea)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    -- The lock, so that no ticket can leave between the list and the look.
+    q bigint := holdfast.lock_queue(queue_name, true);
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.begin(whose, ttl_ms);
+    PERFORM holdfast.purge(q, queue_name);
+    INSERT INTO holdfast.look (queue, session) VALUES (q, whose)
+    ON CONFLICT DO NOTHING;
+    RETURN NEXT holdfast.head(0, NULL);
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, false);
+END
+$$;
+
+-- Those of the tickets that are in the queue.
+CREATE FUNCTION holdfast.probe(queue_name bytea, ticket_ids uuid[])
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM holdfast.list(queue_name, false) AS a
+                  WHERE a.code IS NOT NULL OR a.id = ANY (ticket_ids);
+END
+$$;
+
+-- Every ticket that still lives, lives on.  The head has what tickets there
+-- are; each that its owner is asked to let go has a row.
+CREATE FUNCTION holdfast.renew(whose uuid, ttl_ms bigint, not_after_ms bigint)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    a holdfast.answer;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    a := holdfast.head(0, NULL);
+    IF holdfast.extend(whose, ttl_ms) THEN
+        SELECT string_agg(uuid_send(id), ''::bytea) INTO a.own
+          FROM holdfast.ticket WHERE session = whose;
+        RETURN NEXT a;
+        a := NULL;
+        FOR a.id, a.revoked IN
+            SELECT id, revoked FROM holdfast.ticket
+             WHERE session = whose AND revoked > 0 LOOP
+            RETURN NEXT a;
+        END LOOP;
+    ELSE
+        RETURN NEXT a;
+    END IF;
+END
+$$;
+
+-- Take the ticket out, whoever owns it.
+CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
+                                  queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    is_there boolean;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.purge(q, queue_name);
+    is_there := EXISTS (SELECT FROM holdfast.ticket
+                         WHERE queue = q AND id = ticket_id);
+    IF is_there THEN
+        PERFORM holdfast.remove(q, queue_name, ARRAY[ticket_id], whose);
+    END IF;
+    RETURN NEXT holdfast.head(0, is_there);
+END
+$$;
+
+-- Make a write ticket of the session a read ticket, with everything else as it
+-- is.
+CREATE FUNCTION holdfast.downgrade(whose uuid, not_after_ms bigint,
+                                   queue_name bytea, ticket_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    was holdfast.ticket;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.purge(q, queue_name);
+    SELECT * INTO was FROM holdfast.ticket
+     WHERE queue = q AND id = ticket_id AND session = whose
+       AND kind IN (2, 3);
+    IF was.kind = 3 THEN
+        PERFORM holdfast.tell_waiters(q, queue_name, was, 3);
+        UPDATE holdfast.ticket SET kind = 2
+         WHERE queue = q AND id = ticket_id;
+    END IF;
+    RETURN NEXT holdfast.head(0, was.kind IS NOT NULL);
+END
+$$;
+
+-- Ask the ticket's owner to let go.
+CREATE FUNCTION holdfast.revoke(not_after_ms bigint, queue_name bytea,
+                                ticket_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    asked record;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.purge(q, queue_name);
+    UPDATE holdfast.ticket SET revoked = revoked + 1
+     WHERE queue = q AND id = ticket_id
+     RETURNING session, revoked INTO asked;
+    IF asked.session IS NOT NULL THEN
+        PERFORM holdfast.tell(asked.session,
+            format('revoked %s %s %s', ticket_id, asked.revoked,
+                   encode(queue_name, 'hex')));
+    END IF;
+    RETURN NEXT holdfast.head(0, asked.session IS NOT NULL);
+END
+$$;
+
+-- Put a mark of that kind in, unless there is one.
+CREATE FUNCTION holdfast.raise(not_after_ms bigint, queue_name bytea,
+                               mark_kind integer, mark_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, true);
+    is_there boolean;
+    n bigint;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    is_there := EXISTS (SELECT FROM holdfast.ticket
+                         WHERE queue = q AND kind = mark_kind);
+    IF NOT is_there THEN
+        UPDATE holdfast.queue SET counter = counter + 1
+         WHERE number = q RETURNING counter INTO STRICT n;
+        INSERT INTO holdfast.ticket
+            (queue, sequence, id, session, kind, weight, payload)
+        VALUES (q, n, mark_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+                mark_kind, 1, '');
+    END IF;
+    RETURN NEXT holdfast.head(0, is_there);
+END
+$$;
+
+-- Take the mark of that kind out.
+CREATE FUNCTION holdfast.lower(not_after_ms bigint, queue_name bytea,
+                               mark_kind integer)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    marks uuid[];
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    marks := array(SELECT id FROM holdfast.ticket
+                    WHERE queue = q AND kind = mark_kind);
+    IF cardinality(marks) > 0 THEN
+        PERFORM holdfast.remove(q, queue_name, marks,
+                                'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    END IF;
+    RETURN NEXT holdfast.head(0, cardinality(marks) > 0);
+END
+$$;
+
+-- Take out all that the session has, and the session.
+CREATE FUNCTION holdfast.goodbye(whose uuid, not_after_ms bigint)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    its record;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    FOR its IN SELECT q.number, q.name FROM holdfast.queue q
+                WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
+                                    WHERE t.session = whose)
+                ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
+        PERFORM holdfast.remove(its.number, its.name, array(
+            SELECT t.id FROM holdfast.ticket t
+             WHERE t.queue = its.number AND t.session = whose), whose);
+    END LOOP;
+    -- Should a ticket have come since, it has ended with the session.
+    UPDATE holdfast.session SET expires_at = '-infinity' WHERE id = whose;
+    DELETE FROM holdfast.session WHERE id = whose
+       AND NOT EXISTS (SELECT FROM holdfast.ticket WHERE session = whose);
+    RETURN NEXT holdfast.head(0, NULL);
+END
+$$;

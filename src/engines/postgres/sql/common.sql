@@ -1,0 +1,237 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the functions that clients call are made of.
+--
+-- Locks are taken in one order: rows of queues by their number, then one row
+-- of a session, then rows of tickets.  Where more sessions than one would be
+-- locked, those that others have locked are passed over.  So nobody waits for
+-- each other.
+
+CREATE FUNCTION holdfast.ms(at timestamptz) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT pg_catalog.floor(extract(epoch FROM at) * 1000)::bigint
+$$;
+
+-- The row that an answer begins with.
+CREATE FUNCTION holdfast.head(code integer, was_there boolean)
+RETURNS holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    a holdfast.answer;
+BEGIN
+    a.code := code;
+    a.found := was_there;
+    a.server_ms := holdfast.ms(clock_timestamp());
+    a.backend := pg_backend_pid();
+    RETURN a;
+END
+$$;
+
+-- Each statement must see what was committed before it began: what is read
+-- once a lock was got would otherwise be as old as the wait for it.
+CREATE FUNCTION holdfast.check_isolation() RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'holdfast works at READ COMMITTED only, not at %',
+            upper(current_setting('transaction_isolation'))
+            USING ERRCODE = 'invalid_transaction_state';
+    END IF;
+END
+$$;
+
+-- Lock the queue against everybody else who changes it; NULL if there is none
+-- and make is false.
+CREATE FUNCTION holdfast.lock_queue(queue_name bytea, make boolean)
+RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    SELECT number INTO q FROM holdfast.queue
+     WHERE name = queue_name FOR NO KEY UPDATE;
+    IF q IS NULL AND make THEN
+        INSERT INTO holdfast.queue (name, counter) VALUES (queue_name, 0)
+        ON CONFLICT (name) DO NOTHING;
+        SELECT number INTO STRICT q FROM holdfast.queue
+         WHERE name = queue_name FOR NO KEY UPDATE;
+    END IF;
+    RETURN q;
+END
+$$;
+
+CREATE FUNCTION holdfast.is_late(not_after_ms bigint) RETURNS boolean
+LANGUAGE sql VOLATILE AS $$
+    SELECT holdfast.ms(pg_catalog.clock_timestamp()) > not_after_ms
+$$;
+
+-- ------------------------------------------------------------- session --
+
+-- Have the session live for ttl_ms from now on, unless it has ended.
+CREATE FUNCTION holdfast.extend(whose uuid, ttl_ms bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE holdfast.session
+       SET expires_at = greatest(
+               expires_at, clock_timestamp() + ttl_ms * interval '1 ms')
+     WHERE id = whose AND expires_at > clock_timestamp();
+    RETURN FOUND;
+END
+$$;
+
+-- The same, and should it have ended, it begins anew: none of what it had
+-- comes back.
+CREATE FUNCTION holdfast.begin(whose uuid, ttl_ms bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF holdfast.extend(whose, ttl_ms) THEN
+        RETURN;
+    END IF;
+    INSERT INTO holdfast.session (id, expires_at)
+    VALUES (whose, clock_timestamp() + ttl_ms * interval '1 ms')
+    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at;
+    -- Nothing can have been added since: that takes the session's row.
+    UPDATE holdfast.ticket
+       SET session = '00000000-0000-0000-0000-000000000000'
+     WHERE session = whose;
+    DELETE FROM holdfast.look WHERE session = whose;
+END
+$$;
+
+-- ------------------------------------------------------------- notices --
+
+CREATE FUNCTION holdfast.tell(whom uuid, notice text) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    SELECT pg_catalog.pg_notify(
+        'holdfast_' || pg_catalog.replace(whom::text, '-', ''), notice)
+$$;
+
+-- Tell those who wait for the ticket, which is in the queue still, that it is
+-- gone or, if as_kind is 3, that it is not a write ticket any more.  A reader
+-- waits for the nearest writer, a lease for nothing, any other for the ticket
+-- before it.
+CREATE FUNCTION holdfast.tell_waiters(q bigint, queue_name bytea,
+                                      gone holdfast.ticket, as_kind integer)
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    notice text := format('gone %s %s %s', gone.id, as_kind,
+                          encode(queue_name, 'hex'));
+    behind record;
+BEGIN
+    SELECT session, kind INTO behind FROM holdfast.ticket
+     WHERE queue = q AND sequence > gone.sequence
+     ORDER BY sequence LIMIT 1;
+    IF behind.kind NOT IN (2, 4) THEN
+        PERFORM holdfast.tell(behind.session, notice);
+    END IF;
+    IF gone.kind = 3 THEN
+        PERFORM holdfast.tell(session, notice) FROM (
+            SELECT DISTINCT t.session FROM holdfast.ticket t
+             WHERE t.queue = q AND t.kind = 2 AND t.sequence > gone.sequence
+               AND t.sequence < coalesce(
+                   (SELECT min(w.sequence) FROM holdfast.ticket w
+                     WHERE w.queue = q AND w.kind = 3
+                       AND w.sequence > gone.sequence),
+                   9223372036854775807)) AS reader;
+    END IF;
+END
+$$;
+
+-- Take out of the queue, which is locked, the tickets of ids that are in it,
+-- and tell everybody whom that concerns but the session by.
+CREATE FUNCTION holdfast.remove(q bigint, queue_name bytea, ids uuid[],
+                                by uuid)
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    gone holdfast.ticket;
+    looker uuid;
+BEGIN
+    -- All are told of before the first one goes: who waited for whom is
+    -- decided in the queue as it was.
+    FOR gone IN SELECT * FROM holdfast.ticket
+                 WHERE queue = q AND id = ANY (ids) LOOP
+        PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
+        IF gone.session IS DISTINCT FROM by THEN
+            PERFORM holdfast.tell(gone.session,
+                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+        END IF;
+    END LOOP;
+    DELETE FROM holdfast.ticket WHERE queue = q AND id = ANY (ids);
+    FOR looker IN DELETE FROM holdfast.look WHERE queue = q
+                  RETURNING session LOOP
+        PERFORM holdfast.tell(looker,
+                              'changed ' || encode(queue_name, 'hex'));
+    END LOOP;
+END
+$$;
+
+-- ----------------------------------------------------------------- end --
+
+-- Is a ticket in the queue whose session seems to have ended?
+CREATE FUNCTION holdfast.has_dead(q bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM holdfast.session s
+         WHERE s.expires_at <= at
+           AND EXISTS (SELECT FROM holdfast.ticket t
+                        WHERE t.session = s.id AND t.queue = q));
+END
+$$;
+
+-- Take out of the queue, which is locked, every ticket whose session has
+-- ended.  A session is judged by what its row says once that is locked: a
+-- renewal may be under way that nobody sees yet.  A row that somebody else has
+-- locked is being renewed, or is dealt with elsewhere; the ticket is there for
+-- whoever comes next.
+CREATE FUNCTION holdfast.purge(q bigint, queue_name bytea) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+    ended uuid[];
+BEGIN
+    SELECT array_agg(id) INTO ended FROM (
+        SELECT s.id FROM holdfast.session s
+         WHERE s.expires_at <= at
+           AND EXISTS (SELECT FROM holdfast.ticket t
+                        WHERE t.session = s.id AND t.queue = q)
+           FOR UPDATE OF s SKIP LOCKED) AS locked;
+    IF ended IS NULL THEN
+        RETURN;
+    END IF;
+    -- For good, even if this server's clock is set back.
+    UPDATE holdfast.session SET expires_at = '-infinity'
+     WHERE id = ANY (ended) AND expires_at > '-infinity';
+    PERFORM holdfast.remove(q, queue_name, array(
+        SELECT t.id FROM holdfast.ticket t
+         WHERE t.queue = q AND t.session = ANY (ended)), NULL);
+END
+$$;
+
+-- Remove what nobody has come by to remove: tickets of sessions that ended
+-- minutes ago, and these.  As many as can be done at once.
+CREATE FUNCTION holdfast.sweep() RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    since timestamptz := clock_timestamp() - interval '5 minutes';
+    left_behind record;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    FOR left_behind IN
+        SELECT q.number, q.name FROM holdfast.queue q
+         WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
+                              JOIN holdfast.session s ON s.id = t.session
+                             WHERE s.expires_at <= since)
+         ORDER BY q.number LIMIT 100
+           FOR NO KEY UPDATE OF q SKIP LOCKED LOOP
+        PERFORM holdfast.purge(left_behind.number, left_behind.name);
+    END LOOP;
+    DELETE FROM holdfast.session WHERE id IN (
+        SELECT s.id FROM holdfast.session s
+         WHERE s.expires_at <= since
+           AND s.id <> '00000000-0000-0000-0000-000000000000'
+           AND NOT EXISTS (SELECT FROM holdfast.ticket t
+                            WHERE t.session = s.id)
+         LIMIT 1000 FOR UPDATE SKIP LOCKED);
+END
+$$;

@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Where holdfast keeps queues in PostgreSQL, made when it is first used.
+--
+-- Names of locks and payloads are bytes, as the library takes them, whatever
+-- the encoding of the database.
+
+CREATE SCHEMA holdfast;
+
+CREATE TABLE holdfast.version (version integer NOT NULL);
+INSERT INTO holdfast.version VALUES (1);
+
+-- A queue, and the number it gave last, which is both place and token: so a
+-- row is never removed, nor is its number ever lowered.
+CREATE TABLE holdfast.queue (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name bytea NOT NULL UNIQUE,
+    counter bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- What tickets are tied to.  It has ended once this server's clock has come to
+-- expires_at; -infinity there means that somebody acts on that already.
+CREATE TABLE holdfast.session (
+    id uuid PRIMARY KEY,
+    expires_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX session_expires_at ON holdfast.session (expires_at);
+
+-- Whose tickets are those of a session that has ended and begun again; and
+-- whose are marks, which belong to nobody and never run out.
+INSERT INTO holdfast.session VALUES
+    ('00000000-0000-0000-0000-000000000000', '-infinity'),
+    ('ffffffff-ffff-ffff-ffff-ffffffffffff', 'infinity');
+
+-- One contender's place, or a mark.  The kinds are the library's: 2 is a read
+-- ticket, 3 a write ticket, 4 a lease of a semaphore.
+CREATE TABLE holdfast.ticket (
+    queue bigint NOT NULL REFERENCES holdfast.queue,
+    sequence bigint NOT NULL,
+    id uuid NOT NULL,
+    session uuid NOT NULL REFERENCES holdfast.session,
+    kind integer NOT NULL,
+    weight integer NOT NULL,
+    payload bytea NOT NULL,
+    revoked integer NOT NULL DEFAULT 0,
+    made_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    PRIMARY KEY (queue, sequence),
+    UNIQUE (queue, id)
+);
+CREATE INDEX ticket_session ON holdfast.ticket (session, queue);
+
+-- Who wants to hear, once, that a ticket has left the queue.
+CREATE TABLE holdfast.look (
+    queue bigint NOT NULL REFERENCES holdfast.queue,
+    session uuid NOT NULL REFERENCES holdfast.session ON DELETE CASCADE,
+    PRIMARY KEY (queue, session)
+);
+CREATE INDEX look_session ON holdfast.look (session);
+
+-- What each function answers: one row of the first five columns, and one of
+-- the others for each ticket.
+CREATE TYPE holdfast.answer AS (
+    code integer,       -- 0: done; 1: it came too late and was not done
+    server_ms bigint,   -- this server's clock
+    backend integer,    -- the process that did it
+    found boolean,
+    own bytea,          -- renew: the ids of the session's tickets
+    id uuid,
+    sequence bigint,
+    kind integer,
+    weight integer,
+    payload bytea,
+    expires_in_ms bigint,
+    revoked integer,
+    made_ms bigint
+);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that are under way: sent one behind the other, each a transaction
+ * of its own, and answered in that order. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/postgres/postgres.h"
+#include "engines/postgres/private.h"
+
+/* ----------------------------------------------------------------- calls -- */
+
+static void call(struct hf_store *store, struct hf_store_call *made)
+{
+    assert(store->state == HF_PG_UP);
+    made->store_data = NULL;
+    if (store->last != NULL)
+        store->last->store_data = made;
+    else
+        store->first = made;
+    store->last = made;
+    /* One that could not be sent whole leaves the connection of no use, and
+     * nobody may be told from in here: it ends, and reading shows that. */
+    if (!hf_pg_call_send(store->conn, made))
+        (void)shutdown(PQsocket(store->conn), SHUT_RDWR);
+}
+
+static struct hf_store_call *take_first(struct hf_store *store)
+{
+    struct hf_store_call *first = store->first;
+
+    if (first == NULL)
+        return NULL;
+    store->first = first->store_data;
+    if (store->first == NULL)
+        store->last = NULL;
+    first->store_data = NULL;
+    return first;
+}
+
+/* False if the connection is not the same any more. */
+static bool take_result(struct hf_store *store, const PGresult *result)
+{
+    uint64_t number = store->number;
+    char why[HF_PG_TEXT_BYTES];
+    struct hf_store_call *answered;
+
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+        return true;
+    answered = take_first(store);
+    if (answered == NULL || !hf_pg_answer(store, answered, result, why)) {
+        if (answered == NULL)
+            (void)snprintf(why, sizeof why, "the server answered unasked");
+        hf_pg_down(store, HF_EPROTOCOL, "%s", why);
+    }
+    return store->number == number;
+}
+
+/* False if the connection is not the same any more. */
+static bool take_notices(struct hf_store *store)
+{
+    uint64_t number = store->number;
+    PGnotify *notice;
+
+    while ((notice = PQnotifies(store->conn)) != NULL) {
+        hf_pg_notice(store, notice);
+        PQfreemem(notice);
+        if (store->number != number)
+            return false;
+    }
+    return true;
+}
+
+/* All that has been read: nothing would tell of what is left.  One NULL is the
+ * end of a call's results, a second one that of all. */
+static bool take_results(struct hf_store *store)
+{
+    unsigned ends = 0;
+    bool same = true;
+
+    while (same && ends < 2 && !PQisBusy(store->conn)) {
+        PGresult *result = PQgetResult(store->conn);
+
+        ends = result == NULL ? ends + 1 : 0;
+        if (result != NULL)
+            same = take_result(store, result);
+        PQclear(result);
+    }
+    return same;
+}
+
+void hf_pg_calls_read(struct hf_store *store)
+{
+    char why[HF_PG_TEXT_BYTES];
+    hf_status status;
+    bool ended = PQconsumeInput(store->conn) == 0;
+
+    /* What came before the end counts. */
+    if (!take_results(store) || !take_notices(store))
+        return;
+    if (!ended && PQstatus(store->conn) == CONNECTION_OK)
+        return;
+    status = hf_pg_why(store, why);
+    hf_pg_down(store, status, "%s", why);
+}
+
+static void flush(struct hf_store *store)
+{
+    if (store->state == HF_PG_UP)
+        hf_pg_follow(store);
+}
+
+/* ------------------------------------------------------------------ ends -- */
+
+static void after_fork(struct hf_store *store)
+{
+    if (store->conn != NULL && PQsocket(store->conn) >= 0)
+        (void)close(PQsocket(store->conn));
+}
+
+static void on_idle_closed(uv_handle_t *handle)
+{
+    struct hf_store *store = handle->data;
+
+    hf_pg_config_free(&store->config);
+    hf_free(store);
+}
+
+static void free_store(struct hf_store *store)
+{
+    hf_pg_drop(store);
+    if (store->resolver != NULL)
+        hf_resolver_free(store->resolver);
+    uv_close((uv_handle_t *)&store->later, on_idle_closed);
+}
+
+static const struct hf_store_ops ops = {
+    .connect = hf_pg_connect,
+    .disconnect = hf_pg_drop,
+    .call = call,
+    .flush = flush,
+    .after_fork = after_fork,
+    .free = free_store,
+};
+
+/* ------------------------------------------------------------------ open -- */
+
+/* ${config} is the store's from then on, or freed. */
+static struct hf_store *new_store(struct hf_engine *engine,
+                                  struct hf_pg_config *config)
+{
+    const struct hf_resolver_log log = {engine->host.log, engine->host.host};
+    struct hf_store *store = hf_alloc(sizeof *store);
+
+    if (store == NULL) {
+        hf_pg_config_free(config);
+        return NULL;
+    }
+    store->engine = engine;
+    store->config = *config;
+    (void)uv_idle_init(engine->loop, &store->later);
+    store->later.data = store;
+    store->resolver = hf_resolver_new(engine->loop, &log);
+    if (store->resolver == NULL) {
+        free_store(store);
+        return NULL;
+    }
+    return store;
+}
+
+static hf_status start(struct hf_engine *engine, struct hf_pg_config *config,
+                       const char *place, struct hf_error *error)
+{
+    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = place};
+    hf_status status = hf_leased_engine_random(&leased.random, error);
+    struct hf_store *store;
+
+    if (status != HF_OK) {
+        hf_pg_config_free(config);
+        return status;
+    }
+    if ((store = new_store(engine, config)) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    return hf_leased_engine_start(engine, &leased, &ops, store, error);
+}
+
+hf_status hf_pg_open(const struct hf_url *url,
+                     const struct hf_engine_host *host,
+                     struct hf_engine **engine, struct hf_error *error)
+{
+    static const char scheme[] = "postgresql://";
+    char description[HF_URL_BYTES];
+    struct hf_pg_config config;
+    hf_status status;
+
+    /* A module has its own copy of the functions, and one chance: before
+     * anything was allocated.  Later it is the same allocator. */
+    if (host->allocator != NULL)
+        (void)!hf_set_allocator(host->allocator);
+    memcpy(description, scheme, sizeof scheme);
+    if ((status = hf_pg_config_parse(&config, url, error)) != HF_OK)
+        return status;
+    hf_pg_config_describe(&config, description + strlen(scheme),
+                          sizeof description - strlen(scheme));
+    *engine = hf_leased_engine_new(host, description, error);
+    if (*engine == NULL) {
+        hf_pg_config_free(&config);
+        return error->status;
+    }
+    status =
+        start(*engine, &config, (*engine)->description + strlen(scheme), error);
+    if (status != HF_OK)
+        hf_leased_engine_free(*engine);
+    return status;
+}

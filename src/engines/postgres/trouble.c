@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What servers and libpq say, in our words.  Servers speak many languages:
+ * what counts is the SQLSTATE. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/postgres/private.h"
+
+#define STATE_BYTES 5
+
+/* A state, or a class of them, which has two letters. */
+static const struct {
+    const char *state;
+    struct hf_pg_trouble trouble;
+} troubles[] = {
+    {"25006", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}}, /* a standby now */
+    {"28", {HF_FAILURE_FATAL, HF_EDENIED, true}},         /* password, user */
+    {"3D000", {HF_FAILURE_FATAL, HF_EURL, true}},         /* no database */
+    {"42501", {HF_FAILURE_FATAL, HF_EDENIED, false}},     /* privileges */
+    /* The schema was removed or changed while we were at it. */
+    {"0A000", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    {"3F", {HF_FAILURE_RETRY, HF_EUNREACHABLE, true}},
+    {"42", {HF_FAILURE_RETRY, HF_EUNSUPPORTED, true}},
+    /* Serialization, deadlock, lock_timeout, statement_timeout. */
+    {"40", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"55P03", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"57014", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    {"53100", {HF_FAILURE_RETRY, HF_EFULL, false}},
+    {"53", {HF_FAILURE_RETRY, HF_EUNREACHABLE, false}},
+    /* The server, or this connection, is coming or going. */
+    {"57P", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
+    {"08", {HF_FAILURE_UNSURE, HF_EUNREACHABLE, true}},
+};
+
+struct hf_pg_trouble hf_pg_trouble(const char *state)
+{
+    static const struct hf_pg_trouble cut = {HF_FAILURE_UNSURE, HF_EUNREACHABLE,
+                                             true};
+    static const struct hf_pg_trouble other = {HF_FAILURE_FATAL, HF_EPROTOCOL,
+                                               false};
+
+    if (state == NULL)
+        return cut;
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
+        if (strncmp(state, troubles[i].state, strlen(troubles[i].state)) == 0)
+            return troubles[i].trouble;
+    }
+    return other;
+}
+
+/* The first line of ${from}, without control characters. */
+static void one_line(char *to, size_t room, const char *from)
+{
+    size_t at = 0;
+
+    while (at + 1 < room && from[at] != '\0' && from[at] != '\n') {
+        to[at] = (char)(iscntrl((unsigned char)from[at]) ? ' ' : from[at]);
+        at++;
+    }
+    /* Not in the middle of a character. */
+    if (from[at] != '\0' && from[at] != '\n')
+        while (at > 0 && ((unsigned char)from[at] & 0xC0) == 0x80)
+            at--;
+    to[at] = '\0';
+}
+
+void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES])
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    char line[HF_PG_TEXT_BYTES - 32];
+
+    if (said == NULL)
+        said = PQresultErrorMessage(result);
+    one_line(line, sizeof line, said);
+    if (state != NULL)
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
+                       line, state);
+    else
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "%s", line);
+}
+
+/* "FATAL:  28P01: text", in whatever language: at the state, or NULL. */
+static const char *find_state(const char *message)
+{
+    for (; (message = strstr(message, ":  ")) != NULL; message++) {
+        const char *state = message + 3;
+        size_t length = strspn(state, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+        if (length == STATE_BYTES && state[length] == ':')
+            return state;
+    }
+    return NULL;
+}
+
+/* Without the server's address, which whoever reads it knows. */
+static const char *after_address(const char *message)
+{
+    static const char failed[] = " failed: ";
+    const char *at = strstr(message, failed);
+
+    return at != NULL && strncmp(message, "connection to ", 14) == 0
+               ? at + strlen(failed)
+               : message;
+}
+
+hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
+{
+    const PGconn *conn = store->conn;
+    const char *message = PQerrorMessage(conn);
+    const char *state = find_state(message);
+    char line[HF_PG_TEXT_BYTES - 32];
+
+    if (PQconnectionNeedsPassword(conn)) {
+        (void)snprintf(text, HF_PG_TEXT_BYTES,
+                       "the server wants a password and there is none; "
+                       "expected one in PGPASSFILE, ~/.pgpass or the URL");
+        return HF_EDENIED;
+    }
+    if (state != NULL) {
+        one_line(line, sizeof line, state + STATE_BYTES + 2);
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
+                       line, state);
+        return hf_pg_trouble(state).status;
+    }
+    if (store->said[0] != '\0') {
+        memcpy(text, store->said, HF_PG_TEXT_BYTES);
+        return HF_EUNREACHABLE;
+    }
+    one_line(text, HF_PG_TEXT_BYTES, after_address(message));
+    if (text[0] == '\0')
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the connection ended");
+    return strncmp(message, "invalid ", 8) == 0 ? HF_EURL : HF_EUNREACHABLE;
+}

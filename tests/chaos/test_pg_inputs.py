@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong URLs, passwords, databases, schemas, servers, and poolers in front of
+them: a text by holdfast run that says what is wrong, and no secret in it.
+
+    test_pg_inputs.py HOLDFAST
+"""
+
+import os
+import shutil
+import socketserver
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
+
+import place  # noqa: E402
+import postgres  # noqa: E402
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+SECRET = "sesame"
+
+# holdfast run's own exit statuses
+USAGE, UNREACHABLE, DENIED = 64, 69, 77
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.directory = tempfile.mkdtemp(prefix="holdfast-inputs-")
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
+        cls.databases = 0
+
+    def database(self):
+        """A new one."""
+        type(self).databases += 1
+        name = "inputs%d" % self.databases
+        self.server.sql("CREATE DATABASE " + name)
+        return name
+
+    def run_tool(self, url, wait="1s", **environment):
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("HOLDFAST", "PG"))}
+        done = subprocess.run(
+            [HOLDFAST, "run", "-t", wait, "inputs", "--", "echo", "held"],
+            env=dict(clean, HOLDFAST_URL=url, HOME=self.directory,
+                     **environment),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=place.PATIENCE_S, check=False)
+        self.assertNotIn(SECRET, done.stderr)
+        return done
+
+    def assert_works(self, url, **environment):
+        done = self.run_tool(url, wait="20s", **environment)
+        self.assertEqual((done.returncode, done.stdout), (0, "held\n"),
+                         done.stderr)
+
+    def assert_refused(self, url, *parts, status=UNREACHABLE, **environment):
+        done = self.run_tool(url, **environment)
+        self.assertEqual((done.returncode, done.stdout), (status, ""),
+                         done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+
+class Urls(Case):
+    def test_what_is_wrong_with_a_url_is_said_at_once(self):
+        for url, part in (
+                ("postgresql://h/d?ttl=1ms", '"ttl"'),
+                ("postgresql://h/d?ttl=never", '"ttl"'),
+                ("postgresql://h/d?pooler=transaction", '"pooler"'),
+                ("postgresql://h/d?options=-c%20jit%3Doff", '"options"'),
+                ("postgresql://h/d?connect_timeout=3", '"connect_timeout"'),
+                ("postgresql://h:port/d", "1 to 65535"),
+                ("postgresql://h:0/d", "1 to 65535"),
+                ("postgresql://h:65536/d", "1 to 65535"),
+                ("postgresql://[::1/d", "in brackets"),
+                ("postgresql://h/d?host=i", "one of them"),
+                ("postgresql://h/d?dbname=e", "twice"),
+                ("postgresql:///d?host=h,i&port=1,2,3", "different length"),
+                ("postgresql://%s/d" % ",".join("h" * 17), "more than 16"),
+                ("postgresql://u:%s@h:x/d" % SECRET, "1 to 65535")):
+            with self.subTest(url):
+                self.assert_refused(url, part, status=USAGE)
+
+    def test_servers_are_found_in_many_ways(self):
+        server, port = self.server, self.server.port
+        folder = server.directory
+        service = os.path.join(self.directory, "services")
+        with open(service, "w") as file:
+            file.write("[mine]\nhost=%s\nport=%d\nuser=postgres\n"
+                       "dbname=postgres\n" % (folder, port))
+        for url, environment in (
+                (server.url(), {}),
+                (server.url().replace("postgresql:", "postgres:"), {}),
+                ("postgresql:///postgres?host=%s&port=%d&user=postgres" % (
+                    folder, port), {}),
+                ("postgresql:", {"PGHOST": folder, "PGPORT": str(port),
+                                 "PGUSER": "postgres"}),
+                ("postgresql:", {"PGSERVICE": "mine",
+                                 "PGSERVICEFILE": service}),
+                ("postgresql:?service=mine", {"PGSERVICEFILE": service}),
+                (server.tcp_url(), {}),
+                (server.tcp_url().replace("127.0.0.1", "localhost"), {}),
+                (server.tcp_url().replace("127.0.0.1", "[::ffff:127.0.0.1]"),
+                 {}),
+                ("postgresql://postgres:%s@/postgres?hostaddr=127.0.0.1"
+                 "&port=%d" % (server.password, port), {}),
+                # The first one refuses, and it is the next one's turn.
+                (server.tcp_url().replace("127.0.0.1:",
+                                          "127.0.0.1:1,127.0.0.1:"), {})):
+            with self.subTest(url=url, **environment):
+                self.assert_works(url, **environment)
+
+    def test_a_password_comes_from_a_file(self):
+        path = os.path.join(self.directory, "pgpass")
+        with open(path, "w") as file:
+            file.write("localhost:*:*:*:%s\n" % self.server.password)
+        os.chmod(path, 0o600)
+        url = "postgresql://postgres@localhost:%d/postgres" % self.server.port
+        self.assert_works(url, PGPASSFILE=path)
+        self.assert_works(url + "?passfile=" + path)
+
+
+class Refusals(Case):
+    def test_who_may_not_come_in(self):
+        tcp = self.server.tcp_url
+        self.assert_refused(tcp(password=SECRET), "password", "28P01",
+                            status=DENIED)
+        self.assert_refused(tcp(password=SECRET, user="who"), "28P01",
+                            status=DENIED)
+        self.assert_refused(tcp().replace(":" + self.server.password, ""),
+                            "PGPASSFILE", status=DENIED)
+        self.assert_refused(self.server.url("nowhere"), '"nowhere"', "3D000",
+                            status=USAGE)
+
+    def test_where_there_is_nobody(self):
+        self.assert_refused("postgresql://127.0.0.1:1/d", "refused")
+        self.assert_refused("postgresql://nowhere.invalid/d", "no address")
+        self.assert_refused("postgresql:///d?host=/nowhere", "No such file")
+
+    def test_who_may_not_make_the_schema_says_how_to_have_it_made(self):
+        database = self.database()
+        self.server.sql("CREATE ROLE locker LOGIN")
+        url = self.server.url(database).replace("postgres@", "locker@")
+        self.assert_refused(url, "42501", "holdfast sql", status=DENIED)
+        made = subprocess.run([HOLDFAST, "sql"], capture_output=True,
+                              text=True, check=True).stdout
+        self.server.sql(made, database=database)
+        self.assert_refused(url, "42501", "docs/engine-postgres.md",
+                            status=DENIED)
+        self.server.sql(
+            "GRANT USAGE ON SCHEMA holdfast TO locker;"
+            "GRANT SELECT ON holdfast.version TO locker;"
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.queue,"
+            " holdfast.session, holdfast.ticket, holdfast.look TO locker",
+            database=database)
+        self.assert_works(url)
+
+    def test_a_schema_that_is_not_ours(self):
+        database = self.database()
+        self.server.sql("CREATE SCHEMA holdfast", database=database)
+        self.assert_refused(self.server.url(database), "did not make",
+                            status=USAGE)
+        self.server.sql("DROP SCHEMA holdfast", database=database)
+        self.assert_works(self.server.url(database))
+        for change, part in (
+                ("ALTER TABLE holdfast.ticket ADD extra integer", "changed"),
+                ("ALTER TABLE holdfast.ticket DROP revoked", "changed"),
+                ("ALTER TABLE holdfast.queue DROP CONSTRAINT queue_name_key",
+                 "changed"),
+                ("CREATE OR REPLACE FUNCTION holdfast.is_late(not_after_ms "
+                 "bigint) RETURNS boolean LANGUAGE sql VOLATILE AS "
+                 "'SELECT false'", "changed"),
+                ("UPDATE holdfast.version SET version = 2", "version 2"),
+                ("DELETE FROM holdfast.version", "changed")):
+            with self.subTest(change):
+                # Each on a copy: together they would hide each other.
+                copy = database + "copy"
+                self.server.sql("CREATE DATABASE %s TEMPLATE %s" % (
+                    copy, database))
+                self.server.sql(change, database=copy)
+                self.assert_refused(self.server.url(copy), part,
+                                    status=USAGE)
+                self.server.sql("DROP DATABASE %s" % copy)
+
+    def test_fn23_a_call_that_failed_is_in_nobodys_way(self):
+        """Each is a transaction of its own, and so is the release."""
+        database = self.database()
+        self.assert_works(self.server.url(database))
+        keeper = self.server.connect(database=database)
+        self.addCleanup(keeper.close)
+        keeper.autocommit = False
+        keeper.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        tool = subprocess.Popen(
+            [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
+             "?ttl=3s", "inputs", "--", "echo", "held"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        place.eventually("a lock_timeout",
+                         lambda: "55P03" in self.server.log_states())
+        keeper.rollback()
+        self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
+                         "held\n")
+        self.assertEqual(tool.returncode, 0)
+        self.assertEqual(self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket", database=database),
+            [(0,)])
+
+    def test_odd_settings_of_a_role_do_no_harm(self):
+        database = self.database()
+        self.assert_works(self.server.url(database))
+        for setting in ("statement_timeout = '1ms'",
+                        "default_transaction_isolation = 'serializable'",
+                        "default_transaction_read_only = on",
+                        "search_path = nowhere",
+                        "synchronous_commit = off",
+                        "client_min_messages = debug5",
+                        "idle_session_timeout = '1ms'"):
+            self.server.sql("CREATE ROLE odd LOGIN SUPERUSER")
+            try:
+                self.server.sql("ALTER ROLE odd SET " + setting)
+                with self.subTest(setting):
+                    self.assert_works(self.server.url(database).replace(
+                        "postgres@", "odd@"))
+            finally:
+                self.server.sql("DROP ROLE odd")
+
+
+class Standby(unittest.TestCase):
+    def test_a_server_that_can_only_be_read_is_refused(self):
+        with postgres.Server() as server:
+            server.stop()
+            with open(os.path.join(server.data, "standby.signal"), "w"):
+                pass
+            server.start()
+            case = Refusals()
+            case.directory = server.directory
+            case.assert_refused(server.url(), "standby")
+
+
+class Greeting(socketserver.BaseRequestHandler):
+    """A server of another version, as far as it comes to that."""
+
+    def handle(self):
+        while True:
+            size, code = struct.unpack("!II", self.request.recv(8))
+            self.request.recv(size - 8)
+            if code == 196608:
+                break
+            self.request.sendall(b"N")  # no encryption
+        for kind, body in ((b"R", struct.pack("!I", 0)),
+                           (b"S", b"server_version\x0011.22\0"),
+                           (b"K", struct.pack("!II", 1, 2)),
+                           (b"Z", b"I")):
+            self.request.sendall(kind + struct.pack("!I", len(body) + 4) +
+                                 body)
+        try:
+            self.request.recv(1)  # its end
+        except ConnectionResetError:
+            pass
+
+
+class Old(unittest.TestCase):
+    def test_a_server_that_is_too_old_is_refused(self):
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as s:
+            threading.Thread(target=s.serve_forever, daemon=True).start()
+            case = Refusals()
+            case.directory = "/nonexistent"
+            case.assert_refused(
+                "postgresql://u@127.0.0.1:%d/d" % s.server_address[1],
+                "PostgreSQL 11", "12 or later", status=USAGE)
+            s.shutdown()
+
+
+class Poolers(Case):
+    def pooler(self, mode):
+        """The port of a PgBouncer in front of the server."""
+        claim = place.Port()
+        self.addCleanup(claim.close)
+        folder = tempfile.mkdtemp(dir=self.server.directory)
+        path = os.path.join(folder, "pgbouncer.ini")
+        with open(path, "w") as file:
+            file.write("""
+                [databases]
+                * = host=%s port=%d user=postgres
+                [pgbouncer]
+                listen_addr = 127.0.0.1
+                listen_port = %d
+                unix_socket_dir =
+                auth_type = any
+                pool_mode = %s
+                """.replace("    ", "") % (self.server.directory,
+                                           self.server.port, claim.number,
+                                           mode))
+        os.chmod(folder, 0o755)
+        process = place.Process(["pgbouncer", path], user=self.server.user,
+                                stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        place.eventually("the pooler", lambda: place.is_open(claim.number))
+        return "postgresql://postgres@127.0.0.1:%d/postgres" % claim.number
+
+    def test_fn22_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):
+        for mode in ("transaction", "session"):
+            url = self.pooler(mode)
+            self.assert_refused(url, "pooler=session", status=USAGE)
+        self.assert_works(url + "?pooler=session")
+
+    def test_one_that_was_said_to_be_another_is_found_out(self):
+        """Once it hands a statement to another process of the server."""
+        url = self.pooler("transaction")
+        tools = [subprocess.Popen(
+            [HOLDFAST, "run", "-t", "10s", "-c", url + "?pooler=session",
+             "pooled", "--", "true"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for _ in range(4)]
+        said = "".join(tool.communicate(timeout=place.PATIENCE_S)[1]
+                       for tool in tools)
+        self.assertIn("pools by transaction", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The suite on a real PostgreSQL, where HF_PG says.  Each test begins without a
+ * schema, which its clients make, several at once. */
+#include <libpq-fe.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "conformance/real_host.h"
+#include "conformance/suite.h"
+#include "engines/postgres/postgres.h"
+
+#define URL_BYTES 512
+#define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
+
+static struct {
+    const char *ttl;
+    PGconn *raw;
+} place;
+
+static const char *server(void)
+{
+    const char *url = getenv("HF_PG");
+
+    if (url == NULL)
+        fail_msg("HF_PG has no server; start this by tests/servers/serve.py");
+    return url;
+}
+
+static PGresult *raw(const char *query)
+{
+    PGresult *result = PQexec(place.raw, query);
+
+    if (PQresultStatus(result) != PGRES_TUPLES_OK &&
+        PQresultStatus(result) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", query, PQerrorMessage(place.raw));
+    return result;
+}
+
+static void begin(struct bench *of)
+{
+    (void)of;
+    place.ttl = "5s";
+    place.raw = PQconnectdb(server());
+    if (PQstatus(place.raw) != CONNECTION_OK)
+        fail_msg("%s", PQerrorMessage(place.raw));
+    PQclear(raw("SET client_min_messages = warning"));
+    PQclear(raw("DROP SCHEMA IF EXISTS holdfast CASCADE"));
+    real_host_begin();
+}
+
+static void finish(struct bench *of)
+{
+    PGresult *left = NULL;
+    PGresult *made = raw("SELECT to_regclass('holdfast.ticket') IS NOT NULL");
+
+    (void)of;
+    if (PQgetvalue(made, 0, 0)[0] == 't') {
+        left = raw("SELECT FROM holdfast.ticket");
+        assert_int_equal(PQntuples(left), 0);
+    }
+    PQclear(left);
+    PQclear(made);
+    PQfinish(place.raw);
+    real_host_finish();
+}
+
+__attribute__((format(printf, 3, 4))) static void
+log_line(void *host, enum hf_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    (void)host;
+    if (level > HF_LOG_WARNING)
+        return;
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
+static struct hf_engine *open_client(struct bench *of,
+                                     const struct hf_engine_host *host)
+{
+    struct hf_engine_host whole = *host;
+    struct hf_engine *engine = NULL;
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+    char text[URL_BYTES];
+
+    real_host_fill(&whole);
+    whole.log = log_line;
+    (void)snprintf(text, sizeof text, "%s?ttl=%s", server(), place.ttl);
+    if (hf_url_parse(text, &url, &error) != HF_OK ||
+        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    hf_url_free(&url);
+    return engine;
+}
+
+static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
+{
+    (void)of;
+    real_host_pump(done, arg, PUMP_TURNS_MAX);
+}
+
+static void be_short(void)
+{
+    place.ttl = "1s"; /* what the server then takes to see the death */
+}
+
+static struct victim *victim_start(struct bench *of, const char *queue,
+                                   struct hf_ticket_id id, uint32_t weight)
+{
+    return real_host_victim(of, queue, id, weight, be_short);
+}
+
+static void shut(uv_handle_t *handle, void *arg)
+{
+    int fd;
+
+    (void)arg;
+    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
+        uv_fileno(handle, &fd) == 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* As if the network had: the engines are not asked. */
+static void cut(struct bench *of)
+{
+    (void)of;
+    real_host_walk(shut);
+}
+
+/* By hand: nobody is told of it. */
+static void evict(struct bench *of, const char *queue,
+                  const struct hf_ticket *ticket)
+{
+    char query[256];
+    char id[HF_TICKET_ID_TEXT_BYTES];
+    PGresult *gone;
+
+    (void)of;
+    (void)queue;
+    hf_ticket_id_format(&ticket->id, id);
+    (void)snprintf(query, sizeof query,
+                   "DELETE FROM holdfast.ticket WHERE id = '%s' RETURNING 1",
+                   id);
+    gone = raw(query);
+    assert_int_equal(PQntuples(gone), 1);
+    PQclear(gone);
+}
+
+int main(void)
+{
+    struct bench of = {
+        .name = "conformance of postgres",
+        .ops = &hf_engine_module,
+        .begin = begin,
+        .finish = finish,
+        .open = open_client,
+        .pump = pump,
+        .victim_start = victim_start,
+        .victim_kill = real_host_kill,
+        .evict = evict,
+        .cut = cut,
+    };
+
+    return suite_run(&of);
+}

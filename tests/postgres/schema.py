@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema as its files have it, and calls of it without the library."""
+
+import os
+import sys
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "servers"))
+
+FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
+FILES = ["tables.sql", "common.sql", "calls.sql"]
+
+MUTEX, READ, WRITE, LEASE, BARRIER = 1, 2, 3, 4, 7
+TTL_MS = 60000
+NEVER_MS = 1 << 62
+
+
+def text():
+    found = ""
+    for name in FILES:
+        with open(os.path.join(FOLDER, name)) as file:
+            found += file.read()
+    return found
+
+
+class Session:
+    """One session of the schema on a connection of its own."""
+
+    def __init__(self, server, ttl_ms=TTL_MS, database="postgres"):
+        self.id = str(uuid.uuid4())
+        self.ttl_ms = ttl_ms
+        self.connection = server.connect(database=database)
+        self.cursor = self.connection.cursor()
+        self.cursor.execute('LISTEN "holdfast_%s"' % self.id.replace("-", ""))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def call(self, function, *arguments):
+        """The head of the answer, and the rows behind it."""
+        self.cursor.execute(
+            "SELECT * FROM holdfast.%s(%s)" % (
+                function, ", ".join(["%s"] * len(arguments))), arguments)
+        names = [column.name for column in self.cursor.description]
+        rows = [dict(zip(names, row)) for row in self.cursor.fetchall()]
+        return rows[0], rows[1:]
+
+    def enqueue(self, queue, kind=MUTEX, ticket=None, not_after_ms=NEVER_MS):
+        """The ticket's id, and the queue as (id, sequence) just after."""
+        ticket = ticket or str(uuid.uuid4())
+        head, rows = self.call("enqueue", self.id, self.ttl_ms, not_after_ms,
+                               queue.encode(), ticket, kind, 1, b"me")
+        assert head["code"] == 0, head
+        return ticket, [(row["id"], row["sequence"]) for row in rows]
+
+    def list(self, queue):
+        return [(row["id"], row["sequence"])
+                for row in self.call("list", queue.encode(), False)[1]]
+
+    def withdraw(self, queue, ticket):
+        head, _ = self.call("withdraw", self.id, NEVER_MS, queue.encode(),
+                            ticket)
+        return head["found"]
+
+    def renew(self):
+        """The ids of the tickets there are."""
+        head, _ = self.call("renew", self.id, self.ttl_ms, NEVER_MS)
+        own = bytes(head["own"] or b"")
+        return {str(uuid.UUID(bytes=own[i:i + 16]))
+                for i in range(0, len(own), 16)}
+
+    def end(self):
+        """As if nothing had been heard of it for its ttl."""
+        self.cursor.execute("UPDATE holdfast.session SET expires_at = "
+                            "clock_timestamp() WHERE id = %s", (self.id,))
+
+    def notices(self):
+        """What it was told since, in words, queues as text."""
+        self.cursor.execute("SELECT")  # brings what there is
+        self.connection.poll()
+        found = []
+        for notice in self.connection.notifies:
+            *words, queue = notice.payload.split(" ")
+            found.append((*words, bytes.fromhex(queue).decode()))
+        self.connection.notifies.clear()
+        return found

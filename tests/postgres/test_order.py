@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Why the schema takes numbers as it does: two plain ways admit two, tried
+here on tables of their own; ours does not, nor under load."""
+
+import threading
+import unittest
+
+import schema
+import place
+import postgres
+
+PLAIN = """
+    DROP TABLE IF EXISTS plain_ticket, plain_counter;
+    DROP SEQUENCE IF EXISTS plain_sequence;
+    CREATE TABLE plain_ticket (sequence bigint, who text);
+    CREATE TABLE plain_counter (counter bigint);
+    INSERT INTO plain_counter VALUES (0);
+    CREATE SEQUENCE plain_sequence;
+"""
+
+BARE_SEQUENCE = """
+    INSERT INTO plain_ticket SELECT nextval('plain_sequence'), %s
+    RETURNING sequence
+"""
+
+ONE_STATEMENT = """
+    WITH given AS (UPDATE plain_counter SET counter = counter + 1
+                   RETURNING counter),
+         put AS (INSERT INTO plain_ticket SELECT counter, %s FROM given
+                 RETURNING who, sequence)
+    SELECT who FROM (SELECT who, sequence FROM plain_ticket
+                     UNION ALL SELECT who, sequence FROM put) AS seen
+    ORDER BY sequence
+"""
+
+FIRST = "SELECT who FROM plain_ticket ORDER BY sequence"
+
+
+class Statement(threading.Thread):
+    """One that may have to wait for another's transaction."""
+
+    def __init__(self, server, function):
+        self.server = server
+        self.rows = None
+        self.function = function
+        super().__init__(daemon=True)
+        self.start()
+
+    def run(self):
+        self.rows = self.function()
+
+    def wait_until_blocked(self):
+        place.eventually("it to wait for a lock", lambda: self.server.sql(
+            "SELECT 1 FROM pg_locks WHERE NOT granted"))
+
+    def result(self):
+        self.join(place.PATIENCE_S)
+        return self.rows
+
+
+class OrderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.server.sql(schema.text())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.server.sql(PLAIN)
+
+    def transaction(self):
+        connection = self.server.connect()
+        self.addCleanup(connection.close)
+        connection.autocommit = False
+        return connection, connection.cursor()
+
+    def test_a_bare_sequence_admits_two(self):
+        slow, slow_cursor = self.transaction()
+        fast, fast_cursor = self.transaction()
+        slow_cursor.execute(BARE_SEQUENCE, ("slow",))  # takes 1
+        fast_cursor.execute(BARE_SEQUENCE, ("fast",))  # takes 2, is done first
+        fast.commit()
+        fast_cursor.execute(FIRST)
+        self.assertEqual(fast_cursor.fetchone(), ("fast",))
+        slow.commit()
+        slow_cursor.execute(FIRST)
+        self.assertEqual(slow_cursor.fetchone(), ("slow",))
+
+    def test_one_statement_that_locks_and_reads_admits_two(self):
+        slow, slow_cursor = self.transaction()
+        slow_cursor.execute(ONE_STATEMENT, ("slow",))
+        self.assertEqual(slow_cursor.fetchall()[0], ("slow",))
+        fast = Statement(self.server, lambda: self.server.sql(
+            ONE_STATEMENT, ("fast",)))
+        fast.wait_until_blocked()
+        slow.commit()
+        # What it read is as old as its beginning, before it waited.
+        self.assertEqual(fast.result()[0], ("fast",))
+
+    def test_ours_admits_one_when_it_had_to_wait(self):
+        with schema.Session(self.server) as slow, \
+                schema.Session(self.server) as fast:
+            slow.connection.autocommit = False
+            first, seen = slow.enqueue("ours")
+            self.assertEqual([first], [ticket for ticket, _ in seen])
+            other = Statement(self.server, lambda: fast.enqueue("ours"))
+            other.wait_until_blocked()
+            slow.connection.commit()
+            second, seen = other.result()
+            self.assertEqual([ticket for ticket, _ in seen], [first, second])
+
+    def test_ours_admits_one_on_a_queue_that_is_being_made(self):
+        with schema.Session(self.server) as slow, \
+                schema.Session(self.server) as fast:
+            slow.connection.autocommit = False
+            first, _ = slow.enqueue("fresh")
+            other = Statement(self.server, lambda: fast.enqueue("fresh"))
+            other.wait_until_blocked()
+            slow.connection.commit()
+            second, seen = other.result()
+            self.assertEqual([ticket for ticket, _ in seen], [first, second])
+
+    def test_refuses_a_transaction_with_one_snapshot(self):
+        for level in ("REPEATABLE READ", "SERIALIZABLE"):
+            with schema.Session(self.server) as session:
+                session.cursor.execute("BEGIN ISOLATION LEVEL " + level)
+                with self.assertRaisesRegex(Exception, "READ COMMITTED only"):
+                    session.enqueue("snapshot")
+
+
+class HammerTest(unittest.TestCase):
+    """Many at once, on few queues; what they see is checked by them."""
+
+    WORKERS = 12
+    ROUNDS = 40
+    QUEUES = 3
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.server.sql(schema.text())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.mutex = threading.Lock()
+        self.inside = [None] * self.QUEUES
+        self.last = [0] * self.QUEUES
+        self.entered = 0
+        self.wrong = []
+
+    def enter(self, number, worker, token):
+        with self.mutex:
+            if self.inside[number] is not None:
+                self.wrong.append("%s entered beside %s" % (
+                    worker, self.inside[number]))
+            if token <= self.last[number]:
+                self.wrong.append("token %d after %d" % (
+                    token, self.last[number]))
+            self.inside[number] = worker
+            self.last[number] = token
+            self.entered += 1
+
+    def leave(self, number):
+        with self.mutex:
+            self.inside[number] = None
+
+    def one_round(self, session, number, worker):
+        queue = "hammer-%d" % number
+        ticket, seen = session.enqueue(queue)
+        self.assertEqual(seen[-1][0], ticket)
+
+        def first():
+            now = session.list(queue)
+            # Nobody appears ahead of a ticket once it is in the queue.
+            ahead = {t for t, n in now if n < seen[-1][1]}
+            if not ahead <= {t for t, _ in seen}:
+                self.wrong.append("somebody appeared ahead")
+            return now[0][0] == ticket
+        place.eventually("its turn", first)
+        self.enter(number, worker, seen[-1][1])
+        session.list(queue)  # some time inside
+        self.leave(number)
+        self.assertTrue(session.withdraw(queue, ticket))
+
+    def work(self, worker):
+        try:
+            with schema.Session(self.server) as session:
+                for i in range(self.ROUNDS):
+                    self.one_round(session, (worker + i) % self.QUEUES,
+                                   worker)
+        except Exception as error:  # pylint: disable=broad-except
+            self.wrong.append(repr(error))
+
+    def test_many_sessions_enter_one_by_one_and_in_order(self):
+        workers = [threading.Thread(target=self.work, args=(i,))
+                   for i in range(self.WORKERS)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(self.wrong, [])
+        self.assertEqual(self.entered, self.WORKERS * self.ROUNDS)
+        self.assertEqual(self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket"), [(0,)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the functions of the schema do, called without the library."""
+
+import os
+import re
+import unittest
+import uuid
+
+import schema
+import postgres
+from schema import BARRIER, LEASE, MUTEX, NEVER_MS, READ, WRITE, Session
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+class SchemaTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.server.sql(schema.text())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.server.sql("TRUNCATE holdfast.look, holdfast.ticket")
+        self.queue = str(uuid.uuid4())
+        self.a = self.session()
+        self.b = self.session()
+
+    def session(self, **options):
+        session = Session(self.server, **options)
+        self.addCleanup(session.connection.close)
+        return session
+
+    def ids(self, session=None):
+        return [ticket for ticket, _ in (session or self.b).list(self.queue)]
+
+    # ---- tickets
+
+    def test_a_ticket_is_found_by_its_id(self):
+        ticket, seen = self.a.enqueue(self.queue)
+        self.assertEqual(self.a.enqueue(self.queue, ticket=ticket)[1], seen)
+
+    def test_numbers_rise_for_ever(self):
+        last = 0
+        for _ in range(3):
+            ticket, seen = self.a.enqueue(self.queue)
+            self.assertGreater(seen[0][1], last)
+            last = seen[0][1]
+            self.assertTrue(self.a.withdraw(self.queue, ticket))
+        self.assertFalse(self.a.withdraw(self.queue, ticket))
+
+    def test_names_and_payloads_are_bytes(self):
+        name, payload = bytes(range(1, 256)), bytes(range(255, 0, -1))
+        ticket = str(uuid.uuid4())
+        _, rows = self.a.call("enqueue", self.a.id, 60000, NEVER_MS, name,
+                              ticket, MUTEX, 1, payload)
+        self.assertEqual(bytes(rows[0]["payload"]), payload)
+        _, rows = self.b.call("list", name, True)
+        self.assertEqual(bytes(rows[0]["payload"]), payload)
+
+    def test_only_the_first_payload_is_for_everybody(self):
+        self.a.enqueue(self.queue)
+        self.b.enqueue(self.queue)
+        for whole, expected in ((False, [b"me", b""]), (True, [b"me"] * 2)):
+            _, rows = self.a.call("list", self.queue.encode(), whole)
+            self.assertEqual([bytes(row["payload"]) for row in rows],
+                             expected)
+
+    def test_a_probe_has_what_is_there(self):
+        ticket, _ = self.a.enqueue(self.queue)
+        self.a.enqueue(self.queue)
+        _, rows = self.b.call("probe", self.queue.encode(),
+                              "{%s,%s}" % (ticket, NOBODY))
+        self.assertEqual([row["id"] for row in rows], [ticket])
+        self.assertGreater(rows[0]["expires_in_ms"], 0)
+
+    def test_a_list_of_nothing_writes_nothing(self):
+        self.assertEqual(self.a.list("never-" + self.queue), [])
+        self.assertEqual(self.server.sql(
+            "SELECT 1 FROM holdfast.queue WHERE name = %s",
+            (b"never-" + self.queue.encode(),)), [])
+
+    def test_a_downgrade_keeps_all_but_the_kind(self):
+        ticket, seen = self.a.enqueue(self.queue, WRITE)
+        for expected in (True, True):
+            head, _ = self.a.call("downgrade", self.a.id, NEVER_MS,
+                                  self.queue.encode(), ticket)
+            self.assertEqual(head["found"], expected)
+        self.assertEqual(self.b.list(self.queue), seen)
+        head, _ = self.b.call("downgrade", self.b.id, NEVER_MS,
+                              self.queue.encode(), ticket)
+        self.assertFalse(head["found"])  # it is another's
+
+    # ---- notices
+
+    def queue_of(self, kinds):
+        """A session for each ticket of those kinds."""
+        sessions = [self.session() for _ in kinds]
+        tickets = [session.enqueue(self.queue, kind)[0]
+                   for session, kind in zip(sessions, kinds)]
+        return sessions, tickets
+
+    def told(self, kinds, gone):
+        """Which places are told that the ticket at place gone is gone."""
+        sessions, tickets = self.queue_of(kinds)
+        sessions[gone].withdraw(self.queue, tickets[gone])
+        expected = [("gone", tickets[gone], "0", self.queue)]
+        found = []
+        for place, session in enumerate(sessions):
+            notices = session.notices()
+            if notices:
+                self.assertEqual(notices, expected)
+                found.append(place)
+        for session in sessions:
+            session.call("goodbye", session.id, NEVER_MS)
+        return found
+
+    def test_who_waited_for_a_ticket_is_told(self):
+        for kinds, gone, expected in (
+                ([MUTEX, MUTEX, MUTEX], 0, [1]),
+                ([MUTEX, MUTEX, MUTEX], 1, [2]),
+                ([MUTEX, MUTEX, MUTEX], 2, []),
+                ([WRITE, WRITE, READ], 0, [1]),
+                ([WRITE, READ, READ, WRITE, READ], 0, [1, 2]),
+                ([WRITE, READ, READ, WRITE, READ], 1, []),
+                ([WRITE, READ, READ, WRITE, READ], 2, [3]),
+                ([WRITE, READ, READ, WRITE, READ], 3, [4]),
+                ([READ, WRITE, WRITE], 0, [1]),
+                ([LEASE, LEASE, LEASE], 0, [])):
+            with self.subTest(kinds=kinds, gone=gone):
+                self.assertEqual(self.told(kinds, gone), expected)
+
+    def test_who_waited_for_a_write_ticket_is_told_of_its_downgrade(self):
+        for kinds, expected in (([WRITE, READ, READ, WRITE], [1, 2]),
+                                ([WRITE, WRITE, READ], [1])):
+            with self.subTest(kinds=kinds):
+                sessions, tickets = self.queue_of(kinds)
+                sessions[0].call("downgrade", sessions[0].id, NEVER_MS,
+                                 self.queue.encode(), tickets[0])
+                told = [place for place, session in enumerate(sessions)
+                        if session.notices() == [("gone", tickets[0], "3",
+                                                  self.queue)]]
+                self.assertEqual(told, expected)
+                for session in sessions:
+                    session.call("goodbye", session.id, NEVER_MS)
+
+    def test_an_owner_is_told_what_others_do(self):
+        ticket, _ = self.a.enqueue(self.queue)
+        for count in (1, 2):
+            head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(),
+                                  ticket)
+            self.assertTrue(head["found"])
+            self.assertEqual(self.a.notices(),
+                             [("revoked", ticket, str(count), self.queue)])
+        head, rows = self.a.call("renew", self.a.id, 60000, NEVER_MS)
+        self.assertEqual([(row["id"], row["revoked"]) for row in rows],
+                         [(ticket, 2)])
+        self.b.withdraw(self.queue, ticket)
+        self.assertEqual(self.a.notices(),
+                         [("gone", ticket, "0", self.queue)])
+        head, _ = self.b.call("revoke", NEVER_MS, self.queue.encode(), ticket)
+        self.assertFalse(head["found"])
+
+    def test_who_looks_is_told_once(self):
+        ticket, _ = self.a.enqueue(self.queue, LEASE)
+        other, _ = self.a.enqueue(self.queue, LEASE)
+        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS,
+                              self.queue.encode())
+        self.assertEqual([row["id"] for row in rows], [ticket, other])
+        self.a.withdraw(self.queue, ticket)
+        self.a.withdraw(self.queue, other)
+        self.assertEqual(self.b.notices(), [("changed", self.queue)])
+
+    # ---- marks
+
+    def test_there_is_one_mark_of_a_kind_and_it_stays(self):
+        name = self.queue.encode() + b"/"
+        mark = str(uuid.uuid4())
+        for there, ticket in ((False, mark), (True, str(uuid.uuid4()))):
+            head, _ = self.a.call("raise", NEVER_MS, name, BARRIER, ticket)
+            self.assertEqual((head["code"], head["found"]), (0, there))
+        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS, name)
+        self.assertEqual([row["id"] for row in rows], [mark])
+        self.assertGreater(rows[0]["expires_in_ms"], 1 << 60)
+        self.a.call("goodbye", self.a.id, NEVER_MS)
+        self.assertEqual(len(self.b.list(self.queue + "/")), 1)
+        for there in (True, False):
+            head, _ = self.a.call("lower", NEVER_MS, name, BARRIER)
+            self.assertEqual((head["code"], head["found"]), (0, there))
+        self.assertEqual(self.b.notices(), [("changed", self.queue + "/")])
+
+    # ---- leases
+
+    def test_whoever_comes_by_takes_out_what_has_ended(self):
+        comers = {
+            "list": lambda: self.b.list(self.queue),
+            "probe": lambda: self.b.call("probe", self.queue.encode(), "{}"),
+            "look": lambda: self.b.call("look", self.b.id, 60000, NEVER_MS,
+                                        self.queue.encode()),
+            "enqueue": lambda: self.b.enqueue(self.queue),
+            "withdraw": lambda: self.b.withdraw(self.queue, NOBODY),
+            "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
+                                             self.queue.encode(), NOBODY),
+            "revoke": lambda: self.b.call("revoke", NEVER_MS,
+                                          self.queue.encode(), NOBODY),
+        }
+        for name, come in comers.items():
+            with self.subTest(name):
+                dead, waiter = self.session(), self.session()
+                ticket, _ = dead.enqueue(self.queue)
+                waiter.enqueue(self.queue)
+                dead.end()
+                come()
+                notice = ("gone", ticket, "0", self.queue)
+                self.assertEqual(waiter.notices(), [notice])
+                self.assertEqual(dead.notices(), [notice])
+                self.assertNotIn(ticket, self.ids())
+                self.assertEqual(dead.renew(), set())
+                for session in (waiter, self.b):
+                    session.call("goodbye", session.id, NEVER_MS)
+
+    def test_several_that_ended_are_told_as_the_queue_was(self):
+        sessions, tickets = self.queue_of([WRITE, WRITE, READ, WRITE])
+        sessions[0].end()
+        sessions[1].end()
+        self.b.list(self.queue)
+        self.assertEqual(sessions[2].notices(),
+                         [("gone", tickets[1], "0", self.queue)])
+        self.assertEqual(sessions[3].notices(), [])
+
+    def test_a_renewal_does_not_bring_back(self):
+        self.a.enqueue(self.queue)
+        self.a.end()
+        self.assertEqual(self.a.renew(), set())
+        self.assertEqual(self.ids(), [])
+
+    def test_a_session_that_begins_again_has_nothing(self):
+        old, _ = self.a.enqueue(self.queue)
+        self.a.enqueue("other-" + self.queue)
+        self.a.end()
+        new, seen = self.a.enqueue(self.queue)
+        self.assertEqual([ticket for ticket, _ in seen], [new])
+        self.assertEqual(self.a.renew(), {new})
+        self.assertEqual(self.b.list("other-" + self.queue), [])
+
+    def test_a_session_lives_no_shorter_for_what_comes_later(self):
+        self.a.enqueue(self.queue)
+        self.a.ttl_ms = 1000
+        self.a.renew()
+        self.a.enqueue(self.queue)
+        _, rows = self.b.call("list", self.queue.encode(), False)
+        self.assertGreater(rows[0]["expires_in_ms"], 30000)
+
+    def test_a_renewal_under_way_saves_what_seems_to_have_ended(self):
+        """Its effect cannot be seen yet, but it will be answered."""
+        ticket, _ = self.a.enqueue(self.queue)
+        self.a.ttl_ms = 300
+        self.server.sql(
+            "UPDATE holdfast.session SET expires_at = clock_timestamp() + "
+            "interval '200 ms' WHERE id = %s", (self.a.id,))
+        self.a.connection.autocommit = False
+        self.a.ttl_ms = 60000
+        self.assertEqual(self.a.renew(), {ticket})
+        self.server.sql("SELECT pg_sleep(0.3)")
+        _, rows = self.b.call("list", self.queue.encode(), False)
+        self.assertEqual([row["expires_in_ms"] for row in rows], [0])
+        self.a.connection.commit()
+        _, rows = self.b.call("list", self.queue.encode(), False)
+        self.assertGreater(rows[0]["expires_in_ms"], 30000)
+
+    def test_nothing_is_written_too_late(self):
+        ticket, seen = self.a.enqueue(self.queue, WRITE)
+        name, past = self.queue.encode(), 1
+        for call in (("enqueue", self.a.id, 60000, past, name, NOBODY, MUTEX,
+                      1, b""),
+                     ("look", self.a.id, 60000, past, name),
+                     ("renew", self.a.id, 60000, past),
+                     ("withdraw", self.a.id, past, name, ticket),
+                     ("downgrade", self.a.id, past, name, ticket),
+                     ("revoke", past, name, ticket),
+                     ("raise", past, name, BARRIER, NOBODY),
+                     ("lower", past, name, WRITE),
+                     ("goodbye", self.a.id, past)):
+            with self.subTest(call[0]):
+                head, rows = self.b.call(*call)
+                self.assertEqual((head["code"], rows), (1, []))
+        _, rows = self.b.call("list", name, False)
+        self.assertEqual([(row["id"], row["sequence"]) for row in rows], seen)
+        self.assertEqual((rows[0]["kind"], rows[0]["revoked"]), (WRITE, 0))
+
+    # ---- what the library checks
+
+    def test_the_library_knows_its_fingerprint(self):
+        header = os.path.join(schema.FOLDER, "..", "schema.h")
+        with open(header) as file:
+            known = re.search(r'"([0-9a-f]{64})"', file.read()).group(1)
+        with open(os.path.join(schema.FOLDER, "check.sql")) as file:
+            check = file.read()
+        self.a.cursor.execute("SET search_path = pg_catalog, pg_temp")
+        self.a.cursor.execute(check)
+        self.assertEqual(self.a.cursor.fetchall(), [(1, known)],
+                         "HF_PG_FINGERPRINT is to be the first of these")
+
+    # ---- ends
+
+    def test_a_goodbye_takes_out_everything(self):
+        ticket, _ = self.a.enqueue(self.queue)
+        self.a.enqueue("other-" + self.queue)
+        mine, _ = self.b.enqueue(self.queue)
+        self.a.call("goodbye", self.a.id, NEVER_MS)
+        self.assertEqual(self.b.notices(),
+                         [("gone", ticket, "0", self.queue)])
+        self.assertEqual(self.a.notices(), [])
+        self.assertEqual(self.ids(), [mine])
+        self.assertEqual(self.server.sql(
+            "SELECT 1 FROM holdfast.session WHERE id = %s", (self.a.id,)), [])
+
+    def test_a_sweep_removes_what_is_long_dead(self):
+        self.a.enqueue(self.queue)
+        self.b.enqueue(self.queue)
+        self.server.sql("UPDATE holdfast.session SET expires_at = "
+                        "now() - interval '1 hour' WHERE id = %s",
+                        (self.a.id,))
+        self.server.sql("SELECT holdfast.sweep()")
+        self.assertEqual(self.server.sql(
+            "SELECT id FROM holdfast.session WHERE id IN (%s, %s)",
+            (self.a.id, self.b.id)), [(self.b.id,)])
+        self.assertEqual(self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket"), [(1,)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL server, of Debian's postgresql, on a free port of
+127.0.0.1 and a socket in a directory of its own."""
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+
+import psycopg2
+
+import place
+
+SUPERUSER = "postgres"
+
+# Small, and quick to start: nothing here lives for long.  What a lease rests
+# on (fsync, synchronous_commit) stays as it comes.
+CONFIG = {
+    "listen_addresses": "127.0.0.1",
+    "shared_buffers": "16MB",
+    "max_connections": "120",
+    "min_wal_size": "4MB",
+    "max_wal_size": "64MB",
+    "autovacuum_naptime": "5s",
+    "log_line_prefix": "%m [%p] %e ",
+    "log_timezone": "UTC",
+    "lc_messages": "C",
+}
+
+# Passwords over TCP, so that they are tried; none on the socket.
+ACCESS = """
+local all all trust
+host all all 127.0.0.1/32 scram-sha-256
+"""
+
+
+def programs():
+    """The directory of the newest server that is installed."""
+    found = glob.glob("/usr/lib/postgresql/*/bin/postgres")
+    if not found:
+        raise SystemExit("no /usr/lib/postgresql/*/bin/postgres; is "
+                         "postgresql installed?")
+    return os.path.dirname(max(
+        found, key=lambda path: float(path.split("/")[4])))
+
+
+def unprivileged():
+    """Whom it runs as: it refuses to run as root.  None: as who we are."""
+    if os.getuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"
+
+
+def children(pid):
+    """Of a process."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+        return [int(child) for child in file.read().split()]
+
+
+class Server:
+    """One cluster and its postmaster.  It serves once the constructor is back.
+    A context manager, which removes everything."""
+
+    def __init__(self, config=None, access=ACCESS):
+        self.process = None
+        self.starts = 0
+        self.user = unprivileged()
+        self.directory = place.directory()
+        self.data = os.path.join(self.directory, "data")
+        self.claim = place.Port()
+        self.port = self.claim.number
+        self.password = "Sesam%d" % os.getpid()
+        self.config = {**CONFIG, "port": str(self.port),
+                       "unix_socket_directories": self.directory,
+                       **(config or {})}
+        try:
+            if self.user:
+                shutil.chown(self.directory, self.user)
+            os.chmod(self.directory, 0o755)
+            self.make(access)
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def make(self, access):
+        secret = os.path.join(self.directory, "password")
+        with open(secret, "w") as file:
+            file.write(self.password + "\n")
+        if self.user:
+            shutil.chown(secret, self.user)
+        os.chmod(secret, 0o400)
+        made = place.Process(
+            [os.path.join(programs(), "initdb"), "--pgdata", self.data,
+             "--username", SUPERUSER, "--pwfile", secret, "--no-sync",
+             "--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"],
+            user=self.user, cwd=self.directory,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = made.popen.communicate(timeout=place.PATIENCE_S)[0]
+        if made.popen.returncode != 0:
+            raise AssertionError("initdb: " + said.decode(errors="replace"))
+        with open(os.path.join(self.data, "pg_hba.conf"), "w") as file:
+            file.write(access)
+
+    # ---- life
+
+    def launch(self):
+        """Start the process and do not wait until it serves."""
+        with open(os.path.join(self.data, "postgresql.auto.conf"),
+                  "w") as file:
+            for name, value in self.config.items():
+                file.write("%s = '%s'\n" % (name, value))
+        self.starts += 1
+        with open(self.log_path(self.starts), "w") as log:
+            self.process = place.Process(
+                [os.path.join(programs(), "postgres"), "-D", self.data],
+                user=self.user, cwd=self.directory, stdout=log,
+                stderr=subprocess.STDOUT)
+
+    def start(self):
+        self.launch()
+        self.wait()
+
+    def serves(self):
+        if not self.process.is_alive():
+            raise AssertionError("the server died:\n" + self.log()[-3000:])
+        try:
+            psycopg2.connect(self.address()).close()
+            return True
+        except psycopg2.OperationalError:
+            return False
+
+    def wait(self):
+        """Until it serves."""
+        try:
+            place.eventually("PostgreSQL to serve", self.serves)
+        except AssertionError as error:
+            raise AssertionError("%s\n%s" % (error,
+                                             self.log()[-3000:])) from None
+
+    def processes(self):
+        """The postmaster and all that it has started."""
+        return [self.process.pid] + children(self.process.pid)
+
+    def signal_all(self, number):
+        for pid in self.processes():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # it has ended meanwhile
+
+    def kill(self):
+        """kill -9 to every process of it, as a machine that loses its power:
+        nothing is written down any more."""
+        if self.process and self.process.is_alive():
+            self.signal_all(signal.SIGKILL)
+            self.process.kill()
+
+    def stop(self):
+        """A fast shutdown, and wait for its end."""
+        self.process.signal(signal.SIGINT)
+        self.process.popen.wait(place.PATIENCE_S)
+
+    def restart(self):
+        """On the same port, with the same data."""
+        self.kill()
+        self.start()
+
+    def freeze(self):
+        self.process.freeze()  # so that it starts no more of them
+        self.signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self.signal_all(signal.SIGCONT)
+
+    def close(self):
+        if self.process and self.process.is_alive():
+            # Killed it would leave its shared memory behind.
+            self.thaw()
+            self.process.signal(signal.SIGQUIT)
+            self.process.popen.wait(place.PATIENCE_S)
+        self.claim.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # ---- what it says
+
+    def address(self, database="postgres", user=SUPERUSER):
+        """For libpq, by its socket."""
+        return "host=%s port=%d dbname=%s user=%s" % (
+            self.directory, self.port, database, user)
+
+    def url(self, database="postgres"):
+        """For holdfast, by its socket."""
+        return "postgresql://%s@%s:%d/%s" % (
+            SUPERUSER, self.directory.replace("/", "%2F"), self.port,
+            database)
+
+    def tcp_url(self, database="postgres", password=None, user=SUPERUSER):
+        return "postgresql://%s:%s@127.0.0.1:%d/%s" % (
+            user, password or self.password, self.port, database)
+
+    def connect(self, **options):
+        """A connection that commits each statement."""
+        connection = psycopg2.connect(self.address(**options))
+        connection.autocommit = True
+        return connection
+
+    def sql(self, text, arguments=None, database="postgres"):
+        """Carry out a statement; its rows, if it has any."""
+        connection = self.connect(database=database)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(text, arguments)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    # ---- its log
+
+    def log_path(self, start):
+        return os.path.join(self.directory, "log.%d" % start)
+
+    def log(self):
+        """All it logged, of all its lives."""
+        text = ""
+        for start in range(1, self.starts + 1):
+            with open(self.log_path(start), errors="replace") as file:
+                text += file.read()
+        return text
+
+    def log_states(self):
+        """The SQLSTATEs of all that it logged."""
+        return {words[4] for words in map(str.split, self.log().splitlines())
+                if len(words) > 4 and len(words[4]) == 5}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a postgresql:// URL says; what is said of a wrong one is in
+ * tests/chaos/test_pg_inputs.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/postgres/config.h"
+
+static void parse(const char *text, struct hf_pg_config *config)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+
+    memset(config, 0, sizeof *config); /* an analyser knows no fail_msg() */
+    if (hf_url_parse(text, &url, &error) != HF_OK ||
+        hf_pg_config_parse(config, &url, &error) != HF_OK)
+        fail_msg("%s: %s", text, error.text);
+    hf_url_free(&url);
+}
+
+static void assert_host(const struct hf_pg_config *config, size_t number,
+                        const char *name, const char *address, const char *port)
+{
+    assert_true(number < config->host_count);
+    assert_string_equal(config->hosts[number].name, name);
+    assert_string_equal(config->hosts[number].address, address);
+    assert_string_equal(config->hosts[number].port, port);
+}
+
+static const char *setting(const struct hf_pg_config *config, const char *key)
+{
+    for (size_t i = 0; i < config->setting_count; i++) {
+        if (strcmp(config->settings[i].keyword, key) == 0)
+            return config->settings[i].value;
+    }
+    return NULL;
+}
+
+static void usual_values(void **state)
+{
+    struct hf_pg_config config;
+
+    (void)state;
+    parse("postgresql://h/d", &config);
+    assert_int_equal(config.host_count, 1);
+    assert_host(&config, 0, "h", "", "");
+    assert_int_equal(config.ttl_ms, 10000);
+    assert_false(config.pooled_by_session);
+    assert_string_equal(setting(&config, "dbname"), "d");
+    assert_null(setting(&config, "user"));
+    hf_pg_config_free(&config);
+}
+
+static void all_that_can_be_said(void **state)
+{
+    struct hf_pg_config config;
+
+    (void)state;
+    parse("postgresql://u:p%40@h:1,[::1]:2,%2Frun%2Fpg:3,h/d"
+          "?ttl=3s&pooler=session&sslmode=verify-full&keepalives_idle=7",
+          &config);
+    assert_int_equal(config.host_count, 4);
+    assert_host(&config, 0, "h", "", "1");
+    assert_host(&config, 1, "::1", "", "2");
+    assert_host(&config, 2, "/run/pg", "", "3");
+    assert_host(&config, 3, "h", "", "");
+    assert_string_equal(setting(&config, "user"), "u");
+    assert_string_equal(setting(&config, "password"), "p@");
+    assert_string_equal(setting(&config, "sslmode"), "verify-full");
+    assert_string_equal(setting(&config, "keepalives_idle"), "7");
+    assert_null(setting(&config, "ttl"));
+    assert_null(setting(&config, "pooler"));
+    assert_int_equal(config.ttl_ms, 3000);
+    assert_true(config.pooled_by_session);
+    hf_pg_config_free(&config);
+}
+
+static void lists_of_libpq(void **state)
+{
+    struct hf_pg_config config;
+
+    (void)state;
+    parse("postgresql:///d?host=a,b&hostaddr=1.2.3.4,&port=5", &config);
+    assert_int_equal(config.host_count, 2);
+    assert_host(&config, 0, "a", "1.2.3.4", "5");
+    assert_host(&config, 1, "b", "", "5");
+    hf_pg_config_free(&config);
+    parse("postgresql:///d?hostaddr=1.2.3.4,5.6.7.8&port=5,6", &config);
+    assert_host(&config, 0, "", "1.2.3.4", "5");
+    assert_host(&config, 1, "", "5.6.7.8", "6");
+    hf_pg_config_free(&config);
+    parse("postgresql:?service=elsewhere", &config);
+    assert_int_equal(config.host_count, 0);
+    hf_pg_config_free(&config);
+}
+
+static void the_environment_says_the_rest(void **state)
+{
+    struct hf_pg_config config;
+
+    (void)state;
+    assert_int_equal(setenv("PGHOST", "a,b", 1), 0);
+    assert_int_equal(setenv("PGPORT", "7", 1), 0);
+    parse("postgresql:", &config);
+    assert_int_equal(config.host_count, 2);
+    assert_host(&config, 1, "b", "", "7");
+    hf_pg_config_free(&config);
+    parse("postgresql://c", &config); /* libpq asks for the port itself */
+    assert_int_equal(config.host_count, 1);
+    assert_host(&config, 0, "c", "", "");
+    hf_pg_config_free(&config);
+    assert_int_equal(unsetenv("PGHOST"), 0);
+    assert_int_equal(unsetenv("PGPORT"), 0);
+}
+
+static void a_description_has_no_secret(void **state)
+{
+    struct hf_pg_config config;
+    char text[64];
+
+    (void)state;
+    parse("postgresql://u:sesame@h:1,[::1]:2/d?sslpassword=sesame", &config);
+    hf_pg_config_describe(&config, text, sizeof text);
+    assert_string_equal(text, "h:1,[::1]:2/d");
+    hf_pg_config_describe(&config, text, 4);
+    assert_string_equal(text, "h:1");
+    hf_pg_config_free(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_values),
+        cmocka_unit_test(all_that_can_be_said),
+        cmocka_unit_test(lists_of_libpq),
+        cmocka_unit_test(the_environment_says_the_rest),
+        cmocka_unit_test(a_description_has_no_secret),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
