@@ -194,7 +194,7 @@ static void a_limit_ends_one_wait_and_no_other(void **state)
 /* Threads that want it again and again, until somebody else had it. */
 struct crowd {
     struct hf_mutex *mutex;
-    int turns; /* under the lock */
+    _Atomic int turns;
     _Atomic bool over;
     _Atomic int failures;
 };
@@ -205,7 +205,7 @@ static void *crowd_main(void *arg)
 
     while (!atomic_load(&crowd->over)) {
         atomic_fetch_add(&crowd->failures, hf_mutex_lock(crowd->mutex));
-        crowd->turns++;
+        atomic_fetch_add(&crowd->turns, 1);
         atomic_fetch_add(&crowd->failures, hf_mutex_unlock(crowd->mutex));
     }
     return NULL;
@@ -217,7 +217,7 @@ static void *outsider_main(void *arg)
     struct hf_mutex *theirs = crowd[1].mutex;
 
     atomic_fetch_add(&crowd->failures, hf_mutex_lock(theirs));
-    crowd[1].turns = crowd->turns;
+    atomic_store(&crowd[1].turns, atomic_load(&crowd->turns));
     atomic_store(&crowd->over, true);
     atomic_fetch_add(&crowd->failures, hf_mutex_unlock(theirs));
     return NULL;
@@ -250,7 +250,7 @@ static void threads_do_not_starve_another_process(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&crowd->failures), 0);
-    assert_in_range(crowd[1].turns, 1, HF_COHORT_HANDOFFS);
+    assert_in_range(atomic_load(&crowd[1].turns), 1, HF_COHORT_HANDOFFS);
     hf_mutex_free(crowd[1].mutex);
     assert_int_equal(hf_client_close(elsewhere), HF_OK);
     world_close(&w);

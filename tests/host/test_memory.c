@@ -76,7 +76,7 @@ struct party {
     struct hf_lock *lock;
     _Atomic int ended;
     _Atomic int dropped;
-    hf_status status;
+    _Atomic hf_status status;
     struct hf_grant *grant;
 };
 

@@ -286,6 +286,11 @@ static void fn62_two_that_take_all_permits_do_not_deadlock(void **state)
     world_close(&w);
 }
 
+static bool is_lost(void *arg)
+{
+    return hf_grant_check(arg) == HF_ELOST;
+}
+
 static void lost_with_the_first_that_is(enum way way)
 {
     struct world w;
@@ -301,8 +306,7 @@ static void lost_with_the_first_that_is(enum way way)
     assert_int_equal(hf_grant_hold_fd_of(outcome.grant, locks[1], &fd), HF_OK);
     close(fd);
     place_rob(&w.place);
-    while (hf_grant_check(outcome.grant) == HF_OK)
-        usleep(1000);
+    front_until(&w.a, is_lost, outcome.grant);
     assert_int_equal(hf_grant_safe_until_ms(outcome.grant), 0);
     assert_int_equal(front_give(&w.a, outcome.grant), HF_ELOST);
     hf_lock_free(locks[0]);
@@ -363,8 +367,7 @@ static void who_has_permits_is_seen_and_asked(void **state)
     front_until(&w.a, was_asked, &asked);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_lock_evict(theirs, view->id, HF_FOREVER), HF_OK);
-    while (hf_grant_check(grant) == HF_OK)
-        usleep(1000);
+    front_until(&w.a, is_lost, grant);
     hf_tickets_free(tickets);
     assert_int_equal(front_give(&w.a, grant), HF_ELOST);
     hf_lock_free(mine);
