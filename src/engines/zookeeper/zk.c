@@ -189,6 +189,14 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 
 /* -------------------------------------------------------------- requests -- */
 
+/* Members of a double barrier, and what they stamp. */
+static bool is_of_members(const struct hf_request *request)
+{
+    return request->kind == HF_REQUEST_STAMP ||
+           request->ticket_kind == HF_TICKET_MEMBER ||
+           request->ticket_kind == HF_TICKET_READY;
+}
+
 void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms)
 {
@@ -202,6 +210,12 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    "there is no connection%s%s",
                    zk->session.trouble[0] != '\0' ? ": " : "",
                    zk->session.trouble);
+        return;
+    }
+    if (is_of_members(request)) {
+        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+                   "there are no double barriers on ZooKeeper yet; use a "
+                   "single one");
         return;
     }
     switch (request->kind) {
@@ -241,6 +255,7 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     case HF_REQUEST_REVOKE:
         hf_zk_revoke(zk, request);
         break;
+    case HF_REQUEST_STAMP: /* see is_of_members() */
     case HF_REQUEST_END:
         break;
     }
