@@ -39,7 +39,7 @@ void hf_acquisition_decide_member(struct hf_core *core,
                                   const struct hf_snapshot *snapshot)
 {
     struct hf_enter enter =
-        hf_double_barrier_enter(snapshot, &a->ticket, a->limit);
+        hf_double_barrier_decide_enter(snapshot, &a->ticket, a->limit);
 
     if (enter.answer == HF_ENTER_MISSING) {
         evict(core, a);

@@ -10,9 +10,10 @@ static void count(struct hf_enter *enter, const struct hf_ticket *ticket)
     enter->members += ticket->kind == HF_TICKET_MEMBER;
 }
 
-struct hf_enter hf_double_barrier_enter(const struct hf_snapshot *snapshot,
-                                        const struct hf_ticket_id *mine,
-                                        uint32_t parties)
+struct hf_enter
+hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine,
+                               uint32_t parties)
 {
     struct hf_enter enter = {.answer = HF_ENTER_WAIT};
     size_t place = hf_snapshot_find(snapshot, mine);
@@ -33,9 +34,10 @@ static bool is_lower(const struct hf_ticket_id *a, const struct hf_ticket_id *b)
     return memcmp(a->bytes, b->bytes, HF_TICKET_ID_BYTES) < 0;
 }
 
-enum hf_leave_answer hf_double_barrier_leave(const struct hf_snapshot *snapshot,
-                                             const struct hf_ticket_id *mine,
-                                             uint64_t stamp, bool keeps)
+enum hf_leave_answer
+hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine, uint64_t stamp,
+                               bool keeps)
 {
     enum hf_leave_answer answer = HF_LEAVE_PASS;
 

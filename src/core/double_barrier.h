@@ -39,14 +39,16 @@ enum hf_leave_answer {
 };
 
 /* May the owner of ${mine} go in, where ${parties} are waited for? */
-struct hf_enter hf_double_barrier_enter(const struct hf_snapshot *snapshot,
-                                        const struct hf_ticket_id *mine,
-                                        uint32_t parties);
+struct hf_enter
+hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine,
+                               uint32_t parties);
 
 /* May the owner of ${mine}, whom ${stamp} has let in, go?  ${keeps}: he has not
  * had his ticket taken out. */
-enum hf_leave_answer hf_double_barrier_leave(const struct hf_snapshot *snapshot,
-                                             const struct hf_ticket_id *mine,
-                                             uint64_t stamp, bool keeps);
+enum hf_leave_answer
+hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine, uint64_t stamp,
+                               bool keeps);
 
 #endif

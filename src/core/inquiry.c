@@ -174,17 +174,13 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
 
 /* ------------------------------------------------------------- barriers -- */
 
-static const char *reason(const struct hf_inquiry *inquiry)
-{
-    return inquiry->stamp != 0 ? "others of the round are still there"
-                               : "the barrier is up";
-}
-
 static void end_busy(struct hf_core *core, struct hf_inquiry *inquiry)
 {
     struct hf_error why;
 
-    hf_error_set(&why, HF_EBUSY, "%s", reason(inquiry));
+    hf_error_set(&why, HF_EBUSY, "%s",
+                 inquiry->stamp != 0 ? "others of the round are there"
+                                     : "the barrier is up");
     hf_inquiry_give_up(core, inquiry, &why);
 }
 
@@ -212,18 +208,18 @@ static void heard(struct hf_core *core, struct hf_inquiry *inquiry)
         ask_again(core, inquiry);
 }
 
-/* May the wait end with this? */
-static bool passes(struct hf_inquiry *inquiry,
-                   const struct hf_snapshot *snapshot)
+static void looked_at_round(struct hf_core *core, struct hf_inquiry *inquiry,
+                            const struct hf_snapshot *snapshot)
 {
-    enum hf_leave_answer answer;
+    enum hf_leave_answer answer = hf_double_barrier_decide_leave(
+        snapshot, &inquiry->ticket, inquiry->stamp, inquiry->keeps);
 
-    if (inquiry->stamp == 0)
-        return hf_barrier_passes(&inquiry->sight, snapshot);
-    answer = hf_double_barrier_leave(snapshot, &inquiry->ticket, inquiry->stamp,
-                                     inquiry->keeps);
-    inquiry->found = answer == HF_LEAVE_YIELD;
-    return answer != HF_LEAVE_WAIT;
+    if (answer == HF_LEAVE_PASS)
+        pass(core, inquiry);
+    else if (answer == HF_LEAVE_YIELD || inquiry->only_try)
+        end_busy(core, inquiry);
+    else
+        move(core, inquiry, STATE(WATCHING));
 }
 
 static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
@@ -231,7 +227,9 @@ static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
 {
     inquiry->ask.busy = false;
     inquiry->retry = (struct hf_retry_state){0};
-    if (passes(inquiry, &event->as.answer.snapshot))
+    if (inquiry->stamp != 0)
+        looked_at_round(core, inquiry, &event->as.answer.snapshot);
+    else if (hf_barrier_passes(&inquiry->sight, &event->as.answer.snapshot))
         pass(core, inquiry);
     else if (inquiry->only_try)
         end_busy(core, inquiry);
@@ -356,8 +354,11 @@ static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
                      place != NULL && place[0] != '\0' ? place : "the engine",
                      waited_ms, colon, trouble);
     else if (inquiry->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT, "%s; waited %" PRIu64 " ms",
-                     reason(inquiry), waited_ms);
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
+                     inquiry->stamp != 0
+                         ? "others of the round were still there"
+                         : "the barrier was still up",
+                     waited_ms);
     else
         hf_error_set(&why, HF_ETIMEDOUT,
                      "no answer after %" PRIu64 " ms; the session is %s%s%s",

@@ -40,9 +40,9 @@ struct hf_inquiry {
     struct hf_ticket_id ticket; /* WITHDRAW, REVOKE; LOOK with a .stamp: one's
                                    own */
     /* LOOK: not at a barrier but at the members of a double barrier, to leave
-     * the round that was let in by this stamp.  It ends with .found once one's
-     * own ticket, which is there still if .keeps, is to be taken out and the
-     * wait to go on without. */
+     * the round that was let in by this stamp.  If .keeps, one's own ticket is
+     * there still, and HF_EBUSY says that it is to be taken out and the wait to
+     * go on without. */
     uint64_t stamp;
     bool keeps;
     enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier */
@@ -54,8 +54,7 @@ struct hf_inquiry {
     /* To be read with ANSWERED. */
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
-    bool found; /* the ticket was there, as far as the answers tell; LOOK: see
-                   .stamp */
+    bool found; /* the ticket was there, as far as the answers tell */
 
     /* The core's own; see inquiry.c. */
     unsigned state;

@@ -44,7 +44,7 @@ static enum hf_enter_answer enter(const char *who, char name, uint32_t parties)
     struct scene s;
 
     scene(&s, who);
-    return hf_double_barrier_enter(&s.snapshot, &mine, parties).answer;
+    return hf_double_barrier_decide_enter(&s.snapshot, &mine, parties).answer;
 }
 
 static enum hf_leave_answer leave(const char *who, char name, uint64_t stamp,
@@ -54,7 +54,7 @@ static enum hf_leave_answer leave(const char *who, char name, uint64_t stamp,
     struct scene s;
 
     scene(&s, who);
-    return hf_double_barrier_leave(&s.snapshot, &mine, stamp, keeps);
+    return hf_double_barrier_decide_leave(&s.snapshot, &mine, stamp, keeps);
 }
 
 static void who_is_not_there_does_not_go_in(void **state)
@@ -102,7 +102,7 @@ static void the_stamp_does_not_count_as_a_member(void **state)
 
     (void)state;
     scene(&s, "!ab");
-    answer = hf_double_barrier_enter(&s.snapshot, &mine, 3);
+    answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
     assert_int_equal(answer.answer, HF_ENTER_WAIT);
     assert_int_equal(answer.members, 2);
     assert_int_equal(answer.stamp, 1);
