@@ -245,8 +245,9 @@ static void a_look_at_members_that_is_forgotten_is_silent(void **state)
 {
     struct seat *a = seat_open(bench);
     struct seat *b = seat_open(bench);
-    struct call *forgotten = look(b, "d", 0, 0);
-    struct call *witness = look(b, "d", 0, 0);
+    struct hf_ticket_id first = come(b, "d");
+    struct call *forgotten = look(b, "d", 1, 0);
+    struct call *witness = look(b, "d", 1, 0);
     struct hf_ticket_id id;
 
     (void)state;
@@ -255,6 +256,7 @@ static void a_look_at_members_that_is_forgotten_is_silent(void **state)
     assert_true(seat_sees_gone(b, witness));
     seat_settle(b);
     assert_int_equal(forgotten->gone, 0);
+    go(b, "d", first);
     go(a, "d", id);
     seat_close(b);
     seat_close(a);

@@ -157,7 +157,8 @@ static enum hf_failure failure_of(const struct hf_request *request,
                   request->kind == HF_REQUEST_DOWNGRADE ||
                   request->kind == HF_REQUEST_REVOKE ||
                   request->kind == HF_REQUEST_RAISE ||
-                  request->kind == HF_REQUEST_LOWER;
+                  request->kind == HF_REQUEST_LOWER ||
+                  request->kind == HF_REQUEST_STAMP;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
@@ -189,14 +190,6 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* Members of a double barrier, and what they stamp. */
-static bool is_of_members(const struct hf_request *request)
-{
-    return request->kind == HF_REQUEST_STAMP ||
-           request->ticket_kind == HF_TICKET_MEMBER ||
-           request->ticket_kind == HF_TICKET_READY;
-}
-
 void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms)
 {
@@ -210,12 +203,6 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    "there is no connection%s%s",
                    zk->session.trouble[0] != '\0' ? ": " : "",
                    zk->session.trouble);
-        return;
-    }
-    if (is_of_members(request)) {
-        hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-                   "there are no double barriers on ZooKeeper yet; use a "
-                   "single one");
         return;
     }
     switch (request->kind) {
@@ -238,7 +225,13 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         hf_zk_raise(zk, request);
         break;
     case HF_REQUEST_LOWER:
-        hf_zk_lower(zk, request);
+        if (request->ticket_kind == HF_TICKET_READY)
+            hf_zk_clear_stamp(zk, request);
+        else
+            hf_zk_lower(zk, request);
+        break;
+    case HF_REQUEST_STAMP:
+        hf_zk_stamp(zk, request);
         break;
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);
@@ -255,7 +248,6 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
     case HF_REQUEST_REVOKE:
         hf_zk_revoke(zk, request);
         break;
-    case HF_REQUEST_STAMP: /* see is_of_members() */
     case HF_REQUEST_END:
         break;
     }
