@@ -22,9 +22,11 @@
 
 #include "core/core.h"
 #include "core/instant.h"
+#include "engines/sim/ensemble.h"
 #include "engines/sim/sim.h"
 
 #define SEEDS 400
+#define ENSEMBLE_SEEDS 200
 #define PARTIES_MAX 4
 #define LIVE_MAX 64
 #define CHAOS_MS 20000
@@ -404,10 +406,26 @@ static void fault(void *arg)
 
 /* ----------------------------------------------------------------- world -- */
 
-static void begin(uint64_t seed)
+/* What a client and several servers take longer for. */
+static void choose_ensemble(struct hf_sim_config *config)
+{
+    struct hf_sim_ensemble *ensemble = &config->ensemble;
+
+    ensemble->servers = 1 + 2 * (unsigned)below(2);
+    ensemble->tick_ms = 200 + below(400);
+    ensemble->lag_most_us = 1 + (uint32_t)below(1000);
+    ensemble->container_ms = ensemble->tick_ms * (2 + below(10));
+    ensemble->split = below(2) == 0;
+    config->timeout_ms = ensemble->tick_ms * (200 + below(400)) / 100;
+    config->least_timeout_ms = config->timeout_ms;
+    config->notices_apart = false;
+}
+
+static void begin(uint64_t seed, bool zookeeper)
 {
     struct hf_sim_observer observer = {.added = on_added, .gone = on_gone};
-    struct hf_sim_config config = hf_sim_config_calm(seed);
+    struct hf_sim_config config =
+        zookeeper ? hf_sim_config_ensemble(seed) : hf_sim_config_calm(seed);
 
     memset(&world, 0, sizeof world);
     world.seed = seed;
@@ -421,6 +439,8 @@ static void begin(uint64_t seed)
     config.lose_chance = (uint32_t)below(10000);
     config.slow_chance = (uint32_t)below(10000);
     config.late_chance = (uint32_t)below(500000);
+    if (zookeeper)
+        choose_ensemble(&config);
     world.sim = hf_sim_new(&config);
     hf_sim_observe(world.sim, &observer);
 }
@@ -460,11 +480,11 @@ static void end(void)
     must(world.live_count == 0, "a ticket was left behind");
 }
 
-static void run(uint64_t seed)
+static void run(uint64_t seed, bool zookeeper)
 {
     unsigned rounds[PARTIES_MAX];
 
-    begin(seed);
+    begin(seed, zookeeper);
     for (unsigned i = 0; i < world.count; i++)
         join(&world.parties[i], seed * PARTIES_MAX + i);
     later(below(1000), fault, NULL);
@@ -486,13 +506,21 @@ static void rounds_hold_under_faults(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        run(seed);
+        run(seed, false);
+}
+
+static void they_hold_on_an_ensemble(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= ENSEMBLE_SEEDS; seed++)
+        run(seed, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_hold_under_faults),
+        cmocka_unit_test(they_hold_on_an_ensemble),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

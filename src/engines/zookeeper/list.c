@@ -123,6 +123,10 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
         answer(zk, op);
         return;
     }
+    if (op->request->kind == HF_REQUEST_LOOK) {
+        hf_zk_op_end_look(zk, op);
+        hf_zk_watches_forget(zk, op->request);
+    }
     hf_zk_op_fail(zk, op, op->error, "look at a ticket in", op->queue->path);
 }
 

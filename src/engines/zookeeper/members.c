@@ -10,16 +10,6 @@
 /* .czxid of a member that was gone when it was asked for. */
 #define GONE (-1)
 
-bool hf_zk_member_parse(const char *name, size_t bytes, struct hf_zk_node *node)
-{
-    if (!hf_ticket_id_parse(&node->id, name, bytes))
-        return false;
-    node->dialect = HF_ZK_CURATOR;
-    node->kind = HF_TICKET_MEMBER;
-    node->sequence = 0;
-    return true;
-}
-
 int64_t hf_zk_member_known(const struct hf_zk *zk,
                            const struct hf_zk_queue *queue,
                            const struct hf_zk_node *node)

@@ -17,10 +17,6 @@
 
 #define HF_ZK_READY "ready"
 
-/* As hf_zk_node_parse(), of a member's name. */
-bool hf_zk_member_parse(const char *name, size_t bytes,
-                        struct hf_zk_node *node);
-
 /* Its czxid, if it is known from the list before; or 0. */
 int64_t hf_zk_member_known(const struct hf_zk *zk,
                            const struct hf_zk_queue *queue,
