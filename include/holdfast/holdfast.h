@@ -223,6 +223,7 @@ struct hf_mutex;
 struct hf_rwlock;
 struct hf_election; /* a candidate for a leadership */
 struct hf_barrier;
+struct hf_double_barrier;
 struct hf_tickets; /* a queue as it stood at one moment */
 
 /* No limit, as a duration; never, as an instant. */
@@ -1310,6 +1311,101 @@ HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
                                        uint64_t wait_ms, struct hf_done done,
                                        struct hf_op **op)
     HF_NONNULL(1) HF_MUST_CHECK;
+
+/* ------------------------------------------------------- double barrier -- */
+
+/*
+ * A double barrier has its parties begin together and end together: they enter
+ * once so many are there, and leave once all who were let in want to.  Whatever
+ * wakes somebody, he goes on only for what he then sees: to enter, that so many
+ * were there at one time since he came; to leave, that nobody of his round is
+ * there.  Who comes when the others are in, and makes them so many, is let in
+ * to them.  In ZooKeeper it is what Curator's DistributedDoubleBarrier makes;
+ * on files there are none (HF_EUNSUPPORTED).
+ */
+
+/* The most parties that one waits for. */
+#define HF_PARTIES_MAX 128
+
+/**
+ * hf_double_barrier_open(client, name, parties, barrier):
+ * Set ${barrier} to a handle for one party to the double barrier called
+ * ${name}, outside of it.  No request is made.  Names are those of locks; give
+ * it one of its own, that no lock has nor any name below it, and the same
+ * ${parties} everywhere.
+ *   Ownership ${name} is copied.  ${barrier} wants hf_double_barrier_free() and
+ *             keeps the memory of ${client} alive.
+ *   Fails     as hf_lock_open(); HF_EINVAL if ${parties} is 0 or more than
+ *             HF_PARTIES_MAX.  The text is at hf_client_error().
+ */
+HF_API hf_status hf_double_barrier_open(struct hf_client *client,
+                                        const char *name, uint32_t parties,
+                                        struct hf_double_barrier **barrier)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_double_barrier_free(barrier):
+ * Free ${barrier} (NULL is fine).  Who is inside is taken out and waits for
+ * nobody; what is under way goes on, and who then would be inside is not.
+ */
+HF_API void hf_double_barrier_free(struct hf_double_barrier *barrier);
+
+/**
+ * hf_double_barrier_error(barrier, error):
+ * Copy the last failure on ${barrier} to ${error}, as hf_lock_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_double_barrier_error(const struct hf_double_barrier *barrier,
+                                    struct hf_error *error) HF_NONNULL(1, 2);
+
+/**
+ * hf_double_barrier_enter(barrier, wait_ms):
+ * Come, and wait until all parties have.  A lost connection is ridden out;
+ * after a lost session it comes anew.  Unless this is HF_OK, it is outside, and
+ * taken out of those who are counted as soon as the engine can be asked to.
+ *   Time      at most ${wait_ms}; 0: one answer of the engine, at most
+ *             connect_ms of the client.
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and too few are there;
+ *             HF_ESTATE unless it is outside; HF_EUNREACHABLE HF_ECLOSED
+ *             HF_EDENIED HF_EDIR HF_EFULL HF_ELIMIT HF_ENOMEM HF_EPROTOCOL
+ *             HF_EREENTRANT HF_EFORKED HF_EUNSUPPORTED.
+ */
+HF_API hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
+                                         uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_double_barrier_leave(barrier, wait_ms):
+ * Wait until all who were let in with this one, or before, leave too, or are
+ * gone: who dies, or loses his session, holds up nobody.  Whatever the answer,
+ * but for HF_ESTATE, HF_EREENTRANT and HF_EFORKED, it then is outside.
+ *   Time      at most ${wait_ms}, and what it takes to be taken out, as with
+ *             hf_grant_release(); 0: without waiting for others.
+ *   Fails     HF_ELOST if the session was lost since it entered, so that the
+ *             others may have left without it; HF_ETIMEDOUT, or HF_EBUSY if
+ *             ${wait_ms} is 0, if others are there; HF_ESTATE unless it is
+ *             inside; else as hf_double_barrier_enter().
+ */
+HF_API hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
+                                         uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_double_barrier_enter_start(barrier, wait_ms, done, op),
+ * hf_double_barrier_leave_start(barrier, wait_ms, done, op):
+ * Begin hf_double_barrier_enter() and so on.  Set ${op}, if not NULL, to a
+ * handle for hf_op_cancel() that wants hf_op_free().
+ *   Callback  ${done} once, with HF_OK or with a status, and without a grant;
+ *             HF_ECANCELLED if it was cancelled: it is outside.  It is inside,
+ *             or outside, from the call of ${done} on.
+ *   Fails     HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_double_barrier_enter_start(
+    struct hf_double_barrier *barrier, uint64_t wait_ms, struct hf_done done,
+    struct hf_op **op) HF_NONNULL(1) HF_MUST_CHECK;
+HF_API hf_status hf_double_barrier_leave_start(
+    struct hf_double_barrier *barrier, uint64_t wait_ms, struct hf_done done,
+    struct hf_op **op) HF_NONNULL(1) HF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -251,7 +251,8 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.payload = a->payload;
     a->ask.ticket_kind = a->kind;
     a->ask.weight = a->kind == HF_TICKET_LEASE ? a->weight : 1;
-    a->ask.limit = a->kind == HF_TICKET_LEASE ? a->limit : 0;
+    if (a->kind == HF_TICKET_LEASE || a->kind == HF_TICKET_MEMBER)
+        a->ask.limit = a->limit;
     a->ask.acquisition = a;
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
@@ -265,7 +266,10 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->forgotten_effect.acquisition = a;
     hf_watches_init(&a->watches, a, a->queue);
     hf_lookout_init(&a->lookout, a, a->queue);
-    a->lookout.request.limit = a->ask.limit;
+    if (a->kind == HF_TICKET_LEASE)
+        a->lookout.request.limit = a->limit;
+    if (a->kind == HF_TICKET_MEMBER)
+        a->lookout.request.ticket_kind = a->kind;
     hf_withdrawal_init(&a->own, a, a->queue);
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_init(&a->abandoned[i], a, a->queue);
@@ -276,11 +280,15 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
-    assert(a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST);
+    assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST) ||
+           a->kind == HF_TICKET_MEMBER);
     assert(!a->thorough ||
            (a->bundle == NULL && a->whole == NULL && a->cohort == NULL));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
+    assert(a->kind != HF_TICKET_MEMBER ||
+           (a->limit > 0 && a->limit <= HF_MEMBERS_MAX && a->whole == NULL &&
+            a->bundle == NULL && a->cohort == NULL));
     init(core, a);
     if (a->cohort == NULL)
         link_last(core, a);
@@ -428,6 +436,8 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
     assert(!a->told || a->state >= STATE(RELEASING));
     assert(!a->downgrading || a->state == STATE(HELD));
+    assert(a->kind != HF_TICKET_MEMBER || a->state != STATE(HELD) ||
+           a->stamp > a->token);
     assert(a->state != STATE(QUEUED) || a->blocking > 0 || !a->before_known);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

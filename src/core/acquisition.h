@@ -56,7 +56,8 @@ struct hf_acquisition {
     const char *payload;
     enum hf_ticket_kind kind;
     uint32_t weight;              /* LEASE: so many permits ... */
-    uint32_t limit;               /* ... of so many */
+    uint32_t limit;               /* ... of so many; MEMBER: so many are
+                                     waited for */
     struct hf_bundle *bundle;     /* what it consists of; NULL: a ticket */
     struct hf_acquisition *whole; /* what it is a part of, or NULL */
     struct hf_cohort *cohort;     /* what it is a member of, or NULL: a mutex
@@ -81,6 +82,7 @@ struct hf_acquisition {
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
     struct hf_ticket_id ticket;    /* GRANTED */
     uint64_t token;                /* GRANTED */
+    uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
     hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
     /* Safe-until of this grant: rises while HELD, 0 after.  Readable from any
      * thread and from signal handlers. */
@@ -101,7 +103,7 @@ struct hf_acquisition {
     struct hf_effect ask_effect;
     uint64_t enqueue_at_ms; /* PAUSED: not before */
     struct hf_retry_state enqueue_retry;
-    /* LOOKING, and QUEUED without room. */
+    /* LOOKING, and QUEUED without room or as a MEMBER. */
     struct hf_lookout lookout;
     bool room; /* LOOKING: it was seen */
     /* UNSURE, QUEUED: what is under way or on the way there may be out of
@@ -120,6 +122,9 @@ struct hf_acquisition {
     bool waited;  /* this ticket was not admitted at once */
     bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;
+    /* QUEUED, as a MEMBER. */
+    bool stamp_wanted;
+    struct hf_retry_state stamp_retry;
     /* QUEUED, HELD. */
     struct hf_watches watches;
     uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */

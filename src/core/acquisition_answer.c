@@ -234,6 +234,10 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         a->ask.busy = false;
         hf_acquisition_downgrade_failed(core, a, event);
         break;
+    case HF_REQUEST_STAMP:
+        a->ask.busy = false;
+        hf_acquisition_stamp_failed(core, a, event);
+        break;
     case HF_REQUEST_PROVE:
     case HF_REQUEST_END:
     case HF_REQUEST_REVOKE:
@@ -290,6 +294,11 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         assert(request == &a->ask && a->ask.busy);
         a->ask.busy = false;
         hf_acquisition_downgraded(core, a);
+        break;
+    case HF_EVENT_MARKED:
+        assert(request == &a->ask && a->ask.busy);
+        a->ask.busy = false;
+        hf_acquisition_stamped(core, a);
         break;
     case HF_EVENT_FAILED:
         failed(core, a, event);

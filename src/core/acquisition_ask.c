@@ -90,6 +90,8 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     a->waited = false;
     a->revoked = false;
     a->list_wanted = false;
+    a->stamp_wanted = false;
+    a->stamp = 0;
     hf_acquisition_move(core, a, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by
      * the time the place is known. */
@@ -127,6 +129,14 @@ static void pump_list(struct hf_core *core, struct hf_acquisition *a)
         return;
     a->list_wanted = false;
     ask(core, a, HF_REQUEST_LIST);
+}
+
+static void pump_stamp(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (!a->stamp_wanted || a->ask.busy)
+        return;
+    a->stamp_wanted = false;
+    ask(core, a, HF_REQUEST_STAMP);
 }
 
 static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
@@ -189,6 +199,8 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
             pump_enqueue(core, a);
         if (a->state == STATE(QUEUED) || a->state == STATE(UNSURE))
             pump_list(core, a);
+        if (a->state == STATE(QUEUED))
+            pump_stamp(core, a);
     }
     pump_watches(core, a);
     pump_lookout(core, a);

@@ -71,6 +71,11 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
                      "not in the queue after %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
+    else if (a->kind == HF_TICKET_MEMBER && a->blocking > 0)
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "waited %" PRIu64 " ms; %" PRIu32 " of %" PRIu32
+                     " parties are there",
+                     waited_ms, a->ahead, a->limit);
     else if (at->blocking == 0 && !placed)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "first in the queue, but after %" PRIu64

@@ -10,7 +10,7 @@
 #include "core/instant.h"
 #include "core/plant.h"
 
-static void admit(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state == STATE(QUEUED) && a->session == core->session.number);
     a->blocking = 0;
@@ -54,6 +54,9 @@ static const char *kind_text(enum hf_ticket_kind kind)
         return "an election";
     case HF_TICKET_BARRIER:
         return "a barrier";
+    case HF_TICKET_MEMBER:
+    case HF_TICKET_READY:
+        return "a double barrier";
     case HF_TICKET_READ:
     case HF_TICKET_WRITE:
         break;
@@ -115,7 +118,7 @@ static void take_place(struct hf_core *core, struct hf_acquisition *a,
     a->stale = core->session.state != HF_STATE_CONNECTED;
 }
 
-static void report(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_report(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->waiting_effect.queued)
         hf_acquisition_tell(core, a, &a->waiting_effect, HF_EFFECT_WAITING);
@@ -128,12 +131,16 @@ static void report(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_snapshot *snapshot)
 {
-    struct hf_admission admission =
-        a->kind == HF_TICKET_LEASE
-            ? hf_admission_decide_lease(snapshot, &a->ticket, a->limit)
-            : hf_admission_decide(snapshot, &a->ticket, a->kind);
+    struct hf_admission admission;
 
     assert(a->state == STATE(QUEUED));
+    if (a->kind == HF_TICKET_MEMBER) {
+        hf_acquisition_decide_member(core, a, snapshot);
+        return;
+    }
+    admission = a->kind == HF_TICKET_LEASE
+                    ? hf_admission_decide_lease(snapshot, &a->ticket, a->limit)
+                    : hf_admission_decide(snapshot, &a->ticket, a->kind);
     if (admission.answer == HF_MISSING) {
         hf_acquisition_disown(a);
         hf_acquisition_evicted(core, a);
@@ -147,7 +154,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
     }
     if (admission.answer == HF_ADMITTED ||
         (a->only_try && HF_PLANTED(TRY_BARGES)))
-        admit(core, a);
+        hf_acquisition_admit(core, a);
     else if (a->only_try)
         hf_acquisition_end_busy(core, a);
     if (a->state != STATE(QUEUED))
@@ -155,7 +162,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
     a->waited = true;
     if (a->blocking <= 1)
         hf_session_want_proof(&core->session, core->now_ms);
-    report(core, a);
+    hf_acquisition_report(core, a);
 }
 
 /* ${why} is worth a retry of the enqueue, if the policy allows another. */
@@ -220,7 +227,7 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     if (HF_PLANTED(GONE_SKIPS_ONE) && a->blocking == 1)
         a->blocking = 0;
     if ((a->blocking == 0 && admits) || HF_PLANTED(ADMIT_ON_ANY_GONE))
-        admit(core, a);
+        hf_acquisition_admit(core, a);
     if (a->state != STATE(QUEUED))
         return;
     if (a->blocking == 1)
@@ -232,7 +239,7 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
 
 bool hf_acquisition_wants_room(const struct hf_acquisition *a)
 {
-    if (a->kind != HF_TICKET_LEASE)
+    if (a->kind != HF_TICKET_LEASE && a->kind != HF_TICKET_MEMBER)
         return false;
     return (a->state == STATE(LOOKING) && !a->room) ||
            (a->state == STATE(QUEUED) && a->blocking > 0);
@@ -257,5 +264,5 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
     if (a->only_try)
         hf_acquisition_end_busy(core, a);
     else
-        report(core, a);
+        hf_acquisition_report(core, a);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of an acquisition: acquisition.c moves it and ends it,
  * _ask.c makes its requests, _answer.c takes their answers, _place.c judges its
- * place in the queue, _clock.c its limits, _downgrade.c makes a writer a
- * reader. */
+ * place in the queue, _member.c that at a double barrier, _clock.c its limits,
+ * _downgrade.c makes a writer a reader. */
 #ifndef HF_CORE_ACQUISITION_PRIVATE_H
 #define HF_CORE_ACQUISITION_PRIVATE_H
 
@@ -73,6 +73,22 @@ void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
 /* QUEUED, and this is the queue: go by the rule. */
 void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_snapshot *snapshot);
+
+/* The same for a MEMBER, by the rule of double barriers. */
+void hf_acquisition_decide_member(struct hf_core *core,
+                                  struct hf_acquisition *a,
+                                  const struct hf_snapshot *snapshot);
+
+/* A STAMP was answered, with MARKED or FAILED. */
+void hf_acquisition_stamped(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_stamp_failed(struct hf_core *core, struct hf_acquisition *a,
+                                 const struct hf_event *event);
+
+/* QUEUED, and nothing is in the way: HELD once the session is proven. */
+void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a);
+
+/* Tell of its place whoever wants to hear of it. */
+void hf_acquisition_report(struct hf_core *core, struct hf_acquisition *a);
 
 /* QUEUED, and the ticket ahead called ${gone} is gone. */
 void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,

@@ -20,7 +20,14 @@
  *  - A LOOK of .ticket_kind BARRIER is at that mark alone: LISTED with it, or
  *    with nothing where it is down, and CHANGED may be told when it has changed
  *    and must be when it is gone.  Each mark that was ever made has an id and a
- *    token of its own, taken together.  No other request shows marks.
+ *    token of its own, taken together.  No other request shows such a mark.
+ *  - With .ticket_kind MEMBER an ENQUEUE, LIST or LOOK shows the members that
+ *    are there, each with its token, and no other tickets; and the mark READY,
+ *    if the queue was stamped, as a ticket of that kind.  Its token is greater
+ *    than those of all who were there when it was made.  A LOOK that showed any
+ *    of these is followed by CHANGED once a member has come or gone or the queue
+ *    has been stamped.
+ *    No other request shows members or that mark.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.
@@ -93,9 +100,14 @@ enum hf_request_kind {
     /* Ask the ticket's owner, whoever it is, to let go.  ASKED. */
     HF_REQUEST_REVOKE,
     /* See that the mark of .ticket_kind is there, made with .ticket for an id
-     * where it is not; and that it is not.  MARKED. */
+     * where it is not; and that it is not.  READY is not raised, and is
+     * lowered only at an instant at which no member is there.  MARKED. */
     HF_REQUEST_RAISE,
     HF_REQUEST_LOWER,
+    /* Make the mark READY anew, at one instant at which the ticket, a member,
+     * and so many as .limit in all are there.  MARKED; FAILED{RETRY} where they
+     * are not, or may not be. */
+    HF_REQUEST_STAMP,
 };
 
 struct hf_inquiry;
@@ -105,14 +117,15 @@ struct hf_request {
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH; RAISE and LOWER: of
-                                        the mark; LOOK: of a mark, or 0 */
+                                        the mark; LOOK: of a mark, MEMBER,
+                                        or 0; LIST: MEMBER, or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken. */
     uint32_t weight;
     /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
      * knows by now; 0: it does not say.  An engine that has a number of its own
-     * answers FAILED{FATAL, HF_EKIND} to another. */
+     * answers FAILED{FATAL, HF_EKIND} to another.  STAMP: so many members. */
     uint32_t limit;
     const char *payload; /* ENQUEUE, DOWNGRADE; never NULL */
     bool whole;          /* LIST: for people; .ticket is nobody's */
@@ -283,7 +296,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 6
+#define HF_ENGINE_ABI 7
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/core.h"
+#include "core/double_barrier.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/plant.h"
@@ -118,6 +119,13 @@ static bool is_of_mark(const struct hf_inquiry *inquiry)
            inquiry->kind == HF_REQUEST_LOOK;
 }
 
+static enum hf_ticket_kind looked_at(const struct hf_inquiry *inquiry)
+{
+    if (inquiry->stamp != 0)
+        return HF_TICKET_MEMBER;
+    return inquiry->mark != 0 ? inquiry->mark : HF_TICKET_BARRIER;
+}
+
 static void init(struct hf_core *core, struct hf_inquiry *inquiry)
 {
     const struct hf_session *session = &core->session;
@@ -132,7 +140,7 @@ static void init(struct hf_core *core, struct hf_inquiry *inquiry)
     if (inquiry->kind == HF_REQUEST_RAISE)
         inquiry->ask.ticket = hf_random_ticket_id(&core->config.random);
     if (is_of_mark(inquiry))
-        inquiry->ask.ticket_kind = HF_TICKET_BARRIER;
+        inquiry->ask.ticket_kind = looked_at(inquiry);
     if (inquiry->only_try)
         inquiry->deadline_at_ms =
             hf_after_ms(core->now_ms, core->config.connect_ms);
@@ -170,7 +178,9 @@ static void end_busy(struct hf_core *core, struct hf_inquiry *inquiry)
 {
     struct hf_error why;
 
-    hf_error_set(&why, HF_EBUSY, "the barrier is up");
+    hf_error_set(&why, HF_EBUSY, "%s",
+                 inquiry->stamp != 0 ? "others of the round are there"
+                                     : "the barrier is up");
     hf_inquiry_give_up(core, inquiry, &why);
 }
 
@@ -198,12 +208,28 @@ static void heard(struct hf_core *core, struct hf_inquiry *inquiry)
         ask_again(core, inquiry);
 }
 
+static void looked_at_round(struct hf_core *core, struct hf_inquiry *inquiry,
+                            const struct hf_snapshot *snapshot)
+{
+    enum hf_leave_answer answer = hf_double_barrier_decide_leave(
+        snapshot, &inquiry->ticket, inquiry->stamp, inquiry->keeps);
+
+    if (answer == HF_LEAVE_PASS)
+        pass(core, inquiry);
+    else if (answer == HF_LEAVE_YIELD || inquiry->only_try)
+        end_busy(core, inquiry);
+    else
+        move(core, inquiry, STATE(WATCHING));
+}
+
 static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
                    const struct hf_event *event)
 {
     inquiry->ask.busy = false;
     inquiry->retry = (struct hf_retry_state){0};
-    if (hf_barrier_passes(&inquiry->sight, &event->as.answer.snapshot))
+    if (inquiry->stamp != 0)
+        looked_at_round(core, inquiry, &event->as.answer.snapshot);
+    else if (hf_barrier_passes(&inquiry->sight, &event->as.answer.snapshot))
         pass(core, inquiry);
     else if (inquiry->only_try)
         end_busy(core, inquiry);
@@ -328,8 +354,10 @@ static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
                      place != NULL && place[0] != '\0' ? place : "the engine",
                      waited_ms, colon, trouble);
     else if (inquiry->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT,
-                     "the barrier was still up after %" PRIu64 " ms",
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
+                     inquiry->stamp != 0
+                         ? "others of the round were still there"
+                         : "the barrier was still up",
                      waited_ms);
     else
         hf_error_set(&why, HF_ETIMEDOUT,

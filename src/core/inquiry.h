@@ -2,14 +2,15 @@
 /*
  * An inquiry: one question or order of a client about a queue that it need not
  * stand in.  List the whole queue, take somebody's ticket out, ask somebody to
- * let go, raise a barrier or lower it, wait until it is down.  It is asked as
- * soon as there is a session, and again after an answer that says it did not
- * happen or may not have: each of them may be done twice without harm.
+ * let go, raise a barrier or lower it, wait until it is down, or until one may
+ * leave a double barrier.  It is asked as soon as there is a session, and again
+ * after an answer that says it did not happen or may not have: each of them may
+ * be done twice without harm.
  *
  *   IDLE      not handed to the core yet
  *   WANTED    waits for a session or a retry
  *   ASKED     the engine has the request
- *   WATCHING  a wait: the barrier is up, and the engine will tell of a change
+ *   WATCHING  a wait: it is not over yet, and the engine will tell of a change
  *   LEFT      its user was told how it ended; the engine still has the request
  *   DONE      nothing of it is left
  *
@@ -36,11 +37,19 @@ struct hf_inquiry {
     enum hf_request_kind kind; /* LIST, which is whole, WITHDRAW or REVOKE; of
                                   a barrier RAISE, LOWER, or LOOK, to wait */
     const char *queue;
-    struct hf_ticket_id ticket; /* WITHDRAW, REVOKE */
-    uint64_t deadline_at_ms;    /* HF_FOREVER: none */
-    bool only_try;              /* LOOK: end with HF_EBUSY instead of waiting,
-                                   and by the connect_ms of the client; the
-                                   deadline is then not looked at */
+    struct hf_ticket_id ticket; /* WITHDRAW, REVOKE; LOOK with a .stamp: one's
+                                   own */
+    /* LOOK: not at a barrier but at the members of a double barrier, to leave
+     * the round that was let in by this stamp.  If .keeps, one's own ticket is
+     * there still, and HF_EBUSY says that it is to be taken out and the wait to
+     * go on without. */
+    uint64_t stamp;
+    bool keeps;
+    enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier */
+    uint64_t deadline_at_ms;  /* HF_FOREVER: none */
+    bool only_try;            /* LOOK: end with HF_EBUSY instead of waiting,
+                                 and by the connect_ms of the client; the
+                                 deadline is then not looked at */
 
     /* To be read with ANSWERED. */
     hf_status status;

@@ -32,9 +32,14 @@ enum hf_ticket_kind {
     HF_TICKET_EXCLUSIVE = 6,
     /* A mark: it belongs to nobody and stays until it is taken away; at most
      * one of a kind is in a queue.  This one is a barrier that is up. */
-    HF_TICKET_BARRIER = 7
+    HF_TICKET_BARRIER = 7,
+    /* Whoever is at a double barrier; nobody is ahead of anybody. */
+    HF_TICKET_MEMBER = 8,
+    /* A mark: so many were there when it was made.  See double_barrier.h. */
+    HF_TICKET_READY = 9
 };
-#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION /* of those asked for */
+#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION /* of those asked for in line  \
+                                                 */
 
 /* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone
  * may add leases, and the leases in NAME/leases.  No lock is called so. */
@@ -43,6 +48,9 @@ enum hf_ticket_kind {
 
 /* Permits that one ticket may stand for. */
 #define HF_WEIGHT_MAX 64
+
+/* For so many members at the most a double barrier can wait. */
+#define HF_MEMBERS_MAX 128
 
 struct hf_ticket {
     struct hf_ticket_id id;

@@ -158,6 +158,16 @@ hf_status hf_acquire_all(struct hf_lock *const *locks, size_t count,
     return HF_EINVAL;
 }
 
+hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
+                         uint64_t wait_ms, struct hf_grant **grant)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct wish wish = {call, &lock, 1, &opts};
+
+    opts.wait_ms = wait_ms;
+    return acquire(&wish, grant);
+}
+
 hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -206,6 +216,17 @@ hf_status hf_acquire_start(struct hf_lock *lock,
     const struct wish wish = {"hf_acquire_start", &lock, 1,
                               opts != NULL ? opts : &defaults};
 
+    return start(&wish, done, op);
+}
+
+hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
+                               uint64_t wait_ms, struct hf_done done,
+                               struct hf_op **op)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    const struct wish wish = {call, &lock, 1, &opts};
+
+    opts.wait_ms = wait_ms;
     return start(&wish, done, op);
 }
 

@@ -89,7 +89,11 @@ static void inquire(struct hf_errand *errand, enum hf_request_kind kind,
     errand->inquiry.queue = errand->queues[errand->at];
     errand->inquiry.deadline_at_ms = errand->deadline_at_ms;
     errand->inquiry.only_try = errand->order.only_try;
-    if (kind == HF_REQUEST_WITHDRAW || kind == HF_REQUEST_REVOKE)
+    errand->inquiry.stamp = errand->order.stamp;
+    errand->inquiry.keeps = errand->order.keeps;
+    errand->inquiry.mark = errand->order.mark;
+    if (kind == HF_REQUEST_WITHDRAW || kind == HF_REQUEST_REVOKE ||
+        kind == HF_REQUEST_LOOK)
         errand->inquiry.ticket = *ticket;
     event.as.inquiry = &errand->inquiry;
     hf_client_step(errand->lock->client, &event);

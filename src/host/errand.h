@@ -25,6 +25,11 @@ struct hf_errand_order {
     bool each; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
     bool only_try; /* LOOK: instead of .wait_ms */
+    /* LOOK: of the one who wants to leave a round, as in an inquiry, with
+     * .ticket. */
+    uint64_t stamp;
+    bool keeps;
+    enum hf_ticket_kind mark; /* RAISE, LOWER: as in an inquiry */
     uint64_t wait_ms;
 };
 

@@ -64,6 +64,13 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               struct hf_done done);
 
+/* hf_acquire() and hf_acquire_start() on behalf of the user's ${call}. */
+hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
+                         uint64_t wait_ms, struct hf_grant **grant);
+hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
+                               uint64_t wait_ms, struct hf_done done,
+                               struct hf_op **op);
+
 /* With the client's lock. */
 void hf_grant_reference(struct hf_grant *grant);
 void hf_grant_dereference(struct hf_grant *grant);

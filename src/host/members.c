@@ -67,6 +67,8 @@ static void want(struct hf_acquisition *part, const struct hf_grant *grant,
 {
     part->queue = queue;
     part->kind = kind;
+    if (kind == HF_TICKET_MEMBER)
+        part->limit = grant->lock->limit;
     if (part == &grant->acquisition)
         return;
     part->payload = grant->acquisition.payload;

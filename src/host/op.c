@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/op.h"
 
+#include "host/departure.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
 static struct hf_client *client_of(const struct hf_op *op)
 {
+    if (op->departure != NULL)
+        return op->departure->client;
     return op->grant != NULL ? op->grant->client : op->errand->lock->client;
 }
 
@@ -17,6 +20,8 @@ void hf_op_cancel(struct hf_op *op)
         return;
     if (op->grant != NULL)
         hf_grant_cancel(op->grant);
+    else if (op->departure != NULL)
+        hf_departure_cancel(op->departure);
     else
         hf_errand_cancel(op->errand);
     hf_client_leave(client);
@@ -34,6 +39,8 @@ void hf_op_free(struct hf_op *op)
     hf_client_reference(client); /* ours, until the lock is given up */
     if (op->grant != NULL)
         hf_grant_dereference(op->grant);
+    else if (op->departure != NULL)
+        hf_departure_dereference(op->departure);
     else
         hf_errand_dereference(op->errand);
     hf_client_leave(client);

@@ -4,16 +4,19 @@
 #ifndef HF_HOST_OP_H
 #define HF_HOST_OP_H
 
+struct hf_departure;
 struct hf_errand;
 struct hf_grant;
 
 struct hf_op {
     struct hf_grant *grant;
     struct hf_errand *errand;
+    struct hf_departure *departure;
 };
 
 /* With the client's lock: end the wait, if it has not ended. */
 void hf_grant_cancel(struct hf_grant *grant);
 void hf_errand_cancel(struct hf_errand *errand);
+void hf_departure_cancel(struct hf_departure *departure);
 
 #endif

@@ -42,7 +42,9 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
     case HF_TICKET_ELECTION:
         return HF_KIND_ELECTION;
     case HF_TICKET_MUTEX:
-    case HF_TICKET_BARRIER: /* is in no list */
+    case HF_TICKET_BARRIER: /* these are in no list */
+    case HF_TICKET_MEMBER:
+    case HF_TICKET_READY:
         break;
     }
     return HF_KIND_MUTEX;

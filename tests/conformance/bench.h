@@ -38,6 +38,7 @@ struct bench {
      * it is, takes none of that kind; NULL: as what it is. */
     const enum hf_ticket_kind *shown;
     bool leases_have_no_order;
+    bool has_members; /* of double barriers */
     /* Cut the connection of every client, each of which will be CONNECTED again
      * in the same session; NULL where there are none that could be cut. */
     void (*cut)(struct bench *bench);

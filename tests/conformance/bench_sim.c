@@ -106,6 +106,7 @@ int bench_sim_run(const char *name, const struct hf_sim_config *config,
         .evict = evict,
         .shown = shown,
         .leases_have_no_order = config->ensemble.layout == HF_ZK_KAZOO,
+        .has_members = true,
         .cut = cut,
         .data = &copy,
     };

@@ -183,6 +183,7 @@ int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
         .evict = evict,
         .shown = shown,
         .leases_have_no_order = layout == HF_ZK_KAZOO,
+        .has_members = true,
         .cut = cut,
     };
 

@@ -83,6 +83,11 @@ struct call *seat_mark(struct seat *seat, enum hf_request_kind kind,
 struct call *seat_mark_only(struct seat *seat, enum hf_request_kind kind,
                             const char *queue);
 
+/* LIST, LOOK or, with ${limit}, STAMP of members; LOWER of what was stamped. */
+struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
+                          const char *queue, struct hf_ticket_id id,
+                          uint32_t limit);
+
 /* Take back a WATCH or LOOK. */
 void seat_forget(struct seat *seat, struct call *watch);
 

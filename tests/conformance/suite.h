@@ -29,4 +29,7 @@ int suite_run_semaphores(const char *name);
 /* suite_barriers.c: marks. */
 int suite_run_barriers(const char *name);
 
+/* suite_members.c: those of double barriers. */
+int suite_run_members(const char *name);
+
 #endif

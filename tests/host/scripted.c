@@ -185,6 +185,7 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
         break;
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
+    case HF_REQUEST_STAMP:
         assert(false && "nobody has a barrier here");
         break;
     case HF_REQUEST_WITHDRAW:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,6 +81,10 @@ static enum hf_ticket_kind kind_of(const char *suffix)
 {
     if (strncmp(suffix, "/l", 2) == 0)
         return HF_TICKET_LEASE;
+    if (strncmp(suffix, "/y", 2) == 0)
+        return HF_TICKET_READY;
+    if (strcmp(suffix, "/m") == 0)
+        return HF_TICKET_MEMBER;
     if (strcmp(suffix, "/r") == 0)
         return HF_TICKET_READ;
     if (strcmp(suffix, "/w") == 0)
@@ -115,6 +120,7 @@ static struct hf_ticket read_ticket(const struct stage *s, const char *name,
     ticket.id = stranger_id(name[0]);
     ticket.kind = kind_of(name + 1);
     (void)sscanf(name, "%*c/l%u", &ticket.weight);
+    (void)sscanf(name, "%*c/y%" SCNu64, &ticket.token);
     ticket.payload = "a stranger";
     return ticket;
 }
@@ -143,9 +149,9 @@ static void describe_request(const struct stage *s,
                              const struct hf_request *request, bool forget,
                              char *text, size_t bytes)
 {
-    static const char *const verbs[] = {"ENQUEUE", "LIST",      "LOOK",
-                                        "WATCH",   "WITHDRAW",  "PROVE",
-                                        "END",     "DOWNGRADE", "REVOKE"};
+    static const char *const verbs[] = {
+        "ENQUEUE", "LIST",      "LOOK",   "WATCH", "WITHDRAW", "PROVE",
+        "END",     "DOWNGRADE", "REVOKE", "RAISE", "LOWER",    "STAMP"};
     char name[24] = "";
 
     if (request->acquisition == NULL) {
@@ -461,6 +467,11 @@ void withdrawn(struct stage *s, const char *request, bool found)
     answer(s, request,
            (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
                              .as.answer.found = found});
+}
+
+void stamped(struct stage *s, const char *request)
+{
+    answer(s, request, (struct hf_event){.kind = HF_EVENT_MARKED});
 }
 
 void downgraded(struct stage *s, const char *request)

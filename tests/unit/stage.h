@@ -8,12 +8,13 @@
  *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a WITHDRAW a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
  *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED; a DOWNGRADE a1;
- *     a DOWNGRADED HF_OK
+ *     a DOWNGRADED HF_OK; a STAMP a1
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
  * others "x" is a mutex, "x/r" a read, "x/w" a write ticket and "x/x" either of
  * the exclusive ones, "x/l2" a lease of 2 permits.  "a1/x" is ours, seen as no
- * more than that.
+ * more than that.  "x/m" is a member of a double barrier, "!/y150" the mark
+ * that was stamped with token 150; a1's token is 101.
  */
 #ifndef HF_TESTS_UNIT_STAGE_H
 #define HF_TESTS_UNIT_STAGE_H
@@ -84,6 +85,7 @@ void changed(struct stage *s, const char *request);
 void gone(struct stage *s, const char *request);
 void withdrawn(struct stage *s, const char *request, bool found);
 void downgraded(struct stage *s, const char *request);
+void stamped(struct stage *s, const char *request);
 void proven(struct stage *s, uint64_t anchor_ms);
 void failed(struct stage *s, const char *request, enum hf_failure failure);
 void failed_as(struct stage *s, const char *request, enum hf_failure failure,

@@ -124,6 +124,7 @@ static void answer(struct engine *e, struct stage_pending *slot)
         break;
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
+    case HF_REQUEST_STAMP:
         assert(false && "nobody has a barrier here");
         break;
     case HF_REQUEST_PROVE:

@@ -42,6 +42,8 @@ static struct sim_pending *pending_new(struct hf_engine *engine,
     pending->looks = request->kind == HF_REQUEST_LOOK;
     pending->of_mark =
         pending->looks && request->ticket_kind == HF_TICKET_BARRIER;
+    pending->of_members =
+        pending->looks && request->ticket_kind == HF_TICKET_MEMBER;
     request->engine_data = pending;
     pending->previous = engine->last;
     if (engine->last != NULL)
@@ -109,7 +111,8 @@ static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
-           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER;
+           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
+           kind == HF_REQUEST_STAMP;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may
@@ -497,7 +500,8 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->request = request->kind;
     message->ticket_kind = request->ticket_kind;
     message->weight = request->weight;
-    message->sync = message->pending->of_mark;
+    message->limit = request->limit;
+    message->sync = message->pending->of_mark || message->pending->of_members;
     message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
                                            request->kind == HF_REQUEST_LOOK);
     if (request->kind == HF_REQUEST_ENQUEUE)

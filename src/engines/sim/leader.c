@@ -9,7 +9,7 @@
 /* Have ${watch} fire, if its ticket is the one and its server knows. */
 static bool fire(struct sim_pending *watch, const struct sim_ticket *gone)
 {
-    bool meant = watch->of_mark ? false
+    bool meant = watch->of_mark || watch->of_members ? false
                  : watch->looks
                      ? watch->queue == gone->queue->name
                      : hf_ticket_id_equal(&watch->ticket, &gone->ticket.id);
@@ -53,6 +53,8 @@ void sim_ticket_remove(struct hf_sim *sim, struct sim_ticket *ticket)
     sim_ticket_take(ticket);
     sim->transaction++;
     tell_watchers(sim, ticket);
+    if (ticket->ticket.kind == HF_TICKET_MEMBER)
+        sim_members_changed(sim, ticket->queue);
 }
 
 void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
@@ -67,12 +69,13 @@ void sim_ticket_downgrade(struct hf_sim *sim, struct sim_ticket *ticket)
 /* ---------------------------------------------------------------- marks -- */
 
 /* It has changed: tell who looks, if his server knows. */
-static void tell_lookers(struct hf_sim *sim, const struct sim_queue *queue)
+void sim_tell_lookers(struct hf_sim *sim, const struct sim_queue *queue,
+                      bool of_mark)
 {
     for (struct hf_engine *e = sim->engines; e != NULL; e = e->next) {
         for (struct sim_pending *p = e->first; p != NULL; p = p->next) {
-            if (!p->of_mark || !p->placed || p->connection->stalled ||
-                p->queue != queue->name)
+            if (!(of_mark ? p->of_mark : p->of_members) || !p->placed ||
+                p->connection->stalled || p->queue != queue->name)
                 continue;
             p->placed = false;
             sim_send_notice(p);
@@ -101,13 +104,14 @@ bool sim_mark_lower(struct hf_sim *sim, struct sim_queue *queue)
     sim->transaction++;
     queue->mark.token = 0;
     sim_mark_tell(sim, queue->name, false);
-    tell_lookers(sim, queue);
+    sim_tell_lookers(sim, queue, true);
     return true;
 }
 
 void sim_mark_touch(struct hf_sim *sim, struct sim_queue *queue)
 {
-    tell_lookers(sim, queue);
+    sim_tell_lookers(sim, queue, true);
+    sim_tell_lookers(sim, queue, false);
 }
 
 /* ------------------------------------------------------------- sessions -- */
@@ -194,6 +198,8 @@ static struct sim_queue *copy_queue(struct hf_sim *sim,
     copy->name = queue->name;
     copy->gone = queue->gone;
     copy->mark = queue->mark;
+    copy->ready = queue->ready;
+    copy->news = queue->news;
     for (struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
         *end = sim_alloc(sim, sizeof **end);
         (*end)->ticket = t->ticket;

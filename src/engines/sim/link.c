@@ -155,9 +155,12 @@ static void enqueue(struct hf_sim *sim, struct sim_session *session,
         ticket = sim_ticket_add(sim, queue, &like, session);
         sim_line(sim, session->engine, "server adds ticket %llu to %s",
                  (unsigned long long)ticket->ticket.sequence, queue->name);
+        if (message->ticket_kind == HF_TICKET_MEMBER)
+            sim_members_changed(sim, queue);
     }
     message->answer.kind = HF_EVENT_ENQUEUED;
-    message->answer.as.answer.snapshot = sim_snapshot(sim, queue);
+    message->answer.as.answer.snapshot =
+        sim_snapshot(sim, queue, message->ticket_kind == HF_TICKET_MEMBER);
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
@@ -170,7 +173,8 @@ static void list(struct hf_sim *sim, struct sim_queue *view,
 
     message->answer.kind = HF_EVENT_LISTED;
     if (queue != NULL)
-        message->answer.as.answer.snapshot = sim_snapshot(sim, queue);
+        message->answer.as.answer.snapshot =
+            sim_snapshot(sim, queue, message->ticket_kind == HF_TICKET_MEMBER);
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
@@ -204,7 +208,6 @@ static void look_at_mark(struct hf_sim *sim, const struct sim_queue *queue,
     if (queue == NULL || queue->mark.token == 0)
         return;
     *mark = queue->mark;
-    message->pending->seen = mark->token;
     message->answer.as.answer.snapshot = (struct hf_snapshot){mark, 1};
 }
 
@@ -216,12 +219,11 @@ static void look(struct hf_sim *sim, struct sim_queue *view,
                                   ? sim_queue_find(sim, pending->queue)
                                   : sim_view_find(view, pending->queue);
 
-    if (pending->of_mark) {
+    if (pending->of_mark)
         look_at_mark(sim, queue, message);
-    } else {
+    else
         list(sim, view, message);
-        pending->seen = queue == NULL ? 0 : queue->gone;
-    }
+    pending->seen = queue == NULL ? 0 : sim_looked_at(pending, queue);
     pending->connection = session->connection;
     pending->placed = true;
 }
@@ -286,7 +288,8 @@ static void mark(struct hf_sim *sim, struct sim_message *message)
 
     message->answer.kind = HF_EVENT_MARKED;
     message->answer.as.answer.found =
-        message->request == HF_REQUEST_RAISE
+        message->ticket_kind == HF_TICKET_READY ? sim_members_clear(sim, queue)
+        : message->request == HF_REQUEST_RAISE
             ? sim_mark_raise(sim, queue, &message->pending->ticket)
             : sim_mark_lower(sim, queue);
 }
@@ -327,6 +330,12 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
         mark(sim, message);
+        break;
+    case HF_REQUEST_STAMP:
+        message->answer.kind = HF_EVENT_MARKED;
+        if (!sim_members_stamp(sim, message))
+            answer_failed(message, HF_FAILURE_RETRY, HF_EGONE,
+                          "somebody has gone");
         break;
     case HF_REQUEST_PROVE:
         sim_session_touch(sim, session);
@@ -406,9 +415,7 @@ static void tell_of(struct hf_sim *sim, struct sim_pending *watch)
     const struct sim_queue *queue = sim_queue_find(sim, watch->queue);
     const struct sim_ticket *ticket = sim_ticket_find(queue, &watch->ticket);
 
-    if (watch->of_mark && queue->mark.token == watch->seen)
-        return;
-    if (watch->looks && !watch->of_mark && queue->gone == watch->seen)
+    if (watch->looks && sim_looked_at(watch, queue) == watch->seen)
         return;
     if (!watch->looks && ticket != NULL && ticket->ticket.kind == watch->kind) {
         sim_send_revoke(watch, ticket);

@@ -5,6 +5,7 @@
  *   model.c   memory, the calendar of what is due
  *   clock.c   clocks; pipe.c one direction of a connection
  *   queue.c   queues and tickets: the truth
+ *   members.c what is there of a double barrier
  *   fault.c   what the world may do to all of them
  *
  * Under them there are two models, of which a run has one (struct sim_model).
@@ -55,7 +56,9 @@ struct sim_queue {
     uint64_t sequence; /* of the last ticket */
     uint64_t gone;     /* so many tickets, ever */
     struct sim_ticket *first;
-    struct hf_ticket mark; /* a barrier; without a token it is down */
+    struct hf_ticket mark;  /* a barrier; without a token it is down */
+    struct hf_ticket ready; /* of members; without a token there is none */
+    uint64_t news; /* so often a member came or went, or they were stamped */
     struct sim_queue *next;
 };
 
@@ -78,12 +81,13 @@ struct sim_pending {
     struct hf_engine *engine;
     const char *queue;
     struct hf_ticket_id ticket;
-    bool looks;               /* a LOOK: at the whole queue ... */
-    uint64_t seen;            /* ... of which so many were gone then */
-    bool of_mark;             /* ... or at its mark, whose token was .seen */
-    bool watching;            /* WATCHING, or LISTED, was answered */
-    bool placed;              /* the watch is in place on .connection */
-    bool withdrawn;           /* off the engine's list */
+    bool looks;      /* a LOOK: at the whole queue ... */
+    uint64_t seen;   /* ... of which so many were gone then */
+    bool of_mark;    /* ... or at its mark, whose token was .seen */
+    bool of_members; /* ... or at its members, of whom .seen was the news */
+    bool watching;   /* WATCHING, or LISTED, was answered */
+    bool placed;     /* the watch is in place on .connection */
+    bool withdrawn;  /* off the engine's list */
     enum hf_ticket_kind kind; /* WATCH: of the ticket, when it was set */
     unsigned asked;           /* the latest request to let go that came in */
     unsigned heard;           /* and that was told */
@@ -120,6 +124,7 @@ struct sim_message {
     enum hf_request_kind request;
     enum hf_ticket_kind ticket_kind;
     uint32_t weight;
+    uint32_t limit;
     const char *payload;
     bool sync;
     /* SIM_ANSWER */
@@ -295,8 +300,9 @@ void sim_line(struct hf_sim *sim, const struct hf_engine *engine,
 struct sim_queue *sim_queue_find(struct hf_sim *sim, const char *name);
 struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
                                    const struct hf_ticket_id *id);
+/* ${members}: these, and what they have stamped; else all other tickets. */
 struct hf_snapshot sim_snapshot(struct hf_sim *sim,
-                                const struct sim_queue *queue);
+                                const struct sim_queue *queue, bool members);
 struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
                                   const struct hf_ticket *like,
                                   const void *owner);
@@ -321,6 +327,28 @@ bool sim_mark_raise(struct hf_sim *sim, struct sim_queue *queue,
                     const struct hf_ticket_id *id);
 bool sim_mark_lower(struct hf_sim *sim, struct sim_queue *queue);
 void sim_mark_touch(struct hf_sim *sim, struct sim_queue *queue);
+
+/* Tell who looks at the mark, or at the members, that it has changed. */
+void sim_tell_lookers(struct hf_sim *sim, const struct sim_queue *queue,
+                      bool of_mark);
+
+/* ------------------------------------------------------------ members.c -- */
+
+/* One has come or gone: tell who looks. */
+void sim_members_changed(struct hf_sim *sim, struct sim_queue *queue);
+
+/* What is taken note of when ${pending}, a LOOK, is carried out: another value,
+ * and it has changed. */
+uint64_t sim_looked_at(const struct sim_pending *pending,
+                       const struct sim_queue *queue);
+
+/* Stamp them, if the one who asks and so many as he says are there. */
+bool sim_members_stamp(struct hf_sim *sim, const struct sim_message *message);
+
+/* Take that away, if nobody is there; was it? */
+bool sim_members_clear(struct hf_sim *sim, struct sim_queue *queue);
+
+/* ------------------------------------------------------------- leader.c -- */
 
 struct sim_session *sim_session_new(struct hf_engine *engine,
                                     uint64_t timeout_ms);

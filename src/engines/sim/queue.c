@@ -3,6 +3,7 @@
 #include "engines/sim/model.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct sim_queue *sim_view_find(struct sim_queue *view, const char *name)
@@ -36,18 +37,24 @@ struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
 }
 
 struct hf_snapshot sim_snapshot(struct hf_sim *sim,
-                                const struct sim_queue *queue)
+                                const struct sim_queue *queue, bool members)
 {
     struct hf_ticket *tickets;
     size_t count = 0;
 
     for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
         count++;
-    /* One place more, so that garbling can add a ticket. */
-    tickets = sim_alloc(sim, (count + 1) * sizeof *tickets);
+    /* A place for a mark, and one so that garbling can add a ticket. */
+    tickets = sim_alloc(sim, (count + 2) * sizeof *tickets);
     count = 0;
-    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
-        tickets[count++] = t->ticket;
+    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
+        if ((t->ticket.kind == HF_TICKET_MEMBER) == members)
+            tickets[count++] = t->ticket;
+    }
+    if (members && queue->ready.token != 0)
+        tickets[count++] = queue->ready;
+    if (members)
+        qsort(tickets, count, sizeof *tickets, hf_ticket_compare);
     for (size_t i = 0; i < count; i++)
         tickets[i].dialect = "sim";
     return (struct hf_snapshot){tickets, count};
@@ -103,7 +110,7 @@ void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up)
 
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue)
 {
-    return sim_snapshot(sim, sim_queue_find(sim, queue));
+    return sim_snapshot(sim, sim_queue_find(sim, queue), false);
 }
 
 bool hf_sim_ticket_exists(const struct hf_sim *sim,

@@ -37,6 +37,7 @@ static bool parse(const struct hf_sim *sim, const char *name,
 
     return (sim->config.ensemble.layout == HF_ZK_KAZOO &&
             hf_zk_permit_parse(name, bytes, parsed)) ||
+           hf_zk_member_parse(name, bytes, parsed) ||
            hf_zk_node_parse(name, bytes, parsed);
 }
 
@@ -109,7 +110,9 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
     }
     ticket.id = parsed.id;
     ticket.kind = parsed.kind;
-    ticket.sequence = permit ? ticket.token : hf_zk_node_order(parsed.sequence);
+    ticket.sequence = permit || parsed.kind == HF_TICKET_MEMBER
+                          ? ticket.token
+                          : hf_zk_node_order(parsed.sequence);
     ticket.payload = payload_of(sim, node);
     node->ticket = sim_ticket_add(sim, queue, &ticket,
                                   engine == NULL ? NULL : node->owner);

@@ -201,12 +201,23 @@ static void create_permits(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_multi_end(zk, begin);
 }
 
+/* What comes before the number, if there is one; as hf_zk_node_prefix(). */
+static bool write_name(const struct hf_zk *zk, const struct hf_request *request,
+                       char prefix[HF_ZK_PREFIX_BYTES])
+{
+    if (request->ticket_kind != HF_TICKET_MEMBER)
+        return hf_zk_node_prefix(zk->config.layout, &request->ticket,
+                                 request->ticket_kind, prefix);
+    hf_ticket_id_format(&request->ticket, prefix);
+    return true;
+}
+
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_request *request = op->request;
     char prefix[HF_ZK_PREFIX_BYTES];
-    bool named = hf_zk_node_prefix(zk->config.layout, &request->ticket,
-                                   request->ticket_kind, prefix);
+    bool member = request->ticket_kind == HF_TICKET_MEMBER;
+    bool named = write_name(zk, request, prefix);
 
     assert(named); /* see hf_zk_enqueue() */
     (void)named;
@@ -217,9 +228,10 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     else if (request->weight > 1)
         create_nodes(zk, op, prefix);
     else
-        hf_zk_send_create(zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
-                          hf_zk_child_path(zk, op->queue, prefix),
-                          request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
+        hf_zk_send_create(
+            zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
+            hf_zk_child_path(zk, op->queue, prefix), request->payload,
+            member ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
 }
 
@@ -234,8 +246,7 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);
-    if (!hf_zk_node_prefix(zk->config.layout, &request->ticket,
-                           request->ticket_kind, prefix))
+    if (!write_name(zk, request, prefix))
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                    "layout=%s has no names for readers and writers, nor for "
                    "an election, only for a mutex; expected a mutex, or "

@@ -8,6 +8,7 @@
  * the ticket at the head says of itself, for those who wait.  These are asked
  * for, in one write, when they are needed.
  */
+#include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 
@@ -71,6 +72,14 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
 
 /* ------------------------------------------------------------- answering -- */
 
+static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
+                     struct hf_snapshot *to)
+{
+    if (op->request->ticket_kind == HF_TICKET_MEMBER)
+        return hf_zk_members_snapshot(zk, op, to);
+    return hf_zk_queue_snapshot(zk, op->queue, to);
+}
+
 static void answer(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
@@ -80,7 +89,7 @@ static void answer(struct hf_zk *zk, struct hf_zk_op *op)
         event.kind = HF_EVENT_ENQUEUED;
     if (looks)
         hf_zk_op_end_look(zk, op);
-    if (!hf_zk_queue_snapshot(zk, op->queue, &event.as.answer.snapshot)) {
+    if (!snapshot(zk, op, &event.as.answer.snapshot)) {
         if (looks)
             hf_zk_watches_forget(zk, op->request);
         hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
@@ -108,9 +117,15 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
     if (op->error == HF_ZK_OK) {
         if (hf_zk_take_back_beyond(zk, op))
             return;
+        if (hf_zk_members_ask(zk, op, known))
+            return;
         hf_zk_queue_sort(op->queue);
         answer(zk, op);
         return;
+    }
+    if (op->request->kind == HF_REQUEST_LOOK) {
+        hf_zk_op_end_look(zk, op);
+        hf_zk_watches_forget(zk, op->request);
     }
     hf_zk_op_fail(zk, op, op->error, "look at a ticket in", op->queue->path);
 }
@@ -231,7 +246,8 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
                           path_at(zk, op, place));
     else
         op->queue->children[place].czxid = own->czxid;
-    ask_about_ties(zk, op, place);
+    if (op->request->ticket_kind != HF_TICKET_MEMBER)
+        ask_about_ties(zk, op, place);
 }
 
 /* A watch on it comes for nothing, and is what will be asked for next by
@@ -273,10 +289,11 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
     if (hf_zk_session_usable(&zk->session)) {
         if (place < queue->count && op->request->kind != HF_REQUEST_LOOK)
             ask_about_own(zk, op, place);
-        ask_about_head(zk, op, place);
+        if (op->request->ticket_kind != HF_TICKET_MEMBER)
+            ask_about_head(zk, op, place);
     }
     if (op->pending == 0)
-        answer(zk, op);
+        known(zk, op);
 }
 
 /* ------------------------------------------------------------------ LIST -- */

@@ -4,7 +4,8 @@
  *
  * The getChildren that tells the one sets a watch for the other, so that
  * nothing can happen in between.  It needs no sync: whoever looks has heard
- * from this server, or one that has seen as much, what makes him look.
+ * from this server, or one that has seen as much, what makes him look.  Not so
+ * who leaves a double barrier: what he has seen may be from another session.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,6 +82,15 @@ static void size_read(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
+static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+                   const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+
+    op->sync_error = reply->error;
+    hf_zk_op_answered(zk, op);
+}
+
 void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
@@ -89,6 +99,8 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
+    if (request->ticket_kind == HF_TICKET_MEMBER)
+        hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
     if (op->queue->permits)
         hf_zk_send_get_data(zk, hf_zk_op_call(op, size_read), op->queue->path,
                             false);

@@ -58,6 +58,11 @@ struct hf_zk_node {
 /* Take ${bytes} of ${name} apart; false if it is no ticket of any dialect. */
 bool hf_zk_node_parse(const char *name, size_t bytes, struct hf_zk_node *node);
 
+/* The same of a member of a double barrier, whose name is its id and no more.
+ */
+bool hf_zk_member_parse(const char *name, size_t bytes,
+                        struct hf_zk_node *node);
+
 /* An id as 32 hexadecimal digits, and read from ${bytes} that are that and no
  * more. */
 void hf_zk_node_hex(const struct hf_ticket_id *id, char text[HF_ZK_NODE_BYTES]);

@@ -46,6 +46,7 @@ struct hf_zk_op {
     struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
     struct whole *whole;        /* LIST: one for people */
     int64_t czxid;              /* of a mark */
+    bool mark_known;            /* it has been asked for */
     bool parent;                /* it has children, and is none */
 };
 

@@ -10,6 +10,7 @@
 #include "core/plant.h"
 #include "core/quote.h"
 #include "core/utf8.h"
+#include "engines/zookeeper/members.h"
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/private.h"
 
@@ -104,6 +105,7 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
                        size_t bytes, struct hf_zk_node *node)
 {
     return (queue->permits && hf_zk_permit_parse(name, bytes, node)) ||
+           hf_zk_member_parse(name, bytes, node) ||
            hf_zk_node_parse(name, bytes, node);
 }
 
@@ -111,7 +113,8 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
  * taken for older. */
 static uint64_t order_of(const struct hf_zk_child *child)
 {
-    return hf_zk_node_is_permit(&child->node)
+    return hf_zk_node_is_permit(&child->node) ||
+                   child->node.kind == HF_TICKET_MEMBER
                ? (uint64_t)child->czxid
                : hf_zk_node_order(child->node.sequence);
 }
@@ -143,11 +146,14 @@ static int compare(const void *a, const void *b)
 
 /* What orders permits of ours; of others nobody has to know. */
 static int64_t known_czxid(const struct hf_zk *zk,
+                           const struct hf_zk_queue *queue,
                            const struct hf_zk_node *node)
 {
-    const struct hf_zk_own *own =
-        hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
+    const struct hf_zk_own *own;
 
+    if (node->kind == HF_TICKET_MEMBER)
+        return hf_zk_member_known(zk, queue, node);
+    own = hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
     return own == NULL ? 0 : own->czxid;
 }
 
@@ -168,12 +174,13 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
             continue;
         }
         if (children[kept].node.kind != HF_TICKET_LEASE &&
+            children[kept].node.kind != HF_TICKET_MEMBER &&
             !hf_zk_dialect_sees(children[kept].node.dialect, zk->config.layout))
             hf_zk_stranger_meet(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;
-        children[kept].czxid = known_czxid(zk, &children[kept].node);
+        children[kept].czxid = known_czxid(zk, queue, &children[kept].node);
         names += name.count + 1;
         kept++;
     }
@@ -383,6 +390,8 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 
+        if (child->node.kind == HF_TICKET_MEMBER)
+            continue; /* see members.c */
         if (snapshot->count > 0 &&
             belongs_to(child, &tickets[snapshot->count - 1]))
             tickets[snapshot->count - 1].weight++;
@@ -434,7 +443,9 @@ static void unlink_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
 static void own_name(const struct hf_zk_own *own, uint32_t nth,
                      char name[HF_ZK_NODE_BYTES])
 {
-    if (own->prefix_bytes == 0)
+    if (own->kind == HF_TICKET_MEMBER)
+        hf_ticket_id_format(&own->id, name);
+    else if (own->prefix_bytes == 0)
         hf_zk_permit_name(&own->id, nth, name);
     else /* as the server counts on */
         hf_zk_node_number(own->prefix, (int32_t)((uint32_t)own->sequence + nth),
@@ -463,7 +474,7 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
     own->sequence = node.sequence;
     own->weight = weight;
     own->czxid = czxid;
-    if (!hf_zk_node_is_permit(&node))
+    if (!hf_zk_node_is_permit(&node) && node.kind != HF_TICKET_MEMBER)
         own->prefix_bytes = bytes - hf_zk_node_digits(node.sequence);
     memcpy(own->prefix, name, own->prefix_bytes);
     own_name(own, 0, again);
@@ -531,6 +542,7 @@ void hf_zk_own_gone(struct hf_zk *zk, const char *path)
     struct hf_zk_own *own;
 
     if (!hf_zk_node_parse(name, strlen(name), &node) &&
+        !hf_zk_member_parse(name, strlen(name), &node) &&
         !hf_zk_permit_parse(name, strlen(name), &node))
         return;
     own = hf_zk_own_find(zk, &node.id);

@@ -45,7 +45,7 @@ struct hf_zk_own {
     /* Its downgrade is under way, or got no answer: it has .prefix, a write
      * ticket's, or already that of the read ticket. */
     bool downgrading;
-    size_t prefix_bytes;           /* none of permits */
+    size_t prefix_bytes;           /* none of permits and members */
     char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
 
@@ -76,7 +76,8 @@ bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
                         struct hf_jute_reader *body);
 void hf_zk_queue_empty(struct hf_zk_queue *queue);
 
-/* hf_zk_node_parse(), or as permits are named where those are. */
+/* hf_zk_node_parse(), or as permits are named where those are, or as members
+ * are. */
 bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
                        size_t bytes, struct hf_zk_node *node);
 

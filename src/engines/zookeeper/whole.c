@@ -254,7 +254,8 @@ static bool take_names(struct whole *whole, struct hf_jute_reader *body)
         memcpy(names, name.bytes, name.count);
         entry->name = names;
         if (hf_zk_queue_parse(whole->op->queue, names, name.count,
-                              &entry->node))
+                              &entry->node) &&
+            entry->node.kind != HF_TICKET_MEMBER)
             whole->count++;
         else
             whole->foreign[whole->foreign_count++] = names;

@@ -157,7 +157,8 @@ static enum hf_failure failure_of(const struct hf_request *request,
                   request->kind == HF_REQUEST_DOWNGRADE ||
                   request->kind == HF_REQUEST_REVOKE ||
                   request->kind == HF_REQUEST_RAISE ||
-                  request->kind == HF_REQUEST_LOWER;
+                  request->kind == HF_REQUEST_LOWER ||
+                  request->kind == HF_REQUEST_STAMP;
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
@@ -224,7 +225,13 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         hf_zk_raise(zk, request);
         break;
     case HF_REQUEST_LOWER:
-        hf_zk_lower(zk, request);
+        if (request->ticket_kind == HF_TICKET_READY)
+            hf_zk_clear_stamp(zk, request);
+        else
+            hf_zk_lower(zk, request);
+        break;
+    case HF_REQUEST_STAMP:
+        hf_zk_stamp(zk, request);
         break;
     case HF_REQUEST_WATCH:
         hf_zk_watch(zk, request);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/double_barrier.h"
+
+#include <string.h>
+
+static void count(struct hf_enter *enter, const struct hf_ticket *ticket)
+{
+    if (ticket->kind == HF_TICKET_READY)
+        enter->stamp = ticket->token;
+    enter->members += ticket->kind == HF_TICKET_MEMBER;
+}
+
+struct hf_enter
+hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine,
+                               uint32_t parties)
+{
+    struct hf_enter enter = {.answer = HF_ENTER_WAIT};
+    size_t place = hf_snapshot_find(snapshot, mine);
+
+    for (size_t i = 0; i < snapshot->count; i++)
+        count(&enter, &snapshot->tickets[i]);
+    if (place == snapshot->count)
+        enter.answer = HF_ENTER_MISSING;
+    else if (enter.stamp > snapshot->tickets[place].token)
+        enter.answer = HF_ENTER_PASS;
+    else if (enter.members >= parties)
+        enter.answer = HF_ENTER_STAMP;
+    return enter;
+}
+
+static bool is_lower(const struct hf_ticket_id *a, const struct hf_ticket_id *b)
+{
+    return memcmp(a->bytes, b->bytes, HF_TICKET_ID_BYTES) < 0;
+}
+
+enum hf_leave_answer
+hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
+                               const struct hf_ticket_id *mine, uint64_t stamp,
+                               bool keeps)
+{
+    enum hf_leave_answer answer = HF_LEAVE_PASS;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+
+        if (ticket->kind != HF_TICKET_MEMBER || ticket->token >= stamp ||
+            hf_ticket_id_equal(&ticket->id, mine))
+            continue;
+        if (keeps && is_lower(&ticket->id, mine))
+            return HF_LEAVE_YIELD;
+        answer = HF_LEAVE_WAIT;
+    }
+    return answer;
+}

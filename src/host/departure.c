@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/departure.h"
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+#include "host/errand.h"
+
+/* What nobody waits for may take so long, and then is left undone. */
+#define TIDY_MS 5000
+
+static const struct hf_done untold = {NULL, NULL, NULL};
+
+/* ----------------------------------------------------------------- steps -- */
+
+/* Of a membership, which is not released: its ticket and stamp stay. */
+static struct hf_errand_order look(const struct hf_grant *grant,
+                                   uint64_t wait_ms, uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+    struct hf_errand_order order = {
+        .kind = HF_REQUEST_LOOK,
+        .ticket = grant->acquisition.ticket,
+        .stamp = grant->acquisition.stamp,
+        .only_try = wait_ms == 0,
+        .wait_ms = HF_FOREVER,
+        .keeps = true,
+    };
+
+    if (deadline_at_ms != HF_FOREVER)
+        order.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return order;
+}
+
+/* The same without a ticket. */
+static struct hf_errand_order wait_on(struct hf_errand_order order,
+                                      uint64_t deadline_at_ms)
+{
+    uint64_t now_ms = hf_now_ms();
+
+    order.keeps = false;
+    if (deadline_at_ms != HF_FOREVER)
+        order.wait_ms = deadline_at_ms > now_ms ? deadline_at_ms - now_ms : 0;
+    return order;
+}
+
+/* The last one sees to it that the next round finds nothing of this one.  Not
+ * to succeed in that does no harm: a stamp of before lets nobody in. */
+static void tidy(struct hf_lock *lock, const char *call)
+{
+    const struct hf_errand_order order = {
+        .kind = HF_REQUEST_LOWER, .mark = HF_TICKET_READY, .wait_ms = TIDY_MS};
+
+    (void)!hf_errand_start(lock, call, order, NULL, untold, NULL);
+}
+
+/* ------------------------------------------------------------- blocking -- */
+
+static hf_status fail(struct hf_lock *lock, const char *call, hf_status status)
+{
+    struct hf_error error;
+
+    if (hf_client_enter(lock->client) != HF_OK)
+        return HF_EFORKED;
+    hf_error_set(&error, status, "%s", hf_status_text(status));
+    hf_lock_fail(lock, call, &error);
+    hf_client_leave(lock->client);
+    return status;
+}
+
+static hf_status leave(struct hf_double_barrier *barrier, const char *call,
+                       uint64_t wait_ms)
+{
+    struct hf_grant *grant = barrier->grant;
+    uint64_t deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    struct hf_errand_order order = look(grant, wait_ms, deadline_at_ms);
+    hf_status status = hf_errand_run(barrier->lock, call, order, NULL, NULL);
+    hf_status gone = hf_grant_release(grant);
+
+    if (gone != HF_OK)
+        return fail(barrier->lock, call, gone);
+    if (status == HF_EBUSY)
+        status = hf_errand_run(barrier->lock, call,
+                               wait_on(order, deadline_at_ms), NULL, NULL);
+    if (status == HF_OK)
+        tidy(barrier->lock, call);
+    return status;
+}
+
+hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
+                                  uint64_t wait_ms)
+{
+    static const char call[] = "hf_double_barrier_leave";
+    hf_status status = hf_client_may_block(barrier->lock->client);
+
+    if (status == HF_OK)
+        status = hf_double_barrier_begin(
+            barrier, call, HF_DOUBLE_BARRIER_INSIDE, HF_DOUBLE_BARRIER_LEAVING);
+    if (status != HF_OK)
+        return status;
+    status = leave(barrier, call, wait_ms);
+    hf_double_barrier_end(barrier, NULL);
+    return status;
+}
+
+/* --------------------------------------------------------------- started -- */
+
+static const char start_call[] = "hf_double_barrier_leave_start";
+
+void hf_departure_dereference(struct hf_departure *departure)
+{
+    struct hf_client *client = departure->client;
+
+    if (--departure->references > 0)
+        return;
+    hf_free(departure);
+    hf_client_dereference(client);
+}
+
+void hf_departure_cancel(struct hf_departure *departure)
+{
+    departure->cancelled = true;
+    if (departure->step != NULL)
+        hf_errand_cancel(departure->step->errand);
+}
+
+static void give_up_handle(struct hf_departure *departure)
+{
+    struct hf_client *client = departure->client;
+
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    hf_client_reference(client); /* ours, until the lock is given up */
+    hf_departure_dereference(departure);
+    hf_client_leave(client);
+    hf_client_release(client);
+}
+
+static void finish(struct hf_departure *departure)
+{
+    struct hf_error outcome = departure->outcome;
+    struct hf_result result = {.status = outcome.status, .text = ""};
+    struct hf_done done = departure->done;
+
+    if (outcome.status == HF_OK)
+        tidy(departure->barrier->lock, start_call);
+    else
+        result.text = outcome.text;
+    hf_double_barrier_end(departure->barrier, NULL);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    give_up_handle(departure);
+}
+
+static void end_step(struct hf_departure *departure,
+                     const struct hf_result *result)
+{
+    struct hf_op *step;
+
+    if (hf_client_enter(departure->client) != HF_OK)
+        return;
+    departure->outcome = (struct hf_error){.status = HF_OK};
+    if (result->status != HF_OK)
+        hf_error_set(&departure->outcome, result->status, "%s", result->text);
+    step = departure->step;
+    departure->step = NULL;
+    hf_client_leave(departure->client);
+    hf_op_free(step);
+}
+
+static void left(void *arg, const struct hf_result *result)
+{
+    end_step(arg, result);
+    finish(arg);
+}
+
+static void taken_out(void *arg, const struct hf_result *result)
+{
+    struct hf_departure *departure = arg;
+    struct hf_errand_order order =
+        wait_on(departure->order, departure->deadline_at_ms);
+    const struct hf_done done = {left, departure, NULL};
+    hf_status status;
+
+    if (result->status != HF_OK) {
+        hf_error_set(&departure->outcome, result->status, "%s", result->text);
+    } else if (departure->yields && departure->cancelled) {
+        hf_error_set(&departure->outcome, HF_ECANCELLED,
+                     "the wait was cancelled");
+    } else if (departure->yields) {
+        status = hf_errand_start(departure->barrier->lock, start_call, order,
+                                 NULL, done, &departure->step);
+        if (status == HF_OK)
+            return;
+        hf_error_set(&departure->outcome, status, "%s", hf_status_text(status));
+    }
+    finish(departure);
+}
+
+static void looked(void *arg, const struct hf_result *result)
+{
+    struct hf_departure *departure = arg;
+    const struct hf_done done = {taken_out, departure, NULL};
+    struct hf_grant *grant = departure->barrier->grant;
+    hf_status status;
+
+    end_step(departure, result);
+    departure->yields = result->status == HF_EBUSY;
+    status = hf_grant_release_start(grant, done);
+    if (status == HF_OK)
+        return;
+    hf_error_set(&departure->outcome, status, "%s", hf_status_text(status));
+    finish(departure);
+}
+
+static struct hf_departure *make(struct hf_double_barrier *barrier,
+                                 uint64_t wait_ms, struct hf_done done)
+{
+    struct hf_departure *departure = hf_alloc(sizeof(*departure));
+
+    if (departure == NULL)
+        return NULL;
+    departure->barrier = barrier;
+    departure->client = barrier->lock->client;
+    departure->op.departure = departure;
+    departure->done = done;
+    departure->deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
+    departure->order = look(barrier->grant, wait_ms, departure->deadline_at_ms);
+    departure->references = 1;
+    return departure;
+}
+
+/* It could not be begun: outside all the same, and nobody is told. */
+static void abandon(struct hf_double_barrier *barrier)
+{
+    (void)!hf_grant_release_start(barrier->grant, untold);
+    hf_double_barrier_end(barrier, NULL);
+}
+
+/* Hand out the handle, which keeps it. */
+static hf_status begin(struct hf_departure *departure, struct hf_op **op)
+{
+    const struct hf_done done = {looked, departure, NULL};
+    hf_status status = hf_client_enter(departure->client);
+
+    if (status != HF_OK)
+        return status;
+    hf_client_reference(departure->client);
+    if (op != NULL) {
+        departure->references++;
+        *op = &departure->op;
+    }
+    hf_client_leave(departure->client);
+    status = hf_errand_start(departure->barrier->lock, start_call,
+                             departure->order, NULL, done, &departure->step);
+    if (status == HF_OK)
+        return HF_OK;
+    if (op != NULL) {
+        hf_op_free(*op);
+        *op = NULL;
+    }
+    return status;
+}
+
+hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done,
+                                        struct hf_op **op)
+{
+    struct hf_departure *departure;
+    hf_status status;
+
+    if (op != NULL)
+        *op = NULL;
+    status =
+        hf_double_barrier_begin(barrier, start_call, HF_DOUBLE_BARRIER_INSIDE,
+                                HF_DOUBLE_BARRIER_LEAVING);
+    if (status != HF_OK)
+        goto drop;
+    status = HF_ENOMEM;
+    if ((departure = make(barrier, wait_ms, done)) == NULL)
+        goto abandon;
+    if ((status = begin(departure, op)) == HF_OK)
+        return HF_OK;
+    give_up_handle(departure);
+abandon:
+    abandon(barrier);
+drop:
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}

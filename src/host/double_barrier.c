@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a double barrier, and entering it: an acquisition, whose grant it
+ * keeps for its user. */
+#include "host/double_barrier.h"
+
+#include <inttypes.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+
+_Static_assert(HF_PARTIES_MAX == HF_MEMBERS_MAX, "what the core can count");
+
+/* ------------------------------------------------------------ life cycle -- */
+
+static hf_status fail_open(struct hf_client *client, hf_status status,
+                           const char *text)
+{
+    struct hf_error error;
+
+    if (hf_client_enter(client) != HF_OK)
+        return HF_EFORKED;
+    hf_error_set(&error, status, "%s", text);
+    hf_client_fail(client, "hf_double_barrier_open", &error);
+    hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
+                                 uint32_t parties,
+                                 struct hf_double_barrier **barrier)
+{
+    struct hf_double_barrier *made;
+    hf_status status;
+
+    *barrier = NULL;
+    if (parties == 0 || parties > HF_PARTIES_MAX)
+        return fail_open(client, HF_EINVAL,
+                         "so many parties cannot be waited for; expected 1 to "
+                         "HF_PARTIES_MAX");
+    if ((made = hf_alloc(sizeof(*made))) == NULL)
+        return fail_open(client, HF_ENOMEM, "out of memory");
+    status = hf_lock_open_for(client, "hf_double_barrier_open", name, NULL,
+                              &made->lock);
+    if (status != HF_OK) {
+        hf_free(made);
+        return status;
+    }
+    made->lock->kind = HF_TICKET_MEMBER;
+    made->lock->limit = parties;
+    made->state = HF_DOUBLE_BARRIER_OUTSIDE;
+    made->references = 1;
+    *barrier = made;
+    return HF_OK;
+}
+
+/* Without the client's lock. */
+static void release_last(struct hf_double_barrier *barrier, bool last)
+{
+    if (!last)
+        return;
+    hf_lock_free(barrier->lock);
+    hf_free(barrier);
+}
+
+/* Take the membership that nobody wants any more out of ${barrier}. */
+static struct hf_grant *take_unwanted(struct hf_double_barrier *barrier)
+{
+    struct hf_grant *grant = barrier->grant;
+
+    if (!barrier->freed || barrier->state != HF_DOUBLE_BARRIER_INSIDE)
+        return NULL;
+    barrier->grant = NULL;
+    barrier->state = HF_DOUBLE_BARRIER_OUTSIDE;
+    return grant;
+}
+
+static void release(struct hf_grant *grant)
+{
+    const struct hf_done untold = {NULL, NULL, NULL};
+
+    if (grant != NULL)
+        (void)!hf_grant_release_start(grant, untold);
+}
+
+void hf_double_barrier_free(struct hf_double_barrier *barrier)
+{
+    struct hf_grant *unwanted;
+    struct hf_client *client;
+    bool last;
+
+    if (barrier == NULL)
+        return;
+    client = barrier->lock->client;
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    barrier->freed = true;
+    unwanted = take_unwanted(barrier);
+    last = --barrier->references == 0;
+    hf_client_leave(client);
+    release(unwanted);
+    release_last(barrier, last);
+}
+
+void hf_double_barrier_error(const struct hf_double_barrier *barrier,
+                             struct hf_error *error)
+{
+    hf_lock_error(barrier->lock, error);
+}
+
+/* ------------------------------------------------------------ operations -- */
+
+static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
+{
+    static const char *const texts[] = {
+        [HF_DOUBLE_BARRIER_OUTSIDE] = "it is not inside; enter first",
+        [HF_DOUBLE_BARRIER_ENTERING] = "it is entering; wait for the end",
+        [HF_DOUBLE_BARRIER_INSIDE] = "it is inside already; leave first",
+        [HF_DOUBLE_BARRIER_LEAVING] = "it is leaving; wait for the end",
+    };
+    struct hf_error error;
+
+    hf_error_set(&error, HF_ESTATE, "%s", texts[barrier->state]);
+    return hf_lock_fail(barrier->lock, call, &error);
+}
+
+hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
+                                  const char *call,
+                                  enum hf_double_barrier_state from,
+                                  enum hf_double_barrier_state to)
+{
+    struct hf_client *client = barrier->lock->client;
+    hf_status status = hf_client_enter(client);
+
+    if (status != HF_OK)
+        return status;
+    if (barrier->state == from) {
+        barrier->state = to;
+        barrier->references++;
+    } else {
+        status = fail_state(barrier, call);
+    }
+    hf_client_leave(client);
+    return status;
+}
+
+void hf_double_barrier_end(struct hf_double_barrier *barrier,
+                           struct hf_grant *grant)
+{
+    struct hf_client *client = barrier->lock->client;
+    struct hf_grant *unwanted;
+    bool last;
+
+    if (hf_client_enter(client) != HF_OK)
+        return;
+    barrier->grant = grant;
+    barrier->state =
+        grant != NULL ? HF_DOUBLE_BARRIER_INSIDE : HF_DOUBLE_BARRIER_OUTSIDE;
+    unwanted = take_unwanted(barrier);
+    last = --barrier->references == 0;
+    hf_client_leave(client);
+    release(unwanted);
+    release_last(barrier, last);
+}
+
+/* -------------------------------------------------------------- entering -- */
+
+hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
+                                  uint64_t wait_ms)
+{
+    static const char call[] = "hf_double_barrier_enter";
+    struct hf_grant *grant = NULL;
+    hf_status status;
+
+    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
+                                     HF_DOUBLE_BARRIER_ENTERING);
+    if (status != HF_OK)
+        return status;
+    status = hf_acquire_for(barrier->lock, call, wait_ms, &grant);
+    hf_double_barrier_end(barrier, grant);
+    return status;
+}
+
+/* An enter that was started, until its callback has run. */
+struct entry {
+    struct hf_double_barrier *barrier;
+    struct hf_done done;
+    bool ended;
+};
+
+static void entered(void *arg, const struct hf_result *result)
+{
+    struct entry *entry = arg;
+    struct hf_result told = {.status = result->status, .text = result->text};
+
+    hf_double_barrier_end(entry->barrier, result->grant);
+    entry->ended = true;
+    if (entry->done.fn != NULL)
+        entry->done.fn(entry->done.arg, &told);
+}
+
+static void drop_entry(void *arg)
+{
+    struct entry *entry = arg;
+
+    if (!entry->ended) /* nor begun */
+        hf_double_barrier_end(entry->barrier, NULL);
+    if (entry->done.drop != NULL)
+        entry->done.drop(entry->done.arg);
+    hf_free(entry);
+}
+
+hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
+                                        uint64_t wait_ms, struct hf_done done,
+                                        struct hf_op **op)
+{
+    static const char call[] = "hf_double_barrier_enter_start";
+    struct entry *entry = hf_alloc(sizeof(*entry));
+    hf_status status = HF_ENOMEM;
+
+    if (op != NULL)
+        *op = NULL;
+    if (entry == NULL)
+        goto drop;
+    *entry = (struct entry){barrier, done, false};
+    status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
+                                     HF_DOUBLE_BARRIER_ENTERING);
+    if (status != HF_OK)
+        goto free_entry;
+    return hf_acquire_start_for(barrier->lock, call, wait_ms,
+                                (struct hf_done){entered, entry, drop_entry},
+                                op);
+free_entry:
+    hf_free(entry);
+drop:
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}

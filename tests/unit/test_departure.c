@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of who leaves a double barrier: what it takes for the wait to end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/core.h"
+
+#define START_MS 1000
+#define STAMP 50
+
+struct stage {
+    struct hf_core core;
+    struct hf_inquiry inquiry;
+    uint64_t now_ms;
+    struct hf_request *request; /* with the engine, asked or watched */
+    unsigned requests;
+    unsigned answered;
+};
+
+static void step(struct stage *s, struct hf_event event)
+{
+    struct hf_effect *effect;
+
+    event.now_ms = s->now_ms;
+    hf_core_step(&s->core, &event);
+    hf_core_check(&s->core);
+    while ((effect = hf_core_next_effect(&s->core)) != NULL) {
+        if (effect->kind == HF_EFFECT_REQUEST) {
+            s->request = effect->request;
+            s->requests++;
+        }
+        s->answered += effect->kind == HF_EFFECT_ANSWERED;
+    }
+}
+
+static void connect_it(struct stage *s)
+{
+    step(s, (struct hf_event){.kind = HF_EVENT_CONNECTED,
+                              .as.connected = {10000, s->now_ms, false}});
+}
+
+/* Member 'm' leaves. */
+static void begin(struct stage *s, bool keeps, uint64_t wait_ms)
+{
+    struct hf_core_config config = {.connect_ms = 15000};
+
+    hf_random_seed(&config.random, 1);
+    memset(s, 0, sizeof *s);
+    s->now_ms = START_MS;
+    hf_core_init(&s->core, &config, s->now_ms);
+    s->inquiry.kind = HF_REQUEST_LOOK;
+    s->inquiry.queue = "d";
+    s->inquiry.stamp = STAMP;
+    s->inquiry.keeps = keeps;
+    s->inquiry.ticket.bytes[0] = 'm';
+    s->inquiry.only_try = wait_ms == 0;
+    s->inquiry.deadline_at_ms =
+        wait_ms == HF_FOREVER ? HF_FOREVER : START_MS + wait_ms;
+    connect_it(s);
+    step(s, (struct hf_event){.kind = HF_EVENT_INQUIRE,
+                              .as.inquiry = &s->inquiry});
+    assert_int_equal(s->request->ticket_kind, HF_TICKET_MEMBER);
+}
+
+/* These are there, by a letter each: small ones of the round, others since. */
+static void seen(struct stage *s, const char *who)
+{
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+    struct hf_ticket tickets[8];
+    size_t count = strlen(who);
+
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        bool since = who[i] < 'a';
+
+        tickets[i] = (struct hf_ticket){.kind = HF_TICKET_MEMBER,
+                                        .token = i + 1 + (since ? STAMP : 0)};
+        tickets[i].id.bytes[0] = (uint8_t)who[i];
+    }
+    event.as.answer.request = s->request;
+    event.as.answer.snapshot = (struct hf_snapshot){tickets, count};
+    step(s, event);
+}
+
+static void changed(struct stage *s)
+{
+    struct hf_event event = {.kind = HF_EVENT_CHANGED};
+
+    event.as.answer.request = s->request;
+    step(s, event);
+}
+
+static void expect_end(const struct stage *s, hf_status status)
+{
+    assert_int_equal(s->answered, 1);
+    assert_int_equal(s->inquiry.status, status);
+    if (status != HF_OK)
+        assert_non_null(strstr(s->inquiry.text, "others of the round"));
+}
+
+static void who_is_alone_goes(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "mAZ");
+    expect_end(&s, HF_OK);
+}
+
+static void fn66_the_lowest_looks_after_each_change(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "mnz");
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(s.answered, 0);
+        assert_int_equal(s.requests, 1 + i);
+        changed(&s);
+        seen(&s, "mz");
+    }
+    changed(&s);
+    seen(&s, "m");
+    expect_end(&s, HF_OK);
+}
+
+static void others_are_told_to_yield(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s, true, HF_FOREVER);
+    seen(&s, "lm");
+    expect_end(&s, HF_EBUSY);
+    begin(&s, false, HF_FOREVER);
+    seen(&s, "lm");
+    assert_int_equal(s.answered, 0);
+    changed(&s);
+    seen(&s, "A");
+    expect_end(&s, HF_OK);
+}
+
+static void it_ends_in_time(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s, false, 500);
+    seen(&s, "l");
+    s.now_ms = START_MS + 500;
+    step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
+    expect_end(&s, HF_ETIMEDOUT);
+    begin(&s, false, 0);
+    seen(&s, "l");
+    expect_end(&s, HF_EBUSY);
+}
+
+static void a_lost_session_is_looked_behind(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s, false, HF_FOREVER);
+    seen(&s, "l");
+    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                               .as.answer.status = HF_ELOST});
+    connect_it(&s);
+    assert_int_equal(s.requests, 2);
+    seen(&s, "l");
+    assert_int_equal(s.answered, 0);
+    changed(&s);
+    seen(&s, "");
+    expect_end(&s, HF_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_alone_goes),
+        cmocka_unit_test(fn66_the_lowest_looks_after_each_change),
+        cmocka_unit_test(others_are_told_to_yield),
+        cmocka_unit_test(it_ends_in_time),
+        cmocka_unit_test(a_lost_session_is_looked_behind),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

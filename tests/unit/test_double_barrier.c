@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rule of a double barrier: who may go in, and who may go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/double_barrier.h"
+
+#define ROOM 8
+
+/* Who is there, in the order of their tokens. */
+struct scene {
+    struct hf_ticket tickets[ROOM];
+    struct hf_snapshot snapshot;
+};
+
+static struct hf_ticket_id id_of(char name)
+{
+    return (struct hf_ticket_id){{(uint8_t)name}};
+}
+
+/* Members by a letter, which is their order by name too, and '!' for the
+ * stamp; each has the token of its place, from 1. */
+static struct scene *scene(struct scene *s, const char *who)
+{
+    *s = (struct scene){.snapshot = {s->tickets, 0}};
+    for (; *who != '\0'; who++) {
+        struct hf_ticket *ticket = &s->tickets[s->snapshot.count++];
+
+        assert_true(s->snapshot.count <= ROOM);
+        ticket->id = id_of(*who);
+        ticket->token = s->snapshot.count;
+        ticket->kind = *who == '!' ? HF_TICKET_READY : HF_TICKET_MEMBER;
+    }
+    return s;
+}
+
+static enum hf_enter_answer enter(const char *who, char name, uint32_t parties)
+{
+    struct hf_ticket_id mine = id_of(name);
+    struct scene s;
+
+    scene(&s, who);
+    return hf_double_barrier_decide_enter(&s.snapshot, &mine, parties).answer;
+}
+
+static enum hf_leave_answer leave(const char *who, char name, uint64_t stamp,
+                                  bool keeps)
+{
+    struct hf_ticket_id mine = id_of(name);
+    struct scene s;
+
+    scene(&s, who);
+    return hf_double_barrier_decide_leave(&s.snapshot, &mine, stamp, keeps);
+}
+
+static void who_is_not_there_does_not_go_in(void **state)
+{
+    (void)state;
+    assert_int_equal(enter("", 'a', 1), HF_ENTER_MISSING);
+    assert_int_equal(enter("bc!", 'a', 2), HF_ENTER_MISSING);
+}
+
+static void too_few_wait_and_enough_stamp(void **state)
+{
+    (void)state;
+    assert_int_equal(enter("a", 'a', 2), HF_ENTER_WAIT);
+    assert_int_equal(enter("ab", 'a', 3), HF_ENTER_WAIT);
+    assert_int_equal(enter("abc", 'a', 3), HF_ENTER_STAMP);
+    assert_int_equal(enter("abc", 'c', 3), HF_ENTER_STAMP);
+    assert_int_equal(enter("abcd", 'b', 3), HF_ENTER_STAMP);
+    assert_int_equal(enter("a", 'a', 1), HF_ENTER_STAMP);
+}
+
+static void fn66_a_stamp_counts_for_those_it_found(void **state)
+{
+    (void)state;
+    assert_int_equal(enter("ab!", 'a', 2), HF_ENTER_PASS);
+    assert_int_equal(enter("ab!", 'b', 2), HF_ENTER_PASS);
+    assert_int_equal(enter("ab!c", 'a', 2), HF_ENTER_PASS);
+    /* The others have gone already. */
+    assert_int_equal(enter("a!", 'a', 2), HF_ENTER_PASS);
+}
+
+static void fn66_a_stamp_of_before_lets_nobody_in(void **state)
+{
+    (void)state;
+    assert_int_equal(enter("!a", 'a', 2), HF_ENTER_WAIT);
+    assert_int_equal(enter("a!b", 'b', 3), HF_ENTER_WAIT);
+    assert_int_equal(enter("!ab", 'a', 2), HF_ENTER_STAMP);
+    assert_int_equal(enter("a!b", 'b', 2), HF_ENTER_STAMP);
+}
+
+static void the_stamp_does_not_count_as_a_member(void **state)
+{
+    struct hf_ticket_id mine = id_of('a');
+    struct hf_enter answer;
+    struct scene s;
+
+    (void)state;
+    scene(&s, "!ab");
+    answer = hf_double_barrier_decide_enter(&s.snapshot, &mine, 3);
+    assert_int_equal(answer.answer, HF_ENTER_WAIT);
+    assert_int_equal(answer.members, 2);
+    assert_int_equal(answer.stamp, 1);
+}
+
+static void the_last_of_the_round_goes(void **state)
+{
+    (void)state;
+    assert_int_equal(leave("a!", 'a', 2, true), HF_LEAVE_PASS);
+    assert_int_equal(leave("!", 'a', 2, false), HF_LEAVE_PASS);
+    assert_int_equal(leave("", 'a', 2, false), HF_LEAVE_PASS);
+}
+
+static void the_lowest_keeps_its_ticket_and_others_yield(void **state)
+{
+    (void)state;
+    assert_int_equal(leave("abc!", 'a', 4, true), HF_LEAVE_WAIT);
+    assert_int_equal(leave("abc!", 'b', 4, true), HF_LEAVE_YIELD);
+    assert_int_equal(leave("abc!", 'c', 4, true), HF_LEAVE_YIELD);
+    assert_int_equal(leave("cba!", 'c', 4, true), HF_LEAVE_YIELD);
+    assert_int_equal(leave("bc!", 'b', 3, true), HF_LEAVE_WAIT);
+}
+
+/* Even where a list still shows the ticket that was taken out. */
+static void who_has_yielded_waits_for_all(void **state)
+{
+    (void)state;
+    assert_int_equal(leave("a!", 'b', 2, false), HF_LEAVE_WAIT);
+    assert_int_equal(leave("ab!", 'b', 3, false), HF_LEAVE_WAIT);
+    assert_int_equal(leave("b!", 'b', 2, false), HF_LEAVE_PASS);
+}
+
+static void who_came_since_is_of_another_round(void **state)
+{
+    (void)state;
+    assert_int_equal(leave("b!a", 'b', 2, true), HF_LEAVE_PASS);
+    assert_int_equal(leave("!ab", 'c', 1, false), HF_LEAVE_PASS);
+    /* And was let in since. */
+    assert_int_equal(leave("ba!", 'b', 2, true), HF_LEAVE_PASS);
+    assert_int_equal(leave("ba!", 'a', 3, true), HF_LEAVE_WAIT);
+}
+
+/* Of any round that is left, in any order: one keeps its ticket, and somebody
+ * gets on when all have asked to go. */
+static void somebody_always_gets_on(void **state)
+{
+    static const char *const orders[] = {"abc!", "acb!", "bac!",
+                                         "bca!", "cab!", "cba!"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        size_t keep = 0;
+
+        for (char name = 'a'; name <= 'c'; name++)
+            keep += leave(orders[i], name, 4, true) == HF_LEAVE_WAIT;
+        assert_int_equal(keep, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_not_there_does_not_go_in),
+        cmocka_unit_test(too_few_wait_and_enough_stamp),
+        cmocka_unit_test(fn66_a_stamp_counts_for_those_it_found),
+        cmocka_unit_test(fn66_a_stamp_of_before_lets_nobody_in),
+        cmocka_unit_test(the_stamp_does_not_count_as_a_member),
+        cmocka_unit_test(the_last_of_the_round_goes),
+        cmocka_unit_test(the_lowest_keeps_its_ticket_and_others_yield),
+        cmocka_unit_test(who_has_yielded_waits_for_all),
+        cmocka_unit_test(who_came_since_is_of_another_round),
+        cmocka_unit_test(somebody_always_gets_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stories of members of a double barrier, from wanting to go in to having
+ * gone. */
+#include "stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define STAGE(s, parties)                                                      \
+    struct stage stage_;                                                       \
+    struct stage *s = &stage_;                                                 \
+    (void)state;                                                               \
+    stage_connected(s, 0);                                                     \
+    s->a.kind = HF_TICKET_MEMBER;                                              \
+    s->a.limit = parties
+
+/* a is there and waits for one more. */
+static void wait_for_one(struct stage *s)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WAITING 1; a WATCH a1; a LOOK");
+    listed(s, "a LOOK", "a1");
+    expect(s, "a WAITING 1");
+}
+
+static void let_in(struct stage *s)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "x/m a1 !/y150");
+    expect(s, "a GRANTED");
+    assert_int_equal(s->a.stamp, 150);
+}
+
+static void the_last_to_come_stamps(void **state)
+{
+    STAGE(s, 2);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "x/m a1");
+    expect(s, "a WAITING 2; a STAMP a1; a WATCH a1; a LOOK");
+    assert_int_equal(s->a.ask.limit, 2);
+    stamped(s, "a STAMP a1");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x/m a1 !/y150");
+    expect(s, "a GRANTED; a FORGET");
+    assert_int_equal(s->a.stamp, 150);
+}
+
+static void fn66_no_news_but_a_stamp_lets_in(void **state)
+{
+    STAGE(s, 3);
+    wait_for_one(s);
+    changed(s, "a LOOK");
+    expect(s, "a LOOK");
+    listed(s, "a LOOK", "x/m a1");
+    expect(s, "a WAITING 2");
+    changed(s, "a LOOK");
+    expect(s, "a LOOK");
+    listed(s, "a LOOK", "a1 !/y100"); /* of before */
+    expect(s, "a WAITING 1");
+    changed(s, "a LOOK");
+    expect(s, "a LOOK");
+    listed(s, "a LOOK", "a1 !/y102");
+    expect(s, "a GRANTED; a FORGET");
+}
+
+static void a_stamp_that_failed_is_looked_for_before_the_next(void **state)
+{
+    STAGE(s, 2);
+    wait_for_one(s);
+    changed(s, "a LOOK");
+    expect(s, "a LOOK");
+    listed(s, "a LOOK", "x/m a1");
+    expect(s, "a WAITING 2; a STAMP a1");
+    failed(s, "a STAMP a1", HF_FAILURE_UNSURE);
+    expect(s, "");
+    ring(s);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1"); /* the other one has gone */
+    expect(s, "a WAITING 1");
+    changed(s, "a LOOK");
+    expect(s, "a LOOK");
+    listed(s, "a LOOK", "a1 y/m");
+    expect(s, "a WAITING 2; a STAMP a1");
+    stamped(s, "a STAMP a1");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1 y/m !/y150");
+    expect(s, "a GRANTED; a FORGET");
+}
+
+static void a_stamp_that_may_not_be_made_ends_it(void **state)
+{
+    STAGE(s, 1);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
+    failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
+    expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1; a ENDED HF_EDENIED");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void who_waits_in_vain_is_taken_out(void **state)
+{
+    STAGE(s, 2);
+    s->a.deadline_at_ms = STAGE_START_MS + 500;
+    wait_for_one(s);
+    at(s, STAGE_START_MS + 500);
+    expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1; a ENDED HF_ETIMEDOUT");
+    assert_non_null(strstr(s->a.text, "1 of 2 parties"));
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+static void who_only_tries_does_not_wait(void **state)
+{
+    STAGE(s, 2);
+    s->a.only_try = true;
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a WITHDRAW a1; a ENDED HF_EBUSY");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a FORGOTTEN");
+}
+
+/* The stamp of the other session is older than the ticket of this one. */
+static void a_lost_session_begins_anew(void **state)
+{
+    STAGE(s, 2);
+    wait_for_one(s);
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST");
+    connected(s, s->now_ms, false);
+    expect(s, "STATE CONNECTED; a ENQUEUE a2");
+    enqueued(s, "a ENQUEUE a2", "!/y101 a2");
+    expect(s, "a WAITING 1; a WATCH a2; a LOOK");
+}
+
+static void who_was_let_in_may_be_lost(void **state)
+{
+    STAGE(s, 2);
+    let_in(s);
+    session_lost(s, HF_ELOST);
+    expect(s, "a LOST; STATE LOST");
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void who_is_thrown_out_waits_again(void **state)
+{
+    STAGE(s, 2);
+    wait_for_one(s);
+    gone(s, "a WATCH a1");
+    expect(s, "a FORGET");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_to_come_stamps),
+        cmocka_unit_test(fn66_no_news_but_a_stamp_lets_in),
+        cmocka_unit_test(a_stamp_that_failed_is_looked_for_before_the_next),
+        cmocka_unit_test(a_stamp_that_may_not_be_made_ends_it),
+        cmocka_unit_test(who_waits_in_vain_is_taken_out),
+        cmocka_unit_test(who_only_tries_does_not_wait),
+        cmocka_unit_test(a_lost_session_begins_anew),
+        cmocka_unit_test(who_was_let_in_may_be_lost),
+        cmocka_unit_test(who_is_thrown_out_waits_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
