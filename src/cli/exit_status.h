@@ -8,7 +8,10 @@
 /* The numbers are those of sysexits.h where they fit, so that they do not
  * collide with what commands commonly use. */
 enum {
+    HF_EXIT_VIOLATION = 1,
     HF_EXIT_USAGE = 64,
+    HF_EXIT_DATA = 65,
+    HF_EXIT_NO_INPUT = 66,
     HF_EXIT_UNREACHABLE = 69,
     HF_EXIT_BUG = 70,
     HF_EXIT_LIMIT = 71,

@@ -9,20 +9,26 @@
 #include "cli/say.h"
 #include "cli/show.h"
 #include "cli/sql.h"
+#include "cli/torture.h"
+#include "cli/verify.h"
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
     "       holdfast sql\n"
+    "       holdfast torture [OPTION...] [NAME]\n"
+    "       holdfast verify [OPTION...] HISTORY\n"
     "       holdfast --version\n"
     "       holdfast --help\n"
     "\n"
     "  run    run a command while holding a lock\n"
     "  show   show who holds a lock, and who waits for it\n"
     "  sql    print what makes a PostgreSQL database ready for locks\n"
+    "  torture set contenders against each other and judge what happens\n"
+    "  verify judge what contenders of a lock did and were told\n"
     "\n"
-    "See 'holdfast run --help', 'holdfast show --help', holdfast(1),\n"
-    "holdfast-run(1), holdfast-show(1) and holdfast-sql(1).\n";
+    "See 'holdfast run --help' and so on, holdfast(1) and holdfast-run(1) and "
+    "so on.\n";
 
 static int print(const char *text)
 {
@@ -49,8 +55,10 @@ static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } commands[] = {
-    {"run", hf_run_main},         {"show", hf_show_main},  {"sql", hf_sql_main},
-    {"--version", print_version}, {"--help", print_usage}, {"-h", print_usage},
+    {"run", hf_run_main},       {"show", hf_show_main},
+    {"sql", hf_sql_main},       {"torture", hf_torture_main},
+    {"verify", hf_verify_main}, {"--version", print_version},
+    {"--help", print_usage},    {"-h", print_usage},
     {"help", print_usage},
 };
 
@@ -63,7 +71,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    hf_say("'%.80s': no such command; expected run, show, sql, --version or "
+    hf_say("'%.80s': no such command; expected run, show, sql, verify, "
+           "--version or "
            "--help, for instance: holdfast run NAME -- COMMAND",
            argv[1]);
     return HF_EXIT_USAGE;

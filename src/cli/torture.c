@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/torture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/crowd.h"
+#include "cli/exit_status.h"
+#include "cli/report.h"
+#include "cli/say.h"
+#include "core/name.h"
+#include "core/url.h"
+
+#define NAME_DEFAULT "holdfast-torture"
+#define COUNT_DEFAULT 8
+#define FOR_DEFAULT_MS 20000
+#define FAULTS_DEFAULT_MS 500
+
+/* What a busy machine may add to the time at which a loss is told. */
+#define LATE_DEFAULT_MS 1000
+
+static const char usage[] =
+    "usage: holdfast torture [OPTION...] [NAME]\n"
+    "\n"
+    "Set processes against each other for the lock NAME, kill and freeze them\n"
+    "at random, note all that they do and are told, and judge it as\n"
+    "'holdfast verify' does.  Use a NAME that nobody else uses; else\n"
+    "holdfast-torture.\n"
+    "\n"
+    "  -c URL             the engine; else HOLDFAST_URL, else file:\n"
+    "  -n COUNT           so many processes, at most 64; else 8\n"
+    "  --for DURATION     how long; else 20s\n"
+    "  --kind KIND        mutex, rwlock or semaphore; else mutex\n"
+    "  --faults DURATION  one is killed or frozen so often on average; 0s:\n"
+    "                     none ever; else 500ms\n"
+    "  --seed SEED        choose as another run did\n"
+    "  --history FILE     keep what was noted; else it is kept only if it\n"
+    "                     shows a violation\n"
+    "  --late DURATION    a loss may be told so late; else 1s\n"
+    "  --svg FILE         draw the first violation, or the beginning\n"
+    "  --json             write JSON\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "The exit status is 0 if all of it held and 1 if not; else as of\n"
+    "'holdfast run'.  See holdfast-torture(1).\n";
+
+struct torture {
+    struct hf_crowd_opts crowd;
+    struct hf_report_opts report;
+    const char *history; /* NULL: a file of ours */
+    char made[64];
+};
+
+enum {
+    OPTION_FOR = 256,
+    OPTION_KIND,
+    OPTION_FAULTS,
+    OPTION_SEED,
+    OPTION_HISTORY,
+    OPTION_LATE,
+    OPTION_SVG,
+    OPTION_JSON,
+};
+
+static const struct option long_options[] = {
+    {"for", required_argument, NULL, OPTION_FOR},
+    {"kind", required_argument, NULL, OPTION_KIND},
+    {"faults", required_argument, NULL, OPTION_FAULTS},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"history", required_argument, NULL, OPTION_HISTORY},
+    {"late", required_argument, NULL, OPTION_LATE},
+    {"svg", required_argument, NULL, OPTION_SVG},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
+/* --------------------------------------------------------------- options -- */
+
+static bool take_duration(const char *option, uint64_t *ms)
+{
+    if (hf_duration_parse(optarg, ms))
+        return true;
+    hf_say("%s '%.80s': not a duration; expected one unsigned integer and a "
+           "unit (ms s m h d), for instance %s 30s",
+           option, optarg, option);
+    return false;
+}
+
+static bool take_number(const char *option, uint64_t least, uint64_t most,
+                        uint64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtoull(optarg, &end, 10);
+    if (*optarg >= '0' && *optarg <= '9' && *end == '\0' && errno == 0 &&
+        *number >= least && *number <= most)
+        return true;
+    hf_say("%s '%.80s': expected a number from %" PRIu64 " to %" PRIu64, option,
+           optarg, least, most);
+    return false;
+}
+
+static bool take_count(unsigned *count)
+{
+    uint64_t number;
+
+    if (!take_number("-n", 1, HF_CROWD_MAX, &number))
+        return false;
+    *count = (unsigned)number;
+    return true;
+}
+
+static bool take_kind(enum hf_kind *kind)
+{
+    static const struct {
+        const char *name;
+        enum hf_kind kind;
+    } kinds[] = {{"mutex", HF_KIND_MUTEX},
+                 {"rwlock", HF_KIND_WRITE},
+                 {"semaphore", HF_KIND_SEMAPHORE}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(optarg, kinds[i].name) == 0) {
+            *kind = kinds[i].kind;
+            return true;
+        }
+    }
+    hf_say("--kind '%.80s': expected mutex, rwlock or semaphore", optarg);
+    return false;
+}
+
+/* False after having said why. */
+static bool take_option(char **argv, int option, struct torture *torture)
+{
+    switch (option) {
+    case 'c':
+        torture->crowd.url = optarg;
+        return true;
+    case 'n':
+        return take_count(&torture->crowd.count);
+    case OPTION_FOR:
+        return take_duration("--for", &torture->crowd.for_ms);
+    case OPTION_KIND:
+        return take_kind(&torture->crowd.kind);
+    case OPTION_FAULTS:
+        return take_duration("--faults", &torture->crowd.fault_every_ms);
+    case OPTION_SEED:
+        return take_number("--seed", 0, UINT64_MAX, &torture->crowd.seed);
+    case OPTION_HISTORY:
+        torture->history = optarg;
+        return true;
+    case OPTION_LATE:
+        return take_duration("--late", &torture->report.late_ms);
+    case OPTION_SVG:
+        torture->report.svg = optarg;
+        return true;
+    case OPTION_JSON:
+        torture->report.json = true;
+        return true;
+    case ':':
+        hf_say("%.80s: its value is missing; see 'holdfast torture --help'",
+               argv[optind - 1]);
+        return false;
+    default:
+        hf_say("%.80s: no such option; see 'holdfast torture --help'",
+               argv[optind - 1]);
+        return false;
+    }
+}
+
+static bool take_name(int argc, char **argv, struct torture *torture)
+{
+    struct hf_error error;
+
+    if (argc - optind > 1) {
+        hf_say("'%.80s': one NAME at a time", argv[optind + 1]);
+        return false;
+    }
+    if (optind < argc)
+        torture->crowd.lock = argv[optind];
+    if (hf_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
+        HF_OK)
+        return true;
+    hf_say("%s", error.text);
+    return false;
+}
+
+/* ------------------------------------------------------------------ main -- */
+
+static FILE *open_history(struct torture *torture)
+{
+    FILE *file;
+    int fd;
+
+    if (torture->history != NULL) {
+        file = fopen(torture->history, "we");
+        torture->report.name = torture->history;
+    } else {
+        snprintf(torture->made, sizeof torture->made,
+                 "/tmp/holdfast-torture-XXXXXX");
+        fd = mkostemp(torture->made, O_CLOEXEC);
+        file = fd >= 0 ? fdopen(fd, "w") : NULL;
+        torture->report.name = torture->made;
+    }
+    if (file == NULL)
+        hf_say("%s: cannot be written: %s; expected room for a history there",
+               torture->report.name, strerror(errno));
+    return file;
+}
+
+/* What nobody asked to keep is kept as evidence only. */
+static void settle_history(const struct torture *torture, int exit_code)
+{
+    if (torture->history != NULL)
+        return;
+    if (exit_code == HF_EXIT_VIOLATION)
+        hf_say("what was noted is in %s; the seed was %" PRIu64, torture->made,
+               torture->crowd.seed);
+    else
+        unlink(torture->made);
+}
+
+static int run(struct torture *torture)
+{
+    FILE *history = open_history(torture);
+    int exit_code;
+    bool failed;
+
+    if (history == NULL)
+        return HF_EXIT_DIRECTORY;
+    exit_code = hf_crowd_run(&torture->crowd, history);
+    failed = ferror(history) != 0;
+    if (fclose(history) != 0 || failed) {
+        hf_say("%s: cannot be written in full; expected room for a history "
+               "there",
+               torture->report.name);
+        exit_code = HF_EXIT_DIRECTORY;
+    }
+    if (exit_code == 0)
+        exit_code = hf_report(&torture->report);
+    settle_history(torture, exit_code);
+    return exit_code;
+}
+
+int hf_torture_main(int argc, char **argv)
+{
+    struct torture torture = {.crowd = {.lock = NAME_DEFAULT,
+                                        .kind = HF_KIND_MUTEX,
+                                        .count = COUNT_DEFAULT,
+                                        .for_ms = FOR_DEFAULT_MS,
+                                        .fault_every_ms = FAULTS_DEFAULT_MS},
+                              .report = {.late_ms = LATE_DEFAULT_MS}};
+    int option;
+
+    if (getrandom(&torture.crowd.seed, sizeof torture.crowd.seed, 0) < 0)
+        torture.crowd.seed = (uint64_t)getpid();
+    while ((option = getopt_long(argc, argv, ":c:n:h", long_options, NULL)) !=
+           -1) {
+        if (option == 'h')
+            return fputs(usage, stdout) < 0 || fflush(stdout) != 0
+                       ? HF_EXIT_DIRECTORY
+                       : 0;
+        if (!take_option(argv, option, &torture))
+            return HF_EXIT_USAGE;
+    }
+    if (!take_name(argc, argv, &torture))
+        return HF_EXIT_USAGE;
+    if (torture.crowd.url != NULL && hf_url_has_secret(torture.crowd.url))
+        hf_say("warning: every user of this machine can read the password in "
+               "-c; put the URL into HOLDFAST_URL instead");
+    return run(&torture);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line of a history: something that a contender did or was told.
+ *
+ *     TIME CLIENT WORD LOCK [KEY=VALUE]...
+ *
+ * TIME is in microseconds on a clock that all clients share.  A CLIENT is one
+ * contender, which wants one thing at a time of each lock.  What WORD means,
+ * and which keys stand behind it:
+ *
+ *     want     kind= [permits= limit=]  begins to ask
+ *     queued                            its ticket is in the queue
+ *     unqueued                          and is there no more: it is to be put
+ *                                       in again, at the tail
+ *     grant    token= safe_until=       was admitted
+ *     held     safe_until=              is so still, and until then
+ *     write    token= accepted=         wrote to the resource: yes or no
+ *     shared   token=                   is a reader now, no writer any more
+ *     release  token=                   is about to let go
+ *     lost     token=                   was told that the grant is lost
+ *     gaveup                            does not want it any more
+ *
+ * and with "-" for LOCK, since all of the client is meant:
+ *
+ *     died                              is about to be killed
+ *     frozen                            is about to be stopped
+ *     thawed                            has been made to go on
+ *
+ * Names of locks are percent-encoded where they have a space, a control
+ * character or a '%', and "-" is.  kind is mutex, read, write, semaphore or
+ * election; safe_until a TIME, or "forever".  What is written before an act and
+ * what after it is chosen such that no history claims more for its writer than
+ * it had.
+ */
+#ifndef HF_HISTORY_NOTE_H
+#define HF_HISTORY_NOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/holdfast.h>
+
+enum hf_note_word {
+    HF_NOTE_WANT,
+    HF_NOTE_QUEUED,
+    HF_NOTE_UNQUEUED,
+    HF_NOTE_GRANT,
+    HF_NOTE_HELD,
+    HF_NOTE_WRITE,
+    HF_NOTE_SHARED,
+    HF_NOTE_RELEASE,
+    HF_NOTE_LOST,
+    HF_NOTE_GAVEUP,
+    HF_NOTE_DIED,
+    HF_NOTE_FROZEN,
+    HF_NOTE_THAWED,
+};
+
+struct hf_note {
+    uint64_t at_us;
+    const char *client; /* in the line that was parsed */
+    const char *lock;   /* NULL: all of the client */
+    enum hf_note_word word;
+    enum hf_kind kind; /* WANT */
+    uint32_t permits;  /* WANT of a semaphore, else 1 */
+    uint32_t limit;
+    uint64_t token;         /* GRANT WRITE SHARED RELEASE LOST */
+    uint64_t safe_until_us; /* GRANT HELD; HF_FOREVER */
+    bool accepted;          /* WRITE */
+};
+
+/* The longest line that is written, with its NUL: a pipe takes it in one. */
+#define HF_NOTE_BYTES 4096
+
+/* Parse ${line}, which is cut into pieces that ${note} points to.  On failure
+ * ${error} says what was wrong and what was expected. */
+hf_status hf_note_parse(char *line, struct hf_note *note,
+                        struct hf_error *error);
+
+/* Write ${note} to ${line} with a newline; how many bytes, without a NUL. */
+size_t hf_note_format(const struct hf_note *note, char line[HF_NOTE_BYTES]);
+
+/* "mutex" and so on, of one that may stand in a history. */
+const char *hf_note_kind(enum hf_kind kind);
+
+#endif
