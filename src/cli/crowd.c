@@ -90,10 +90,11 @@ static _Noreturn void be_contender(struct crowd *crowd,
         .history = crowd->notes[1],
     };
 
+    /* SIGINT, which a terminal sends to all of us, stays blocked, and SIGTERM
+     * until it looks. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(crowd->notes[0]);
     close(crowd->signals);
-    sigprocmask(SIG_SETMASK, &crowd->mask_before, NULL);
     _exit(hf_contender_main(&self));
 }
 

@@ -131,9 +131,11 @@ void hf_report_text(FILE *out, const struct hf_history *history,
     if (hf_verdict_violations(verdict) > TOLD)
         fprintf(out, "and %zu more\n", hf_verdict_violations(verdict) - TOLD);
     fprintf(out,
-            "history   %zu notes of %" PRIu32 " clients, %" PRIu32
-            " locks, %.3f s\n",
-            history->note_count, history->clients.count, history->locks.count,
+            "history   %zu notes of %" PRIu32 " client%s and %" PRIu32
+            " lock%s, %.3f s\n",
+            history->note_count, history->clients.count,
+            history->clients.count == 1 ? "" : "s", history->locks.count,
+            history->locks.count == 1 ? "" : "s",
             since(history, history->ended_us));
     fprintf(out,
             "attempts  %" PRIu32 ": %zu granted; %zu released, %zu lost, "

@@ -17,7 +17,6 @@
 #include "core/name.h"
 #include "core/url.h"
 
-#define NAME_DEFAULT "holdfast-torture"
 #define COUNT_DEFAULT 8
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
@@ -31,7 +30,7 @@ static const char usage[] =
     "Set processes against each other for the lock NAME, kill and freeze them\n"
     "at random, note all that they do and are told, and judge it as\n"
     "'holdfast verify' does.  Use a NAME that nobody else uses; else\n"
-    "holdfast-torture.\n"
+    "holdfast-torture/KIND.\n"
     "\n"
     "  -c URL             the engine; else HOLDFAST_URL, else file:\n"
     "  -n COUNT           so many processes, at most 64; else 8\n"
@@ -117,17 +116,22 @@ static bool take_count(unsigned *count)
     return true;
 }
 
+/* Each with a name of its own, for the kind belongs to the name. */
+static const struct {
+    const char *text;
+    enum hf_kind kind;
+    const char *name;
+} kinds[] = {
+    {"mutex", HF_KIND_MUTEX, "holdfast-torture/mutex"},
+    {"rwlock", HF_KIND_WRITE, "holdfast-torture/rwlock"},
+    {"semaphore", HF_KIND_SEMAPHORE, "holdfast-torture/semaphore"},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
 static bool take_kind(enum hf_kind *kind)
 {
-    static const struct {
-        const char *name;
-        enum hf_kind kind;
-    } kinds[] = {{"mutex", HF_KIND_MUTEX},
-                 {"rwlock", HF_KIND_WRITE},
-                 {"semaphore", HF_KIND_SEMAPHORE}};
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(optarg, kinds[i].name) == 0) {
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(optarg, kinds[i].text) == 0) {
             *kind = kinds[i].kind;
             return true;
         }
@@ -183,6 +187,9 @@ static bool take_name(int argc, char **argv, struct torture *torture)
         hf_say("'%.80s': one NAME at a time", argv[optind + 1]);
         return false;
     }
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].kind == torture->crowd.kind)
+            torture->crowd.lock = kinds[i].name;
     if (optind < argc)
         torture->crowd.lock = argv[optind];
     if (hf_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
@@ -251,8 +258,7 @@ static int run(struct torture *torture)
 
 int hf_torture_main(int argc, char **argv)
 {
-    struct torture torture = {.crowd = {.lock = NAME_DEFAULT,
-                                        .kind = HF_KIND_MUTEX,
+    struct torture torture = {.crowd = {.kind = HF_KIND_MUTEX,
                                         .count = COUNT_DEFAULT,
                                         .for_ms = FOR_DEFAULT_MS,
                                         .fault_every_ms = FAULTS_DEFAULT_MS},

@@ -3,6 +3,7 @@
 #include "core/acquisition_private.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "core/admission.h"
 #include "core/core.h"
@@ -68,12 +69,15 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_ticket *ahead)
 {
     struct hf_error why;
+    char by[256] = "";
 
-    hf_error_set(
-        &why, HF_EKIND,
-        "the name is in use as %s (by \"%.200s\"), and this is %s; use "
-        "another name or the same kind of lock",
-        kind_text(ahead->kind), ahead->payload, kind_text(a->kind));
+    /* Engines need tell only what the first of a queue says. */
+    if (ahead->payload[0] != '\0')
+        (void)snprintf(by, sizeof by, " (by \"%.200s\")", ahead->payload);
+    hf_error_set(&why, HF_EKIND,
+                 "the name is in use as %s%s, and this is %s; use another "
+                 "name or the same kind of lock",
+                 kind_text(ahead->kind), by, kind_text(a->kind));
     hf_acquisition_give_up(core, a, &why);
 }
 

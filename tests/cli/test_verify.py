@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast verify and holdfast torture: what is noted, and what is made of
+it."""
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree
+
+import harness
+
+FIRST = "holdfast-history 1\n"
+GOOD = FIRST + """\
+# Two, one after the other.
+1000000 a want x kind=mutex
+1000010 a grant x token=1 safe_until=9000000
+1000020 b want x kind=mutex
+1000500 a release x token=1
+1000700 b grant x token=2 safe_until=9000000
+1000900 b release x token=2
+"""
+BAD = GOOD.replace("1000500 a release", "1000800 a release")
+
+
+class Verify(harness.Case):
+    def tool(self, *arguments, text=""):
+        done = subprocess.run([harness.TOOL, *arguments], input=text,
+                              capture_output=True, text=True,
+                              env=self.environment,
+                              timeout=harness.PATIENCE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def history(self, text):
+        path = self.path("history")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    # ---- verify
+
+    def test_nothing_wrong(self):
+        for name, text in ((self.history(GOOD), ""), ("-", GOOD)):
+            status, out, err = self.tool("verify", name, text=text)
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(out.splitlines(), [
+                "history   6 notes of 2 clients and 1 lock, 0.001 s",
+                "attempts  2: 2 granted; 2 released, 0 lost, 0 died, "
+                "0 gave up, 0 go on",
+                "faults    0 clients killed, 0 times one frozen",
+                "writes    0, of which 0 refused: of those who had lost the "
+                "lock",
+                "handoff   after release: p50 0.200 ms, p99 0.200 ms, at most "
+                "0.200 ms, of 1",
+                "wait      at most 0.001 s",
+                "verdict   no violation"])
+
+    def test_a_violation(self):
+        status, out, err = self.tool("verify", self.history(BAD))
+        self.assertEqual((status, err), (1, ""))
+        self.assertEqual(
+            out.splitlines()[0],
+            'line 7: exclusion: "x" at 0.000700 s "b" (token 2) was let in '
+            'while "a" (token 1, line 4) relied on it, for 0.000100 s')
+        self.assertEqual(out.splitlines()[-1],
+                         "verdict   1 violation: exclusion 1")
+
+    def test_json(self):
+        status, out, err = self.tool("verify", "--json", self.history(BAD))
+        self.assertEqual((status, err), (1, ""))
+        said = json.loads(out)
+        self.assertEqual(said["violations"], 1)
+        self.assertEqual(said["broken"]["exclusion"], 1)
+        self.assertEqual(said["told"][0]["attempt"]["client"], "b")
+        self.assertEqual(said["told"][0]["other"]["client"], "a")
+        self.assertEqual(said["told"][0]["until_us"]
+                         - said["told"][0]["from_us"], 100)
+
+    def test_a_picture(self):
+        for text, words in ((GOOD, "no violation"), (BAD, "exclusion, line 7")):
+            path = self.path("picture.svg")
+            self.tool("verify", "--svg", path, self.history(text))
+            words_in = [element.text for element in
+                        xml.etree.ElementTree.parse(path).iter()
+                        if element.text]
+            self.assertTrue(any(words in found for found in words_in))
+
+    def test_lateness(self):
+        late = GOOD.replace("safe_until=9000000", "safe_until=1000400", 1)
+        self.assertEqual(self.tool("verify", self.history(late))[0], 0)
+        status, out, _ = self.tool("verify", "--late", "0ms",
+                                   self.history(late))
+        self.assertEqual(status, 1)
+        self.assertIn("line 6: loss: ", out)
+
+    def test_bad_input(self):
+        rows = [
+            ([], 64, "HISTORY is missing"),
+            (["a", "b"], 64, "one HISTORY at a time"),
+            (["--late", "soon", "-"], 64, "not a duration"),
+            (["--svg"], 64, "its value is missing"),
+            (["--draw", "-"], 64, "no such option"),
+            ([self.path("none")], 66, "cannot be read"),
+            ([self.history("hello\n")], 65, "line 1"),
+            (["--svg", self.path("no/where.svg"), "-"], 73,
+             "cannot be written"),
+        ]
+        for arguments, expected, part in rows:
+            with self.subTest(arguments=arguments):
+                status, _, err = self.tool("verify", *arguments, text=GOOD)
+                self.assertEqual(status, expected, err)
+                self.assertIn(part, err)
+
+    # ---- torture
+
+    def torture(self, *arguments):
+        kept = self.path("kept")
+        status, out, err = self.tool(
+            "torture", "--json", "--faults", "100ms", "--for", "2s",
+            "--history", kept, *arguments)
+        self.assertEqual((status, err), (0, ""))
+        said = json.loads(out)
+        self.assertEqual(said["violations"], 0)
+        self.assertEqual(self.tool("verify", "--json", kept)[1], out)
+        self.assertEqual(self.tickets(), 0)
+        return said, kept
+
+    def test_every_kind(self):
+        for kind in ("mutex", "rwlock", "semaphore"):
+            with self.subTest(kind=kind):
+                said, _ = self.torture("--kind", kind)
+                self.assertGreater(said["granted"], 5)
+                self.assertGreater(said["killed"] + said["frozen"], 0)
+
+    def test_it_would_be_seen(self):
+        """Somebody who did not let go when it said it did."""
+        _, kept = self.torture("--faults", "0s", "-n", "3")
+        with open(kept) as file:
+            lines = file.readlines()
+        released = [n for n, line in enumerate(lines)
+                    if " release " in line]
+        early = released[len(released) // 2]
+        client = lines[early].split()[1]
+        later = next(n for n in range(early, len(lines))
+                     if " grant " in lines[n]
+                     and lines[n].split()[1] != client)
+        at = int(lines[later].split()[0]) + 1
+        doctored = [line for n, line in enumerate(lines)
+                    if n < early or line.split()[1] != client]
+        doctored.append(" ".join([str(at)] + lines[early].split()[1:]) + "\n")
+        status, out, err = self.tool("verify",
+                                     self.history("".join(doctored)))
+        self.assertEqual(status, 1, out + err)
+        self.assertIn("exclusion", out)
+
+    def test_bad_input_of_torture(self):
+        rows = [
+            (["-n", "0"], 64, "from 1 to 64"),
+            (["-n", "many"], 64, "from 1 to 64"),
+            (["--kind", "lock"], 64, "mutex, rwlock or semaphore"),
+            (["--for", "ever"], 64, "not a duration"),
+            (["a", "b"], 64, "one NAME"),
+            (["a//b"], 64, "a//b"),
+            (["-c", "nowhere:"], 64, "nowhere"),
+            (["--history", self.path("no/where")], 73, "cannot be written"),
+        ]
+        for arguments, expected, part in rows:
+            with self.subTest(arguments=arguments):
+                status, _, err = self.tool("torture", "--for", "1s",
+                                           *arguments)
+                self.assertEqual(status, expected, err)
+                self.assertIn(part, err)
+
+    def test_the_end_by_a_signal_is_in_good_order(self):
+        kept = self.path("kept")
+        process = subprocess.Popen(
+            [harness.TOOL, "torture", "--for", "1h", "--history", kept],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=self.environment, process_group=0)
+        self.started.append(process)
+        harness.eventually("contenders", lambda: len(
+            harness.children(process.pid)) == 8)
+        process.terminate()
+        status, out, err = self.finish(process)
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("no violation", out)
+        self.assertEqual(self.tickets(), 0)
+        self.assertTrue(os.path.exists(kept))
+
+
+if __name__ == "__main__":
+    harness.main()
