@@ -25,8 +25,8 @@
  *    are there, each with its token, and no other tickets; and the mark READY,
  *    if the queue was stamped, as a ticket of that kind.  Its token is greater
  *    than those of all who were there when it was made.  A LOOK that showed any
- *    of these is followed by CHANGED once a member has come or gone or the queue
- *    has been stamped.
+ *    of these is followed by CHANGED once a member has come or gone or the
+ *    queue has been stamped.
  *    No other request shows members or that mark.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under

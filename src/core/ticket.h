@@ -38,8 +38,8 @@ enum hf_ticket_kind {
     /* A mark: so many were there when it was made.  See double_barrier.h. */
     HF_TICKET_READY = 9
 };
-#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION /* of those asked for in line  \
-                                                 */
+/* Of those that stand in line. */
+#define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION
 
 /* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone
  * may add leases, and the leases in NAME/leases.  No lock is called so. */

@@ -200,8 +200,14 @@ class Case(unittest.TestCase):
         """Wait until so many processes beat under this identity; their
         pids."""
         def pids():
+            nobody_left = all(p.poll() is not None for p in self.started)
             found = {beat.pid for beat in self.beats(identity)}
-            return found if len(found) >= processes else None
+            if len(found) >= processes:
+                return found
+            if nobody_left:
+                raise AssertionError("%d heartbeats of %s, then the end: %s" % (
+                    len(found), identity, self.finish(self.started[-1])))
+            return None
         return eventually("%d heartbeats of %s" % (processes, identity), pids)
 
     def assert_before(self, first, second):

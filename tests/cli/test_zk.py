@@ -106,10 +106,10 @@ class ZooKeeper(harness.Case):
         print("dead %.0f ms before the session's end" % (
             expired_at - self.last_beat(name)), flush=True)
 
-    def assert_lost(self, front, text):
+    def assert_lost(self, front, *texts):
         status, _, err = self.finish(front)
         self.assertEqual(status, 76, err)
-        self.assertIn(text, err)
+        self.assertTrue(any(text in err for text in texts), err)
 
     def each_timeout(self, what):
         for timeout_ms in TIMEOUTS_MS:
@@ -128,8 +128,11 @@ class ZooKeeper(harness.Case):
         for _, proxy, ways, _, _ in runs:
             proxy.drop(*ways)
         for name, _, _, front, session in runs:
+            # Without grace the front watches over the last moments as well,
+            # and on a busy machine it may be the one that is awake in time.
             self.assert_lost(front, "'%s' was lost while the command ran, "
-                             "which was therefore stopped" % name)
+                             "which was therefore stopped" % name,
+                             "did not move in time to prove")
             self.assert_dead_before_expiry(name, session)
 
     def test_fn17_cut_link(self):

@@ -53,6 +53,27 @@ class SchemaTest(unittest.TestCase):
             self.assertTrue(self.a.withdraw(self.queue, ticket))
         self.assertFalse(self.a.withdraw(self.queue, ticket))
 
+    def number(self):
+        """The one that is given next."""
+        ticket, seen = self.a.enqueue(self.queue)
+        self.a.withdraw(self.queue, ticket)
+        return seen[0][1]
+
+    def test_numbers_rise_though_the_row_is_an_old_one(self):
+        """As after a failover to a replica that had not got all."""
+        for counter in (0, 1):
+            last = self.number()
+            self.server.sql("UPDATE holdfast.queue SET counter = %s "
+                            "WHERE name = %s", (counter, self.queue.encode()))
+            self.assertGreater(self.number(), last)
+
+    def test_numbers_rise_though_the_clock_is_set_back(self):
+        ahead = self.number() + 3600 * 10 ** 6
+        self.server.sql("UPDATE holdfast.queue SET counter = %s "
+                        "WHERE name = %s", (ahead, self.queue.encode()))
+        self.assertEqual([self.number(), self.number()],
+                         [ahead + 1, ahead + 2])
+
     def test_names_and_payloads_are_bytes(self):
         name, payload = bytes(range(1, 256)), bytes(range(255, 0, -1))
         ticket = str(uuid.uuid4())

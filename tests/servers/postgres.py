@@ -62,6 +62,15 @@ def children(pid):
         return [int(child) for child in file.read().split()]
 
 
+def has_ended(pid):
+    """Reaped or not."""
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class Server:
     """One cluster and its postmaster.  It serves once the constructor is back.
     A context manager, which removes everything."""
@@ -163,9 +172,15 @@ class Server:
     def kill(self):
         """kill -9 to every process of it, as a machine that loses its power:
         nothing is written down any more."""
-        if self.process and self.process.is_alive():
-            self.signal_all(signal.SIGKILL)
-            self.process.kill()
+        if not self.process or not self.process.is_alive():
+            return
+        self.process.freeze()  # so that it starts no more of them
+        doomed = self.processes()
+        self.signal_all(signal.SIGKILL)
+        self.process.kill()
+        # Not before is its shared memory free for the next one.
+        place.eventually("the end of PostgreSQL's processes", lambda: all(
+            has_ended(pid) for pid in doomed))
 
     def stop(self):
         """A fast shutdown, and wait for its end."""

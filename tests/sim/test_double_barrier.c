@@ -482,7 +482,7 @@ static void end(void)
 
 static void run(uint64_t seed, bool zookeeper)
 {
-    unsigned rounds[PARTIES_MAX];
+    unsigned rounds[PARTIES_MAX] = {0};
 
     begin(seed, zookeeper);
     for (unsigned i = 0; i < world.count; i++)

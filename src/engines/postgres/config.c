@@ -17,6 +17,7 @@
  * options, client_encoding), and waits that are not libpq's here. */
 static const char *const known[] = {"ttl",
                                     "pooler",
+                                    "target_session_attrs",
                                     "host",
                                     "hostaddr",
                                     "port",
@@ -46,7 +47,7 @@ static const char *const known[] = {"ttl",
                                     "keepalives_count",
                                     "tcp_user_timeout",
                                     NULL};
-#define NOT_PASSED_ON 5 /* so many of the first */
+#define NOT_PASSED_ON 6 /* so many of the first */
 
 /* A copy of the first ${bytes} of ${text}, or NULL. */
 static const char *keep(struct hf_pg_config *config, const char *text,
@@ -137,6 +138,20 @@ static hf_status take_pooler(struct hf_pg_config *config,
                         "session is the one that can be lived with");
 }
 
+/* A server that can be written to is what is looked for anyway. */
+static hf_status check_target(const struct hf_url *url, struct hf_error *error)
+{
+    const char *target = hf_url_option(url, "target_session_attrs");
+
+    if (target == NULL || strcmp(target, "read-write") == 0 ||
+        strcmp(target, "primary") == 0)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "the option \"target_session_attrs\" of the URL can "
+                        "only be \"read-write\" or \"primary\": a lock needs "
+                        "a server that can be written to");
+}
+
 /* What the parts of the URL say, as keywords. */
 static hf_status take_part(struct hf_pg_config *config,
                            const struct hf_url *url, const char *keyword,
@@ -162,6 +177,8 @@ static hf_status take_settings(struct hf_pg_config *config,
         status = take_ttl(config, url, error);
     if (status == HF_OK)
         status = take_pooler(config, url, error);
+    if (status == HF_OK)
+        status = check_target(url, error);
     if (status == HF_OK)
         status = take_part(config, url, "user", url->user, error);
     if (status == HF_OK)

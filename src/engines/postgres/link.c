@@ -261,6 +261,7 @@ static void take_keywords(const struct hf_store *store, struct keywords *words,
     for (size_t i = 0; i < config->setting_count; i++)
         add(words, config->settings[i].keyword, config->settings[i].value);
     add(words, "client_encoding", "UTF8");
+    add(words, "target_session_attrs", "any"); /* it is us who look */
 }
 
 /* libpq would print it.  Before it hangs up, a server says why. */

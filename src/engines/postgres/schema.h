@@ -12,7 +12,7 @@ extern const char hf_pg_schema[];
  * in here what tests/postgres/test_schema.py then says. */
 #define HF_PG_VERSION 1
 #define HF_PG_FINGERPRINT                                                      \
-    "f7dac20635d948d15d05d87adfb192be104c6b78741df09a2f3ca69e3f6ecf06"
+    "56a7a6c28b6f2695c065f89f126207259e84833c15a9a08c9280f078d900a539"
 extern const char hf_pg_check[];
 
 #endif

@@ -7,76 +7,76 @@
 
 #include "engines/redis/answer.h"
 #include "engines/redis/greeting.h"
-#include "engines/redis/store.h"
+#include "engines/redis/link.h"
 
-void hf_redis_load_script(struct hf_store *store, enum hf_redis_reply what)
+void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what)
 {
-    struct hf_resp *out = &store->calls.out;
+    struct hf_resp *out = &link->calls.out;
 
     hf_resp_begin(out, 3);
     hf_resp_put_text(out, "SCRIPT");
     hf_resp_put_text(out, "LOAD");
     hf_resp_put_text(out, hf_redis_script);
-    hf_redis_expect(store, what, NULL);
+    hf_redis_expect(link, what, NULL);
 }
 
-void hf_redis_ask_time(struct hf_store *store, enum hf_redis_reply what,
+void hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
                        struct hf_store_call *call)
 {
-    hf_resp_begin(&store->calls.out, 1);
-    hf_resp_put_text(&store->calls.out, "TIME");
-    hf_redis_expect(store, what, call);
+    hf_resp_begin(&link->calls.out, 1);
+    hf_resp_put_text(&link->calls.out, "TIME");
+    hf_redis_expect(link, what, call);
 }
 
-void hf_redis_greet(struct hf_store *store)
+void hf_redis_greet(struct hf_redis_link *link)
 {
-    struct hf_resp *out = &store->calls.out;
+    struct hf_resp *out = &link->calls.out;
 
-    if (hf_redis_put_auth(out, &store->config) > 0)
-        hf_redis_expect(store, HF_REDIS_AUTHENTICATED, NULL);
-    if (store->config.db > 0) {
+    if (hf_redis_put_auth(out, &link->config) > 0)
+        hf_redis_expect(link, HF_REDIS_AUTHENTICATED, NULL);
+    if (link->config.db > 0) {
         hf_resp_begin(out, 2);
         hf_resp_put_text(out, "SELECT");
-        hf_resp_put_number(out, store->config.db);
-        hf_redis_expect(store, HF_REDIS_SELECTED, NULL);
+        hf_resp_put_number(out, link->config.db);
+        hf_redis_expect(link, HF_REDIS_SELECTED, NULL);
     }
     hf_resp_begin(out, 1);
     hf_resp_put_text(out, "INFO");
-    hf_redis_expect(store, HF_REDIS_INFORMED, NULL);
-    hf_redis_load_script(store, HF_REDIS_LOADED);
-    hf_redis_ask_time(store, HF_REDIS_TIMED, NULL);
+    hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
+    hf_redis_load_script(link, HF_REDIS_LOADED);
+    hf_redis_ask_time(link, HF_REDIS_TIMED, NULL);
 }
 
-void hf_redis_subscribe(struct hf_store *store)
+void hf_redis_subscribe(struct hf_redis_link *link)
 {
-    struct hf_resp *out = &store->notices.out;
+    struct hf_resp *out = &link->notices.out;
 
-    (void)hf_redis_put_auth(out, &store->config);
+    (void)hf_redis_put_auth(out, &link->config);
     hf_resp_begin(out, 2);
     hf_resp_put_text(out, "SUBSCRIBE");
-    hf_resp_put_text(out, store->channel);
+    hf_resp_put_text(out, link->channel);
 }
 
-void hf_redis_go_up(struct hf_store *store)
+void hf_redis_go_up(struct hf_redis_link *link)
 {
-    if (store->up || !store->speaking || !store->hearing)
+    if (link->up || !link->speaking || !link->hearing)
         return;
-    store->up = true;
-    hf_leased_up(store->engine->leased, store->server_ms,
-                 hf_leased_engine_now_ms(store->engine));
+    link->up = true;
+    link->user.up(link->user.arg, link, link->server_ms);
 }
 
-void hf_redis_refuse(struct hf_store *store, const char *what,
+void hf_redis_refuse(struct hf_redis_link *link, const char *what,
                      const struct redisReply *reply)
 {
     struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
     char text[HF_LINK_TEXT_BYTES];
 
     (void)snprintf(text, sizeof text, "%.130s%.100s", reply->str, fault.advice);
-    hf_redis_tell_down(store, fault.status, what, text);
+    hf_redis_tell_down(link, fault.status, what, text);
 }
 
-static void take_info(struct hf_store *store, const struct redisReply *reply)
+static void take_info(struct hf_redis_link *link,
+                      const struct redisReply *reply)
 {
     hf_status status = HF_OK;
     const char *fault = NULL;
@@ -84,16 +84,16 @@ static void take_info(struct hf_store *store, const struct redisReply *reply)
     if (reply->type == REDIS_REPLY_STRING)
         fault = hf_redis_info_fault(reply->str, &status);
     else if (strstr(reply->str, "NOPERM") == NULL)
-        hf_redis_refuse(store, "", reply);
-    else if (!store->told_unseen)
-        store->engine->host.log(
-            store->engine->host.host, HF_LOG_WARNING,
+        hf_redis_refuse(link, "", reply);
+    else if (!link->base->told_unseen)
+        link->base->engine->host.log(
+            link->base->engine->host.host, HF_LOG_WARNING,
             "the server does not let us see its INFO: see to it yourself that "
             "it is a primary of 6.0 or later, with maxmemory-policy "
             "noeviction");
-    store->told_unseen |= reply->type == REDIS_REPLY_ERROR;
+    link->base->told_unseen |= reply->type == REDIS_REPLY_ERROR;
     if (fault != NULL)
-        hf_redis_tell_down(store, status, "", fault);
+        hf_redis_tell_down(link, status, "", fault);
 }
 
 bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
@@ -107,38 +107,38 @@ bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)
     return true;
 }
 
-static void take_sha(struct hf_store *store, const struct redisReply *reply)
+static void take_sha(struct hf_redis_link *link, const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_STRING &&
         reply->len == HF_REDIS_SHA_BYTES - 1)
-        memcpy(store->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
+        memcpy(link->manner.sha, reply->str, HF_REDIS_SHA_BYTES);
     else
-        hf_redis_tell_down(store, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
-    store->reloading = false;
+        hf_redis_tell_down(link, HF_EPROTOCOL, "", "SCRIPT LOAD gave no SHA1");
+    link->reloading = false;
 }
 
-void hf_redis_greeted(struct hf_store *store, enum hf_redis_reply what,
+void hf_redis_greeted(struct hf_redis_link *link, enum hf_redis_reply what,
                       const struct redisReply *reply)
 {
     bool failed = reply->type == REDIS_REPLY_ERROR;
 
     if (what == HF_REDIS_INFORMED) {
-        take_info(store, reply);
+        take_info(link, reply);
     } else if (failed && what == HF_REDIS_AUTHENTICATED) {
-        hf_redis_tell_down(store, HF_EDENIED,
+        hf_redis_tell_down(link, HF_EDENIED,
                            "it did not accept the credentials: ", reply->str);
     } else if (failed && what == HF_REDIS_SELECTED) {
-        hf_redis_tell_down(store, HF_EURL,
+        hf_redis_tell_down(link, HF_EURL,
                            "it has not the database of the URL: ", reply->str);
     } else if (failed) {
-        hf_redis_refuse(store, "", reply);
+        hf_redis_refuse(link, "", reply);
     } else if (what == HF_REDIS_LOADED || what == HF_REDIS_RELOADED) {
-        take_sha(store, reply);
+        take_sha(link, reply);
     } else if (what == HF_REDIS_TIMED) {
-        store->speaking = hf_redis_read_time(reply, &store->server_ms);
-        if (store->speaking)
-            hf_redis_go_up(store);
+        link->speaking = hf_redis_read_time(reply, &link->server_ms);
+        if (link->speaking)
+            hf_redis_go_up(link);
         else
-            hf_redis_tell_down(store, HF_EPROTOCOL, "", "TIME gave no time");
+            hf_redis_tell_down(link, HF_EPROTOCOL, "", "TIME gave no time");
     }
 }

@@ -37,7 +37,6 @@ DECLARE
     -- First the lock, so that a number that was given is in the queue, or
     -- given up, before anybody gets the next one.
     q bigint := holdfast.lock_queue(queue_name, true);
-    n bigint;
 BEGIN
     IF holdfast.is_late(not_after_ms) THEN
         RETURN NEXT holdfast.head(1, NULL);
@@ -47,12 +46,10 @@ BEGIN
     PERFORM holdfast.purge(q, queue_name);
     IF NOT EXISTS (SELECT FROM holdfast.ticket
                     WHERE queue = q AND id = ticket_id) THEN
-        UPDATE holdfast.queue SET counter = counter + 1
-         WHERE number = q RETURNING counter INTO STRICT n;
         INSERT INTO holdfast.ticket
             (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, n, ticket_id, whose, ticket_kind, ticket_weight,
-                ticket_payload);
+        VALUES (q, holdfast.next(q), ticket_id, whose, ticket_kind,
+                ticket_weight, ticket_payload);
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     -- A statement of its own: it sees all that was there when it began.
@@ -217,7 +214,6 @@ RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, true);
     is_there boolean;
-    n bigint;
 BEGIN
     IF holdfast.is_late(not_after_ms) THEN
         RETURN NEXT holdfast.head(1, NULL);
@@ -226,12 +222,10 @@ BEGIN
     is_there := EXISTS (SELECT FROM holdfast.ticket
                          WHERE queue = q AND kind = mark_kind);
     IF NOT is_there THEN
-        UPDATE holdfast.queue SET counter = counter + 1
-         WHERE number = q RETURNING counter INTO STRICT n;
         INSERT INTO holdfast.ticket
             (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, n, mark_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-                mark_kind, 1, '');
+        VALUES (q, holdfast.next(q), mark_id,
+                'ffffffff-ffff-ffff-ffff-ffffffffffff', mark_kind, 1, '');
     END IF;
     RETURN NEXT holdfast.head(0, is_there);
 END

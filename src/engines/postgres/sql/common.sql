@@ -58,6 +58,22 @@ BEGIN
 END
 $$;
 
+-- The next number of the queue, which is locked.  Should the row be an old one
+-- (a backup, a replica that had not got all), numbers rise all the same, unless
+-- the clock was set back as well.
+CREATE FUNCTION holdfast.next(q bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    n bigint;
+BEGIN
+    UPDATE holdfast.queue
+       SET counter = greatest(counter + 1, floor(
+               extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+     WHERE number = q RETURNING counter INTO STRICT n;
+    RETURN n;
+END
+$$;
+
 CREATE FUNCTION holdfast.is_late(not_after_ms bigint) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
     SELECT holdfast.ms(pg_catalog.clock_timestamp()) > not_after_ms

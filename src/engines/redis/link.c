@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/link.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/instant.h"
+#include "core/memory.h"
+#include "engines/redis/answer.h"
+#include "engines/redis/greeting.h"
+
+/* A reply that is to come on the connection for calls. */
+struct hf_redis_expected {
+    enum hf_redis_reply what;
+    struct hf_store_call *call;
+    struct hf_redis_expected *next;
+};
+
+/* ------------------------------------------------------------------ down -- */
+
+static void drop_answer(struct hf_store_call *call)
+{
+    if (call == NULL || call->store_data == NULL)
+        return;
+    hf_redis_answer_free(call->store_data);
+    call->store_data = NULL;
+}
+
+void hf_redis_link_close(struct hf_redis_link *link)
+{
+    struct hf_redis_expected *expected;
+
+    while ((expected = link->first) != NULL) {
+        link->first = expected->next;
+        drop_answer(expected->call);
+        hf_free(expected);
+    }
+    link->last = NULL;
+    drop_answer(link->renewal);
+    link->renewal = NULL;
+    link->open = link->up = link->speaking = link->hearing = false;
+    link->reloading = false;
+    hf_redis_wire_close(&link->calls, HF_LINK_ABORT);
+    hf_redis_wire_close(&link->notices, HF_LINK_ABORT);
+    (void)uv_idle_stop(&link->later);
+}
+
+void hf_redis_tell_down(struct hf_redis_link *link, hf_status status,
+                        const char *what, const char *text)
+{
+    char why[HF_LINK_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why, "%s%.200s", what, text);
+    hf_redis_link_close(link);
+    link->user.down(link->user.arg, link, status, why);
+}
+
+static void on_later(uv_idle_t *later)
+{
+    struct hf_redis_link *link = later->data;
+
+    (void)uv_idle_stop(later);
+    hf_leased_engine_enter(link->base->engine);
+    if (link->open)
+        hf_redis_tell_down(link, HF_EUNREACHABLE, "", link->why);
+    hf_leased_engine_leave(link->base->engine);
+}
+
+/* As .why has it, in the next turn. */
+static void fail_later(struct hf_redis_link *link)
+{
+    (void)uv_idle_start(&link->later, on_later);
+}
+
+/* -------------------------------------------------------------- expected -- */
+
+void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
+                     struct hf_store_call *call)
+{
+    struct hf_redis_expected *expected = hf_alloc(sizeof *expected);
+
+    if (expected == NULL) {
+        (void)snprintf(link->why, sizeof link->why, "out of memory");
+        link->calls.out.failed = true; /* the replies would not fit */
+        return;
+    }
+    expected->what = what;
+    expected->call = call;
+    if (link->last != NULL)
+        link->last->next = expected;
+    else
+        link->first = expected;
+    link->last = expected;
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+/* One part of ${call} has been answered; the last one answers it. */
+static void part_done(struct hf_redis_link *link, struct hf_store_call *call)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    assert(answer->pending > 0);
+    if (--answer->pending > 0)
+        return;
+    call->store_data = NULL;
+    answer->answer.ok = answer->answer.status == HF_OK;
+    link->user.answered(link->user.arg, link, call, &answer->answer);
+    hf_redis_answer_free(answer);
+}
+
+static void ran(struct hf_redis_link *link, struct hf_store_call *call,
+                const struct redisReply *reply)
+{
+    uint64_t number = link->calls.number;
+    struct hf_redis_fault fault = {0};
+
+    if (reply->type == REDIS_REPLY_ERROR)
+        fault = hf_redis_fault_of(reply->str);
+    if (fault.scripts_lost && !link->reloading) {
+        link->reloading = true;
+        hf_redis_load_script(link, HF_REDIS_RELOADED);
+    }
+    hf_redis_answer_take(call->store_data, call, reply);
+    part_done(link, call);
+    if (fault.of_server && number == link->calls.number)
+        hf_redis_refuse(link, "", reply);
+}
+
+static void waited(struct hf_redis_link *link, struct hf_store_call *call,
+                   const struct redisReply *reply)
+{
+    hf_redis_answer_take_wait(call->store_data, link->config.wait, reply);
+    part_done(link, call);
+}
+
+static void told_time(struct hf_redis_link *link, struct hf_store_call *call,
+                      const struct redisReply *reply)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    if (!hf_redis_read_time(reply, &answer->answer.server_ms))
+        hf_redis_answer_take(answer, call, reply);
+    part_done(link, call);
+}
+
+/* With wait=: does ${call} stand for something that a replica must have, lest
+ * it is lost when that is promoted?  A list may admit, and whole ones do not.
+ */
+static bool is_waited_for(const struct hf_redis_link *link,
+                          const struct hf_store_call *call)
+{
+    if (link->config.wait == 0)
+        return false;
+    return call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_RENEW ||
+           call->kind == HF_STORE_DOWNGRADE || call->kind == HF_STORE_RAISE ||
+           call->kind == HF_STORE_LOWER ||
+           (call->kind == HF_STORE_LIST && !call->whole);
+}
+
+/* For less than a call may take: the link is not at fault. */
+#define WAIT_MOST_MS UINT64_C(3000)
+
+static void wait_for_replicas(struct hf_redis_link *link,
+                              struct hf_store_call *call)
+{
+    struct hf_resp *out = &link->calls.out;
+    struct hf_redis_answer *answer = call->store_data;
+
+    hf_resp_begin(out, 3);
+    hf_resp_put_text(out, "WAIT");
+    hf_resp_put_number(out, link->config.wait);
+    hf_resp_put_number(out,
+                       hf_earlier_ms(link->config.ttl_ms / 6, WAIT_MOST_MS));
+    answer->pending++;
+    hf_redis_expect(link, HF_REDIS_WAITED, call);
+}
+
+void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
+{
+    struct hf_redis_answer *answer = hf_alloc(sizeof *answer);
+    size_t count = hf_redis_command_count(call);
+
+    assert(link->up);
+    if (answer == NULL) {
+        (void)snprintf(link->why, sizeof link->why, "out of memory");
+        fail_later(link);
+        return;
+    }
+    call->store_data = answer;
+    answer->pending = count;
+    hf_redis_command_put(&link->calls.out, call, &link->manner);
+    for (size_t i = 0; i < count; i++)
+        hf_redis_expect(link, HF_REDIS_RUN, call);
+    if (count == 0) {
+        answer->pending++;
+        hf_redis_ask_time(link, HF_REDIS_TOLD_TIME, call);
+    }
+    if (is_waited_for(link, call))
+        wait_for_replicas(link, call);
+    /* A connection that only listens shows by this that it lives. */
+    if (call->kind == HF_STORE_RENEW) {
+        assert(link->renewal == NULL);
+        link->renewal = call;
+        answer->pending++;
+        hf_resp_begin(&link->notices.out, 1);
+        hf_resp_put_text(&link->notices.out, "PING");
+    }
+}
+
+static void on_call_reply(struct hf_redis_link *link,
+                          const struct redisReply *reply)
+{
+    struct hf_redis_expected *expected = link->first;
+    struct hf_store_call *call;
+    enum hf_redis_reply what;
+
+    if (expected == NULL) {
+        hf_redis_tell_down(link, HF_EUNREACHABLE, "it says unasked: ",
+                           reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                            : "something");
+        return;
+    }
+    what = expected->what;
+    call = expected->call;
+    link->first = expected->next;
+    if (link->first == NULL)
+        link->last = NULL;
+    hf_free(expected);
+    if (what == HF_REDIS_RUN)
+        ran(link, call, reply);
+    else if (what == HF_REDIS_TOLD_TIME)
+        told_time(link, call, reply);
+    else if (what == HF_REDIS_WAITED)
+        waited(link, call, reply);
+    else
+        hf_redis_greeted(link, what, reply);
+}
+
+/* --------------------------------------------------------------- notices -- */
+
+static bool is_word(const struct redisReply *reply, const char *word)
+{
+    return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, word) == 0;
+}
+
+static void take_message(struct hf_redis_link *link,
+                         const struct redisReply *text)
+{
+    struct hf_store_notice notice;
+
+    if (link->up && text->type == REDIS_REPLY_STRING &&
+        hf_redis_notice_read(&notice, text->str))
+        link->user.notice(link->user.arg, link, &notice);
+}
+
+static void take_pong(struct hf_redis_link *link)
+{
+    struct hf_store_call *renewal = link->renewal;
+
+    link->renewal = NULL;
+    if (renewal != NULL)
+        part_done(link, renewal);
+}
+
+static void on_notice_reply(struct hf_redis_link *link,
+                            const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        hf_redis_refuse(link, "", reply);
+        return;
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2)
+        return; /* the answer to AUTH */
+    if (is_word(reply->element[0], "message") && reply->elements == 3) {
+        take_message(link, reply->element[2]);
+    } else if (is_word(reply->element[0], "pong")) {
+        take_pong(link);
+    } else if (is_word(reply->element[0], "subscribe")) {
+        link->hearing = true;
+        hf_redis_go_up(link);
+    }
+}
+
+/* ------------------------------------------------------------------ wire -- */
+
+static void on_wire_up(void *arg, struct hf_redis_wire *wire)
+{
+    struct hf_redis_link *link = arg;
+
+    if (wire == &link->calls)
+        hf_redis_greet(link);
+    else
+        hf_redis_subscribe(link);
+}
+
+static void on_reply(void *arg, struct hf_redis_wire *wire,
+                     const struct redisReply *reply)
+{
+    struct hf_redis_link *link = arg;
+
+    if (wire == &link->calls)
+        on_call_reply(link, reply);
+    else
+        on_notice_reply(link, reply);
+}
+
+static void on_wire_down(void *arg, struct hf_redis_wire *wire, const char *why)
+{
+    struct hf_redis_link *link = arg;
+
+    (void)wire;
+    hf_redis_tell_down(link, HF_EUNREACHABLE, "", why);
+}
+
+static void on_enter(void *arg)
+{
+    hf_leased_engine_enter(((struct hf_redis_link *)arg)->base->engine);
+}
+
+static void on_leave(void *arg)
+{
+    hf_leased_engine_leave(((struct hf_redis_link *)arg)->base->engine);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+struct hf_redis_link *hf_redis_link_new(struct hf_redis_base *base,
+                                        const struct hf_redis_config *config,
+                                        const struct hf_redis_link_user *user)
+{
+    struct hf_redis_link *link = hf_alloc(sizeof *link);
+
+    if (link == NULL)
+        return NULL;
+    link->base = base;
+    link->config = *config;
+    link->user = *user;
+    link->manner.plain = config->plain;
+    link->wire_user = (struct hf_redis_wire_user){
+        .up = on_wire_up,
+        .reply = on_reply,
+        .down = on_wire_down,
+        .enter = on_enter,
+        .leave = on_leave,
+        .arg = link,
+    };
+    (void)uv_idle_init(base->engine->loop, &link->later);
+    link->later.data = link;
+    return link;
+}
+
+static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
+{
+    const struct hf_redis_config *config = &link->config;
+    const struct hf_link_way way = {
+        .loop = link->base->engine->loop,
+        .resolver = link->base->resolver,
+        .host = config->host,
+        .port = config->port,
+        .path = config->path[0] != '\0' ? config->path : NULL,
+        .tls = link->base->tls,
+        .context = link->base->context,
+    };
+
+    return hf_redis_wire_open(wire, &way, &link->wire_user, link->why);
+}
+
+void hf_redis_link_open(struct hf_redis_link *link, const char *session)
+{
+    assert(!link->open);
+    link->open = true;
+    (void)snprintf(link->channel, sizeof link->channel, "%s%s",
+                   HF_REDIS_CHANNEL, session);
+    if (!open_wire(link, &link->calls) || !open_wire(link, &link->notices))
+        fail_later(link);
+}
+
+void hf_redis_link_flush(struct hf_redis_link *link)
+{
+    if (link->open && (!hf_redis_wire_flush(&link->calls, link->why) ||
+                       !hf_redis_wire_flush(&link->notices, link->why)))
+        fail_later(link);
+}
+
+void hf_redis_link_after_fork(struct hf_redis_link *link)
+{
+    if (link->calls.link != NULL)
+        hf_link_after_fork(link->calls.link);
+    if (link->notices.link != NULL)
+        hf_link_after_fork(link->notices.link);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_redis_link *link = handle->data;
+
+    explicit_bzero(&link->config, sizeof link->config);
+    hf_free(link);
+}
+
+void hf_redis_link_free(struct hf_redis_link *link)
+{
+    hf_redis_link_close(link);
+    uv_close((uv_handle_t *)&link->later, on_closed);
+}

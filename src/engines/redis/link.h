@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A link to one Redis server: one connection for calls, and one for notices,
+ * since a connection of RESP 2 that has subscribed takes no other commands.
+ * The link is up when both are there.  A store has one, or several.
+ *
+ * The rules are those of the store's side of the seam (leased/store.h), with
+ * the user in the place of the leased client: nothing is told from inside
+ * open(), close(), call() and flush(); after down() or close() calls that were
+ * under way are the user's again and nothing is told until the next open();
+ * calls take effect in the order in which they were made.  The user may close
+ * or free a link from whatever it is told.
+ */
+#ifndef HF_ENGINES_REDIS_LINK_H
+#define HF_ENGINES_REDIS_LINK_H
+
+#include "engines/redis/base.h"
+#include "engines/redis/command.h"
+#include "engines/redis/wire.h"
+
+struct hf_redis_expected;
+struct hf_redis_link;
+
+/* All of it is told with the client's lock held and inside a turn of the
+ * engine. */
+struct hf_redis_link_user {
+    /* ${server_ms}: its clock, as heard while the link was made. */
+    void (*up)(void *arg, struct hf_redis_link *link, uint64_t server_ms);
+    /* As hf_leased_down(). */
+    void (*down)(void *arg, struct hf_redis_link *link, hf_status status,
+                 const char *why);
+    /* ${answer} lives for the call; ${call} is the user's again. */
+    void (*answered)(void *arg, struct hf_redis_link *link,
+                     struct hf_store_call *call,
+                     const struct hf_store_answer *answer);
+    void (*notice)(void *arg, struct hf_redis_link *link,
+                   const struct hf_store_notice *notice);
+    void *arg;
+};
+
+/* Replies on the connection for calls. */
+enum hf_redis_reply {
+    HF_REDIS_AUTHENTICATED,
+    HF_REDIS_SELECTED,
+    HF_REDIS_INFORMED,
+    HF_REDIS_LOADED,
+    HF_REDIS_TIMED,
+    HF_REDIS_RELOADED,
+    HF_REDIS_RUN,       /* of the script, for .call */
+    HF_REDIS_TOLD_TIME, /* the same, where there is nothing to run */
+    HF_REDIS_WAITED,    /* for replicas to have it */
+};
+
+struct hf_redis_link {
+    struct hf_redis_base *base;
+    struct hf_redis_config config;
+    struct hf_redis_link_user user;
+    struct hf_redis_wire_user wire_user;
+    uv_idle_t later; /* tells what cannot be told at once */
+    char why[HF_LINK_TEXT_BYTES];
+
+    /* While it is open. */
+    bool open;
+    bool up;       /* and it has been told so */
+    bool speaking; /* the greeting of .calls has been answered in full */
+    bool hearing;  /* .notices has subscribed */
+    uint64_t server_ms;
+    char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
+    struct hf_redis_manner manner;
+    struct hf_redis_wire calls;
+    struct hf_redis_wire notices;
+    /* Replies that are to come on .calls, in order. */
+    struct hf_redis_expected *first;
+    struct hf_redis_expected *last;
+    struct hf_store_call *renewal; /* waits for a PONG of .notices */
+    bool reloading;                /* the script is being loaded again */
+};
+
+/* A link to the server of ${config}, which is copied as ${user} is; ${base}
+ * outlives it.  NULL for lack of memory. */
+struct hf_redis_link *hf_redis_link_new(struct hf_redis_base *base,
+                                        const struct hf_redis_config *config,
+                                        const struct hf_redis_link_user *user);
+
+/* Begin to connect, for ${session}. */
+void hf_redis_link_open(struct hf_redis_link *link, const char *session);
+
+/* End it abruptly; also where it is not open. */
+void hf_redis_link_close(struct hf_redis_link *link);
+
+/* Between up() and down() or close().  .store_data of ${call} is the link's
+ * while it is under way. */
+void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call);
+
+/* Send what has been said. */
+void hf_redis_link_flush(struct hf_redis_link *link);
+
+void hf_redis_link_after_fork(struct hf_redis_link *link);
+
+/* Close it; handles are closed on the loop, and memory lives until they are. */
+void hf_redis_link_free(struct hf_redis_link *link);
+
+/* ------------------------------------------------- shared by its parts -- */
+
+/* A reply is to come behind all others; ${call} if it is for one. */
+void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
+                     struct hf_store_call *call);
+
+/* There is no link any more, for the reason ${what}${text}: end it and tell. */
+void hf_redis_tell_down(struct hf_redis_link *link, hf_status status,
+                        const char *what, const char *text);
+
+/* The same for the error ${reply}. */
+void hf_redis_refuse(struct hf_redis_link *link, const char *what,
+                     const struct redisReply *reply);
+
+/* handshake.c: say what has to be said, and take in the replies to it. */
+void hf_redis_greet(struct hf_redis_link *link);
+void hf_redis_greeted(struct hf_redis_link *link, enum hf_redis_reply what,
+                      const struct redisReply *reply);
+void hf_redis_subscribe(struct hf_redis_link *link);
+
+/* Both connections may be of use now: tell so if they are. */
+void hf_redis_go_up(struct hf_redis_link *link);
+
+void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what);
+void hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
+                       struct hf_store_call *call);
+/* Milliseconds since 1970; false if ${reply} is none to TIME. */
+bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms);
+
+#endif
