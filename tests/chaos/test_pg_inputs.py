@@ -136,6 +136,35 @@ class Urls(Case):
         self.assert_works(url + "?passfile=" + path)
 
 
+class FirstUse(Case):
+    # src/engines/postgres/setup.c
+    MAKING_LOCK = 5836046871406951169
+
+    def test_those_who_come_first_together_make_one_schema(self):
+        """None of them sees it before it waits for the lock."""
+        database = self.database()
+        url = self.server.url(database)
+        found = []
+        first = self.server.connect(database=database)
+        self.addCleanup(first.close)
+        with first.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", (self.MAKING_LOCK,))
+            threads = [threading.Thread(
+                target=lambda: found.append(self.run_tool(url, wait="30s")))
+                for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            place.eventually("three to wait", lambda: self.server.sql(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                " AND NOT granted")[0][0] == 3)
+            cursor.execute("SELECT pg_advisory_unlock(%s)",
+                           (self.MAKING_LOCK,))
+        for thread in threads:
+            thread.join()
+        self.assertEqual([(done.returncode, done.stdout, done.stderr)
+                          for done in found], [(0, "held\n", "")] * 3)
+
+
 class Refusals(Case):
     def test_who_may_not_come_in(self):
         tcp = self.server.tcp_url

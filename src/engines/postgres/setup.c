@@ -60,8 +60,11 @@ static const char *say(const struct hf_store *store, char query[QUERY_BYTES])
         say_settings(store, query, QUERY_BYTES);
         return query;
     case HF_PG_STEP_LOCK:
+        /* Not to_regnamespace(): what it knew before it waited for the lock is
+         * not looked up again, unless a table is opened. */
         return "BEGIN; SELECT pg_advisory_xact_lock(" MAKING_LOCK ");"
-               "SELECT to_regnamespace('holdfast') IS NOT NULL";
+               "SELECT EXISTS"
+               " (SELECT FROM pg_namespace WHERE nspname = 'holdfast')";
     case HF_PG_STEP_MAKE:
         return hf_pg_schema;
     case HF_PG_STEP_LEAVE:
