@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast torture kills and freezes contenders; here the servers have it no
+better: killed and started again, frozen, and the ways to them cut, delayed or
+made to swallow one direction.  What the contenders noted is judged at the end.
+
+    test_torture.py HOLDFAST ENGINE [KIND]
+
+HF_SECONDS says how long, HF_SEED replays the choices, HF_HISTORY keeps the
+history.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import place  # noqa: E402
+from proxy import BOTH, DOWN, UP, Proxy  # noqa: E402
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+ENGINE = sys.argv.pop(1)
+KIND = sys.argv.pop(1) if len(sys.argv) > 1 else None
+
+LONG = os.environ.get("HF_LONG") == "1"
+SECONDS = int(os.environ.get("HF_SECONDS") or (300 if LONG else 20))
+SEED = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
+
+# Short, so that some sessions outlive a fault and some do not.
+LEASE_MS = 4000
+
+# What is left to do once the time is up.
+PATIENCE_S = 60
+
+
+class File:
+    """There is no server, and nothing in between."""
+
+    def __init__(self):
+        self.targets = []
+        self.directory = place.directory()
+
+    def url(self):
+        return "file:" + self.directory
+
+    def close(self):
+        pass
+
+
+class Servers:
+    """Each behind a proxy of its own."""
+
+    def put(self, servers):
+        self.servers = servers
+        self.targets = [(server, Proxy(server.port)) for server in servers]
+
+    def addresses(self):
+        return ",".join("127.0.0.1:%d" % proxy.port
+                        for _, proxy in self.targets)
+
+    def close(self):
+        for server, proxy in self.targets:
+            proxy.close()
+            server.close()
+
+
+class ZooKeeper(Servers):
+    def __init__(self):
+        from ensemble import Ensemble
+        self.ensemble = Ensemble()
+        self.put(self.ensemble.members)
+
+    def url(self):
+        return "zk://%s?timeout=%dms" % (self.addresses(), LEASE_MS)
+
+
+class Redis(Servers):
+    """With every write on disk before it is answered."""
+
+    def __init__(self):
+        from redis_server import Server
+        server = Server(["appendonly yes", "appendfsync always"])
+        self.put([server])
+        server.start()
+
+    def url(self):
+        return "redis://%s/0?ttl=%dms" % (self.addresses(), LEASE_MS)
+
+
+class PostgreSQL(Servers):
+    def __init__(self):
+        from postgres import Server
+        server = Server()
+        self.put([server])
+
+    def url(self):
+        server = self.servers[0]
+        return "postgresql://%s:%s@%s/postgres?ttl=%dms" % (
+            "postgres", server.password, self.addresses(), LEASE_MS)
+
+
+ENGINES = {"file": File, "zookeeper": ZooKeeper, "redis": Redis,
+           "postgres": PostgreSQL}
+
+
+class Torture(unittest.TestCase):
+    def setUp(self):
+        print("HF_SEED=%d replays the choices" % SEED, flush=True)
+        self.chance = random.Random(SEED)
+        self.engine = ENGINES[ENGINE]()
+        self.addCleanup(self.engine.close)
+
+    # ---- faults: each says how it is undone
+
+    def die(self, server, _):
+        server.kill()
+        return server.launch
+
+    def freeze(self, server, _):
+        server.freeze()
+        return server.thaw
+
+    def cut(self, _, proxy):
+        proxy.cut()
+        proxy.refuse()
+        return lambda: proxy.refuse(False)
+
+    def swallow(self, _, proxy):
+        ways = self.chance.choice(((UP,), (DOWN,), BOTH))
+        proxy.drop(*ways)
+        return lambda: proxy.thaw(*ways)
+
+    def hold(self, _, proxy):
+        ways = self.chance.choice(((UP,), (DOWN,), BOTH))
+        proxy.hold(*ways)
+        return lambda: proxy.thaw(*ways)
+
+    def delay(self, _, proxy):
+        proxy.delay(self.chance.choice((5, 50, 500)))
+        return lambda: proxy.delay(0)
+
+    def pause(self, least_s, most_s):
+        """Part of the fault's story, not a wait for something."""
+        time.sleep(self.chance.uniform(least_s, most_s))
+
+    def fault(self):
+        server, proxy = self.chance.choice(self.engine.targets)
+        kind = self.chance.choice((self.die, self.freeze, self.cut,
+                                   self.swallow, self.hold, self.delay))
+        undo = kind(server, proxy)
+        self.pause(0.05, 2 * LEASE_MS / 1000)
+        undo()
+        if kind == self.die:
+            server.wait()
+
+    # ---- the test
+
+    def test_torture(self):
+        arguments = [HOLDFAST, "torture", "--for",
+                     "%ds" % SECONDS, "--seed", str(SEED), "--kind",
+                     KIND or self.chance.choice(("mutex", "rwlock",
+                                                 "semaphore"))]
+        if "HF_HISTORY" in os.environ:
+            arguments += ["--history", os.environ["HF_HISTORY"]]
+        process = place.Process(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, HOLDFAST_URL=self.engine.url()))
+        end = time.monotonic() + SECONDS
+        faults = 0
+        while self.engine.targets and time.monotonic() < end and \
+                process.is_alive():
+            self.pause(0.05, 2)
+            self.fault()
+            faults += 1
+        out, err = process.popen.communicate(
+            timeout=max(0, end - time.monotonic()) + PATIENCE_S)
+        print("%d faults of servers and their ways" % faults)
+        print(out.decode(), flush=True)
+        self.assertEqual(process.popen.returncode, 0, err.decode())
+
+
+if __name__ == "__main__":
+    unittest.main()
