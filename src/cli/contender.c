@@ -176,6 +176,7 @@ static void on_done(void *arg, const struct hf_result *result)
     contending->until_ms =
         hf_clock_now_ms() + hf_random_below(&contending->random, HOLD_MAX_MS);
     note_promise(contending, HF_NOTE_GRANT);
+    atomic_store(&contending->self->resource->holder, contending->self->number);
 }
 
 static uint32_t permits_of(const struct contending *contending)
@@ -257,7 +258,10 @@ static void on_released(void *arg, const struct hf_result *result)
 static void release(struct contending *contending)
 {
     struct hf_done done = {on_released, contending, NULL};
+    unsigned number = contending->self->number;
 
+    atomic_compare_exchange_strong(&contending->self->resource->holder, &number,
+                                   0);
     /* Before, so that it does not claim what may be another's already. */
     if (!contending->lost)
         note(contending, HF_NOTE_RELEASE);

@@ -14,6 +14,7 @@
  * seen.  In memory that all contenders share. */
 struct hf_resource {
     _Atomic uint64_t token;
+    _Atomic unsigned holder; /* the .number of one that holds; 0: nobody */
 };
 
 struct hf_contender {
@@ -21,6 +22,7 @@ struct hf_contender {
     const char *lock;
     enum hf_kind kind; /* MUTEX, SEMAPHORE; WRITE: now that, now READ */
     const char *name;  /* of the client, in the history */
+    unsigned number;   /* among all contenders, from 1 */
     uint64_t seed;
     struct hf_resource *resource;
     int history; /* a pipe: where it notes */

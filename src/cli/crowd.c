@@ -19,9 +19,9 @@
 #include "core/random.h"
 #include "history/history.h"
 
-/* Frozen for 2^4 to 2^13 ms: some thaw within a lease, some after it. */
-#define FREEZE_LEAST_LOG 4
-#define FREEZE_LOGS 10
+/* Frozen for 2^6 to 2^13 ms: some thaw within a lease, some after it. */
+#define FREEZE_LEAST_LOG 6
+#define FREEZE_LOGS 8
 
 /* Who has not ended by then, asked to, is killed. */
 #define END_MAX_MS 20000
@@ -84,6 +84,7 @@ static _Noreturn void be_contender(struct crowd *crowd,
         .lock = crowd->opts->lock,
         .kind = crowd->opts->kind,
         .name = member->name,
+        .number = (unsigned)(member - crowd->members) + 1,
         .seed = crowd->opts->seed + (uint64_t)(member - crowd->members) +
                 (uint64_t)member->lives * HF_CROWD_MAX,
         .resource = crowd->resource,
@@ -190,10 +191,19 @@ static void plan_fault(struct crowd *crowd)
             hf_clock_now_ms() + hf_random_below(&crowd->random, 2 * every_ms);
 }
 
+/* Every other time one that holds: it is hit while it relies on the lock. */
+static struct member *choose(struct crowd *crowd)
+{
+    unsigned holder = atomic_load(&crowd->resource->holder);
+
+    if (holder != 0 && hf_random_below(&crowd->random, 2) == 0)
+        return &crowd->members[holder - 1];
+    return &crowd->members[hf_random_below(&crowd->random, crowd->opts->count)];
+}
+
 static void do_fault(struct crowd *crowd)
 {
-    struct member *member =
-        &crowd->members[hf_random_below(&crowd->random, crowd->opts->count)];
+    struct member *member = choose(crowd);
     bool kills = hf_random_below(&crowd->random, 2) == 0;
 
     if (member->pid == 0)

@@ -253,14 +253,16 @@ static hf_status on_holder(struct reader *reader, struct hf_attempt *attempt,
     if (attempt->granted_us == HF_FOREVER)
         return nonsense(reader, noted, "has not been granted; expected so");
     if (note->word != HF_NOTE_HELD && note->token != attempt->token)
-        return nonsense(reader, noted, "another token than that of the grant");
+        return nonsense(reader, noted,
+                        "has another token; expected that of the grant");
     switch (note->word) {
     case HF_NOTE_HELD:
         promise(attempt, note);
         return HF_OK;
     case HF_NOTE_SHARED:
         if (attempt->kind != HF_KIND_WRITE)
-            return nonsense(reader, noted, "only a writer becomes a reader");
+            return nonsense(reader, noted,
+                            "is no writer; expected one to become a reader");
         if (attempt->shared_us == HF_FOREVER)
             attempt->shared_us = note->at_us;
         return HF_OK;

@@ -238,11 +238,13 @@ static hf_status take_values(char **rest, struct hf_note *note,
     lacking = words[note->word].needs & ~given;
     for (size_t i = 0; i < KEYS; i++)
         if (lacking & keys[i].key)
-            return hf_error_set(error, HF_EINVAL, "%s= is missing behind '%s'",
+            return hf_error_set(error, HF_EINVAL,
+                                "%s= is missing; expected behind '%s'",
                                 keys[i].name, words[note->word].name);
     if (note->permits > note->limit)
         return hf_error_set(error, HF_EINVAL,
-                            "permits=%" PRIu32 ": more than limit=%" PRIu32,
+                            "permits=%" PRIu32 ": expected no more than "
+                            "limit=%" PRIu32,
                             note->permits, note->limit);
     return HF_OK;
 }

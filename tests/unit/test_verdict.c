@@ -427,7 +427,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {"holdfast-history 1\n1 a want x kind=semaphore permits=0 limit=1\n",
          "makes sense"},
         {"holdfast-history 1\n1 a want x kind=semaphore permits=3 limit=2\n",
-         "more than limit=2"},
+         "no more than limit=2"},
         {"holdfast-history 1\n1 a queued x\n", "is not wanted"},
         {"holdfast-history 1\n1 a want x kind=mutex\n2 a want x kind=mutex\n",
          "line 3"},
@@ -441,7 +441,7 @@ static void what_makes_no_sense_is_refused(void **state)
          "another token"},
         {"holdfast-history 1\n1 a want x kind=mutex\n"
          "2 a grant x token=1 safe_until=9\n3 a shared x token=1\n",
-         "only a writer"},
+         "is no writer"},
     };
 
     (void)state;
