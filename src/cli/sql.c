@@ -10,7 +10,7 @@
 #include "cli/say.h"
 #include "engines/postgres/schema.h"
 
-static const char usage[] = "usage: holdfast sql\n"
+static const char usage[] = "usage: holdfast sql [--upgrade]\n"
                             "\n"
                             "Print the SQL that makes the schema 'holdfast', "
                             "where locks are kept in a\n"
@@ -19,6 +19,11 @@ static const char usage[] = "usage: holdfast sql\n"
                             "may not, somebody who may does this once:\n"
                             "\n"
                             "    holdfast sql | psql -1 DATABASE\n"
+                            "\n"
+                            "With --upgrade, print what takes the schema of "
+                            "an earlier version to this\n"
+                            "one.  Programs with an earlier library are "
+                            "refused from then on.\n"
                             "\n"
                             "See holdfast-sql(1).\n";
 
@@ -34,6 +39,8 @@ int hf_sql_main(int argc, char **argv)
 {
     if (argc == 1)
         return print(hf_pg_schema);
+    if (argc == 2 && strcmp(argv[1], "--upgrade") == 0)
+        return print(hf_pg_upgrade);
     if (argc == 2 &&
         (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0))
         return print(usage);

@@ -215,7 +215,7 @@ class Refusals(Case):
                 ("CREATE OR REPLACE FUNCTION holdfast.is_late(not_after_ms "
                  "bigint) RETURNS boolean LANGUAGE sql VOLATILE AS "
                  "'SELECT false'", "changed"),
-                ("UPDATE holdfast.version SET version = 2", "version 2"),
+                ("UPDATE holdfast.version SET version = 3", "version 3"),
                 ("DELETE FROM holdfast.version", "changed")):
             with self.subTest(change):
                 # Each on a copy: together they would hide each other.
@@ -226,6 +226,30 @@ class Refusals(Case):
                 self.assert_refused(self.server.url(copy), part,
                                     status=USAGE)
                 self.server.sql("DROP DATABASE %s" % copy)
+
+    def test_an_earlier_schema_is_taken_to_this_version_by_hand(self):
+        database = self.database()
+        url = self.server.url(database)
+        self.assert_works(url)
+        # As an earlier library would have left it: other functions.
+        self.server.sql(
+            "UPDATE holdfast.version SET version = 1;"
+            "DROP FUNCTION holdfast.stamp;"
+            "CREATE FUNCTION holdfast.early() RETURNS integer LANGUAGE sql"
+            " AS 'SELECT 1'", database=database)
+        numbers = "SELECT name, counter FROM holdfast.queue"
+        before = self.server.sql(numbers, database=database)
+        self.assert_refused(url, "version 1", "holdfast sql --upgrade",
+                            status=USAGE)
+        made = subprocess.run([HOLDFAST, "sql", "--upgrade"],
+                              capture_output=True, text=True,
+                              check=True).stdout
+        self.server.sql(made, database=database)
+        self.assertEqual(self.server.sql(numbers, database=database), before)
+        self.assert_works(url)
+        with self.assertRaisesRegex(Exception, "version 2 already"):
+            self.server.sql(made, database=database)
+        self.assert_works(url)
 
     def test_fn23_a_call_that_failed_is_in_nobodys_way(self):
         """Each is a transaction of its own, and so is the release."""

@@ -151,6 +151,7 @@ int main(void)
         .victim_start = victim_start,
         .victim_kill = victim_kill,
         .evict = evict,
+        .has_members = true,
         .cut = cut,
     };
 

@@ -169,6 +169,7 @@ int main(void)
         .victim_start = victim_start,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .has_members = true,
         .cut = cut,
     };
 

@@ -193,6 +193,7 @@ static int run(const char *name, const char *url_form, const char *where)
         .victim_start = victim_start,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .has_members = true,
         .cut = cut,
     };
 

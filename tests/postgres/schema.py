@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
 FILES = ["tables.sql", "common.sql", "calls.sql"]
 
-MUTEX, READ, WRITE, LEASE, BARRIER = 1, 2, 3, 4, 7
+MUTEX, READ, WRITE, LEASE, BARRIER, MEMBER, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
 NEVER_MS = 1 << 62
 
@@ -59,7 +59,8 @@ class Session:
 
     def list(self, queue):
         return [(row["id"], row["sequence"])
-                for row in self.call("list", queue.encode(), False)[1]]
+                for row in self.call("list", queue.encode(), False,
+                                     False)[1]]
 
     def withdraw(self, queue, ticket):
         head, _ = self.call("withdraw", self.id, NEVER_MS, queue.encode(),

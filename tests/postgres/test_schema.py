@@ -9,7 +9,8 @@ import uuid
 
 import schema
 import postgres
-from schema import BARRIER, LEASE, MUTEX, NEVER_MS, READ, WRITE, Session
+from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, READ, READY,
+                    WRITE, Session)
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -80,14 +81,15 @@ class SchemaTest(unittest.TestCase):
         _, rows = self.a.call("enqueue", self.a.id, 60000, NEVER_MS, name,
                               ticket, MUTEX, 1, payload)
         self.assertEqual(bytes(rows[0]["payload"]), payload)
-        _, rows = self.b.call("list", name, True)
+        _, rows = self.b.call("list", name, True, False)
         self.assertEqual(bytes(rows[0]["payload"]), payload)
 
     def test_only_the_first_payload_is_for_everybody(self):
         self.a.enqueue(self.queue)
         self.b.enqueue(self.queue)
         for whole, expected in ((False, [b"me", b""]), (True, [b"me"] * 2)):
-            _, rows = self.a.call("list", self.queue.encode(), whole)
+            _, rows = self.a.call("list", self.queue.encode(), whole,
+                                  False)
             self.assertEqual([bytes(row["payload"]) for row in rows],
                              expected)
 
@@ -151,7 +153,9 @@ class SchemaTest(unittest.TestCase):
                 ([WRITE, READ, READ, WRITE, READ], 2, [3]),
                 ([WRITE, READ, READ, WRITE, READ], 3, [4]),
                 ([READ, WRITE, WRITE], 0, [1]),
-                ([LEASE, LEASE, LEASE], 0, [])):
+                ([LEASE, LEASE, LEASE], 0, []),
+                ([MEMBER, MEMBER, MUTEX], 0, []),
+                ([MUTEX, MEMBER, MUTEX], 0, [2])):
             with self.subTest(kinds=kinds, gone=gone):
                 self.assertEqual(self.told(kinds, gone), expected)
 
@@ -190,7 +194,7 @@ class SchemaTest(unittest.TestCase):
         ticket, _ = self.a.enqueue(self.queue, LEASE)
         other, _ = self.a.enqueue(self.queue, LEASE)
         _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS,
-                              self.queue.encode())
+                              self.queue.encode(), False)
         self.assertEqual([row["id"] for row in rows], [ticket, other])
         self.a.withdraw(self.queue, ticket)
         self.a.withdraw(self.queue, other)
@@ -204,7 +208,8 @@ class SchemaTest(unittest.TestCase):
         for there, ticket in ((False, mark), (True, str(uuid.uuid4()))):
             head, _ = self.a.call("raise", NEVER_MS, name, BARRIER, ticket)
             self.assertEqual((head["code"], head["found"]), (0, there))
-        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS, name)
+        _, rows = self.b.call("look", self.b.id, 60000, NEVER_MS, name,
+                              False)
         self.assertEqual([row["id"] for row in rows], [mark])
         self.assertGreater(rows[0]["expires_in_ms"], 1 << 60)
         self.a.call("goodbye", self.a.id, NEVER_MS)
@@ -214,6 +219,96 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual((head["code"], head["found"]), (0, there))
         self.assertEqual(self.b.notices(), [("changed", self.queue + "/")])
 
+    # ---- members
+
+    def members(self, session=None):
+        """What is apart in the queue: kinds and ids."""
+        _, rows = (session or self.b).call("list", self.queue.encode(),
+                                           False, True)
+        return [(row["kind"], row["id"]) for row in rows]
+
+    def stamp(self, session, ticket, parties, mark=None):
+        head, _ = session.call("stamp", NEVER_MS, self.queue.encode(), ticket,
+                               parties, mark or str(uuid.uuid4()))
+        return head["found"]
+
+    def look_at_members(self):
+        return self.b.call("look", self.b.id, 60000, NEVER_MS,
+                           self.queue.encode(), True)[1]
+
+    def test_members_are_apart(self):
+        ticket, _ = self.a.enqueue(self.queue)
+        member, seen = self.a.enqueue(self.queue, MEMBER)
+        self.assertEqual([seen_id for seen_id, _ in seen], [member])
+        self.assertTrue(self.stamp(self.a, member, 1))
+        self.assertEqual(self.ids(), [ticket])
+        self.assertEqual([kind for kind, _ in self.members()],
+                         [MEMBER, READY])
+        _, rows = self.b.call("probe", self.queue.encode(),
+                              "{%s,%s}" % (ticket, member))
+        self.assertEqual([row["id"] for row in rows], [ticket, member])
+
+    def test_so_many_members_stamp(self):
+        first, _ = self.a.enqueue(self.queue, MEMBER)
+        self.assertFalse(self.stamp(self.a, first, 2))
+        self.a.enqueue(self.queue)  # no member
+        self.assertFalse(self.stamp(self.a, first, 2))
+        second, _ = self.b.enqueue(self.queue, MEMBER)
+        self.assertFalse(self.stamp(self.a, NOBODY, 2))
+        marks = [str(uuid.uuid4()), str(uuid.uuid4())]
+        for mark in marks:
+            self.assertTrue(self.stamp(self.b, first, 2, mark))
+            self.assertEqual(self.members(), [
+                (MEMBER, first), (MEMBER, second), (READY, mark)])
+        self.b.withdraw(self.queue, second)
+        self.assertFalse(self.stamp(self.a, first, 2))
+        self.assertEqual(self.members()[-1], (READY, marks[1]))
+
+    def test_who_looks_at_members_is_told_of_every_change(self):
+        first, _ = self.a.enqueue(self.queue, MEMBER)
+        changes = (lambda: self.a.enqueue(self.queue, MEMBER),
+                   lambda: self.stamp(self.a, first, 2),
+                   lambda: self.stamp(self.a, first, 2),
+                   lambda: self.a.withdraw(self.queue, first))
+        for change in changes:
+            self.look_at_members()
+            self.assertEqual(self.b.notices(), [])
+            change()
+            self.assertEqual(self.b.notices(), [("changed", self.queue)])
+        self.look_at_members()
+        self.a.enqueue(self.queue)  # nobody whom they wait for
+        self.assertEqual(self.b.notices(), [])
+
+    def test_the_mark_goes_when_nobody_is_there(self):
+        def lower():
+            head, _ = self.b.call("lower", NEVER_MS, self.queue.encode(),
+                                  READY)
+            return head["found"]
+
+        self.assertFalse(lower())
+        first, _ = self.a.enqueue(self.queue, MEMBER)
+        self.stamp(self.a, first, 1)
+        self.assertFalse(lower())
+        self.a.end()
+        self.assertTrue(lower())
+        self.assertEqual(self.members(), [])
+
+    def test_a_member_that_has_ended_does_not_count(self):
+        """Not even one that nobody can take out just now."""
+        dead, _ = self.a.enqueue(self.queue, MEMBER)
+        first, _ = self.b.enqueue(self.queue, MEMBER)
+        self.a.end()
+        holding = self.server.connect()
+        self.addCleanup(holding.close)
+        holding.autocommit = False
+        holding.cursor().execute(
+            "SELECT FROM holdfast.session WHERE id = %s FOR UPDATE",
+            (self.a.id,))
+        self.assertFalse(self.stamp(self.b, first, 2))
+        self.assertFalse(self.stamp(self.b, dead, 1))
+        self.assertTrue(self.stamp(self.b, first, 1))
+        self.assertIn((MEMBER, dead), self.members())
+
     # ---- leases
 
     def test_whoever_comes_by_takes_out_what_has_ended(self):
@@ -221,7 +316,12 @@ class SchemaTest(unittest.TestCase):
             "list": lambda: self.b.list(self.queue),
             "probe": lambda: self.b.call("probe", self.queue.encode(), "{}"),
             "look": lambda: self.b.call("look", self.b.id, 60000, NEVER_MS,
-                                        self.queue.encode()),
+                                        self.queue.encode(), False),
+            "stamp": lambda: self.b.call("stamp", NEVER_MS,
+                                         self.queue.encode(), NOBODY, 1,
+                                         str(uuid.uuid4())),
+            "lower": lambda: self.b.call("lower", NEVER_MS,
+                                         self.queue.encode(), READY),
             "enqueue": lambda: self.b.enqueue(self.queue),
             "withdraw": lambda: self.b.withdraw(self.queue, NOBODY),
             "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
@@ -273,7 +373,7 @@ class SchemaTest(unittest.TestCase):
         self.a.ttl_ms = 1000
         self.a.renew()
         self.a.enqueue(self.queue)
-        _, rows = self.b.call("list", self.queue.encode(), False)
+        _, rows = self.b.call("list", self.queue.encode(), False, False)
         self.assertGreater(rows[0]["expires_in_ms"], 30000)
 
     def test_a_renewal_under_way_saves_what_seems_to_have_ended(self):
@@ -287,10 +387,10 @@ class SchemaTest(unittest.TestCase):
         self.a.ttl_ms = 60000
         self.assertEqual(self.a.renew(), {ticket})
         self.server.sql("SELECT pg_sleep(0.3)")
-        _, rows = self.b.call("list", self.queue.encode(), False)
+        _, rows = self.b.call("list", self.queue.encode(), False, False)
         self.assertEqual([row["expires_in_ms"] for row in rows], [0])
         self.a.connection.commit()
-        _, rows = self.b.call("list", self.queue.encode(), False)
+        _, rows = self.b.call("list", self.queue.encode(), False, False)
         self.assertGreater(rows[0]["expires_in_ms"], 30000)
 
     def test_nothing_is_written_too_late(self):
@@ -298,18 +398,19 @@ class SchemaTest(unittest.TestCase):
         name, past = self.queue.encode(), 1
         for call in (("enqueue", self.a.id, 60000, past, name, NOBODY, MUTEX,
                       1, b""),
-                     ("look", self.a.id, 60000, past, name),
+                     ("look", self.a.id, 60000, past, name, False),
                      ("renew", self.a.id, 60000, past),
                      ("withdraw", self.a.id, past, name, ticket),
                      ("downgrade", self.a.id, past, name, ticket),
                      ("revoke", past, name, ticket),
                      ("raise", past, name, BARRIER, NOBODY),
                      ("lower", past, name, WRITE),
+                     ("stamp", past, name, ticket, 1, NOBODY),
                      ("goodbye", self.a.id, past)):
             with self.subTest(call[0]):
                 head, rows = self.b.call(*call)
                 self.assertEqual((head["code"], rows), (1, []))
-        _, rows = self.b.call("list", name, False)
+        _, rows = self.b.call("list", name, False, False)
         self.assertEqual([(row["id"], row["sequence"]) for row in rows], seen)
         self.assertEqual((rows[0]["kind"], rows[0]["revoked"]), (WRITE, 0))
 
@@ -323,7 +424,7 @@ class SchemaTest(unittest.TestCase):
             check = file.read()
         self.a.cursor.execute("SET search_path = pg_catalog, pg_temp")
         self.a.cursor.execute(check)
-        self.assertEqual(self.a.cursor.fetchall(), [(1, known)],
+        self.assertEqual(self.a.cursor.fetchall(), [(2, known)],
                          "HF_PG_FINGERPRINT is to be the first of these")
 
     # ---- ends

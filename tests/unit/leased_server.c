@@ -182,6 +182,8 @@ static void tell_waiters(struct server *server, const char *queue,
 
         if (strcmp(row->queue, queue) != 0)
             continue;
+        if (hf_store_is_apart(row->ticket.kind))
+            continue;
         before = row->ticket.kind == HF_TICKET_READ    ? writer
                  : row->ticket.kind == HF_TICKET_LEASE ? NULL
                                                        : nearest;
@@ -264,12 +266,17 @@ static struct row *find(const struct server *server, const char *queue,
 }
 
 static void list(const struct server *server, uint64_t now_ms,
-                 const char *queue, struct server_answer *answer)
+                 const struct hf_store_call *call, struct server_answer *answer)
 {
-    assert(queue != NULL);
+    bool members = call->ticket_kind == HF_TICKET_MEMBER;
+
+    assert(call->queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
-        if (strcmp(server->rows[i]->queue, queue) == 0)
-            add(answer, server->rows[i], now_ms);
+        const struct row *row = server->rows[i];
+
+        if (strcmp(row->queue, call->queue) == 0 &&
+            hf_store_is_apart(row->ticket.kind) == members)
+            add(answer, row, now_ms);
     }
 }
 
@@ -293,6 +300,8 @@ static void enqueue(struct server *server, uint64_t now_ms,
     row->ticket.sequence = row->ticket.token = ++server->last;
     row->expires_ms = now_ms + call->ttl_ms;
     server->rows[server->row_count++] = row;
+    if (call->ticket_kind == HF_TICKET_MEMBER)
+        tell_lookers(server, call->queue);
 }
 
 static void look(struct server *server, uint64_t now_ms, const char *queue,
@@ -388,16 +397,29 @@ static bool revoke(struct server *server, const struct hf_store_call *call)
     return true;
 }
 
-static bool raise_mark(struct server *server, const struct hf_store_call *call)
+static size_t count_of(const struct server *server, const char *queue,
+                       enum hf_ticket_kind kind, struct hf_ticket_id *last)
 {
-    assert(call->queue != NULL);
+    size_t count = 0;
+
+    assert(queue != NULL);
     for (size_t i = 0; i < server->row_count; i++) {
         const struct row *row = server->rows[i];
 
-        if (strcmp(row->queue, call->queue) == 0 &&
-            row->ticket.kind == call->ticket_kind)
-            return true;
+        if (strcmp(row->queue, queue) != 0 || row->ticket.kind != kind)
+            continue;
+        *last = row->ticket.id;
+        count++;
     }
+    return count;
+}
+
+static bool raise_mark(struct server *server, const struct hf_store_call *call)
+{
+    struct hf_ticket_id id;
+
+    if (count_of(server, call->queue, call->ticket_kind, &id) > 0)
+        return true;
     enqueue(server, 0, call);
     server->rows[server->row_count - 1]->expires_ms = UINT64_MAX;
     server->rows[server->row_count - 1]->session[0] = '\0';
@@ -406,18 +428,32 @@ static bool raise_mark(struct server *server, const struct hf_store_call *call)
 
 static bool lower_mark(struct server *server, const struct hf_store_call *call)
 {
-    assert(call->queue != NULL);
-    for (size_t i = 0; i < server->row_count; i++) {
-        const struct row *row = server->rows[i];
+    struct hf_ticket_id id;
 
-        if (strcmp(row->queue, call->queue) == 0 &&
-            row->ticket.kind == call->ticket_kind) {
-            const struct hf_ticket_id id = row->ticket.id;
+    if (call->ticket_kind == HF_TICKET_READY &&
+        count_of(server, call->queue, HF_TICKET_MEMBER, &id) > 0)
+        return false;
+    return count_of(server, call->queue, call->ticket_kind, &id) > 0 &&
+           withdraw(server, call->queue, call->session, &id);
+}
 
-            return withdraw(server, call->queue, call->session, &id);
-        }
-    }
-    return false;
+static bool stamp(struct server *server, const struct hf_store_call *call)
+{
+    const struct row *member = find(server, call->queue, &call->ticket);
+    struct hf_store_call mark = *call;
+    struct hf_ticket_id id;
+
+    if (member == NULL || member->ticket.kind != HF_TICKET_MEMBER ||
+        count_of(server, call->queue, HF_TICKET_MEMBER, &id) < call->limit)
+        return false;
+    mark.ticket_kind = HF_TICKET_READY;
+    mark.ticket = call->mark;
+    mark.weight = 1;
+    if (count_of(server, call->queue, HF_TICKET_READY, &id) > 0)
+        (void)withdraw(server, call->queue, call->session, &id);
+    (void)raise_mark(server, &mark);
+    tell_lookers(server, call->queue);
+    return true;
 }
 
 static void say_goodbye(struct server *server, const struct hf_store_call *call)
@@ -447,12 +483,12 @@ static void act(struct server *server, uint64_t now_ms,
         break;
     case HF_STORE_ENQUEUE:
         enqueue(server, now_ms, call);
-        list(server, now_ms, call->queue, answer);
+        list(server, now_ms, call, answer);
         break;
     case HF_STORE_LIST:
         if (call->looks)
             look(server, now_ms, call->queue, call);
-        list(server, now_ms, call->queue, answer);
+        list(server, now_ms, call, answer);
         break;
     case HF_STORE_PROBE:
         probe(server, now_ms, call, answer);
@@ -472,6 +508,9 @@ static void act(struct server *server, uint64_t now_ms,
         break;
     case HF_STORE_LOWER:
         answer->answer.found = lower_mark(server, call);
+        break;
+    case HF_STORE_STAMP:
+        answer->answer.found = stamp(server, call);
         break;
     case HF_STORE_GOODBYE:
         say_goodbye(server, call);

@@ -96,7 +96,8 @@ static bool writes(enum hf_request_kind kind)
 {
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
-           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER;
+           kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
+           kind == HF_REQUEST_STAMP;
 }
 
 static void fail_cut(struct hf_leased *leased, struct hf_request *request)
@@ -165,6 +166,7 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_REVOKE:
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
+    case HF_REQUEST_STAMP:
         hf_leased_ask(leased, request);
         break;
     case HF_REQUEST_LOOK:
@@ -251,10 +253,4 @@ void hf_leased_tick(struct hf_leased *leased, uint64_t now_ms)
 uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased)
 {
     return hf_leased_session_wake_at_ms(leased);
-}
-
-bool hf_store_call_writes(const struct hf_store_call *call)
-{
-    return !(call->kind == HF_STORE_PROBE ||
-             (call->kind == HF_STORE_LIST && !call->looks));
 }

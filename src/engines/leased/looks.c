@@ -24,6 +24,7 @@ static struct hf_leased_look *look_new(struct hf_leased *leased,
         return NULL;
     }
     look->request = request;
+    look->at_members = request->ticket_kind == HF_TICKET_MEMBER;
     look->queue = queue;
     look->from = &queue->looks;
     look->next = queue->looks;
@@ -130,6 +131,7 @@ void hf_leased_look(struct hf_leased *leased, struct hf_request *request)
         return;
     }
     op->call.looks = true;
+    op->call.ticket_kind = request->ticket_kind;
     look->op = leased->ops.number + 1;
     hf_leased_op_begin(leased, op, listed);
     assert(look->op == op->number);
@@ -189,7 +191,23 @@ void hf_leased_looks_probed(struct hf_leased *leased,
 {
     for (struct hf_leased_look *look = queue->looks; look != NULL;
          look = look->next) {
-        if (look->listed && look->listed_at < op && lacks_one(look, answer)) {
+        if (!look->at_members && look->listed && look->listed_at < op &&
+            lacks_one(look, answer)) {
+            hf_leased_looks_changed(leased, queue->name);
+            return;
+        }
+    }
+}
+
+/* Each mark has an id of its own: the same ones are what it was. */
+void hf_leased_looks_relisted(struct hf_leased *leased,
+                              struct hf_leased_queue *queue, uint64_t op,
+                              const struct hf_store_answer *answer)
+{
+    for (struct hf_leased_look *look = queue->looks; look != NULL;
+         look = look->next) {
+        if (look->at_members && look->listed && look->listed_at < op &&
+            (look->count != answer->count || lacks_one(look, answer))) {
             hf_leased_looks_changed(leased, queue->name);
             return;
         }

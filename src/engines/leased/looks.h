@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks: a list, and then the news that a ticket has gone since. */
+/* Looks: a list, and then the news that a ticket has gone since or, at members,
+ * that anything has changed. */
 #ifndef HF_ENGINES_LEASED_LOOKS_H
 #define HF_ENGINES_LEASED_LOOKS_H
 
@@ -17,6 +18,7 @@ struct hf_leased_op;
 struct hf_leased_look {
     struct hf_request *request;
     struct hf_leased_queue *queue;
+    bool at_members;
     bool listed;
     bool changed;       /* before the list came */
     uint64_t op;        /* number of its LIST */
@@ -32,14 +34,20 @@ void hf_leased_look(struct hf_leased *leased, struct hf_request *request);
 void hf_leased_look_forget(struct hf_leased *leased,
                            struct hf_leased_look *look);
 
-/* A ticket has gone from ${queue}. */
+/* A ticket has gone from ${queue}, or its members have changed. */
 void hf_leased_looks_changed(struct hf_leased *leased, const char *queue);
 
 /* A PROBE of ${queue} with that number, which asked for what all looks of
- * before have listed, was answered. */
+ * before have listed but those at members, was answered. */
 void hf_leased_looks_probed(struct hf_leased *leased,
                             struct hf_leased_queue *queue, uint64_t op,
                             const struct hf_store_answer *answer);
+
+/* A LIST of the members of ${queue} with that number was answered, which tells
+ * whether what looks of before have listed is what there is. */
+void hf_leased_looks_relisted(struct hf_leased *leased,
+                              struct hf_leased_queue *queue, uint64_t op,
+                              const struct hf_store_answer *answer);
 
 /* The session is over: all end in silence. */
 void hf_leased_looks_clear(struct hf_leased *leased);

@@ -55,13 +55,13 @@ void hf_leased_fail_memory(struct hf_leased *leased,
 
 /* -------------------------------------------------------------- requests -- */
 
-/* The queue that ${request} is about: that of marks is the lock's with '/'
+/* The queue that ${request} is about: that of a barrier is the lock's with '/'
  * behind it, put together in ${marks}. */
 #define HF_LEASED_MARKS_BYTES (HF_NAME_BYTES + 2)
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char marks[HF_LEASED_MARKS_BYTES]);
 
-/* ENQUEUE LIST WITHDRAW DOWNGRADE REVOKE RAISE LOWER */
+/* ENQUEUE LIST WITHDRAW DOWNGRADE REVOKE RAISE LOWER STAMP */
 void hf_leased_ask(struct hf_leased *leased, struct hf_request *request);
 
 /* The ticket is not in the queue any more. */

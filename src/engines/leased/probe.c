@@ -80,6 +80,17 @@ static void probed(struct hf_leased *leased, struct hf_leased_op *op,
     hf_leased_looks_probed(leased, op->queue, op->number, answer);
 }
 
+static void relisted(struct hf_leased *leased, struct hf_leased_op *op,
+                     const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok) {
+        failed(leased, op, answer);
+        return;
+    }
+    hf_leased_probe_plan(leased, op->queue, answer);
+    hf_leased_looks_relisted(leased, op->queue, op->number, answer);
+}
+
 /* ------------------------------------------------------------------- ask -- */
 
 static struct hf_leased_op *probe_new(struct hf_leased *leased,
@@ -139,24 +150,50 @@ static size_t count_of(const struct hf_leased *leased,
     for (watch = queue->watches; watch != NULL; watch = watch->next)
         count += is_probed(leased, watch) ? 1 : 0;
     for (look = queue->looks; look != NULL; look = look->next)
-        count += look->count;
+        count += look->at_members ? 0 : look->count;
     return count;
 }
 
-static void probe(struct hf_leased *leased, struct hf_leased_queue *queue)
+static void probe_later(struct hf_leased *leased, struct hf_leased_queue *queue)
 {
-    size_t count = count_of(leased, queue);
+    hf_leased_queue_probe_by(&leased->queues, queue,
+                             hf_after_ms(leased->now_ms, poll_ms(leased)));
+}
+
+static bool has_look_at_members(const struct hf_leased_queue *queue)
+{
+    const struct hf_leased_look *look = queue->looks;
+
+    while (look != NULL && !(look->at_members && look->listed))
+        look = look->next;
+    return look != NULL;
+}
+
+/* Who has come is not known by name. */
+static void relist_members(struct hf_leased *leased,
+                           struct hf_leased_queue *queue)
+{
+    struct hf_leased_op *op =
+        hf_leased_op_new(leased, HF_STORE_LIST, queue->name, NULL);
+
+    if (op == NULL) {
+        probe_later(leased, queue);
+        return;
+    }
+    op->call.ticket_kind = HF_TICKET_MEMBER;
+    hf_leased_op_begin(leased, op, relisted);
+}
+
+static void probe_named(struct hf_leased *leased, struct hf_leased_queue *queue,
+                        size_t count)
+{
     const struct hf_leased_watch *watch;
     const struct hf_leased_look *look;
     struct hf_leased_op *op;
 
-    queue->probe_at_ms = HF_FOREVER;
-    if (count == 0)
-        return;
     op = probe_new(leased, queue->name, count);
     if (op == NULL) {
-        hf_leased_queue_probe_by(&leased->queues, queue,
-                                 hf_after_ms(leased->now_ms, poll_ms(leased)));
+        probe_later(leased, queue);
         return;
     }
     for (watch = queue->watches; watch != NULL; watch = watch->next) {
@@ -164,10 +201,21 @@ static void probe(struct hf_leased *leased, struct hf_leased_queue *queue)
             put(op, &watch->id);
     }
     for (look = queue->looks; look != NULL; look = look->next) {
-        for (size_t i = 0; i < look->count; i++)
+        for (size_t i = 0; i < look->count && !look->at_members; i++)
             put(op, &look->ids[i]);
     }
     hf_leased_op_begin(leased, op, probed);
+}
+
+static void probe(struct hf_leased *leased, struct hf_leased_queue *queue)
+{
+    size_t count = count_of(leased, queue);
+
+    queue->probe_at_ms = HF_FOREVER;
+    if (count > 0)
+        probe_named(leased, queue, count);
+    if (has_look_at_members(queue))
+        relist_members(leased, queue);
 }
 
 void hf_leased_probe_all(struct hf_leased *leased)

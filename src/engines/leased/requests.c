@@ -122,6 +122,18 @@ static void marked(struct hf_leased *leased, struct hf_leased_op *op,
         tell(leased, op, HF_EVENT_MARKED, answer->found);
 }
 
+static void stamped(struct hf_leased *leased, struct hf_leased_op *op,
+                    const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else if (answer->found)
+        tell(leased, op, HF_EVENT_MARKED, true);
+    else
+        hf_leased_fail(leased, op->request, HF_FAILURE_RETRY, HF_EBUSY,
+                       "the member is not there, or too few others are");
+}
+
 /* ------------------------------------------------------------------- ask -- */
 
 static const struct deed {
@@ -135,6 +147,7 @@ static const struct deed {
     [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
     [HF_REQUEST_RAISE] = {HF_STORE_RAISE, marked},
     [HF_REQUEST_LOWER] = {HF_STORE_LOWER, marked},
+    [HF_REQUEST_STAMP] = {HF_STORE_STAMP, stamped},
 };
 
 /* Ours from now on, whatever comes of it.  False for lack of memory. */
@@ -154,10 +167,10 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char marks[HF_LEASED_MARKS_BYTES])
 {
-    bool of_marks = request->kind == HF_REQUEST_RAISE ||
-                    request->kind == HF_REQUEST_LOWER ||
-                    (request->kind == HF_REQUEST_LOOK &&
-                     request->ticket_kind == HF_TICKET_BARRIER);
+    bool of_marks = (request->kind == HF_REQUEST_RAISE ||
+                     request->kind == HF_REQUEST_LOWER ||
+                     request->kind == HF_REQUEST_LOOK) &&
+                    request->ticket_kind == HF_TICKET_BARRIER;
 
     if (!of_marks)
         return request->queue;
@@ -183,6 +196,9 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     op->call.weight = request->weight;
     op->call.payload = request->payload;
     op->call.whole = request->whole;
+    op->call.limit = request->limit;
+    if (request->kind == HF_REQUEST_STAMP)
+        op->call.mark = hf_random_ticket_id(&leased->config.random);
     if (request->kind == HF_REQUEST_ENQUEUE && !expect(leased, op)) {
         hf_leased_op_free(leased, op);
         hf_leased_fail_memory(leased, request);

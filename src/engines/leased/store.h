@@ -34,6 +34,10 @@
  *  - Queues are called as locks are, which never end with '/'.  With one behind
  *    it, it is the queue of that lock's marks: of each kind of mark one ticket
  *    at most, put in by RAISE, of no session, which never runs out.
+ *  - MEMBERs, and their mark READY, are apart from the rest of a queue: where
+ *    .ticket_kind is MEMBER an answer has these of it, else the others.  They
+ *    wait for nobody, and nobody for them.  READY is of no session, and there
+ *    for as long as a member is, if not longer.
  *  - A ticket lives until it is withdrawn or its session has not been renewed
  *    for ttl_ms, by the server's clock alone.  Whatever touches a queue takes
  *    out all tickets that have run out first, and then acts.  Nothing brings a
@@ -47,11 +51,13 @@
  *      GONE to the session of every ticket that waited for it: those tickets
  *        behind it of which it was the one before.  Of a READ that is the
  *        nearest WRITE (EXCLUSIVE is not stored) ahead of it; of a LEASE none;
- *        of any other the nearest ticket of any kind.  Which it was is decided
- *        in the queue as it stood before everything that this call takes out.
+ *        of any other the nearest ticket that is not apart.  Which it was is
+ *        decided in the queue as it stood before everything that this call
+ *        takes out.
  *      GONE to its owner's session, unless the owner has withdrawn it.
  *      CHANGED, with the queue, to each session that looks at the queue (LIST
- *        with .looks); that look is then over.
+ *        with .looks); that look is then over.  A MEMBER that has come and a
+ *        STAMP are told so as well.
  *    A DOWNGRADE tells GONE with ticket_kind WRITE in the same way, to those
  *    who waited for the WRITE that it was and not to its owner; no CHANGED.
  *  - Another session may hear a notice that is not for it, or one twice.
@@ -84,7 +90,7 @@ enum hf_store_call_kind {
      * by its id, as it is.  The answer's tickets are the queue just after. */
     HF_STORE_ENQUEUE,
     /* The answer's tickets are the queue.  With .looks: until a ticket goes, or
-     * the session ends, CHANGED is told when a ticket goes. */
+     * the session ends, CHANGED is told when there is something to tell. */
     HF_STORE_LIST,
     /* The answer's tickets are those of .tickets that are there, with .id,
      * .kind and their leases at least, in any order. */
@@ -100,7 +106,12 @@ enum hf_store_call_kind {
     /* Of a queue of marks: put .ticket in, a mark of .ticket_kind, if there is
      * none of that kind yet; and take the one out.  .found: there was one. */
     HF_STORE_RAISE,
-    HF_STORE_LOWER,
+    HF_STORE_LOWER, /* of READY too, whose queue is that of the members, and
+                       which is not taken out where one of them is */
+    /* If .ticket is there, a MEMBER, and .limit of these are in all: READY is
+     * .mark from now on, with a new sequence and token, and whatever it was is
+     * gone.  .found: so it is. */
+    HF_STORE_STAMP,
     /* Take out all of .stakes, and whatever else can be found of the session
      * .session: perhaps one that was before this link's. */
     HF_STORE_GOODBYE,
@@ -119,11 +130,15 @@ struct hf_store_stake {
 struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
-    const char *queue;          /* NULL: RENEW, GOODBYE */
-    struct hf_ticket_id ticket; /* ENQUEUE WITHDRAW DOWNGRADE REVOKE RAISE */
-    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER */
-    uint32_t weight;                    /* ENQUEUE */
-    const char *payload;                /* ENQUEUE */
+    const char *queue;               /* NULL: RENEW, GOODBYE */
+    struct hf_ticket_id ticket;      /* ENQUEUE WITHDRAW DOWNGRADE REVOKE RAISE
+                                        STAMP */
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE RAISE LOWER; LIST: MEMBER, or
+                                        another */
+    uint32_t weight;                 /* ENQUEUE */
+    uint32_t limit;                  /* STAMP */
+    struct hf_ticket_id mark;        /* STAMP: fresh */
+    const char *payload;             /* ENQUEUE */
     const struct hf_ticket_id *tickets; /* PROBE */
     size_t count;
     const struct hf_store_stake *stakes; /* RENEW, GOODBYE */
@@ -140,6 +155,12 @@ struct hf_store_call {
 
 /* Does it change anything at the server? */
 bool hf_store_call_writes(const struct hf_store_call *call);
+
+/* Is it the number of a kind of tickets and marks that stores keep? */
+bool hf_store_keeps(uint64_t kind);
+
+/* Are those of that kind apart: MEMBER, READY? */
+bool hf_store_is_apart(enum hf_ticket_kind kind);
 
 /* -------------------------------------------------------------- answers -- */
 
@@ -160,7 +181,7 @@ struct hf_store_answer {
     /* The server's clock when it answered, milliseconds since 1970; 0 if the
      * failure does not tell. */
     uint64_t server_ms;
-    bool found; /* WITHDRAW DOWNGRADE REVOKE RAISE LOWER */
+    bool found; /* WITHDRAW DOWNGRADE REVOKE RAISE LOWER STAMP */
     /* Sorted by hf_ticket_compare() where they are a queue.  All texts live as
      * long as the call to hf_leased_answered().  .payload of each ticket is
      * needed in a whole LIST, and of the first otherwise; "" for the rest. */
@@ -179,7 +200,8 @@ struct hf_store_answer {
 
 enum hf_store_notice_kind {
     HF_STORE_GONE,    /* .ticket is gone, or is not of .ticket_kind any more */
-    HF_STORE_CHANGED, /* a ticket of .queue has gone */
+    HF_STORE_CHANGED, /* a ticket of .queue has gone, or what is apart in it
+                         has changed */
     HF_STORE_REVOKED, /* the owner of .ticket is asked to let go */
 };
 

@@ -104,10 +104,8 @@ static bool makes_sense(const PGresult *result)
 /* One that a later version knows is in the way of everybody. */
 static enum hf_ticket_kind kind_of(uint64_t known)
 {
-    bool is_one = known >= HF_TICKET_MUTEX && known <= HF_TICKET_ASKED_LAST;
-
-    return is_one || known == HF_TICKET_BARRIER ? (enum hf_ticket_kind)known
-                                                : HF_TICKET_EXCLUSIVE;
+    return hf_store_keeps(known) ? (enum hf_ticket_kind)known
+                                 : HF_TICKET_EXCLUSIVE;
 }
 
 static void take_ticket(const PGresult *result, int row,

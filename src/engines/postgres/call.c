@@ -11,22 +11,25 @@
     "PREPARE hf_" name "(" types ") AS SELECT * FROM holdfast." name           \
     "(" arguments ");"
 
+/* clang-format off */
 const char hf_pg_prepare[] =
-    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3") PREPARED(
-        "enqueue", "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
-        "$1, $2, $3, $4, $5, $6, $7, $8") PREPARED("list", "bytea, boolean",
-                                                   "$1, $2")
-        PREPARED("look", "uuid, bigint, bigint, bytea",
-                 "$1, $2, $3, $4") PREPARED("probe", "bytea, uuid[]", "$1, $2")
-            PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-                PREPARED("downgrade", "uuid, bigint, bytea, uuid",
-                         "$1, $2, $3, $4")
-                    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
-                        PREPARED("raise", "bigint, bytea, integer, uuid",
-                                 "$1, $2, $3, $4")
-                            PREPARED("lower", "bigint, bytea, integer",
-                                     "$1, $2, $3")
-                                PREPARED("goodbye", "uuid, bigint", "$1, $2");
+    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3")
+    PREPARED("enqueue",
+             "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
+             "$1, $2, $3, $4, $5, $6, $7, $8")
+    PREPARED("list", "bytea, boolean, boolean", "$1, $2, $3")
+    PREPARED("look", "uuid, bigint, bigint, bytea, boolean",
+             "$1, $2, $3, $4, $5")
+    PREPARED("probe", "bytea, uuid[]", "$1, $2")
+    PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
+    PREPARED("downgrade", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
+    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
+    PREPARED("raise", "bigint, bytea, integer, uuid", "$1, $2, $3, $4")
+    PREPARED("lower", "bigint, bytea, integer", "$1, $2, $3")
+    PREPARED("stamp", "bigint, bytea, uuid, integer, uuid",
+             "$1, $2, $3, $4, $5")
+    PREPARED("goodbye", "uuid, bigint", "$1, $2");
+/* clang-format on */
 
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24
@@ -105,6 +108,7 @@ static bool send_probe(PGconn *conn, const struct hf_store_call *call)
 
 static bool send_list(PGconn *conn, const struct hf_store_call *call)
 {
+    const char *members = call->ticket_kind == HF_TICKET_MEMBER ? "t" : "f";
     struct parameters p = {.count = 0};
 
     if (call->looks) {
@@ -112,10 +116,12 @@ static bool send_list(PGconn *conn, const struct hf_store_call *call)
         add_number(&p, call->ttl_ms);
         add_number(&p, call->not_after_ms);
         add_bytes(&p, call->queue);
+        add_text(&p, members);
         return send_call(conn, "hf_look", &p);
     }
     add_bytes(&p, call->queue);
     add_text(&p, call->whole ? "t" : "f");
+    add_text(&p, members);
     return send_call(conn, "hf_list", &p);
 }
 
@@ -164,6 +170,21 @@ static bool send_mark(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, raise ? "hf_raise" : "hf_lower", &p);
 }
 
+static bool send_stamp(PGconn *conn, const struct hf_store_call *call,
+                       const char *ticket)
+{
+    struct parameters p = {.count = 0};
+    char mark[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&call->mark, mark);
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    add_number(&p, call->limit);
+    add_text(&p, mark);
+    return send_call(conn, "hf_stamp", &p);
+}
+
 /* RENEW GOODBYE */
 static bool send_session(PGconn *conn, const struct hf_store_call *call)
 {
@@ -201,6 +222,8 @@ bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call)
     case HF_STORE_RAISE:
     case HF_STORE_LOWER:
         return send_mark(conn, call, ticket);
+    case HF_STORE_STAMP:
+        return send_stamp(conn, call, ticket);
     }
     return false;
 }

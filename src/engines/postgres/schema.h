@@ -6,13 +6,19 @@
 /* What makes the schema, for psql or for one PQsendQuery(). */
 extern const char hf_pg_schema[];
 
+/* What takes the schema of an earlier version to this one, for psql: those who
+ * use the earlier one are refused from then on, so that no library does it
+ * unasked. */
+extern const char hf_pg_upgrade[];
+
 /* Its version, and a query that brings the version and the fingerprint of one
  * that is there: the second is HF_PG_FINGERPRINT unless somebody has changed
- * it.  Whoever changes sql/ raises the version, once it was released, and puts
- * in here what tests/postgres/test_schema.py then says. */
-#define HF_PG_VERSION 1
+ * it.  Whoever changes sql/ raises the version, once it was released, sees to
+ * it that upgrade.sql still comes from there, and puts in here what
+ * tests/postgres/test_schema.py then says. */
+#define HF_PG_VERSION 2
 #define HF_PG_FINGERPRINT                                                      \
-    "56a7a6c28b6f2695c065f89f126207259e84833c15a9a08c9280f078d900a539"
+    "72c96ba3ec30fdff09fea3d8dd0ab6f7b1e4a02d8805a73054a9d0f5a26a87c6"
 extern const char hf_pg_check[];
 
 #endif

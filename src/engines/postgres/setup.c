@@ -157,6 +157,12 @@ static void check(struct hf_store *store, const PGresult *result)
                    "the schema holdfast has version %ld, this library knows "
                    "%d; expected a library that is as new",
                    version, HF_PG_VERSION);
+    else if (version > 0 && version < HF_PG_VERSION)
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "the schema holdfast has version %ld, this library needs "
+                   "%d; expected an older library, or that somebody who may "
+                   "has run what \"holdfast sql --upgrade\" prints",
+                   version, HF_PG_VERSION);
     else if (version != HF_PG_VERSION ||
              strcmp(fingerprint, HF_PG_FINGERPRINT) != 0)
         hf_pg_down(store, HF_EUNSUPPORTED,

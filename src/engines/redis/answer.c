@@ -174,12 +174,6 @@ static const char *payload_of(const char *text, size_t bytes)
     return fits && hf_utf8_valid(text, bytes) ? text : "";
 }
 
-static bool is_kind(uint64_t kind)
-{
-    return (kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST) ||
-           kind == HF_TICKET_BARRIER;
-}
-
 /* "kind weight revoked created session payload" */
 static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
                       const struct redisReply *reply)
@@ -193,7 +187,7 @@ static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
         !take_number(&at, ' ', &ticket->created_utc_ms) ||
         (space = strchr(at, ' ')) == NULL)
         return false;
-    if (!is_kind(kind) || weight < 1 || weight > HF_WEIGHT_MAX ||
+    if (!hf_store_keeps(kind) || weight < 1 || weight > HF_WEIGHT_MAX ||
         revoked > UINT32_MAX)
         return false;
     ticket->kind = (enum hf_ticket_kind)kind;
@@ -226,7 +220,7 @@ static bool take_probed(struct hf_ticket *ticket, struct hf_store_lease *lease,
 
     if (!is_array(row, 3) || !get_id(row->element[0], &ticket->id) ||
         !get_number(row->element[1], &lease->expires_in_ms) ||
-        !get_number(row->element[2], &kind) || !is_kind(kind))
+        !get_number(row->element[2], &kind) || !hf_store_keeps(kind))
         return false;
     ticket->kind = (enum hf_ticket_kind)kind;
     return true;
@@ -309,6 +303,7 @@ static void take_body(struct hf_redis_answer *answer,
     case HF_STORE_REVOKE:
     case HF_STORE_RAISE:
     case HF_STORE_LOWER:
+    case HF_STORE_STAMP:
         if (body->type == REDIS_REPLY_INTEGER)
             answer->answer.found = body->integer > 0;
         else
@@ -354,8 +349,8 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
         fail(answer, HF_FAILURE_RETRY, HF_EUNREACHABLE, HF_STORE_LATE, "");
     else if (strcmp(reply->element[1]->str, "unsupported") == 0)
         fail(answer, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
-             "layout=redis-py has no readers, writers or semaphores; expected "
-             "a mutex, or a URL without layout=",
+             "layout=redis-py has mutexes only; expected one, or a URL without "
+             "layout=",
              "");
     else if (reply->elements < 3)
         fail_nonsense(answer);

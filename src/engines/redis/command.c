@@ -39,7 +39,8 @@ static const char *const operations[] = {
     [HF_STORE_LIST] = "list",         [HF_STORE_PROBE] = "probe",
     [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
     [HF_STORE_RAISE] = "raise",       [HF_STORE_LOWER] = "lower",
-    [HF_STORE_REVOKE] = "revoke",     [HF_STORE_GOODBYE] = "goodbye",
+    [HF_STORE_STAMP] = "stamp",       [HF_STORE_REVOKE] = "revoke",
+    [HF_STORE_GOODBYE] = "goodbye",
 };
 
 /* Those of marks have no part in the locks of others. */
@@ -146,9 +147,10 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_enqueue(resp, call, manner);
         break;
     case HF_STORE_LIST:
-        put_head(resp, call, manner, call->queue, 2);
+        put_head(resp, call, manner, call->queue, 3);
         put_flag(resp, call->looks);
         put_flag(resp, call->whole);
+        hf_resp_put_number(resp, call->ticket_kind);
         break;
     case HF_STORE_PROBE:
         put_head(resp, call, manner, call->queue, call->count);
@@ -168,6 +170,12 @@ void hf_redis_command_put(struct hf_resp *resp,
     case HF_STORE_LOWER:
         put_head(resp, call, manner, call->queue, 1);
         hf_resp_put_number(resp, call->ticket_kind);
+        break;
+    case HF_STORE_STAMP:
+        put_head(resp, call, manner, call->queue, 3);
+        put_id(resp, &call->ticket);
+        hf_resp_put_number(resp, call->limit);
+        put_id(resp, &call->mark);
         break;
     }
 }

@@ -24,6 +24,12 @@ local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
 
 local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
+local MEMBER, READY = '8', '9'
+
+-- Those wait for nobody, and nobody for them; only who asks for them sees them.
+local function is_apart(kind)
+    return kind == MEMBER or kind == READY
+end
 
 -- Readers that one step of a walk through a queue looks at.
 local STEP = 16
@@ -77,30 +83,35 @@ end
 
 -- Tell GONE to those who waited for ${id}, a ticket of ${kind}, and stay: of a
 -- READ that is the nearest WRITE ahead, of a LEASE nothing, of any other the
--- nearest ticket.  ${was}: what it has stopped to be, '0' if it goes.
+-- nearest ticket but those apart.  ${was}: what it has stopped to be, '0' if it
+-- goes.
 local function tell_waiters(id, kind, going, was)
     local sequence = redis.call('ZSCORE', queue, id)
     local step = kind == WRITE and STEP or 1
     local at = 0
-    local behind, nearest, other
+    local nearest = true
+    local behind, other
 
-    if not sequence then
+    if not sequence or is_apart(kind) then
         return
     end
     repeat
         behind = redis.call('ZRANGEBYSCORE', queue, '(' .. sequence, '+inf',
                             'LIMIT', at, step)
-        for i, id_behind in ipairs(behind) do
+        for _, id_behind in ipairs(behind) do
             other = ticket(id_behind)
-            nearest = at + i == 1
-            if other and not going[id_behind] and (
-                    (kind == WRITE and other.kind == READ) or
-                    (nearest and other.kind ~= READ and
-                     other.kind ~= LEASE)) then
-                tell(other.session, table.concat({'gone', was, id, name}, ' '))
-            end
-            if kind ~= WRITE or (other and other.kind == WRITE) then
-                return
+            if other and not is_apart(other.kind) then
+                if not going[id_behind] and (
+                        (kind == WRITE and other.kind == READ) or
+                        (nearest and other.kind ~= READ and
+                         other.kind ~= LEASE)) then
+                    tell(other.session,
+                         table.concat({'gone', was, id, name}, ' '))
+                end
+                if kind ~= WRITE or other.kind == WRITE then
+                    return
+                end
+                nearest = false
             end
         end
         at = at + step
@@ -112,6 +123,15 @@ local function give_back(id)
     if plain and redis.call('GET', plain) == id then
         redis.call('DEL', plain, having)
     end
+end
+
+-- Tell CHANGED to those who look.
+local function tell_lookers()
+    for _, whom in ipairs(redis.call('ZRANGEBYSCORE', looks, '(' .. text(now),
+                                     '+inf')) do
+        tell(whom, 'changed ' .. name)
+    end
+    redis.call('DEL', looks)
 end
 
 -- Take out the tickets ${ids}, and tell whom it concerns; the session ${by}
@@ -137,11 +157,7 @@ local function remove(ids, by)
             tell(going[id].session, table.concat({'gone', '0', id, name}, ' '))
         end
     end
-    for _, whom in ipairs(redis.call('ZRANGEBYSCORE', looks, '(' .. text(now),
-                                     '+inf')) do
-        tell(whom, 'changed ' .. name)
-    end
-    redis.call('DEL', looks)
+    tell_lookers()
 end
 
 -- Those of ARGV from ${first} on that are in the queue.

@@ -2,22 +2,25 @@
 --
 -- One's place in a queue.
 
--- The queue; payloads of the first, or of all if ${whole}.
-local function list(whole)
+-- The queue, or if ${kind} is MEMBER what is apart in it; payloads of the
+-- first, or of all if ${whole}.
+local function list(whole, kind)
     local order = redis.call('ZRANGE', queue, 0, -1, 'WITHSCORES')
     local ends = map(redis.call('ZRANGE', untils, 0, -1, 'WITHSCORES'))
     local all = map(redis.call('HGETALL', tickets))
     local rows = {}
+    local members = kind == MEMBER
     local other = stranger()
     local id, data
 
-    if other then
+    if other and not members then
         rows[1] = {other, '0', text(GLANCE), '1 1 0 0 0 '}
     end
     for i = 1, #order, 2 do
         id = order[i]
         data = all[id]
-        if data and ends[id] then
+        if data and ends[id] and
+                is_apart(string.match(data, '^%d+')) == members then
             if #rows > 0 and not whole then
                 data = string.match(data, '^%d+ %d+ %d+ %d+ %x+ ') or data
             end
@@ -51,16 +54,19 @@ function operations.enqueue()
                  created = text(now), session = session, payload = ARGV[9]})
         keep()
         settle()
+        if ARGV[7] == MEMBER then
+            tell_lookers()
+        end
     end
-    return list(false)
+    return list(false, ARGV[7])
 end
 
--- ARGV: look, whole; '1' or '0'
+-- ARGV: look, whole, '1' or '0'; kind
 function operations.list()
     if ARGV[6] == '1' then
         look()
     end
-    return list(ARGV[7] == '1')
+    return list(ARGV[7] == '1', ARGV[8])
 end
 
 -- ARGV: ids
@@ -116,36 +122,4 @@ function operations.revoke()
     tell(found.session,
          table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
     return 1
-end
-
--- ARGV: kind.  The marks of that kind: one, or none.
-local function marks()
-    local found = {}
-
-    for _, id in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
-        if ticket(id).kind == ARGV[6] then
-            found[#found + 1] = id
-        end
-    end
-    return found
-end
-
--- ARGV: kind, id.  Whether there was a mark.
-function operations.raise()
-    local found = #marks()
-
-    if found == 0 then
-        place(ARGV[7], NEVER)
-        put(ARGV[7], {kind = ARGV[6], weight = '1', revoked = '0',
-                      created = text(now), session = '0', payload = ''})
-    end
-    return found
-end
-
--- ARGV: kind.  Whether there was one.
-function operations.lower()
-    local found = marks()
-
-    remove(found, nil)
-    return #found
 end

@@ -3,9 +3,9 @@
 -- named by random numbers.  Nothing is written once this server's clock is
 -- past not_after_ms: the call may have lain in a buffer for long.
 
--- The queue, a row for each ticket.  Payloads are for people, and that of the
--- first for everybody.
-CREATE FUNCTION holdfast.tickets(q bigint, whole boolean)
+-- The queue, a row for each ticket: of members what is apart, else the others;
+-- NULL: all.  Payloads are for people, and that of the first for everybody.
+CREATE FUNCTION holdfast.tickets(q bigint, whole boolean, members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     at timestamptz := clock_timestamp();
@@ -22,6 +22,7 @@ BEGIN
            t.revoked, holdfast.ms(t.made_at)
       FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
      WHERE t.queue = q
+       AND (members IS NULL OR (t.kind IN (8, 9)) = members)
      ORDER BY t.sequence;
 END
 $$;
@@ -50,16 +51,20 @@ BEGIN
             (queue, sequence, id, session, kind, weight, payload)
         VALUES (q, holdfast.next(q), ticket_id, whose, ticket_kind,
                 ticket_weight, ticket_payload);
+        IF ticket_kind = 8 THEN
+            PERFORM holdfast.tell_lookers(q, queue_name);
+        END IF;
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     -- A statement of its own: it sees all that was there when it began.
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, false);
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
 END
 $$;
 
 -- The queue.  Nothing is locked nor written unless a ticket's session has
 -- ended.
-CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean)
+CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
+                              members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
@@ -71,13 +76,14 @@ BEGIN
         PERFORM holdfast.purge(q, queue_name);
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, whole);
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
 END
 $$;
 
--- The queue, and the session is told once when a ticket leaves it.
+-- The queue, and the session is told once when a ticket leaves it, a member
+-- comes or members make their mark.
 CREATE FUNCTION holdfast.look(whose uuid, ttl_ms bigint, not_after_ms bigint,
-                              queue_name bytea)
+                              queue_name bytea, members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     -- The lock, so that no ticket can leave between the list and the look.
@@ -92,7 +98,7 @@ BEGIN
     INSERT INTO holdfast.look (queue, session) VALUES (q, whose)
     ON CONFLICT DO NOTHING;
     RETURN NEXT holdfast.head(0, NULL);
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, false);
+    RETURN QUERY SELECT * FROM holdfast.tickets(q, false, members);
 END
 $$;
 
@@ -100,7 +106,7 @@ $$;
 CREATE FUNCTION holdfast.probe(queue_name bytea, ticket_ids uuid[])
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.list(queue_name, false) AS a
+    RETURN QUERY SELECT * FROM holdfast.list(queue_name, false, NULL) AS a
                   WHERE a.code IS NOT NULL OR a.id = ANY (ticket_ids);
 END
 $$;
@@ -222,16 +228,13 @@ BEGIN
     is_there := EXISTS (SELECT FROM holdfast.ticket
                          WHERE queue = q AND kind = mark_kind);
     IF NOT is_there THEN
-        INSERT INTO holdfast.ticket
-            (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, holdfast.next(q), mark_id,
-                'ffffffff-ffff-ffff-ffff-ffffffffffff', mark_kind, 1, '');
+        PERFORM holdfast.put_mark(q, mark_kind, mark_id);
     END IF;
     RETURN NEXT holdfast.head(0, is_there);
 END
 $$;
 
--- Take the mark of that kind out.
+-- Take the mark of that kind out; that of members where none of them is there.
 CREATE FUNCTION holdfast.lower(not_after_ms bigint, queue_name bytea,
                                mark_kind integer)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
@@ -243,13 +246,43 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
+    PERFORM holdfast.purge(q, queue_name);
     marks := array(SELECT id FROM holdfast.ticket
-                    WHERE queue = q AND kind = mark_kind);
+                    WHERE queue = q AND kind = mark_kind
+                      AND NOT (mark_kind = 9 AND EXISTS (
+                          SELECT FROM holdfast.ticket
+                           WHERE queue = q AND kind = 8)));
     IF cardinality(marks) > 0 THEN
         PERFORM holdfast.remove(q, queue_name, marks,
                                 'ffffffff-ffff-ffff-ffff-ffffffffffff');
     END IF;
     RETURN NEXT holdfast.head(0, cardinality(marks) > 0);
+END
+$$;
+
+-- If the ticket, a member, and so many in all are there, make their mark anew.
+CREATE FUNCTION holdfast.stamp(not_after_ms bigint, queue_name bytea,
+                               ticket_id uuid, parties integer, mark_id uuid)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+    are_there boolean;
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.purge(q, queue_name);
+    -- One whose session has ended may have been passed over.
+    SELECT count(*) >= parties AND bool_or(t.id = ticket_id) INTO are_there
+      FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
+     WHERE t.queue = q AND t.kind = 8 AND s.expires_at > clock_timestamp();
+    IF are_there THEN
+        DELETE FROM holdfast.ticket WHERE queue = q AND kind = 9;
+        PERFORM holdfast.put_mark(q, 9, mark_id);
+        PERFORM holdfast.tell_lookers(q, queue_name);
+    END IF;
+    RETURN NEXT holdfast.head(0, coalesce(are_there, false));
 END
 $$;
 

@@ -123,7 +123,7 @@ $$;
 -- Tell those who wait for the ticket, which is in the queue still, that it is
 -- gone or, if as_kind is 3, that it is not a write ticket any more.  A reader
 -- waits for the nearest writer, a lease for nothing, any other for the ticket
--- before it.
+-- before it; what is apart does not count.
 CREATE FUNCTION holdfast.tell_waiters(q bigint, queue_name bytea,
                                       gone holdfast.ticket, as_kind integer)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -132,8 +132,11 @@ DECLARE
                           encode(queue_name, 'hex'));
     behind record;
 BEGIN
+    IF gone.kind IN (8, 9) THEN
+        RETURN;
+    END IF;
     SELECT session, kind INTO behind FROM holdfast.ticket
-     WHERE queue = q AND sequence > gone.sequence
+     WHERE queue = q AND sequence > gone.sequence AND kind NOT IN (8, 9)
      ORDER BY sequence LIMIT 1;
     IF behind.kind NOT IN (2, 4) THEN
         PERFORM holdfast.tell(behind.session, notice);
@@ -151,6 +154,20 @@ BEGIN
 END
 $$;
 
+-- Tell those who look at the queue, which is locked, that it has changed.
+CREATE FUNCTION holdfast.tell_lookers(q bigint, queue_name bytea) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    looker uuid;
+BEGIN
+    FOR looker IN DELETE FROM holdfast.look WHERE queue = q
+                  RETURNING session LOOP
+        PERFORM holdfast.tell(looker,
+                              'changed ' || encode(queue_name, 'hex'));
+    END LOOP;
+END
+$$;
+
 -- Take out of the queue, which is locked, the tickets of ids that are in it,
 -- and tell everybody whom that concerns but the session by.
 CREATE FUNCTION holdfast.remove(q bigint, queue_name bytea, ids uuid[],
@@ -158,7 +175,6 @@ CREATE FUNCTION holdfast.remove(q bigint, queue_name bytea, ids uuid[],
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     gone holdfast.ticket;
-    looker uuid;
 BEGIN
     -- All are told of before the first one goes: who waited for whom is
     -- decided in the queue as it was.
@@ -171,11 +187,21 @@ BEGIN
         END IF;
     END LOOP;
     DELETE FROM holdfast.ticket WHERE queue = q AND id = ANY (ids);
-    FOR looker IN DELETE FROM holdfast.look WHERE queue = q
-                  RETURNING session LOOP
-        PERFORM holdfast.tell(looker,
-                              'changed ' || encode(queue_name, 'hex'));
-    END LOOP;
+    PERFORM holdfast.tell_lookers(q, queue_name);
+END
+$$;
+
+-- ---------------------------------------------------------------- marks --
+
+-- Put a mark in, which belongs to nobody, at the end of the queue, which is
+-- locked.
+CREATE FUNCTION holdfast.put_mark(q bigint, mark_kind integer, mark_id uuid)
+RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO holdfast.ticket
+        (queue, sequence, id, session, kind, weight, payload)
+    VALUES (q, holdfast.next(q), mark_id,
+            'ffffffff-ffff-ffff-ffff-ffffffffffff', mark_kind, 1, '');
 END
 $$;
 

@@ -7,7 +7,7 @@
 CREATE SCHEMA holdfast;
 
 CREATE TABLE holdfast.version (version integer NOT NULL);
-INSERT INTO holdfast.version VALUES (1);
+INSERT INTO holdfast.version VALUES (2);
 
 -- A queue, and the number it gave last, which is both place and token: so a
 -- row is never removed, nor is its number ever lowered.
@@ -32,7 +32,9 @@ INSERT INTO holdfast.session VALUES
     ('ffffffff-ffff-ffff-ffff-ffffffffffff', 'infinity');
 
 -- One contender's place, or a mark.  The kinds are the library's: 2 is a read
--- ticket, 3 a write ticket, 4 a lease of a semaphore.
+-- ticket, 3 a write ticket, 4 a lease of a semaphore; 8 a member of a double
+-- barrier and 9 the mark that its members have made.  These two are apart: they
+-- wait for nobody, nobody waits for them, and only who asks for them sees them.
 CREATE TABLE holdfast.ticket (
     queue bigint NOT NULL REFERENCES holdfast.queue,
     sequence bigint NOT NULL,
@@ -48,7 +50,8 @@ CREATE TABLE holdfast.ticket (
 );
 CREATE INDEX ticket_session ON holdfast.ticket (session, queue);
 
--- Who wants to hear, once, that a ticket has left the queue.
+-- Who wants to hear, once, that a ticket has left the queue, that a member has
+-- come or that members have made their mark.
 CREATE TABLE holdfast.look (
     queue bigint NOT NULL REFERENCES holdfast.queue,
     session uuid NOT NULL REFERENCES holdfast.session ON DELETE CASCADE,
