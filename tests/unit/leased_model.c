@@ -295,9 +295,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
 
 static const char *request_name(enum hf_request_kind kind)
 {
-    static const char *const names[] = {"ENQUEUE", "LIST",      "LOOK",
-                                        "WATCH",   "WITHDRAW",  "PROVE",
-                                        "END",     "DOWNGRADE", "REVOKE"};
+    static const char *const names[] = {
+        "ENQUEUE", "LIST",      "LOOK",   "WATCH", "WITHDRAW", "PROVE",
+        "END",     "DOWNGRADE", "REVOKE", "RAISE", "LOWER",    "STAMP"};
 
     return names[kind];
 }
@@ -311,7 +311,9 @@ static void say_snapshot(struct hf_store *store, const char *what,
 
     for (size_t i = 0; i < snapshot->count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " %c",
-                                 letter(&snapshot->tickets[i].id));
+                                 snapshot->tickets[i].kind == HF_TICKET_READY
+                                     ? '!'
+                                     : letter(&snapshot->tickets[i].id));
     say(store, "%s %c:%s", what, letter(&event->as.answer.request->ticket),
         text);
 }
@@ -375,6 +377,10 @@ static void on_event(void *arg, struct hf_event *event)
         break;
     case HF_EVENT_ASKED:
         say(store, "ASKED %c%s", letter(&request->ticket),
+            event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_MARKED:
+        say(store, "MARKED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_DOWNGRADED:
@@ -477,7 +483,7 @@ struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
 static struct hf_request *ask_of(struct hf_store *store,
                                  enum hf_request_kind request_kind,
                                  const char *queue, char ticket,
-                                 enum hf_ticket_kind kind)
+                                 enum hf_ticket_kind kind, uint32_t limit)
 {
     struct hf_request *request = calloc(1, sizeof *request);
 
@@ -488,6 +494,7 @@ static struct hf_request *ask_of(struct hf_store *store,
                                    .ticket = id_of(ticket),
                                    .ticket_kind = kind,
                                    .weight = 1,
+                                   .limit = limit,
                                    .payload = ""};
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
@@ -496,13 +503,22 @@ static struct hf_request *ask_of(struct hf_store *store,
 struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
                                  char ticket, enum hf_ticket_kind kind)
 {
-    return ask_of(store, HF_REQUEST_ENQUEUE, queue, ticket, kind);
+    return ask_of(store, HF_REQUEST_ENQUEUE, queue, ticket, kind, 0);
 }
 
 struct hf_request *model_watch(struct hf_store *store, const char *queue,
                                char ticket, enum hf_ticket_kind kind)
 {
-    return ask_of(store, HF_REQUEST_WATCH, queue, ticket, kind);
+    return ask_of(store, HF_REQUEST_WATCH, queue, ticket, kind, 0);
+}
+
+struct hf_request *model_member(struct hf_store *store,
+                                enum hf_request_kind kind, const char *queue,
+                                char ticket, uint32_t limit)
+{
+    return ask_of(store, kind, queue, ticket,
+                  kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_MEMBER,
+                  limit);
 }
 
 /* ----------------------------------------------------------------- model -- */

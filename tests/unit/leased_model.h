@@ -12,10 +12,12 @@
  *     SUSPENDED; LOST; CLOSED; CHANGED a; WATCHING a; GONE a; REVOKED a;
  *     ENQUEUED a: a b; LISTED a: b     with the queue
  *     WITHDRAWN a; WITHDRAWN a found; DOWNGRADED a; ASKED a found
+ *     MARKED a; MARKED a found
  *     PROVEN 2000; PROVED 2000         asked for; unasked
  *     FAILED ENQUEUE a UNSURE
  *
- * Tickets are called by one letter, of which their ids are made.
+ * Tickets are called by one letter, of which their ids are made, and what the
+ * members of a double barrier have stamped is '!'.
  */
 #ifndef HF_TESTS_UNIT_LEASED_MODEL_H
 #define HF_TESTS_UNIT_LEASED_MODEL_H
@@ -64,6 +66,12 @@ struct hf_request *model_enqueue(struct hf_store *store, const char *queue,
                                  char ticket, enum hf_ticket_kind kind);
 struct hf_request *model_watch(struct hf_store *store, const char *queue,
                                char ticket, enum hf_ticket_kind kind);
+
+/* ENQUEUE, LIST or LOOK of members, their STAMP by so many as ${limit}, LOWER
+ * of their mark. */
+struct hf_request *model_member(struct hf_store *store,
+                                enum hf_request_kind kind, const char *queue,
+                                char ticket, uint32_t limit);
 
 /* Calls that reached the server, of that kind, since the model began. */
 unsigned model_calls(const struct model *model, enum hf_store_call_kind kind);

@@ -199,14 +199,15 @@ void hf_leased_looks_probed(struct hf_leased *leased,
     }
 }
 
-/* Each mark has an id of its own: the same ones are what it was. */
+/* Each mark has an id of its own: the same ones are what it was.  Calls take
+ * effect in their order, so that what one of later tells is later. */
 void hf_leased_looks_relisted(struct hf_leased *leased,
                               struct hf_leased_queue *queue, uint64_t op,
                               const struct hf_store_answer *answer)
 {
     for (struct hf_leased_look *look = queue->looks; look != NULL;
          look = look->next) {
-        if (look->at_members && look->listed && look->listed_at < op &&
+        if (look->at_members && look->listed && look->op < op &&
             (look->count != answer->count || lacks_one(look, answer))) {
             hf_leased_looks_changed(leased, queue->name);
             return;

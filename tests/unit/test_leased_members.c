@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a leased client hears of those at a double barrier, and when notices or
+ * links are lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "leased_model.h"
+
+static struct model *model;
+static struct hf_store *a, *b, *c;
+static struct hf_request *look; /* of b */
+
+#define TOLD(store, text) assert_string_equal(model_told(store), text)
+
+static void ask(struct hf_store *store, enum hf_request_kind kind, char ticket)
+{
+    (void)model_member(store, kind, "q", ticket, 2);
+    model_run(model, 20);
+}
+
+/* Three clients; a and b have a member each, and b looks. */
+static int begin(void **state)
+{
+    (void)state;
+    model = model_new();
+    a = model_open(model, NULL);
+    b = model_open(model, NULL);
+    c = model_open(model, NULL);
+    model_run(model, 20);
+    ask(a, HF_REQUEST_ENQUEUE, 'a');
+    ask(b, HF_REQUEST_ENQUEUE, 'b');
+    (void)model_told(a);
+    (void)model_told(b);
+    (void)model_told(c);
+    look = model_member(b, HF_REQUEST_LOOK, "q", 'l', 0);
+    model_run(model, 20);
+    return strcmp(model_told(b), "LISTED l: a b") == 0 ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    model_free(model);
+    return 0;
+}
+
+static uint64_t run_until_told(struct hf_store *store, const char *text,
+                               uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i++) {
+        model_run(model, 1);
+        if (strstr(model_told(store), text) != NULL)
+            return model_now_ms(model);
+    }
+    fail_msg("was not told %s", text);
+    return 0;
+}
+
+/* --------------------------------------------------------------- notices --
+ */
+
+static void come(void)
+{
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+}
+
+static void go(void)
+{
+    ask(a, HF_REQUEST_WITHDRAW, 'a');
+}
+
+static void stamp(void)
+{
+    ask(a, HF_REQUEST_STAMP, 'a');
+}
+
+static void (*const changes[])(void) = {come, stamp, stamp, go, stamp};
+#define CHANGES (sizeof changes / sizeof changes[0])
+static const char *const listed[] = {"LISTED l: a b c", "LISTED l: a b c !",
+                                     "LISTED l: a b c !", "LISTED l: b c !",
+                                     "LISTED l: b c !"};
+
+/* Each but the last, which fails, and with it what is listed then. */
+static void every_change_is_told_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CHANGES - 1; i++) {
+        unsigned lists = model_calls(model, HF_STORE_LIST);
+
+        changes[i]();
+        TOLD(b, "CHANGED l");
+        assert_int_equal(model_calls(model, HF_STORE_LIST), lists);
+        ask(b, HF_REQUEST_LOOK, 'l');
+        TOLD(b, listed[i]);
+    }
+    (void)model_told(a);
+    changes[CHANGES - 1]();
+    TOLD(a, "FAILED STAMP a RETRY"); /* it is not there any more */
+    TOLD(b, "");
+}
+
+/* One who has come is no less found than one who has gone. */
+static void a_lost_notice_is_made_good(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CHANGES - 1; i++) {
+        model_lose_notices(model, true);
+        changes[i]();
+        TOLD(b, "");
+        model_lose_notices(model, false);
+        (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS / 2);
+        ask(b, HF_REQUEST_LOOK, 'l');
+        TOLD(b, listed[i]);
+    }
+}
+
+static void what_stays_as_it_is_is_not_told(void **state)
+{
+    (void)state;
+    model_run(model, 5 * MODEL_TTL_MS);
+    assert_null(strstr(model_told(b), "CHANGED"));
+    come();
+    TOLD(b, "CHANGED l");
+}
+
+static void a_change_during_an_outage_is_told(void **state)
+{
+    (void)state;
+    model_refuse(model, true);
+    model_cut(b, false);
+    come();
+    stamp();
+    model_refuse(model, false);
+    (void)run_until_told(b, "CHANGED l", MODEL_TTL_MS / 2);
+    ask(b, HF_REQUEST_LOOK, 'l');
+    TOLD(b, "LISTED l: a b c !");
+}
+
+/* As soon as its lease is over, by whoever looks. */
+static void a_member_that_dies_is_seen_to_go(void **state)
+{
+    uint64_t died_ms = model_now_ms(model);
+
+    (void)state;
+    model_crash(a);
+    assert_true(run_until_told(b, "CHANGED l", 2 * MODEL_TTL_MS) <=
+                died_ms + MODEL_TTL_MS + 20);
+    ask(b, HF_REQUEST_LOOK, 'l');
+    TOLD(b, "LISTED l: b");
+}
+
+/* Its answer comes between the question of a look and the answer to that. */
+static void a_list_of_before_says_nothing_of_a_look(void **state)
+{
+    unsigned lists = model_calls(model, HF_STORE_LIST);
+    const char *told;
+
+    (void)state;
+    while (model_calls(model, HF_STORE_LIST) == lists)
+        model_run(model, 1);
+    model_lose_notices(model, true);
+    (void)model_member(c, HF_REQUEST_ENQUEUE, "q", 'c', 0);
+    hf_leased_forget(model_leased(b), look, model_now_ms(model));
+    (void)model_member(b, HF_REQUEST_LOOK, "q", 'm', 0);
+    model_run(model, 20);
+    told = model_told(b);
+    assert_non_null(strstr(told, "LISTED m: a b c"));
+    assert_null(strstr(told, "CHANGED"));
+    model_run(model, 2 * MODEL_TTL_MS);
+    assert_null(strstr(model_told(b), "CHANGED"));
+}
+
+/* ----------------------------------------------------------------- stamps --
+ */
+
+static void too_few_do_not_stamp(void **state)
+{
+    (void)state;
+    (void)model_member(c, HF_REQUEST_STAMP, "q", 'c', 2);
+    (void)model_member(a, HF_REQUEST_STAMP, "q", 'a', 3);
+    model_run(model, 20);
+    TOLD(c, "FAILED STAMP c RETRY");
+    TOLD(a, "FAILED STAMP a RETRY");
+    TOLD(b, "");
+    stamp();
+    TOLD(a, "MARKED a found");
+    TOLD(b, "CHANGED l");
+}
+
+/* By the server's clock, and nobody has looked. */
+static void who_has_died_does_not_count(void **state)
+{
+    (void)state;
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+    (void)model_told(c);
+    model_crash(b);
+    model_crash(a);
+    model_run(model, MODEL_TTL_MS + 20);
+    assert_true(model_has(model, "q", 'b'));
+    ask(c, HF_REQUEST_STAMP, 'c');
+    assert_non_null(strstr(model_told(c), "FAILED STAMP c RETRY"));
+    assert_false(model_has(model, "q", 'b'));
+}
+
+static void a_stamp_without_an_answer_is_unsure(void **state)
+{
+    (void)state;
+    (void)model_member(a, HF_REQUEST_STAMP, "q", 'a', 2);
+    model_cut(a, true);
+    TOLD(a, "SUSPENDED; FAILED STAMP a UNSURE");
+    model_run(model, 20);
+    TOLD(b, "CHANGED l");
+    ask(b, HF_REQUEST_LIST, 'l');
+    TOLD(b, "LISTED l: a b !");
+}
+
+static void the_mark_goes_with_the_last_member(void **state)
+{
+    (void)state;
+    stamp();
+    (void)model_told(a);
+    ask(c, HF_REQUEST_LOWER, 'x');
+    TOLD(c, "MARKED x");
+    go();
+    ask(b, HF_REQUEST_WITHDRAW, 'b');
+    ask(c, HF_REQUEST_LIST, 'l');
+    TOLD(c, "LISTED l: !");
+    ask(c, HF_REQUEST_LOWER, 'x');
+    ask(c, HF_REQUEST_LIST, 'l');
+    TOLD(c, "MARKED x found; LISTED l:");
+}
+
+/* ------------------------------------------------------------------ apart --
+ */
+
+/* A mutex of that name is another thing. */
+static void members_stand_in_nobodys_way(void **state)
+{
+    (void)state;
+    (void)model_ask(c, HF_REQUEST_ENQUEUE, "q", 'm');
+    model_run(model, 20);
+    TOLD(c, "ENQUEUED m: m");
+    ask(c, HF_REQUEST_ENQUEUE, 'c');
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'n');
+    model_run(model, 20);
+    TOLD(c, "ENQUEUED c: a b c");
+    TOLD(a, "ENQUEUED n: m n");
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'm');
+    model_run(model, 20);
+    TOLD(a, "WATCHING m");
+    (void)model_ask(c, HF_REQUEST_WITHDRAW, "q", 'm');
+    model_run(model, 2 * MODEL_DELAY_MS);
+    TOLD(a, "GONE m"); /* over the member between them */
+}
+
+static void a_member_hears_of_its_eviction(void **state)
+{
+    (void)state;
+    (void)model_watch(a, "q", 'a', HF_TICKET_MEMBER);
+    ask(c, HF_REQUEST_WITHDRAW, 'a');
+    TOLD(a, "WATCHING a; GONE a");
+    TOLD(b, "CHANGED l");
+}
+
+int main(void)
+{
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        STORY(every_change_is_told_once),
+        STORY(a_lost_notice_is_made_good),
+        STORY(what_stays_as_it_is_is_not_told),
+        STORY(a_change_during_an_outage_is_told),
+        STORY(a_member_that_dies_is_seen_to_go),
+        STORY(a_list_of_before_says_nothing_of_a_look),
+        STORY(too_few_do_not_stamp),
+        STORY(who_has_died_does_not_count),
+        STORY(a_stamp_without_an_answer_is_unsure),
+        STORY(the_mark_goes_with_the_last_member),
+        STORY(members_stand_in_nobodys_way),
+        STORY(a_member_hears_of_its_eviction),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
