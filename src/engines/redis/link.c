@@ -156,7 +156,7 @@ static bool is_waited_for(const struct hf_redis_link *link,
         return false;
     return call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_RENEW ||
            call->kind == HF_STORE_DOWNGRADE || call->kind == HF_STORE_RAISE ||
-           call->kind == HF_STORE_LOWER ||
+           call->kind == HF_STORE_LOWER || call->kind == HF_STORE_STAMP ||
            (call->kind == HF_STORE_LIST && !call->whole);
 }
 
