@@ -186,7 +186,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
         wait_on(departure->order, departure->deadline_at_ms);
     const struct hf_done done = {left, departure, NULL};
     struct hf_error *outcome = &departure->outcome;
-    struct hf_errand *errand;
+    struct hf_errand *errand = NULL;
     hf_status status = hf_client_enter(departure->client);
 
     if (status != HF_OK)
@@ -196,7 +196,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
     else
         status = hf_errand_begin(departure->barrier->lock, &order, NULL, done,
                                  &errand, outcome);
-    if (status == HF_OK)
+    if (errand != NULL)
         departure->step = hf_errand_op(errand);
     hf_client_leave(departure->client);
     return status;
