@@ -233,7 +233,8 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
         hf_acquisition_pump(core, a);
-    hf_acquisition_tell(core, a, &a->lost_effect, HF_EFFECT_LOST);
+    if (!HF_PLANTED(MEMBER_LOSS_UNTOLD) || a->kind != HF_TICKET_MEMBER)
+        hf_acquisition_tell(core, a, &a->lost_effect, HF_EFFECT_LOST);
 }
 
 static void init(struct hf_core *core, struct hf_acquisition *a)

@@ -49,6 +49,13 @@
     X(INQUIRY_TWICE, 8, "an answer that comes late is told once more")         \
     X(BARRIER_ANY_NEWS, 1, "any wake-up at a barrier lets through")            \
     X(BARRIER_NOT_LOOKED_AGAIN, 4, "a wait at a barrier ends with a session")  \
+    /* Of members of a double barrier. */                                      \
+    X(MEMBER_COUNTS_IN, 1, "who counts enough members goes in by that")        \
+    X(MEMBER_OLD_STAMP, 1, "a stamp of before he came lets a member in")       \
+    X(MEMBER_LEAVES_AT_ONCE, 1, "a member waits for nobody when it leaves")    \
+    X(MEMBER_NEVER_YIELDS, 4, "all who leave keep their tickets for the end")  \
+    X(MEMBER_STAMPS_ONCE, 4, "a stamp that failed is not followed up")         \
+    X(MEMBER_LOSS_UNTOLD, 7, "a member that is lost believes on")              \
     X(TEXT_MISSING, 10, "a failure has no story")                              \
     X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
     X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \
@@ -81,6 +88,8 @@
     X(ZK_SET_WATCHES_LATE, 5, "SetWatches goes behind requests")               \
     X(ZK_DOWNGRADE_GAP, 1, "a downgrade deletes first and then creates")       \
     X(ZK_WITHDRAW_OLD_NAME, 5, "a downgrade without an answer is forgotten")   \
+    X(ZK_MEMBER_UNCHECKED, 1, "a stamp is made though members have gone")      \
+    X(ZK_MEMBER_LOWERED, 4, "the mark goes while members are there")           \
     X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")
 
 /* clang-format off */

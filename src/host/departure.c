@@ -54,19 +54,19 @@ static void tidy(struct hf_lock *lock, const char *call)
     (void)!hf_errand_start(lock, call, order, NULL, untold, NULL);
 }
 
-/* ------------------------------------------------------------- blocking -- */
-
-static hf_status fail(struct hf_lock *lock, const char *call, hf_status status)
+/* A ticket that could not be taken out because of ${status}: a close takes it
+ * along as a loss does, and is what there is to be told. */
+static hf_status why_gone(struct hf_client *client, hf_status status)
 {
-    struct hf_error error;
-
-    if (hf_client_enter(lock->client) != HF_OK)
+    if (hf_client_enter(client) != HF_OK)
         return HF_EFORKED;
-    hf_error_set(&error, status, "%s", hf_status_text(status));
-    hf_lock_fail(lock, call, &error);
-    hf_client_leave(lock->client);
+    if (client->closing)
+        status = HF_ECLOSED;
+    hf_client_leave(client);
     return status;
 }
+
+/* ------------------------------------------------------------- blocking -- */
 
 static hf_status leave(struct hf_double_barrier *barrier, const char *call,
                        uint64_t wait_ms)
@@ -79,7 +79,9 @@ static hf_status leave(struct hf_double_barrier *barrier, const char *call,
     hf_status gone = hf_grant_release(grant);
 
     if (gone != HF_OK)
-        return fail(barrier->lock, call, gone);
+        gone = why_gone(barrier->lock->client, gone);
+    if (gone != HF_OK)
+        return hf_double_barrier_fail(barrier, call, gone);
     if (status == HF_EBUSY)
         status = hf_errand_run(barrier->lock, call,
                                wait_on(order, deadline_at_ms), NULL, NULL);
@@ -177,26 +179,40 @@ static void left(void *arg, const struct hf_result *result)
     finish(arg);
 }
 
-static void taken_out(void *arg, const struct hf_result *result)
+/* With the lock throughout: a cancel either is seen here or finds a step. */
+static hf_status wait_for_others(struct hf_departure *departure)
 {
-    struct hf_departure *departure = arg;
     struct hf_errand_order order =
         wait_on(departure->order, departure->deadline_at_ms);
     const struct hf_done done = {left, departure, NULL};
-    hf_status status;
+    struct hf_error *outcome = &departure->outcome;
+    struct hf_errand *errand = NULL;
+    hf_status status = hf_client_enter(departure->client);
 
-    if (result->status != HF_OK) {
-        hf_error_set(&departure->outcome, result->status, "%s", result->text);
-    } else if (departure->yields && departure->cancelled) {
-        hf_error_set(&departure->outcome, HF_ECANCELLED,
-                     "the wait was cancelled");
-    } else if (departure->yields) {
-        status = hf_errand_start(departure->barrier->lock, start_call, order,
-                                 NULL, done, &departure->step);
-        if (status == HF_OK)
-            return;
+    if (status != HF_OK)
+        return hf_error_set(outcome, status, "%s", hf_status_text(status));
+    if (departure->cancelled)
+        status = hf_error_set(outcome, HF_ECANCELLED, "the wait was cancelled");
+    else
+        status = hf_errand_begin(departure->barrier->lock, &order, NULL, done,
+                                 &errand, outcome);
+    if (errand != NULL)
+        departure->step = hf_errand_op(errand);
+    hf_client_leave(departure->client);
+    return status;
+}
+
+static void taken_out(void *arg, const struct hf_result *result)
+{
+    struct hf_departure *departure = arg;
+    hf_status status = result->status;
+
+    if (status != HF_OK)
+        status = why_gone(departure->client, status);
+    if (status != HF_OK)
         hf_error_set(&departure->outcome, status, "%s", hf_status_text(status));
-    }
+    else if (departure->yields && wait_for_others(departure) == HF_OK)
+        return;
     finish(departure);
 }
 
@@ -281,8 +297,10 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
     if (status != HF_OK)
         goto drop;
     status = HF_ENOMEM;
-    if ((departure = make(barrier, wait_ms, done)) == NULL)
+    if ((departure = make(barrier, wait_ms, done)) == NULL) {
+        (void)hf_double_barrier_fail(barrier, start_call, status);
         goto abandon;
+    }
     if ((status = begin(departure, op)) == HF_OK)
         return HF_OK;
     give_up_handle(departure);

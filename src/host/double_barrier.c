@@ -123,6 +123,20 @@ static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
     return hf_lock_fail(barrier->lock, call, &error);
 }
 
+hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
+                                 const char *call, hf_status status)
+{
+    struct hf_client *client = barrier->lock->client;
+    struct hf_error error;
+
+    if (hf_client_enter(client) != HF_OK)
+        return HF_EFORKED;
+    hf_error_set(&error, status, "%s", hf_status_text(status));
+    hf_lock_fail(barrier->lock, call, &error);
+    hf_client_leave(client);
+    return status;
+}
+
 hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   const char *call,
                                   enum hf_double_barrier_state from,
@@ -215,12 +229,14 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
 {
     static const char call[] = "hf_double_barrier_enter_start";
     struct entry *entry = hf_alloc(sizeof(*entry));
-    hf_status status = HF_ENOMEM;
+    hf_status status;
 
     if (op != NULL)
         *op = NULL;
-    if (entry == NULL)
+    if (entry == NULL) {
+        status = hf_double_barrier_fail(barrier, call, HF_ENOMEM);
         goto drop;
+    }
     *entry = (struct entry){barrier, done, false};
     status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
                                      HF_DOUBLE_BARRIER_ENTERING);

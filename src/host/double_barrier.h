@@ -28,6 +28,11 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to);
 
+/* Remember that ${call} failed with ${status}, which is returned: HF_EFORKED
+ * instead in a child. */
+hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
+                                 const char *call, hf_status status);
+
 /* The operation has ended, and it now is INSIDE with ${grant} or, that being
  * NULL, OUTSIDE. */
 void hf_double_barrier_end(struct hf_double_barrier *barrier,

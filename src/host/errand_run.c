@@ -40,6 +40,12 @@ static hf_status await(struct hf_errand *errand, struct hf_slot *slot,
     return status;
 }
 
+/* That others are there sends who still has his ticket on to his next step. */
+static bool is_failure(const struct hf_errand_order *order, hf_status status)
+{
+    return status != HF_OK && !(order->keeps && status == HF_EBUSY);
+}
+
 hf_status hf_errand_run(struct hf_lock *lock, const char *call,
                         struct hf_errand_order order, const char *id,
                         struct hf_tickets **tickets)
@@ -61,7 +67,7 @@ hf_status hf_errand_run(struct hf_lock *lock, const char *call,
         status = hf_errand_begin(lock, &order, &slot, no_done, &errand, &error);
     if (status == HF_OK)
         status = await(errand, &slot, tickets, &error);
-    if (status != HF_OK)
+    if (is_failure(&order, status))
         hf_lock_fail(lock, call, &error);
     hf_client_leave(client);
     return status;

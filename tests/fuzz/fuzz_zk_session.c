@@ -62,10 +62,10 @@ static void serve(struct play *p, unsigned count)
 /* Somebody else has to do with a ticket. */
 static void meddle(struct play *p, uint8_t how)
 {
+    bool member = play_is_member(how);
     char ticket[16];
 
-    snprintf(ticket, sizeof ticket, "%s/%c", play_queue(how),
-             'a' + how % PLAY_TICKETS);
+    snprintf(ticket, sizeof ticket, "%s/%c", play_queue(how), play_letter(how));
     how /= PLAY_TICKETS;
     if (how % 3 == 0) {
         honest_change(&p->s, &p->server, ticket);
@@ -73,7 +73,7 @@ static void meddle(struct play *p, uint8_t how)
         p->removed = true;
         honest_remove(&p->s, &p->server, ticket);
     } else if (play_is_others(strrchr(ticket, '/') + 1) && !p->s.holding) {
-        honest_put(&p->s, &p->server, ticket);
+        honest_put(&p->s, &p->server, ticket, member);
     }
 }
 
@@ -195,6 +195,7 @@ static void work_on(struct play *p)
     check_waits(p);
     p->s.queue = "q";
     p->s.kind = HF_TICKET_MUTEX;
+    p->s.limit = 0;
     expect(p, HF_REQUEST_ENQUEUE, "ENQUEUED z:");
     expect(p, HF_REQUEST_WATCH, "WATCHING z");
     expect(p, HF_REQUEST_PROVE, p->removed ? "PROVE" : "PROVEN ");

@@ -62,6 +62,8 @@ static void say_children(struct play *p)
             used += (size_t)snprintf(text + used, sizeof text - used, "%c#%d ",
                                      'a' + i, choose_sequence(p));
     }
+    if (which % 5 == 0)
+        snprintf(text + used, sizeof text - used, "ready i/m j/m l/m");
     children(&p->s, text);
 }
 
@@ -88,6 +90,8 @@ static void say_success(struct play *p)
             check_failed(&p->s, 0);
         else if (p->s.first->part == HF_ZK_CREATE)
             created_all(&p->s, choose_sequence(p));
+        else if (p->s.first->part == HF_ZK_MULTI)
+            stamped(&p->s);
         else
             checked(&p->s);
         break;

@@ -15,8 +15,29 @@ uint8_t play_next(struct play *p)
 
 /* -------------------------------------------------------------- requests -- */
 
+bool play_is_member(uint8_t which)
+{
+    return which >= PLAY_MEMBERS_FROM;
+}
+
+static bool is_gate(uint8_t which)
+{
+    return which >= PLAY_GATES_FROM && !play_is_member(which);
+}
+
+char play_letter(uint8_t which)
+{
+    if (play_is_member(which))
+        return (char)('a' + PLAY_TICKETS + which % (PLAY_NAMES - PLAY_TICKETS));
+    return (char)('a' + which % PLAY_TICKETS);
+}
+
 const char *play_queue(uint8_t which)
 {
+    if (is_gate(which))
+        return "gate";
+    if (play_is_member(which))
+        return which % 4 < 2 ? "q" : "r/s";
     return which % PLAY_TICKETS < PLAY_TICKETS / 2 ? "q" : "r/s";
 }
 
@@ -55,7 +76,8 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
     struct hf_ticket_id id = stage_id(ticket);
     char path[16];
 
-    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK)
+    if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK ||
+        kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER)
         return true;
     if (is_busy(p, &id))
         return false;
@@ -72,21 +94,49 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
 /* Two are leases, and each always as large. */
 static void choose_kind(struct play *p, uint8_t which)
 {
-    bool lease = which % 4 == 1;
+    bool lease = which % 4 == 1 && !play_is_member(which);
 
+    p->s.limit = 0;
+    p->s.weight = 1;
+    if (play_is_member(which)) {
+        p->s.kind = HF_TICKET_MEMBER;
+        return;
+    }
+    if (is_gate(which)) {
+        p->s.kind = HF_TICKET_BARRIER;
+        return;
+    }
     p->s.kind =
         lease ? HF_TICKET_LEASE : HF_TICKET_MUTEX + which / PLAY_TICKETS % 3;
     p->s.weight = which % PLAY_TICKETS == 1 ? 3 : 1;
 }
 
+/* What is asked of members and of gates instead. */
+static enum hf_request_kind translate(struct play *p, enum hf_request_kind kind,
+                                      uint8_t which)
+{
+    if (play_is_member(which) && kind == HF_REQUEST_PROVE) {
+        p->s.limit = 1 + which / 4 % 3;
+        return HF_REQUEST_STAMP;
+    }
+    if (play_is_member(which) && kind == HF_REQUEST_END) {
+        p->s.kind = HF_TICKET_READY;
+        return HF_REQUEST_LOWER;
+    }
+    if (!is_gate(which) || kind == HF_REQUEST_LOOK)
+        return kind;
+    return which % 2 == 0 ? HF_REQUEST_RAISE : HF_REQUEST_LOWER;
+}
+
 void play_request(struct play *p, enum hf_request_kind kind, uint8_t which)
 {
-    char ticket[] = {(char)('a' + which % PLAY_TICKETS), '\0'};
+    char ticket[] = {play_letter(which), '\0'};
 
     if (p->s.closed)
         return;
     p->s.queue = play_queue(which);
     choose_kind(p, which);
+    kind = translate(p, kind, which);
     if (kind == HF_REQUEST_END) {
         if (!p->ending) {
             p->ending = true;
@@ -137,7 +187,8 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     bool there, own;
     char ticket[32];
 
-    if (which >= PLAY_TICKETS || r->request.kind == HF_REQUEST_LOOK)
+    if (which >= PLAY_NAMES || r->request.kind == HF_REQUEST_LOOK ||
+        event->kind == HF_EVENT_MARKED)
         return; /* "z", of a proof */
     play_name_ticket(r, ticket);
     there = honest_has(&p->server, ticket);

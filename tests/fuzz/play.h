@@ -9,17 +9,24 @@
 /* Tickets "a" to "h", of which the last four are in the second queue. */
 #define PLAY_TICKETS 8
 
+/* And "i" to "l", members of two double barriers, by numbers from
+ * PLAY_MEMBERS_FROM on; those from PLAY_GATES_FROM on are of single barriers.
+ */
+#define PLAY_NAMES 12
+#define PLAY_MEMBERS_FROM 192
+#define PLAY_GATES_FROM 160
+
 struct play {
     struct stage s; /* first: events lead back to it */
     struct honest server;
     bool honest;
     const uint8_t *bytes;
     size_t left;
-    bool ending;               /* END was asked */
-    bool removed;              /* a ticket, by somebody else: checks may fail */
-    bool lingers;              /* what lost sessions had stays for ever */
-    bool unsure[PLAY_TICKETS]; /* their ENQUEUE was answered so */
-    unsigned inside;           /* so many requests are made inside events */
+    bool ending;             /* END was asked */
+    bool removed;            /* a ticket, by somebody else: checks may fail */
+    bool lingers;            /* what lost sessions had stays for ever */
+    bool unsure[PLAY_NAMES]; /* their ENQUEUE was answered so */
+    unsigned inside;         /* so many requests are made inside events */
     uint8_t inside_kind, inside_ticket;
 };
 
@@ -30,6 +37,10 @@ uint8_t play_next(struct play *p);
  * server? */
 const char *play_queue(uint8_t which);
 bool play_is_others(const char *ticket);
+bool play_is_member(uint8_t which);
+
+/* What it is called. */
+char play_letter(uint8_t which);
 
 /* The name of the ticket that a request was about, with its queue. */
 void play_name_ticket(const struct stage_request *r, char ticket[32]);

@@ -29,9 +29,14 @@ struct hf_engine {
     size_t waiting_count;
     struct hf_request *watches[REQUESTS_MAX];
     size_t watch_count;
+    struct hf_request *looks[REQUESTS_MAX]; /* at members */
+    size_t look_count;
 };
 
 static const struct hf_ticket_id stranger = {{0xff}};
+static const struct hf_ticket_id ready = {{0xfe}};
+static const struct hf_ticket_id first_member = {{0, 1}};
+static const struct hf_ticket_id last_member = {{0xff, 0xff, 0xff}};
 
 static void answer(struct hf_engine *engine, enum hf_event_kind kind,
                    struct hf_request *request)
@@ -128,6 +133,114 @@ static void tell_gone(struct hf_engine *engine, const struct hf_ticket_id *id)
         answer(engine, HF_EVENT_GONE, gone[i]);
 }
 
+static void remove_from(struct hf_request **list, size_t *count,
+                        const struct hf_request *request)
+{
+    size_t kept = 0;
+    size_t i;
+
+    for (i = 0; i < *count; i++) {
+        if (list[i] != request)
+            list[kept++] = list[i];
+    }
+    *count = kept;
+}
+
+/* ------------------------------------------------------------- members -- */
+
+static struct hf_request *next_to_tell(const struct hf_engine *engine)
+{
+    for (size_t i = 0; i < engine->look_count; i++) {
+        if (engine->looks[i]->engine_data != NULL)
+            return engine->looks[i];
+    }
+    return NULL;
+}
+
+/* Who is told may look again, or take back what he is to be told. */
+static void tell_changed(struct hf_engine *engine)
+{
+    struct hf_request *look;
+
+    for (size_t i = 0; i < engine->look_count; i++)
+        engine->looks[i]->engine_data = engine;
+    while ((look = next_to_tell(engine)) != NULL) {
+        look->engine_data = NULL;
+        remove_from(engine->looks, &engine->look_count, look);
+        answer(engine, HF_EVENT_CHANGED, look);
+    }
+}
+
+static size_t count_members(const struct hf_engine *engine)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < engine->ticket_count; i++)
+        count += engine->tickets[i].kind == HF_TICKET_MEMBER;
+    return count;
+}
+
+static void look(struct hf_engine *engine, struct hf_request *request)
+{
+    assert(request->ticket_kind == HF_TICKET_MEMBER &&
+           "nobody wants permits here, nor a single barrier");
+    assert(engine->look_count < REQUESTS_MAX);
+    engine->looks[engine->look_count++] = request;
+    answer(engine, HF_EVENT_LISTED, request);
+}
+
+static void stamp(struct hf_engine *engine, struct hf_request *request)
+{
+    if (find(engine, &request->ticket) == engine->ticket_count ||
+        count_members(engine) < request->limit) {
+        fail(engine, request, HF_FAILURE_RETRY);
+        return;
+    }
+    (void)drop(engine, &ready);
+    add(engine, &ready, HF_TICKET_READY, "", engine->ticket_count);
+    answer(engine, HF_EVENT_MARKED, request);
+    tell_changed(engine);
+}
+
+static void lower(struct hf_engine *engine, struct hf_request *request)
+{
+    bool lowered = count_members(engine) == 0 && drop(engine, &ready);
+
+    assert(request->ticket_kind == HF_TICKET_READY);
+    answer(engine, HF_EVENT_MARKED, request);
+    if (lowered)
+        tell_changed(engine);
+}
+
+/* A strange member. */
+static void come(struct hf_engine *engine, const struct hf_ticket_id *id)
+{
+    add(engine, id, HF_TICKET_MEMBER, "stranger", engine->ticket_count);
+    tell_changed(engine);
+}
+
+static void go(struct hf_engine *engine, const struct hf_ticket_id *id)
+{
+    if (!drop(engine, id))
+        return;
+    tell_gone(engine, id);
+    tell_changed(engine);
+}
+
+/* -------------------------------------------------------------- requests -- */
+
+static void enqueue(struct hf_engine *engine, struct hf_request *request)
+{
+    bool comes = find(engine, &request->ticket) == engine->ticket_count;
+
+    if (comes)
+        add(engine, &request->ticket, request->ticket_kind, request->payload,
+            engine->ticket_count);
+    answer(engine, HF_EVENT_ENQUEUED, request);
+    if (comes && request->ticket_kind == HF_TICKET_MEMBER)
+        tell_changed(engine);
+}
+
 static void withdraw(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_ticket_id id = request->ticket;
@@ -138,8 +251,10 @@ static void withdraw(struct hf_engine *engine, struct hf_request *request)
     event.as.answer.found = found;
     event.as.answer.text = "";
     engine->host.event(engine->host.host, &event);
-    if (found)
-        tell_gone(engine, &id);
+    if (!found)
+        return;
+    tell_gone(engine, &id);
+    tell_changed(engine);
 }
 
 static void downgrade(struct hf_engine *engine, struct hf_request *request)
@@ -160,16 +275,13 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
 {
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
-        if (find(engine, &request->ticket) == engine->ticket_count)
-            add(engine, &request->ticket, request->ticket_kind,
-                request->payload, engine->ticket_count);
-        answer(engine, HF_EVENT_ENQUEUED, request);
+        enqueue(engine, request);
         break;
     case HF_REQUEST_LIST:
         answer(engine, HF_EVENT_LISTED, request);
         break;
     case HF_REQUEST_LOOK:
-        assert(false && "nobody wants permits here");
+        look(engine, request);
         break;
     case HF_REQUEST_WATCH:
         if (find(engine, &request->ticket) == engine->ticket_count) {
@@ -184,9 +296,13 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
         answer(engine, HF_EVENT_ASKED, request);
         break;
     case HF_REQUEST_RAISE:
+        assert(false && "nobody has a single barrier here");
+        break;
     case HF_REQUEST_LOWER:
+        lower(engine, request);
+        break;
     case HF_REQUEST_STAMP:
-        assert(false && "nobody has a barrier here");
+        stamp(engine, request);
         break;
     case HF_REQUEST_WITHDRAW:
         withdraw(engine, request);
@@ -233,22 +349,10 @@ static void request_(struct hf_engine *engine, struct hf_request *request)
     }
 }
 
-static void remove_from(struct hf_request **list, size_t *count,
-                        const struct hf_request *request)
-{
-    size_t kept = 0;
-    size_t i;
-
-    for (i = 0; i < *count; i++) {
-        if (list[i] != request)
-            list[kept++] = list[i];
-    }
-    *count = kept;
-}
-
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
     remove_from(engine->watches, &engine->watch_count, watch);
+    remove_from(engine->looks, &engine->look_count, watch);
     remove_from(engine->waiting, &engine->waiting_count, watch);
 }
 
@@ -272,6 +376,7 @@ static void lose(struct hf_engine *engine)
     engine->has_session = false;
     engine->ticket_count = 0;
     engine->watch_count = 0;
+    engine->look_count = 0;
     fail_waiting(engine);
     session(engine, HF_EVENT_SESSION_LOST);
 }
@@ -316,8 +421,19 @@ static void obey(struct hf_engine *engine, char command)
         add(engine, &stranger, HF_TICKET_MUTEX, "stranger", 0);
         break;
     case SCRIPTED_UNBLOCK:
-        if (drop(engine, &stranger))
-            tell_gone(engine, &stranger);
+        go(engine, &stranger);
+        break;
+    case SCRIPTED_FIRST_COMES:
+        come(engine, &first_member);
+        break;
+    case SCRIPTED_FIRST_GOES:
+        go(engine, &first_member);
+        break;
+    case SCRIPTED_LAST_COMES:
+        come(engine, &last_member);
+        break;
+    case SCRIPTED_LAST_GOES:
+        go(engine, &last_member);
         break;
     }
 }

@@ -12,11 +12,17 @@ enum {
     SCRIPTED_CONNECT = 'c', /* a session, the old one resumed if there is one */
     SCRIPTED_SUSPEND = 's',
     SCRIPTED_LOSE = 'l',
-    SCRIPTED_MUTE = 'm',   /* answer nothing */
-    SCRIPTED_SPEAK = 'a',  /* answer, what was asked meanwhile too */
-    SCRIPTED_DOUBT = 'd',  /* let proofs prove nothing */
-    SCRIPTED_BLOCK = 'b',  /* put a stranger's ticket at the head */
-    SCRIPTED_UNBLOCK = 'u' /* and take it away */
+    SCRIPTED_MUTE = 'm',    /* answer nothing */
+    SCRIPTED_SPEAK = 'a',   /* answer, what was asked meanwhile too */
+    SCRIPTED_DOUBT = 'd',   /* let proofs prove nothing */
+    SCRIPTED_BLOCK = 'b',   /* put a stranger's ticket at the head */
+    SCRIPTED_UNBLOCK = 'u', /* and take it away */
+    /* Strangers at a double barrier, whose ids are lower and higher than that
+     * of anybody else, and who stamp nothing. */
+    SCRIPTED_FIRST_COMES = 'F',
+    SCRIPTED_FIRST_GOES = 'f',
+    SCRIPTED_LAST_COMES = 'L',
+    SCRIPTED_LAST_GOES = 'g'
 };
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "errand.h"
 
 #define WAIT_MS 10000
 
@@ -55,106 +55,56 @@ static void world_close(struct world *world)
 
 enum call { RAISE, LOWER, WAIT };
 
-struct errand {
-    struct front *front;
-    struct hf_barrier *barrier;
-    enum call call;
-    uint64_t wait_ms;
-    struct hf_op *op; /* NULL in the blocking way */
-    pthread_t thread;
-    _Atomic int ended;
-    _Atomic int dropped;
-    hf_status status;
-    char text[HF_ERROR_TEXT_BYTES];
-};
-
 static hf_status wait_for(struct errand *e)
 {
-    switch (e->call) {
+    switch ((enum call)e->call) {
     case RAISE:
-        return hf_barrier_raise(e->barrier, e->wait_ms);
+        return hf_barrier_raise(e->subject, e->wait_ms);
     case LOWER:
-        return hf_barrier_lower(e->barrier, e->wait_ms);
+        return hf_barrier_lower(e->subject, e->wait_ms);
     case WAIT:
         break;
     }
-    return hf_barrier_wait(e->barrier, e->wait_ms);
+    return hf_barrier_wait(e->subject, e->wait_ms);
 }
 
 static hf_status start(struct errand *e, struct hf_done done)
 {
-    switch (e->call) {
+    switch ((enum call)e->call) {
     case RAISE:
-        return hf_barrier_raise_start(e->barrier, e->wait_ms, done);
+        return hf_barrier_raise_start(e->subject, e->wait_ms, done);
     case LOWER:
-        return hf_barrier_lower_start(e->barrier, e->wait_ms, done);
+        return hf_barrier_lower_start(e->subject, e->wait_ms, done);
     case WAIT:
         break;
     }
-    return hf_barrier_wait_start(e->barrier, e->wait_ms, done, &e->op);
+    return hf_barrier_wait_start(e->subject, e->wait_ms, done, &e->op);
 }
 
-static void *run_blocking(void *arg)
+static void error_of(const struct errand *e, struct hf_error *error)
 {
-    struct errand *e = arg;
-    struct hf_error error;
-
-    e->status = wait_for(e);
-    hf_barrier_error(e->barrier, &error);
-    if (e->status != HF_OK)
-        memcpy(e->text, error.text, sizeof(e->text));
-    atomic_fetch_add(&e->ended, 1);
-    return NULL;
+    hf_barrier_error(e->subject, error);
 }
 
-static void on_done(void *arg, const struct hf_result *result)
-{
-    struct errand *e = arg;
-
-    assert_null(result->grant);
-    assert_null(result->tickets);
-    e->status = result->status;
-    snprintf(e->text, sizeof(e->text), "%s", result->text);
-    atomic_fetch_add(&e->ended, 1);
-}
-
-static void on_drop(void *arg)
-{
-    struct errand *e = arg;
-
-    atomic_fetch_add(&e->dropped, 1);
-}
-
-static bool has_ended(void *arg)
-{
-    struct errand *e = arg;
-
-    return atomic_load(&e->ended) > 0 &&
-           (e->front->way == WAY_BLOCKING || atomic_load(&e->dropped) > 0);
-}
+static const struct errand_calls calls = {wait_for, start, error_of};
 
 static void begin(struct errand *e, struct front *front,
                   struct hf_barrier *barrier, enum call call, uint64_t wait_ms)
 {
-    struct hf_done done = {on_done, e, on_drop};
-
-    *e = (struct errand){
-        .front = front, .barrier = barrier, .call = call, .wait_ms = wait_ms};
-    if (front->way == WAY_BLOCKING)
-        e->thread = kit_thread(run_blocking, e);
-    else
-        assert_int_equal(start(e, done), HF_OK);
+    *e = (struct errand){.front = front,
+                         .calls = &calls,
+                         .subject = barrier,
+                         .call = (int)call,
+                         .wait_ms = wait_ms};
+    errand_begin(e);
 }
 
 static hf_status end(struct errand *e)
 {
-    front_until(e->front, has_ended, e);
-    if (e->front->way == WAY_BLOCKING)
-        pthread_join(e->thread, NULL);
-    hf_op_free(e->op);
-    assert_int_equal(atomic_load(&e->ended), 1);
-    assert_true((e->status == HF_OK) == (e->text[0] == '\0'));
-    return e->status;
+    hf_status status = errand_end(e);
+
+    assert_null(e->tickets);
+    return status;
 }
 
 static hf_status run(struct front *front, struct hf_barrier *barrier,
@@ -297,8 +247,7 @@ static void the_end_need_not_be_heard(enum way way)
 
 #include "in_each_way.h"
 
-/* -------------------------------------------------------------- processes --
- */
+/* ------------------------------------------------------------- processes -- */
 
 static int lower_it(void *arg)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kit.h"
+#include "errand.h"
 
 #define WAIT_MS 10000
 
@@ -48,108 +48,59 @@ static void world_close(struct world *world)
 
 enum call { TICKETS, HOLDERS, WAITERS, EVICT, ASK };
 
-struct errand {
-    struct front *front;
-    struct hf_lock *lock;
-    enum call call;
-    const char *id;
-    _Atomic int ended;
-    _Atomic int dropped;
-    hf_status status;
-    char text[HF_ERROR_TEXT_BYTES];
-    struct hf_tickets *tickets;
-};
-
 static hf_status wait_for(struct errand *e)
 {
-    switch (e->call) {
+    switch ((enum call)e->call) {
     case TICKETS:
-        return hf_lock_tickets(e->lock, WAIT_MS, &e->tickets);
+        return hf_lock_tickets(e->subject, WAIT_MS, &e->tickets);
     case HOLDERS:
-        return hf_lock_holders(e->lock, WAIT_MS, &e->tickets);
+        return hf_lock_holders(e->subject, WAIT_MS, &e->tickets);
     case WAITERS:
-        return hf_lock_waiters(e->lock, WAIT_MS, &e->tickets);
+        return hf_lock_waiters(e->subject, WAIT_MS, &e->tickets);
     case EVICT:
-        return hf_lock_evict(e->lock, e->id, WAIT_MS);
+        return hf_lock_evict(e->subject, e->id, WAIT_MS);
     case ASK:
         break;
     }
-    return hf_lock_request_release(e->lock, e->id, WAIT_MS);
+    return hf_lock_request_release(e->subject, e->id, WAIT_MS);
 }
 
 static hf_status start(struct errand *e, struct hf_done done)
 {
-    switch (e->call) {
+    switch ((enum call)e->call) {
     case TICKETS:
-        return hf_lock_tickets_start(e->lock, WAIT_MS, done);
+        return hf_lock_tickets_start(e->subject, WAIT_MS, done);
     case HOLDERS:
-        return hf_lock_holders_start(e->lock, WAIT_MS, done);
+        return hf_lock_holders_start(e->subject, WAIT_MS, done);
     case WAITERS:
-        return hf_lock_waiters_start(e->lock, WAIT_MS, done);
+        return hf_lock_waiters_start(e->subject, WAIT_MS, done);
     case EVICT:
-        return hf_lock_evict_start(e->lock, e->id, WAIT_MS, done);
+        return hf_lock_evict_start(e->subject, e->id, WAIT_MS, done);
     case ASK:
         break;
     }
-    return hf_lock_request_release_start(e->lock, e->id, WAIT_MS, done);
+    return hf_lock_request_release_start(e->subject, e->id, WAIT_MS, done);
 }
 
-static void *run_blocking(void *arg)
+static void error_of(const struct errand *e, struct hf_error *error)
 {
-    struct errand *e = arg;
-    struct hf_error error;
-
-    e->status = wait_for(e);
-    hf_lock_error(e->lock, &error);
-    if (e->status != HF_OK)
-        memcpy(e->text, error.text, sizeof(e->text));
-    atomic_fetch_add(&e->ended, 1);
-    return NULL;
+    hf_lock_error(e->subject, error);
 }
 
-static void on_done(void *arg, const struct hf_result *result)
-{
-    struct errand *e = arg;
-
-    assert_null(result->grant);
-    e->status = result->status;
-    e->tickets = result->tickets;
-    snprintf(e->text, sizeof(e->text), "%s", result->text);
-    atomic_fetch_add(&e->ended, 1);
-}
-
-static void on_drop(void *arg)
-{
-    struct errand *e = arg;
-
-    atomic_fetch_add(&e->dropped, 1);
-}
-
-static bool has_ended(void *arg)
-{
-    struct errand *e = arg;
-
-    return atomic_load(&e->ended) > 0 &&
-           (e->front->way == WAY_BLOCKING || atomic_load(&e->dropped) > 0);
-}
+static const struct errand_calls calls = {wait_for, start, error_of};
 
 /* Its status; .tickets, if there are any, go to ${tickets}. */
 static hf_status run(struct front *front, struct hf_lock *lock, enum call call,
                      const char *id, struct hf_tickets **tickets)
 {
-    struct errand e = {.front = front, .lock = lock, .call = call, .id = id};
-    struct hf_done done = {on_done, &e, on_drop};
-    pthread_t thread = pthread_self();
+    struct errand e = {.front = front,
+                       .calls = &calls,
+                       .subject = lock,
+                       .call = (int)call,
+                       .id = id};
 
-    if (front->way == WAY_BLOCKING)
-        thread = kit_thread(run_blocking, &e);
-    else
-        assert_int_equal(start(&e, done), HF_OK);
-    front_until(front, has_ended, &e);
-    if (front->way == WAY_BLOCKING)
-        pthread_join(thread, NULL);
-    assert_int_equal(atomic_load(&e.ended), 1);
-    assert_true((e.status == HF_OK) == (e.text[0] == '\0'));
+    errand_begin(&e);
+    (void)errand_end(&e);
     assert_true((e.tickets != NULL) == (e.status == HF_OK && call <= WAITERS));
     if (tickets != NULL)
         *tickets = e.tickets;
@@ -460,7 +411,8 @@ static void wrong_calls_are_refused(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
     struct errand e = {.ended = 0};
-    struct hf_done none = {NULL, &e, on_drop}, done = {on_done, &e, on_drop};
+    struct hf_done done = errand_done(&e);
+    struct hf_done none = {NULL, done.arg, done.drop};
     char longer[HF_OWNER_TEXT_BYTES + 2];
     struct hf_tickets *tickets;
     struct hf_client *client;

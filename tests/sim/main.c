@@ -12,14 +12,16 @@
 #include "world.h"
 
 static const char usage[] =
-    "usage: holdfast-sim [--engine zk] --seeds N [--first S] [--jobs N]\n"
-    "       holdfast-sim [--engine zk] --seed S [--trace]\n"
+    "usage: holdfast-sim [--rounds] [--engine zk] --seeds N [--first S] "
+    "[--jobs N]\n"
+    "       holdfast-sim [--rounds] [--engine zk] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
     "       holdfast-sim --explore SCENE --choices A,B...\n"
     "       holdfast-sim --explore plants [--depth N]\n"
     "\n"
+    "  --rounds    worlds of double barriers, which have no trace\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
     "              plain model\n"
@@ -53,7 +55,7 @@ struct options {
     bool story;
     bool update;
     bool plants;
-    bool zookeeper;
+    struct seeds_kind kind;
     uint64_t depth;
     bool doubt;
     const char *scene;
@@ -85,6 +87,8 @@ static bool flag(struct options *options, const char *word)
         options->story = true;
     else if (strcmp(word, "--update") == 0)
         options->update = true;
+    else if (strcmp(word, "--rounds") == 0)
+        options->kind.rounds = true;
     else if (strcmp(word, "--plants") == 0)
         options->plants = true;
     else if (strcmp(word, "--doubt") == 0)
@@ -130,8 +134,8 @@ static int stories(char **paths, size_t count, bool update)
 
 static bool engine(struct options *options, const char *word)
 {
-    options->zookeeper = word != NULL && strcmp(word, "zk") == 0;
-    return options->zookeeper;
+    options->kind.zookeeper = word != NULL && strcmp(word, "zk") == 0;
+    return options->kind.zookeeper;
 }
 
 /* Sort argv[1...] into ${options} and, moved to the front, the paths of
@@ -204,9 +208,9 @@ int main(int argc, char **argv)
     if (options.story)
         return stories(paths, path_count, options.update);
     if (options.one)
-        return seeds_replay(options.seed, options.zookeeper, options.trace);
+        return seeds_replay(options.seed, options.kind, options.trace);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)
         return wrong("nothing to do");
-    return seeds_run(options.zookeeper, options.first, options.seeds,
+    return seeds_run(options.kind, options.first, options.seeds,
                      (unsigned)options.jobs);
 }

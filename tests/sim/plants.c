@@ -88,10 +88,10 @@ static void play(struct seeds_report *report)
     fflush(stdout);
 }
 
-static bool seeds_find(struct seeds_report *report, bool zookeeper,
+static bool seeds_find(struct seeds_report *report, struct seeds_kind kind,
                        uint64_t count)
 {
-    struct seeds_range range = {zookeeper, 1, count, 1};
+    struct seeds_range range = {kind, 1, count, 1};
 
     return breaks(report, &range, live);
 }
@@ -135,21 +135,47 @@ static void print_row(unsigned plant, const char *where,
     puts(report->story);
 }
 
-/* Faults of the client of ZooKeeper are looked for in its own worlds, and what
- * is sound in all of them.  Is it found? */
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Faults of the client of ZooKeeper are looked for in its own worlds, those of
+ * members in the worlds of double barriers, and what is sound in all. */
+static bool concerns(const char *name, struct seeds_kind kind)
+{
+    bool zookeeper = begins(name, "ZK_");
+    bool rounds = begins(name, zookeeper ? "ZK_MEMBER_" : "MEMBER_");
+
+    return begins(name, "(none)") ||
+           (zookeeper == kind.zookeeper && rounds == kind.rounds);
+}
+
+static bool some_world_finds(struct seeds_report *report, const char *name,
+                             uint64_t count)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct seeds_kind kind = {.zookeeper = i & 1, .rounds = i & 2};
+
+        if (concerns(name, kind) && seeds_find(report, kind, count))
+            return true;
+    }
+    return false;
+}
+
+/* Is it found? */
 static bool look_for(unsigned plant, uint64_t count, char **paths,
                      size_t path_count, struct seeds_report *report)
 {
-    bool of_client = strncmp(plants[plant].name, "ZK_", 3) == 0;
+    const struct seeds_kind *kind = &report->range.kind;
     const char *story;
     char where[64];
 
     hf_plant = (enum hf_plant)plant;
-    if ((!of_client && seeds_find(report, false, count)) ||
-        ((of_client || plant == HF_PLANT_NONE) &&
-         seeds_find(report, true, count))) {
-        snprintf(where, sizeof where, "%sseed %" PRIu64,
-                 report->range.zookeeper ? "zk " : "", report->seed);
+    if (some_world_finds(report, plants[plant].name, count)) {
+        snprintf(where, sizeof where, "%s%sseed %" PRIu64,
+                 kind->rounds ? "rounds " : "", kind->zookeeper ? "zk " : "",
+                 report->seed);
         print_row(plant, where, report);
         return true;
     }

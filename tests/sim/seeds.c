@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rounds.h"
+
 #define JOBS_MAX 64
 
 static struct world world; /* too large for a stack */
@@ -20,25 +22,41 @@ static void print(void *arg, const char *line)
     puts(line);
 }
 
-static void print_replay(uint64_t seed, bool zookeeper)
+static void print_replay(uint64_t seed, struct seeds_kind kind)
 {
-    printf("replay: ./dev sim%s --seed %" PRIu64 " --trace\n",
-           zookeeper ? " --engine zk" : "", seed);
+    printf("replay: ./dev sim%s%s --seed %" PRIu64 "%s\n",
+           kind.rounds ? " --rounds" : "", kind.zookeeper ? " --engine zk" : "",
+           seed, kind.rounds ? "" : " --trace");
 }
 
-int seeds_replay(uint64_t seed, bool zookeeper, bool trace)
+static int replay_rounds(uint64_t seed, bool zookeeper)
+{
+    struct rounds_end end;
+    bool fine = rounds_run(seed, zookeeper, &end);
+
+    printf("seed %" PRIu64 ": ", seed);
+    if (fine)
+        printf("fine, %" PRIu64 " rounds\n", end.rounds);
+    else
+        printf("invariant %d broken: %s\n", end.broken, end.story);
+    return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace)
 {
     bool fine;
 
+    if (kind.rounds)
+        return replay_rounds(seed, kind.zookeeper);
     setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
-    fine = random_run(&world, seed, zookeeper, trace ? print : NULL, NULL);
+    fine = random_run(&world, seed, kind.zookeeper, trace ? print : NULL, NULL);
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
         printf("fine, %" PRIu64 " steps\n", world.steps);
     else
         printf("invariant %d broken: %s\n", world.broken, world.story);
     if (!fine && !trace)
-        print_replay(seed, zookeeper);
+        print_replay(seed, kind);
     world_free(&world);
     return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -58,6 +76,27 @@ struct seeds_report *seeds_share(void)
     return memory;
 }
 
+static void live_rounds(struct seeds_report *report)
+{
+    struct rounds_end end;
+
+    if (!rounds_run(report->seed, report->range.kind.zookeeper, &end))
+        snprintf(report->story, sizeof report->story, "%s", end.story);
+    report->broken = end.broken;
+    report->rounds += end.rounds;
+}
+
+static void live_world(struct seeds_report *report)
+{
+    random_run(&world, report->seed, report->range.kind.zookeeper, NULL, NULL);
+    report->broken = world.broken;
+    memcpy(report->story, world.story, sizeof report->story);
+    report->steps += world.steps;
+    report->grants += world.grants;
+    report->losses += world.losses;
+    world_free(&world);
+}
+
 /* Live through every .stride-th seed until one breaks. */
 void seeds_live(struct seeds_report *report)
 {
@@ -66,14 +105,11 @@ void seeds_live(struct seeds_report *report)
     for (uint64_t i = 0; i < range->count && report->broken == 0;
          i += range->stride) {
         report->seed = range->first + i;
-        random_run(&world, report->seed, range->zookeeper, NULL, NULL);
-        report->broken = world.broken;
-        memcpy(report->story, world.story, sizeof report->story);
-        report->steps += world.steps;
-        report->grants += world.grants;
-        report->losses += world.losses;
+        if (range->kind.rounds)
+            live_rounds(report);
+        else
+            live_world(report);
         report->done++;
-        world_free(&world);
     }
 }
 
@@ -125,10 +161,11 @@ static void print_report(const struct seeds_report *report)
     else
         printf("seed %" PRIu64 ": invariant %d broken: %s\n", report->seed,
                report->broken, report->story);
-    print_replay(report->seed, report->range.zookeeper);
+    print_replay(report->seed, report->range.kind);
 }
 
-int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
+int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
+              unsigned jobs)
 {
     struct seeds_report *reports = seeds_share();
     pid_t children[JOBS_MAX];
@@ -136,7 +173,7 @@ int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
     bool fine = true;
 
     for (unsigned i = 0; i < jobs; i++) {
-        struct seeds_range range = {zookeeper, first + i, count - i, jobs};
+        struct seeds_range range = {kind, first + i, count - i, jobs};
 
         children[i] = seeds_start(&reports[i], &range, seeds_live);
     }
@@ -145,13 +182,18 @@ int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
         print_report(&reports[i]);
         sum.done += reports[i].done;
         sum.steps += reports[i].steps;
+        sum.rounds += reports[i].rounds;
         sum.grants += reports[i].grants;
         sum.losses += reports[i].losses;
         fine &= reports[i].broken == 0;
     }
-    printf("%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " steps, %" PRIu64
-           " grants, %" PRIu64 " of them lost: %s\n",
-           sum.done, first, sum.steps, sum.grants, sum.losses,
-           fine ? "every invariant held" : "BROKEN");
+    printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum.done, first);
+    if (kind.rounds)
+        printf("%" PRIu64 " rounds: ", sum.rounds);
+    else
+        printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
+               " of them lost: ",
+               sum.steps, sum.grants, sum.losses);
+    puts(fine ? "every invariant held" : "BROKEN");
     return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -11,9 +11,14 @@
 #include "world.h"
 
 /* In the worlds of an ensemble, which the client of ZooKeeper speaks to, if
- * .zookeeper. */
-struct seeds_range {
+ * .zookeeper; in those of double barriers, see rounds.h, if .rounds. */
+struct seeds_kind {
     bool zookeeper;
+    bool rounds;
+};
+
+struct seeds_range {
+    struct seeds_kind kind;
     uint64_t first;
     uint64_t count;
     unsigned stride;
@@ -25,6 +30,7 @@ struct seeds_report {
     uint64_t seed; /* the one it is in, or that broke */
     uint64_t done;
     uint64_t steps;
+    uint64_t rounds;
     uint64_t grants;
     uint64_t losses;
     int broken; /* number of the invariant; -1: the child died */
@@ -32,8 +38,9 @@ struct seeds_report {
 };
 
 /* Each function returns an exit code. */
-int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs);
-int seeds_replay(uint64_t seed, bool zookeeper, bool trace);
+int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
+              unsigned jobs);
+int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace);
 
 /* Memory for reports of children. */
 struct seeds_report *seeds_share(void);

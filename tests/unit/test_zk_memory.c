@@ -73,7 +73,8 @@ static void take_ticket(struct stage *s, struct honest *h, const char *ticket)
     int tries = 0;
 
     snprintf(enqueued, sizeof enqueued, "ENQUEUED %s:", ticket);
-    snprintf(listed, sizeof listed, " %s#", ticket);
+    snprintf(listed, sizeof listed, " %s%s", ticket,
+             s->kind == HF_TICKET_MEMBER ? "/m@" : "#");
     while (!insists(s, h, HF_REQUEST_ENQUEUE, ticket, enqueued)) {
         assert_in_range(tries++, 0, TRIES_MAX);
         if (strstr(s->told.taken, "UNSURE") == NULL)
@@ -193,6 +194,24 @@ static void a_look(struct stage *s, struct honest *h)
     insist(s, h, HF_REQUEST_WITHDRAW, "z", "WITHDRAWN z");
 }
 
+/* One member for two parties: he comes, stamps with another, looks and goes. */
+static void a_round(struct stage *s, struct honest *h)
+{
+    s->kind = HF_TICKET_MEMBER;
+    s->limit = 2;
+    take_ticket(s, h, "a");
+    take_ticket(s, h, "b");
+    insist(s, h, HF_REQUEST_STAMP, "a", "MARKED");
+    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/m@");
+    assert_non_null(strstr(s->told.taken, " ready@"));
+    insist(s, h, HF_REQUEST_WITHDRAW, "b", "WITHDRAWN b");
+    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    s->kind = HF_TICKET_READY;
+    insist(s, h, HF_REQUEST_LOWER, "z", "MARKED");
+    assert_int_equal(h->count, 0);
+    s->kind = HF_TICKET_MUTEX;
+}
+
 static void an_idle_session(struct stage *s, struct honest *h)
 {
     for (int i = 0; i < 6; i++) {
@@ -306,6 +325,12 @@ static void fn26_searching(void **state)
     sweep(a_look);
 }
 
+static void going_round(void **state)
+{
+    (void)state;
+    sweep(a_round);
+}
+
 static void keeping_up(void **state)
 {
     (void)state;
@@ -343,6 +368,7 @@ int main(void)
         cmocka_unit_test(setting_watches_again),
         cmocka_unit_test(making_parents),
         cmocka_unit_test(fn26_searching),
+        cmocka_unit_test(going_round),
         cmocka_unit_test(keeping_up),
         cmocka_unit_test(ending),
     };

@@ -64,7 +64,8 @@ bool stage_is_ticket(const char *name, struct hf_zk_node *node, bool *whole)
     char text[STAGE_PATH_BYTES];
 
     *whole = hf_zk_node_parse(name, strlen(name), node) ||
-             hf_zk_permit_parse(name, strlen(name), node);
+             hf_zk_permit_parse(name, strlen(name), node) ||
+             hf_zk_member_parse(name, strlen(name), node);
     snprintf(text, sizeof text, "%.*s0000000000", STAGE_PATH_BYTES - 11, name);
     return *whole || hf_zk_node_parse(text, strlen(text), node);
 }
@@ -76,7 +77,8 @@ static void shorten(const struct stage *s, const char *path, char *text,
     static const char *const suffixes[] = {
         [HF_TICKET_MUTEX] = "",      [HF_TICKET_READ] = "/r",
         [HF_TICKET_WRITE] = "/w",    [HF_TICKET_LEASE] = "/l",
-        [HF_TICKET_ELECTION] = "/e", [HF_TICKET_EXCLUSIVE] = ""};
+        [HF_TICKET_ELECTION] = "/e", [HF_TICKET_EXCLUSIVE] = "",
+        [HF_TICKET_MEMBER] = "/m"};
     size_t chroot = strlen(s->config.chroot);
     struct hf_zk_node node;
     const char *slash;
@@ -96,7 +98,7 @@ static void shorten(const struct stage *s, const char *path, char *text,
     stage_id_name(&node.id, name);
     snprintf(text, bytes, "%.*s/%s%s", (int)(slash - path), path, name,
              hf_zk_node_is_permit(&node) ? "/p" : suffixes[node.kind]);
-    if (whole)
+    if (whole && node.kind != HF_TICKET_MEMBER)
         snprintf(text + strlen(text), bytes - strlen(text), "#%d",
                  (int)node.sequence);
 }
@@ -115,6 +117,24 @@ static void read_acl(struct stage *s, struct hf_jute_reader *frame)
     (void)hf_jute_get_buffer(frame);
 }
 
+static bool ends(const char *path, const char *with)
+{
+    size_t bytes = strlen(path), less = strlen(with);
+
+    return bytes >= less && strcmp(path + bytes - less, with) == 0;
+}
+
+/* What a create is to be: of a mark, of a ticket with its number in its name,
+ * or of one that gets it. */
+static int32_t flags_of(const char *path)
+{
+    if (ends(path, "/ready"))
+        return HF_ZK_PERSISTENT;
+    return strchr(path, '#') != NULL || ends(path, "/m")
+               ? HF_ZK_EPHEMERAL
+               : HF_ZK_EPHEMERAL_SEQUENTIAL;
+}
+
 /* One operation: its path, with what it does in front of it. */
 static void say_part(struct stage *s, struct hf_jute_reader *frame,
                      int32_t opcode, struct stage_text *paths)
@@ -129,11 +149,10 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
     stage_say(&s->sent, "", " %s%s", what, text);
     stage_say(paths, " ", "%s%s", what, path);
     if (opcode == HF_ZK_CREATE) {
-        STAGE_MUST(hf_jute_get_buffer(frame).count == strlen(s->payload));
+        STAGE_MUST(hf_jute_get_buffer(frame).count ==
+                   (ends(text, "/ready") ? 0 : strlen(s->payload)));
         read_acl(s, frame);
-        STAGE_MUST(hf_jute_get_int(frame) == (strchr(text, '#') == NULL
-                                                  ? HF_ZK_EPHEMERAL_SEQUENTIAL
-                                                  : HF_ZK_EPHEMERAL));
+        STAGE_MUST(hf_jute_get_int(frame) == flags_of(text));
     } else {
         STAGE_MUST(opcode == HF_ZK_CHECK || opcode == HF_ZK_DELETE);
         STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
@@ -158,8 +177,10 @@ static void say_multi(struct stage *s, int32_t xid,
         if (last)
             break;
         STAGE_MUST(!guarded); /* with the check at the end */
-        /* All of a kind, but for a downgrade, see changed(), and permits. */
-        if (parts == 1 && part == HF_ZK_CREATE && type == HF_ZK_DELETE)
+        /* All of a kind, but for a downgrade, see changed(), permits, and
+         * checks in front of a stamp. */
+        if ((parts == 1 && part == HF_ZK_CREATE && type == HF_ZK_DELETE) ||
+            (part == HF_ZK_CHECK && type != HF_ZK_CHECK))
             part = HF_ZK_MULTI;
         guarded = part == HF_ZK_CREATE && type == HF_ZK_CHECK;
         STAGE_MUST(parts == 0 || type == part || part == HF_ZK_MULTI ||
@@ -184,7 +205,7 @@ static void say_create(struct stage *s, int32_t opcode, const char *path,
     read_acl(s, frame);
     flags = hf_jute_get_int(frame);
     if (opcode == HF_ZK_CREATE2) {
-        STAGE_MUST(flags == HF_ZK_EPHEMERAL_SEQUENTIAL);
+        STAGE_MUST(flags == flags_of(path));
         STAGE_MUST(payload.count == strlen(s->payload));
         stage_say(&s->sent, between, "CREATE2 %s", path);
     } else if (opcode == HF_ZK_CREATE) {

@@ -110,6 +110,35 @@ static void make_ticket(struct stage *s, struct honest *h, const char *prefix)
     in_one_end(s, was_holding);
 }
 
+static bool is_member(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct hf_zk_node node;
+
+    return hf_zk_member_parse(name, strlen(name), &node);
+}
+
+/* It has its whole name. */
+static void make_member(struct stage *s, struct honest *h, const char *path)
+{
+    bool was_holding;
+
+    if (!has_parent(h, path)) {
+        refused(s, HF_ZK_NO_NODE);
+        return;
+    }
+    if (find(h, path) != NULL || h->count == HONEST_NODES) {
+        refused(s, find(h, path) != NULL ? HF_ZK_NODE_EXISTS
+                                         : HF_ZK_QUOTA_EXCEEDED);
+        return;
+    }
+    add(h, path, s->zxid, s->session)->weight = 1;
+    in_one_begin(s, &was_holding);
+    change_parent(s, h, path);
+    came(s, s->zxid);
+    in_one_end(s, was_holding);
+}
+
 /* ${prefixes}: all the same, each with a sign in front. */
 static void make_lease(struct stage *s, struct honest *h, char *prefixes,
                        int32_t count)
@@ -153,6 +182,16 @@ static void make_parent(struct stage *s, struct honest *h, int32_t opcode,
     }
 }
 
+static size_t count_children(const struct honest *h, const char *path)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < h->count; i++)
+        count += above(h->nodes[i].path) == strlen(path) &&
+                 strncmp(h->nodes[i].path, path, strlen(path)) == 0;
+    return count;
+}
+
 static void delete_node(struct stage *s, struct honest *h, const char *path)
 {
     struct honest_node *node = find(h, path);
@@ -162,12 +201,9 @@ static void delete_node(struct stage *s, struct honest *h, const char *path)
         refused(s, HF_ZK_NO_NODE);
         return;
     }
-    for (size_t i = 0; i < h->count; i++) {
-        if (above(h->nodes[i].path) == strlen(path) &&
-            strncmp(h->nodes[i].path, path, strlen(path)) == 0) {
-            refused(s, HF_ZK_NOT_EMPTY);
-            return;
-        }
+    if (count_children(h, path) > 0) {
+        refused(s, HF_ZK_NOT_EMPTY);
+        return;
     }
     in_one_begin(s, &was_holding);
     drop(s, h, node);
@@ -213,30 +249,69 @@ static void read_node(struct stage *s, struct honest_node *node, int32_t opcode,
     }
 }
 
-/* Those of ${paths} that are deleted have a sign in front. */
+/* Why one of a transaction cannot be done, ${deleted} being what those before
+ * it delete, or NULL. */
+static enum hf_zk_error refusal(struct honest *h, const char *part,
+                                const char *deleted)
+{
+    const char *path = part + (part[0] == '-' || part[0] == '+');
+    bool was_deleted = deleted != NULL && strcmp(deleted, path) == 0;
+    size_t children = count_children(h, path);
+
+    if (strcmp(path, "/") == 0)
+        return HF_ZK_OK;
+    if (part[0] == '+')
+        return find(h, path) == NULL || was_deleted ? HF_ZK_OK
+                                                    : HF_ZK_NODE_EXISTS;
+    if (find(h, path) == NULL)
+        return HF_ZK_NO_NODE;
+    if (deleted != NULL && above(deleted) == strlen(path) &&
+        strncmp(deleted, path, strlen(path)) == 0)
+        children--;
+    return part[0] == '-' && children > 0 ? HF_ZK_NOT_EMPTY : HF_ZK_OK;
+}
+
+static void do_part(struct stage *s, struct honest *h, const char *part)
+{
+    if (part[0] == '-')
+        drop(s, h, find(h, part + 1));
+    if (part[0] != '+')
+        return;
+    (void)add(h, part + 1, s->zxid, 0);
+    change_parent(s, h, part + 1);
+}
+
+/* Checks; those of ${paths} that are deleted or made, as a mark is, have a
+ * sign in front. */
 static void check(struct stage *s, struct honest *h, const char *paths)
 {
     char copy[HONEST_MULTI_BYTES], *rest = NULL;
-    bool was_holding;
+    bool mixed = s->first->part == HF_ZK_MULTI, was_holding;
+    const char *deleted = NULL;
     int32_t nth = 0;
 
     strcpy(copy, paths);
-    for (char *path = strtok_r(copy, " ", &rest); path != NULL;
-         path = strtok_r(NULL, " ", &rest), nth++) {
-        path += path[0] == '-';
-        if (strcmp(path, "/") != 0 && find(h, path) == NULL) {
-            check_failed(s, nth);
+    for (char *part = strtok_r(copy, " ", &rest); part != NULL;
+         part = strtok_r(NULL, " ", &rest), nth++) {
+        enum hf_zk_error error = refusal(h, part, deleted);
+
+        if (error == HF_ZK_OK && part[0] == '+' && h->count == HONEST_NODES)
+            error = HF_ZK_QUOTA_EXCEEDED;
+        if (error != HF_ZK_OK) {
+            part_failed(s, nth, error);
             return;
         }
+        deleted = part[0] == '-' ? part + 1 : deleted;
     }
     in_one_begin(s, &was_holding);
     strcpy(copy, paths);
-    for (char *path = strtok_r(copy, " ", &rest); path != NULL;
-         path = strtok_r(NULL, " ", &rest)) {
-        if (path[0] == '-')
-            drop(s, h, find(h, path + 1));
-    }
-    checked(s);
+    for (char *part = strtok_r(copy, " ", &rest); part != NULL;
+         part = strtok_r(NULL, " ", &rest))
+        do_part(s, h, part);
+    if (mixed)
+        stamped(s);
+    else
+        checked(s);
     in_one_end(s, was_holding);
 }
 
@@ -263,7 +338,10 @@ void honest_answer(struct stage *s, struct honest *h)
         snprintf(path, sizeof path, "%s", s->first->path);
     switch (opcode) {
     case HF_ZK_CREATE2:
-        make_ticket(s, h, path);
+        if (is_member(path))
+            make_member(s, h, path);
+        else
+            make_ticket(s, h, path);
         break;
     case HF_ZK_CREATE:
     case HF_ZK_CREATE_CONTAINER:
@@ -361,12 +439,14 @@ static struct honest_node *find_nodes(struct honest *h, const char *ticket,
     const char *name = strrchr(ticket, '/') + 1;
     char path[HONEST_PATH_BYTES], uuid[HF_TICKET_ID_TEXT_BYTES];
     struct hf_ticket_id id = stage_id(name);
-    struct honest_node *node = NULL;
+    struct honest_node *node;
 
     hf_ticket_id_format(&id, uuid);
+    snprintf(path, sizeof path, "/%.*s%s", (int)(name - ticket), ticket, uuid);
+    node = find(h, path); /* a member */
+    *count = node != NULL;
     snprintf(path, sizeof path, "/%.*s_c_%s-", (int)(name - ticket), ticket,
              uuid);
-    *count = 0;
     for (size_t i = h->count; i-- > 0;) {
         if (strncmp(h->nodes[i].path, path, strlen(path)) == 0) {
             node = &h->nodes[i];
@@ -407,14 +487,19 @@ bool honest_has_reader(struct honest *h, const char *ticket)
 
 #define OTHERS_SESSION 7
 
-void honest_put(struct stage *s, struct honest *h, const char *ticket)
+void honest_put(struct stage *s, struct honest *h, const char *ticket,
+                bool member)
 {
     const char *name = strrchr(ticket, '/') + 1;
-    char path[HONEST_PATH_BYTES], node[96];
+    char path[HONEST_PATH_BYTES], node[96],
+        member_name[] = {name[0], '/', 'm', 0};
+    int used;
 
-    stage_node(s, name, node, sizeof node);
-    snprintf(path, sizeof path, "/%.*s%s%010d", (int)(name - ticket), ticket,
-             node, h->sequence);
+    stage_node(s, member ? member_name : name, node, sizeof node);
+    used = snprintf(path, sizeof path, "/%.*s%s", (int)(name - ticket), ticket,
+                    node);
+    if (!member)
+        snprintf(path + used, sizeof path - (size_t)used, "%010d", h->sequence);
     if (!has_parent(h, path) || h->count == HONEST_NODES ||
         find_ticket(h, ticket) != NULL)
         return;

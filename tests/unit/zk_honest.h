@@ -56,7 +56,8 @@ void honest_expire(struct stage *s, struct honest *h);
 bool honest_has(struct honest *h, const char *ticket);
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket);
 bool honest_has_reader(struct honest *h, const char *ticket);
-void honest_put(struct stage *s, struct honest *h, const char *ticket);
+void honest_put(struct stage *s, struct honest *h, const char *ticket,
+                bool member);
 void honest_remove(struct stage *s, struct honest *h, const char *ticket);
 void honest_change(struct stage *s, struct honest *h, const char *ticket);
 

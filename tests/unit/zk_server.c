@@ -128,6 +128,15 @@ void created(struct stage *s, int32_t sequence, int64_t czxid)
     created_as(s, path, czxid);
 }
 
+void came(struct stage *s, int64_t czxid)
+{
+    char path[STAGE_PATH_BYTES];
+
+    STAGE_MUST(s->first != NULL && s->first->path != NULL);
+    snprintf(path, sizeof path, "%s", s->first->path);
+    created_as(s, path, czxid);
+}
+
 void children(struct stage *s, const char *tickets)
 {
     size_t at_ = begin_answer(s, HF_ZK_GET_CHILDREN, HF_ZK_OK);
@@ -184,7 +193,8 @@ static void put_created(struct stage *s, const char *path, size_t bytes,
     bool whole;
 
     snprintf(made, sizeof made, "%.*s", (int)bytes, path);
-    if (!stage_is_ticket(strrchr(made, '/') + 1, &node, &whole) || !whole)
+    if (strcmp(strrchr(made, '/'), "/ready") != 0 &&
+        (!stage_is_ticket(strrchr(made, '/') + 1, &node, &whole) || !whole))
         snprintf(made + bytes, sizeof made - bytes, "%010d", (int32_t)sequence);
     hf_jute_put_string(&s->out, made);
 }
@@ -224,6 +234,12 @@ void checked(struct stage *s)
 {
     STAGE_MUST(s->first != NULL && s->first->part != HF_ZK_CREATE &&
                s->first->part != HF_ZK_MULTI);
+    answer_multi(s, 0);
+}
+
+void stamped(struct stage *s)
+{
+    STAGE_MUST(s->first != NULL && s->first->part == HF_ZK_MULTI);
     answer_multi(s, 0);
 }
 

@@ -111,6 +111,11 @@ void stage_node(const struct stage *s, const char *ticket, char *node,
         hf_zk_permit_name(&id, (uint32_t)strtoul(sequence + 1, NULL, 10), node);
         return;
     }
+    if (ticket[length] == '/' && ticket[length + 1] == 'm') {
+        STAGE_MUST(bytes >= HF_TICKET_ID_TEXT_BYTES);
+        hf_ticket_id_format(&id, node);
+        return;
+    }
     if (ticket[length] == '/')
         kind = ticket[length + 1] == 'r'   ? HF_TICKET_READ
                : ticket[length + 1] == 'l' ? HF_TICKET_LEASE

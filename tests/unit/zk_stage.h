@@ -24,6 +24,8 @@
  *                                 the ticket in front; A to O are UUIDs of
  *                                 version 4, which permits are made of
  *     CREATE q=5                  with data
+ *     CREATE2 q/x/m               a member of a double barrier, and a stamp:
+ *     MULTI q/x/m q/y/m -q/ready +q/ready
  *
  * where paths are below the chroot and a ticket of which only so much is seen
  * that it is a mutex or a writer's reads as a mutex, and events
@@ -32,6 +34,7 @@
  *     LOST; CLOSED; ENQUEUED a: x#1 a#2@17; LISTED a: x#1=text;
  *     CHANGED z (of a LOOK); WATCHING x; GONE x; WITHDRAWN a found; WITHDRAWN
  * a; MARKED found; LISTED z: up@17 (of a LOOK at a mark, .kind being BARRIER);
+ *     LISTED z: x/m@7 ready@8 (members and their mark, .kind being MEMBER)
  *     PROVEN 990 (asked for); PROVED 990 (unasked); FAILED ENQUEUE a RETRY
  *
  * Whatever the story, the stage sees to it that every request is answered
@@ -240,7 +243,9 @@ void checked(struct stage *s); /* or deleted: all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */
 void part_failed(struct stage *s, int32_t nth, int32_t error);
 void changed(struct stage *s); /* a MULTI of a create and a delete */
-void done(struct stage *s);    /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
+void stamped(struct stage *s); /* or of checks and a mark */
+void came(struct stage *s, int64_t czxid); /* a member */
+void done(struct stage *s); /* to a CREATE, CONTAINER, DELETE, SYNC, CLOSE */
 void refused(struct stage *s, int32_t error); /* to any */
 /* A success, to any, with this for a record. */
 void answer_with(struct stage *s, const void *body, size_t count);

@@ -10,9 +10,9 @@
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK", "WATCH",
-                                    "WITHDRAW", "PROVE", "END",  "DOWNGRADE",
-                                    "REVOKE",   "RAISE", "LOWER"};
+static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK",  "WATCH",
+                                    "WITHDRAW", "PROVE", "END",   "DOWNGRADE",
+                                    "REVOKE",   "RAISE", "LOWER", "STAMP"};
 
 struct stage_request *stage_request_of(struct hf_request *request)
 {
@@ -67,7 +67,17 @@ static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
                       (unsigned long long)ticket->token);
             continue;
         }
+        if (ticket->kind == HF_TICKET_READY) {
+            stage_say(&s->told, "", " ready@%llu",
+                      (unsigned long long)ticket->token);
+            continue;
+        }
         stage_id_name(&ticket->id, name);
+        if (ticket->kind == HF_TICKET_MEMBER) {
+            stage_say(&s->told, "", " %s/m@%llu", name,
+                      (unsigned long long)ticket->token);
+            continue;
+        }
         stage_say(&s->told, "", " %s%s#%d", name, suffix[ticket->kind],
                   (int32_t)(uint32_t)ticket->sequence);
         STAGE_MUST(ticket->weight == 1 ||
@@ -173,7 +183,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
     case HF_EVENT_ASKED:
         return asked == HF_REQUEST_REVOKE;
     case HF_EVENT_MARKED:
-        return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER;
+        return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER ||
+               asked == HF_REQUEST_STAMP;
     case HF_EVENT_WITHDRAWN:
         return asked == HF_REQUEST_WITHDRAW;
     case HF_EVENT_PROVEN:

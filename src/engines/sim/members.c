@@ -2,6 +2,8 @@
 /* What is there of a double barrier. */
 #include "engines/sim/model.h"
 
+#include <stdio.h>
+
 void sim_members_changed(struct hf_sim *sim, struct sim_queue *queue)
 {
     queue->news++;
@@ -14,6 +16,16 @@ uint64_t sim_looked_at(const struct sim_pending *pending,
     if (pending->of_mark)
         return queue->mark.token;
     return pending->of_members ? queue->news : queue->gone;
+}
+
+/* As the node is called that it is in an ensemble. */
+static void tell_mark(struct hf_sim *sim, const struct sim_queue *queue,
+                      bool up)
+{
+    char name[HF_NAME_BYTES + sizeof "/ready"];
+
+    snprintf(name, sizeof name, "%s/ready", queue->name);
+    sim_mark_tell(sim, name, up);
 }
 
 static size_t count_members(const struct sim_queue *queue)
@@ -38,6 +50,7 @@ bool sim_members_stamp(struct hf_sim *sim, const struct sim_message *message)
                                       .weight = 1,
                                       .payload = ""};
     sim_line(sim, message->pending->engine, "server stamps %s", queue->name);
+    tell_mark(sim, queue, true);
     sim_members_changed(sim, queue);
     return true;
 }
@@ -48,6 +61,7 @@ bool sim_members_clear(struct hf_sim *sim, struct sim_queue *queue)
         return false;
     sim->transaction++;
     queue->ready.token = 0;
+    tell_mark(sim, queue, false);
     sim_members_changed(sim, queue);
     return true;
 }

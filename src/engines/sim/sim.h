@@ -222,7 +222,7 @@ struct hf_sim_observer {
     void (*gone)(void *arg, const char *queue, const struct hf_ticket *ticket,
                  struct hf_request *const *watches, size_t count);
     /* A barrier called ${queue}, or what would be one if it was used so, is up
-     * now, or down. */
+     * now, or down; or the mark READY of a double barrier, as QUEUE/ready. */
     void (*marked)(void *arg, const char *queue, bool up);
     /* A line for the transcript; ${engine} is NULL for the leader's doings. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call about a handle that is neither an acquire nor a release, in each way
+ * to use a client. */
+#ifndef HF_TESTS_ERRAND_H
+#define HF_TESTS_ERRAND_H
+
+#include "kit.h"
+
+struct errand;
+
+/* What is called for .call of an errand, about .subject: the one that waits,
+ * the one that starts, and whoever tells why the first has failed. */
+struct errand_calls {
+    hf_status (*wait_for)(struct errand *e);
+    hf_status (*start)(struct errand *e, struct hf_done done);
+    void (*error)(const struct errand *e, struct hf_error *error);
+};
+
+/* To be set: .front, .calls, .subject, .call and what that needs. */
+struct errand {
+    struct front *front;
+    const struct errand_calls *calls;
+    void *subject;
+    int call;
+    const char *id;
+    uint64_t wait_ms;
+    struct hf_op *op; /* NULL in the blocking way */
+    pthread_t thread;
+    _Atomic int ended;
+    _Atomic int dropped;
+    hf_status status;
+    char text[HF_ERROR_TEXT_BYTES];
+    struct hf_tickets *tickets; /* what was listed, for whoever ends it */
+};
+
+/* What tells it of the end. */
+struct hf_done errand_done(struct errand *e);
+
+void errand_begin(struct errand *e);
+
+/* Let callbacks come until it has ended, within ten seconds: once, with a text
+ * if it failed. */
+hf_status errand_end(struct errand *e);
+
+#endif
