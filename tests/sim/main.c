@@ -12,8 +12,9 @@
 #include "world.h"
 
 static const char usage[] =
-    "usage: holdfast-sim [--engine zk] --seeds N [--first S] [--jobs N]\n"
-    "       holdfast-sim [--engine zk] --seed S [--trace]\n"
+    "usage: holdfast-sim [--engine zk|leased] --seeds N [--first S] [--jobs "
+    "N]\n"
+    "       holdfast-sim [--engine zk|leased] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
@@ -22,7 +23,8 @@ static const char usage[] =
     "\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
-    "              plain model\n"
+    "              plain model; leased: the client of servers that lease\n"
+    "              tickets on a model of one\n"
     "  --seeds N   live through N worlds and check the invariants in each\n"
     "  --first S   the seed of the first (1)\n"
     "  --jobs N    in so many processes at once (1)\n"
@@ -53,7 +55,7 @@ struct options {
     bool story;
     bool update;
     bool plants;
-    bool zookeeper;
+    enum world_sort sort;
     uint64_t depth;
     bool doubt;
     const char *scene;
@@ -130,8 +132,11 @@ static int stories(char **paths, size_t count, bool update)
 
 static bool engine(struct options *options, const char *word)
 {
-    options->zookeeper = word != NULL && strcmp(word, "zk") == 0;
-    return options->zookeeper;
+    if (word != NULL && strcmp(word, "zk") == 0)
+        options->sort = WORLD_ZOOKEEPER;
+    else if (word != NULL && strcmp(word, "leased") == 0)
+        options->sort = WORLD_LEASED;
+    return options->sort != WORLD_PLAIN;
 }
 
 /* Sort argv[1...] into ${options} and, moved to the front, the paths of
@@ -146,7 +151,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
         if (strcmp(*word, "--engine") == 0) {
             if (!engine(options, *++word))
-                return "expected --engine zk";
+                return "expected --engine zk or leased";
         } else if (strcmp(*word, "--plant") == 0) {
             if (*++word == NULL || !plants_select(*word))
                 return "expected --plant NAME, of those that --plants shows";
@@ -204,9 +209,9 @@ int main(int argc, char **argv)
     if (options.story)
         return stories(paths, path_count, options.update);
     if (options.one)
-        return seeds_replay(options.seed, options.zookeeper, options.trace);
+        return seeds_replay(options.seed, options.sort, options.trace);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)
         return wrong("nothing to do");
-    return seeds_run(options.zookeeper, options.first, options.seeds,
+    return seeds_run(options.sort, options.first, options.seeds,
                      (unsigned)options.jobs);
 }

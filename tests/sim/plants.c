@@ -88,10 +88,10 @@ static void play(struct seeds_report *report)
     fflush(stdout);
 }
 
-static bool seeds_find(struct seeds_report *report, bool zookeeper,
+static bool seeds_find(struct seeds_report *report, enum world_sort sort,
                        uint64_t count)
 {
-    struct seeds_range range = {zookeeper, 1, count, 1};
+    struct seeds_range range = {sort, 1, count, 1};
 
     return breaks(report, &range, live);
 }
@@ -135,21 +135,42 @@ static void print_row(unsigned plant, const char *where,
     puts(report->story);
 }
 
-/* Faults of the client of ZooKeeper are looked for in its own worlds, and what
- * is sound in all of them.  Is it found? */
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Are these worlds where the fault shows?  Those of one client in its own, of
+ * the core in plain ones; what is sound is looked for in all. */
+static bool concerns(unsigned plant, enum world_sort sort)
+{
+    const char *name = plants[plant].name;
+    enum world_sort own = begins(name, "ZK_")       ? WORLD_ZOOKEEPER
+                          : begins(name, "LEASED_") ? WORLD_LEASED
+                                                    : WORLD_PLAIN;
+
+    return plant == HF_PLANT_NONE || sort == own;
+}
+
+/* Is it found? */
 static bool look_for(unsigned plant, uint64_t count, char **paths,
                      size_t path_count, struct seeds_report *report)
 {
-    bool of_client = strncmp(plants[plant].name, "ZK_", 3) == 0;
+    static const struct {
+        enum world_sort sort;
+        const char *name;
+    } sorts[] = {
+        {WORLD_PLAIN, ""}, {WORLD_ZOOKEEPER, "zk "}, {WORLD_LEASED, "leased "}};
     const char *story;
     char where[64];
 
     hf_plant = (enum hf_plant)plant;
-    if ((!of_client && seeds_find(report, false, count)) ||
-        ((of_client || plant == HF_PLANT_NONE) &&
-         seeds_find(report, true, count))) {
-        snprintf(where, sizeof where, "%sseed %" PRIu64,
-                 report->range.zookeeper ? "zk " : "", report->seed);
+    for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+        if (!concerns(plant, sorts[i].sort) ||
+            !seeds_find(report, sorts[i].sort, count))
+            continue;
+        snprintf(where, sizeof where, "%sseed %" PRIu64, sorts[i].name,
+                 report->seed);
         print_row(plant, where, report);
         return true;
     }

@@ -20,25 +20,31 @@ static void print(void *arg, const char *line)
     puts(line);
 }
 
-static void print_replay(uint64_t seed, bool zookeeper)
+static void print_replay(uint64_t seed, enum world_sort sort)
 {
-    printf("replay: ./dev sim%s --seed %" PRIu64 " --trace\n",
-           zookeeper ? " --engine zk" : "", seed);
+    static const char *const words[] = {
+        [WORLD_PLAIN] = "",
+        [WORLD_ZOOKEEPER] = " --engine zk",
+        [WORLD_LEASED] = " --engine leased",
+    };
+
+    printf("replay: ./dev sim%s --seed %" PRIu64 " --trace\n", words[sort],
+           seed);
 }
 
-int seeds_replay(uint64_t seed, bool zookeeper, bool trace)
+int seeds_replay(uint64_t seed, enum world_sort sort, bool trace)
 {
     bool fine;
 
     setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
-    fine = random_run(&world, seed, zookeeper, trace ? print : NULL, NULL);
+    fine = random_run(&world, seed, sort, trace ? print : NULL, NULL);
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
         printf("fine, %" PRIu64 " steps\n", world.steps);
     else
         printf("invariant %d broken: %s\n", world.broken, world.story);
     if (!fine && !trace)
-        print_replay(seed, zookeeper);
+        print_replay(seed, sort);
     world_free(&world);
     return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -66,7 +72,7 @@ void seeds_live(struct seeds_report *report)
     for (uint64_t i = 0; i < range->count && report->broken == 0;
          i += range->stride) {
         report->seed = range->first + i;
-        random_run(&world, report->seed, range->zookeeper, NULL, NULL);
+        random_run(&world, report->seed, range->sort, NULL, NULL);
         report->broken = world.broken;
         memcpy(report->story, world.story, sizeof report->story);
         report->steps += world.steps;
@@ -125,10 +131,11 @@ static void print_report(const struct seeds_report *report)
     else
         printf("seed %" PRIu64 ": invariant %d broken: %s\n", report->seed,
                report->broken, report->story);
-    print_replay(report->seed, report->range.zookeeper);
+    print_replay(report->seed, report->range.sort);
 }
 
-int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
+int seeds_run(enum world_sort sort, uint64_t first, uint64_t count,
+              unsigned jobs)
 {
     struct seeds_report *reports = seeds_share();
     pid_t children[JOBS_MAX];
@@ -136,7 +143,7 @@ int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs)
     bool fine = true;
 
     for (unsigned i = 0; i < jobs; i++) {
-        struct seeds_range range = {zookeeper, first + i, count - i, jobs};
+        struct seeds_range range = {sort, first + i, count - i, jobs};
 
         children[i] = seeds_start(&reports[i], &range, seeds_live);
     }

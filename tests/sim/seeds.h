@@ -10,10 +10,8 @@
 
 #include "world.h"
 
-/* In the worlds of an ensemble, which the client of ZooKeeper speaks to, if
- * .zookeeper. */
 struct seeds_range {
-    bool zookeeper;
+    enum world_sort sort;
     uint64_t first;
     uint64_t count;
     unsigned stride;
@@ -32,8 +30,9 @@ struct seeds_report {
 };
 
 /* Each function returns an exit code. */
-int seeds_run(bool zookeeper, uint64_t first, uint64_t count, unsigned jobs);
-int seeds_replay(uint64_t seed, bool zookeeper, bool trace);
+int seeds_run(enum world_sort sort, uint64_t first, uint64_t count,
+              unsigned jobs);
+int seeds_replay(uint64_t seed, enum world_sort sort, bool trace);
 
 /* Memory for reports of children. */
 struct seeds_report *seeds_share(void);
