@@ -140,41 +140,55 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Faults of the client of ZooKeeper are looked for in its own worlds, those of
- * members in the worlds of double barriers, and what is sound in all. */
+/* Are these worlds where the fault shows?  Those of one client in its own, of
+ * members in the worlds of double barriers, of the rest of the core in plain
+ * ones; what is sound is looked for in all. */
 static bool concerns(const char *name, struct seeds_kind kind)
 {
-    bool zookeeper = begins(name, "ZK_");
-    bool rounds = begins(name, zookeeper ? "ZK_MEMBER_" : "MEMBER_");
+    enum world_sort own = begins(name, "ZK_")       ? WORLD_ZOOKEEPER
+                          : begins(name, "LEASED_") ? WORLD_LEASED
+                                                    : WORLD_PLAIN;
+    bool rounds =
+        begins(name, own == WORLD_ZOOKEEPER ? "ZK_MEMBER_" : "MEMBER_");
 
     return begins(name, "(none)") ||
-           (zookeeper == kind.zookeeper && rounds == kind.rounds);
+           (kind.sort == own && kind.rounds == rounds);
 }
 
-static bool some_world_finds(struct seeds_report *report, const char *name,
-                             uint64_t count)
-{
-    for (unsigned i = 0; i < 4; i++) {
-        struct seeds_kind kind = {.zookeeper = i & 1, .rounds = i & 2};
+static const struct kind_of_world {
+    struct seeds_kind kind;
+    const char *name;
+} kinds[] = {
+    {{WORLD_PLAIN, false}, ""},
+    {{WORLD_ZOOKEEPER, false}, "zk "},
+    {{WORLD_LEASED, false}, "leased "},
+    {{WORLD_PLAIN, true}, "rounds "},
+    {{WORLD_ZOOKEEPER, true}, "rounds zk "},
+};
 
-        if (concerns(name, kind) && seeds_find(report, kind, count))
-            return true;
-    }
-    return false;
+/* Those whose worlds find it, or NULL. */
+static const struct kind_of_world *find_world(struct seeds_report *report,
+                                              const char *name, uint64_t count)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (concerns(name, kinds[i].kind) &&
+            seeds_find(report, kinds[i].kind, count))
+            return &kinds[i];
+    return NULL;
 }
 
 /* Is it found? */
 static bool look_for(unsigned plant, uint64_t count, char **paths,
                      size_t path_count, struct seeds_report *report)
 {
-    const struct seeds_kind *kind = &report->range.kind;
+    const struct kind_of_world *world;
     const char *story;
     char where[64];
 
     hf_plant = (enum hf_plant)plant;
-    if (some_world_finds(report, plants[plant].name, count)) {
-        snprintf(where, sizeof where, "%s%sseed %" PRIu64,
-                 kind->rounds ? "rounds " : "", kind->zookeeper ? "zk " : "",
+    world = find_world(report, plants[plant].name, count);
+    if (world != NULL) {
+        snprintf(where, sizeof where, "%sseed %" PRIu64, world->name,
                  report->seed);
         print_row(plant, where, report);
         return true;

@@ -10,10 +10,10 @@
 
 #include "world.h"
 
-/* In the worlds of an ensemble, which the client of ZooKeeper speaks to, if
- * .zookeeper; in those of double barriers, see rounds.h, if .rounds. */
+/* Which worlds: those of one client and its model or, if .rounds, those of
+ * double barriers, see rounds.h, which there are not of every sort. */
 struct seeds_kind {
-    bool zookeeper;
+    enum world_sort sort;
     bool rounds;
 };
 
