@@ -38,7 +38,7 @@ static hf_status count_others(struct hf_section *s, size_t own, uint32_t enough)
 {
     struct hf_section_result *result = s->result;
     hf_status status = HF_OK;
-    bool there;
+    bool there = false;
 
     for (size_t i = 0;
          i < result->listing->tickets.count && result->members < enough; i++) {
