@@ -1320,8 +1320,7 @@ HF_API hf_status hf_barrier_wait_start(struct hf_barrier *barrier,
  * wakes somebody, he goes on only for what he then sees: to enter, that so many
  * were there at one time since he came; to leave, that nobody of his round is
  * there.  Who comes when the others are in, and makes them so many, is let in
- * to them.  In ZooKeeper it is what Curator's DistributedDoubleBarrier makes;
- * on files there are none (HF_EUNSUPPORTED).
+ * to them.  In ZooKeeper it is what Curator's DistributedDoubleBarrier makes.
  */
 
 /* The most parties that one waits for. */

@@ -120,6 +120,7 @@ struct bench bench_file = {
     .victim_start = victim_start,
     .victim_kill = real_host_kill,
     .evict = evict,
+    .has_members = true,
 };
 
 const char *bench_file_root(void)

@@ -256,9 +256,9 @@ struct call *seat_mark(struct seat *seat, enum hf_request_kind kind,
     return seat_wait(seat, seat_mark_only(seat, kind, queue));
 }
 
-struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
-                          const char *queue, struct hf_ticket_id id,
-                          uint32_t limit)
+struct call *seat_members_only(struct seat *seat, enum hf_request_kind kind,
+                               const char *queue, struct hf_ticket_id id,
+                               uint32_t limit)
 {
     struct call *call = new_call(seat, kind, queue, id);
 
@@ -266,7 +266,14 @@ struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
         kind == HF_REQUEST_LOWER ? HF_TICKET_READY : HF_TICKET_MEMBER;
     call->request.limit = limit;
     seat->bench->ops->request(seat->engine, &call->request);
-    return seat_wait(seat, call);
+    return call;
+}
+
+struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
+                          const char *queue, struct hf_ticket_id id,
+                          uint32_t limit)
+{
+    return seat_wait(seat, seat_members_only(seat, kind, queue, id, limit));
 }
 
 struct call *seat_look(struct seat *seat, const char *queue)

@@ -87,6 +87,9 @@ struct call *seat_mark_only(struct seat *seat, enum hf_request_kind kind,
 struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
                           const char *queue, struct hf_ticket_id id,
                           uint32_t limit);
+struct call *seat_members_only(struct seat *seat, enum hf_request_kind kind,
+                               const char *queue, struct hf_ticket_id id,
+                               uint32_t limit);
 
 /* Take back a WATCH or LOOK. */
 void seat_forget(struct seat *seat, struct call *watch);

@@ -204,31 +204,10 @@ static void watch(struct hf_engine *engine, struct hf_request *request)
         hf_watch_other(engine, request);
 }
 
-/* Members of a double barrier, and what they stamp. */
-static bool is_of_members(const struct hf_request *request)
-{
-    return request->kind == HF_REQUEST_STAMP ||
-           request->ticket_kind == HF_TICKET_MEMBER ||
-           request->ticket_kind == HF_TICKET_READY;
-}
-
-static void refuse_members(struct hf_engine *engine, struct hf_request *request)
-{
-    struct hf_error error;
-
-    hf_error_set(&error, HF_EUNSUPPORTED,
-                 "directories have no double barriers yet; use a single one");
-    hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
-}
-
 static void carry_out(struct hf_engine *engine, struct hf_request *request)
 {
     if (engine->ended || engine->end != NULL) {
         refuse_ended(engine, request);
-        return;
-    }
-    if (is_of_members(request)) {
-        refuse_members(engine, request);
         return;
     }
     switch (request->kind) {
@@ -266,9 +245,13 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
         hf_engine_raise(engine, request);
         break;
     case HF_REQUEST_LOWER:
-        hf_engine_lower(engine, request);
+        if (request->ticket_kind == HF_TICKET_READY)
+            hf_engine_work(engine, request);
+        else
+            hf_engine_lower(engine, request);
         break;
-    case HF_REQUEST_STAMP: /* see is_of_members() */
+    case HF_REQUEST_STAMP:
+        hf_engine_work(engine, request);
         break;
     }
 }

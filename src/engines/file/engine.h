@@ -49,6 +49,12 @@ struct hf_look {
     char entry[HF_ENTRY_BYTES];
     struct hf_hang_up *hang_ups; /* of others' tickets in it */
     bool changed;                /* about to be told so */
+    /* Of members: how many tickets and marks were told, and the last one's
+     * number. */
+    size_t count;
+    uint64_t newest;
+    bool armed; /* the directory is watched, or looked at now and then */
+    int dir_wd; /* -1: none, or looked at now and then */
     struct hf_look *next;
     struct hf_look **link;
 };
@@ -124,9 +130,21 @@ void hf_engine_bury(struct hf_engine *engine, struct hf_listing *listing);
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_list(struct hf_engine *engine, struct hf_request *request);
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request);
+
+/* work.c: ENQUEUE of a ticket that is not there, STAMP, LOWER of READY. */
+void hf_engine_work(struct hf_engine *engine, struct hf_request *request);
+/* Warn, once, where numbers would not survive a reboot. */
+void hf_engine_tell_undurable(struct hf_engine *engine);
 /* All jobs of the helper have been told of; carries out ${engine}->end. */
 void hf_engine_jobs_done(struct hf_engine *engine);
 
+/* Answer with the queue, and remember it: a WATCH of somebody in it follows. */
+void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
+                          enum hf_event_kind kind, struct hf_listing *listing);
+
+/* Where the session's own tickets with such an id are. */
+struct hf_own_ticket **hf_engine_bucket(struct hf_engine *engine,
+                                        const struct hf_ticket_id *id);
 /* The session's own ticket, or NULL. */
 struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
                                     const struct hf_ticket_id *id);
@@ -136,9 +154,15 @@ void hf_engine_end_watches(struct hf_engine *engine,
 /* Take it out of its queue and free it; was it still there? */
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 
-/* The queue as it is; empty where there is no directory.  One reference. */
+/* The queue, or its members, as ${request} means them. */
+enum hf_listing_of hf_engine_listed_for(const struct hf_request *request);
+
+/* The tickets as they are; none where there is no directory.  With what their
+ * owners say and, of members, the mark; but not of HF_LISTING_ALL.  One
+ * reference. */
 hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
-                               bool payloads, struct hf_listing **listing,
+                               enum hf_listing_of of,
+                               struct hf_listing **listing,
                                struct hf_error *error);
 
 /* Find ${id} in the queue called ${queue}: in the last list told, else in the
@@ -164,6 +188,10 @@ void hf_look_forget(struct hf_request *request);
 void hf_look_end(struct hf_look *look);
 /* A ticket of ${entry} is gone that nothing hangs up for. */
 void hf_looks_changed(struct hf_engine *engine, const char *entry);
+/* ${file} has come into the directory that is watched as ${wd}, or, if it is
+ * NULL, something has come or gone; in any of them if ${all}. */
+void hf_looks_heard(struct hf_engine *engine, int wd, bool all,
+                    const char *file);
 
 /* mark.c: RAISE, LOWER, LOOK at a mark and its FORGET. */
 void hf_engine_raise(struct hf_engine *engine, struct hf_request *request);
@@ -181,6 +209,12 @@ void hf_marks_heard(struct hf_engine *engine, int wd, bool all);
  */
 bool hf_own_arm_mark(struct hf_mark_look *look);
 void hf_own_forget_mark(const struct hf_mark_look *look);
+
+/* own.c: the same for the directory of the members ${look} is at; true also
+ * where there is none, and then it is not armed.  Asked again, it sees whether
+ * that is still the one: else .dir_wd is another. */
+bool hf_own_arm_look(struct hf_look *look);
+void hf_own_forget_look(const struct hf_look *look);
 
 /* own.c: WATCH of one's own, and the end of all of that. */
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,

@@ -20,7 +20,7 @@ static const struct {
     char letter;
 } kind_letters[] = {
     {HF_TICKET_MUTEX, 'm'}, {HF_TICKET_READ, 'r'},     {HF_TICKET_WRITE, 'w'},
-    {HF_TICKET_LEASE, 'l'}, {HF_TICKET_ELECTION, 'e'},
+    {HF_TICKET_LEASE, 'l'}, {HF_TICKET_ELECTION, 'e'}, {HF_TICKET_MEMBER, 'd'},
 };
 #define KIND_COUNT (sizeof(kind_letters) / sizeof(kind_letters[0]))
 
@@ -180,4 +180,23 @@ enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket)
         return HF_FILE_TICKET;
     return strcmp(rest, HF_PAYLOAD_SUFFIX) == 0 ? HF_FILE_PAYLOAD
                                                 : HF_FILE_OTHER;
+}
+
+void hf_ready_format(const struct hf_ticket *mark,
+                     char text[HF_READY_TEXT_BYTES])
+{
+    (void)snprintf(text, HF_READY_TEXT_BYTES, "%020" PRIu64, mark->sequence);
+}
+
+bool hf_ready_parse(const char *text, struct hf_ticket *mark)
+{
+    *mark = (struct hf_ticket){.kind = HF_TICKET_READY,
+                               .weight = 1,
+                               .payload = "",
+                               .dialect = "holdfast"};
+    if (strlen(text) != SEQUENCE_DIGITS ||
+        !parse_sequence(text, &mark->sequence))
+        return false;
+    mark->token = mark->sequence;
+    return true;
 }

@@ -10,8 +10,12 @@
  *     name                                 the name, where ENTRY is a digest
  *     barrier                              the mark of a barrier that is up: a
  *                                          symlink to "UUID NAME"
+ *     ready                                what the members of a double barrier
+ *                                          stamped last: a symlink to its
+ *                                          NNNNNNNNNNNNNNNNNNNN
  *
- * K is "m", "r", "w", or for a lease "l" and two digits: its permits.
+ * K is "m", "r", "w", "e", for a member "d", or for a lease "l" and two digits:
+ * its permits.
  */
 #ifndef HF_ENGINES_FILE_ENTRY_H
 #define HF_ENGINES_FILE_ENTRY_H
@@ -38,6 +42,10 @@
 #define HF_NEW_FILE ".new"
 #define HF_NAME_FILE "name"
 #define HF_BARRIER_FILE "barrier"
+#define HF_READY_FILE "ready"
+
+/* What the mark READY says, with its NUL. */
+#define HF_READY_TEXT_BYTES 21
 
 /* The directory of the lock called ${queue}.  Different names never share one:
  * what can be spelled out in HF_ENTRY_PLAIN_BYTES is, one to one; anything
@@ -58,5 +66,11 @@ enum hf_file_kind {
     HF_FILE_OTHER,
 };
 enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket);
+
+/* What the mark READY of the number ${mark}->sequence says; and the mark that
+ * says ${text}, or false. */
+void hf_ready_format(const struct hf_ticket *mark,
+                     char text[HF_READY_TEXT_BYTES]);
+bool hf_ready_parse(const char *text, struct hf_ticket *mark);
 
 #endif

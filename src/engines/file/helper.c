@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "thread/thread.h"
 
-/* How often one enqueue opens the place anew because it was replaced. */
+/* How often one job opens the place anew because it was replaced. */
 #define REPLACED_MAX 8
 
 struct job_queue {
@@ -50,7 +50,8 @@ static struct hf_job *pop(struct job_queue *queue)
 struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
 {
     size_t queue_bytes = strlen(request->queue) + 1;
-    size_t payload_bytes = strlen(request->payload) + 1;
+    const char *payload = request->payload == NULL ? "" : request->payload;
+    size_t payload_bytes = strlen(payload) + 1;
     struct hf_job *job = hf_alloc(sizeof(*job));
 
     if (job == NULL) {
@@ -64,17 +65,19 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
         return NULL;
     }
     memcpy(job->text, request->queue, queue_bytes);
-    memcpy(job->text + queue_bytes, request->payload, payload_bytes);
+    memcpy(job->text + queue_bytes, payload, payload_bytes);
     job->request = request;
     job->place = hf_place_ref(place);
     job->directory.fd = -1;
     job->result.fifo = -1;
     job->order = (struct hf_section_order){
+        .work = request->kind,
         .queue = job->text,
         .ticket = {.id = request->ticket,
                    .kind = request->ticket_kind,
                    .weight = request->weight,
                    .payload = job->text + queue_bytes},
+        .limit = request->limit,
         .patience = HF_PATIENCE_SLICE,
         .cancelled = &job->cancelled,
     };
@@ -133,8 +136,8 @@ static bool run(struct hf_job *job)
 {
     if (job->give_up_at_ms == 0)
         job->give_up_at_ms = hf_patience_now_ms() + HF_PATIENCE_MS;
-    job->answer = hf_section_enqueue(job->place, &job->order, &job->directory,
-                                     &job->result, &job->error);
+    job->answer = hf_section_carry_out(job->place, &job->order, &job->directory,
+                                       &job->result, &job->error);
     if (job->answer == HF_SECTION_STALE)
         try_again_elsewhere(job);
     else if (job->answer == HF_SECTION_BUSY &&

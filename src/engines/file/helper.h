@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper: a thread for the enqueues that have to wait for a directory's
- * lock, or for the disk, so that the thread of the loop never does.  They take
- * turns, so that one locked directory keeps nobody from the others.  Started
- * with the first of them; it blocks all signals and is never waited for.
+ * The helper: a thread for what has to wait for a directory's lock, enqueues
+ * and stamps, or for the disk, so that the thread of the loop never does.  They
+ * take turns, so that one locked directory keeps nobody from the others.
+ * Started with the first of them; it blocks all signals and is never waited
+ * for.
  */
 #ifndef HF_ENGINES_FILE_HELPER_H
 #define HF_ENGINES_FILE_HELPER_H
@@ -13,7 +14,8 @@
 #include "core/engine.h"
 #include "engines/file/section.h"
 
-/* One enqueue in the helper's hands; the request is not looked at there. */
+/* One critical section in the helper's hands; the request is not looked at
+ * there. */
 struct hf_job {
     struct hf_request *request;
     struct hf_request *withdraw; /* asked for meanwhile, or NULL */

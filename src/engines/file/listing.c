@@ -3,11 +3,13 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/quote.h"
 #include "engines/file/sys.h"
 #include "engines/file/trouble.h"
 
@@ -18,13 +20,14 @@
  * given another name meanwhile. */
 #define TRIES 64
 
-struct hf_listing *hf_listing_new(const char *entry)
+struct hf_listing *hf_listing_new(const char *entry, enum hf_listing_of of)
 {
     struct hf_listing *listing = hf_alloc(sizeof(*listing));
 
     if (listing == NULL)
         return NULL;
     listing->references = 1;
+    listing->of = of;
     memcpy(listing->entry, entry, strlen(entry) + 1);
     return listing;
 }
@@ -68,12 +71,25 @@ static hf_status push(struct hf_ticket_list *list,
     return HF_OK;
 }
 
+static bool is_of(const struct hf_listing *listing,
+                  const struct hf_ticket *ticket)
+{
+    bool member = ticket->kind == HF_TICKET_MEMBER;
+
+    return listing->of == HF_LISTING_ALL ||
+           member == (listing->of == HF_LISTING_MEMBERS);
+}
+
 static hf_status take_in(struct hf_listing *listing, const char *file,
                          const char *path, struct hf_error *error)
 {
+    enum hf_file_kind kind;
     struct hf_ticket ticket;
 
-    switch (hf_file_parse(file, &ticket)) {
+    kind = hf_file_parse(file, &ticket);
+    if (kind != HF_FILE_OTHER && !is_of(listing, &ticket))
+        return HF_OK;
+    switch (kind) {
     case HF_FILE_TICKET:
         return push(&listing->tickets, &ticket, path, error);
     case HF_FILE_PAYLOAD:
@@ -156,6 +172,29 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
     }
     return hf_error_set(error, HF_EUNREACHABLE,
                         "%s changes faster than it can be listed", path);
+}
+
+hf_status hf_listing_read_mark(struct hf_listing *listing, int dir,
+                               const char *path, struct hf_error *error)
+{
+    char text[HF_READY_TEXT_BYTES + 1];
+    struct hf_ticket mark;
+    hf_status status;
+    ssize_t got = hf_sys_readlinkat(dir, HF_READY_FILE, text, sizeof(text) - 1);
+
+    if (got < 0)
+        return errno == ENOENT ? HF_OK
+                               : hf_trouble(error, "read a stamp in", path);
+    text[got] = '\0';
+    if (!hf_ready_parse(text, &mark))
+        return hf_error_set(error, HF_EDIR,
+                            "%s/%s says %s and not a number; remove it if it "
+                            "is nobody's double barrier",
+                            path, HF_READY_FILE,
+                            hf_quote(text, (size_t)got).text);
+    status = push(&listing->tickets, &mark, path, error);
+    sort(&listing->tickets);
+    return status;
 }
 
 void hf_listing_clear(struct hf_listing *listing)

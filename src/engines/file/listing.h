@@ -17,8 +17,17 @@ struct hf_ticket_list {
     size_t room;
 };
 
+/* Which tickets a listing is of.  Who is at a double barrier stands in no
+ * queue, and may be in the directory of one all the same. */
+enum hf_listing_of {
+    HF_LISTING_QUEUE,   /* all but members */
+    HF_LISTING_MEMBERS, /* they alone */
+    HF_LISTING_ALL,
+};
+
 struct hf_listing {
     unsigned references; /* of one thread at a time */
+    enum hf_listing_of of;
     char entry[HF_ENTRY_BYTES];
     struct hf_ticket_list tickets;  /* sorted; .payload "" until read */
     struct hf_ticket_list payloads; /* sorted; those that have one */
@@ -26,7 +35,7 @@ struct hf_listing {
 };
 
 /* NULL without memory. */
-struct hf_listing *hf_listing_new(const char *entry);
+struct hf_listing *hf_listing_new(const char *entry, enum hf_listing_of of);
 struct hf_listing *hf_listing_ref(struct hf_listing *listing);
 void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
 
@@ -43,6 +52,11 @@ void hf_listing_unref(struct hf_listing *listing); /* NULL is fine */
 hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
                           const struct hf_counter *counter,
                           struct hf_error *error);
+
+/* Add the mark READY, if it is in the directory ${dir}, called ${path}.
+ *   Fails     HF_ENOMEM HF_EDIR. */
+hf_status hf_listing_read_mark(struct hf_listing *listing, int dir,
+                               const char *path, struct hf_error *error);
 
 /* Make it that of an empty directory. */
 void hf_listing_clear(struct hf_listing *listing);

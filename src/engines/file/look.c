@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LOOK: the queue as it is, and the hang-up of everybody in it.
+ * LOOK: the queue, or its members, as they are, and the hang-up of everybody in
+ * it.
  *
  * Only the head of a semaphore's locks looks at its leases, so it is one
  * process that waits for all of them.  Nobody stands in the way of a lease, so
  * nobody else finds the dead ones: they go here, before the list is told.
+ *
+ * At members all of them look, for who has come as well: the directory is
+ * watched for what is given a name in it.
  *
  * One's own tickets leave through hf_engine_withdraw(), which says so here: no
  * descriptor for them, and no loop where all are one's own.
@@ -16,6 +20,14 @@
 #include "core/quote.h"
 #include "engines/file/engine.h"
 
+/* How often the directory may come or go under our hands. */
+#define TRIES 64
+
+static bool is_of_members(const struct hf_look *look)
+{
+    return look->request->ticket_kind == HF_TICKET_MEMBER;
+}
+
 static struct hf_look *look_new(struct hf_engine *engine,
                                 struct hf_request *request, const char *entry)
 {
@@ -26,6 +38,7 @@ static struct hf_look *look_new(struct hf_engine *engine,
     look->engine = engine;
     look->request = request;
     memcpy(look->entry, entry, strlen(entry) + 1);
+    look->dir_wd = -1;
     look->next = engine->looks;
     look->link = &engine->looks;
     if (look->next != NULL)
@@ -41,6 +54,7 @@ void hf_look_end(struct hf_look *look)
     if (look->next != NULL)
         look->next->link = look->link;
     look->request->engine_data = NULL;
+    hf_own_forget_look(look);
     while (look->hang_ups != NULL) {
         struct hf_hang_up *hang_up = look->hang_ups;
 
@@ -66,13 +80,10 @@ static void changed(struct hf_look *look)
 }
 
 /* A look that is asked for while others are told is not told. */
-void hf_looks_changed(struct hf_engine *engine, const char *entry)
+static void tell_changed(struct hf_engine *engine)
 {
-    struct hf_look *look;
+    struct hf_look *look = engine->looks;
 
-    for (look = engine->looks; look != NULL; look = look->next)
-        look->changed = strcmp(look->entry, entry) == 0;
-    look = engine->looks;
     while (look != NULL) {
         if (look->changed) {
             changed(look);
@@ -82,6 +93,63 @@ void hf_looks_changed(struct hf_engine *engine, const char *entry)
         }
     }
 }
+
+void hf_looks_changed(struct hf_engine *engine, const char *entry)
+{
+    struct hf_look *look;
+
+    for (look = engine->looks; look != NULL; look = look->next)
+        look->changed = strcmp(look->entry, entry) == 0;
+    tell_changed(engine);
+}
+
+/* ------------------------------------------------------------- members -- */
+
+static void note_told(struct hf_look *look, const struct hf_listing *listing)
+{
+    const struct hf_ticket_list *list = &listing->tickets;
+
+    look->count = list->count;
+    look->newest = list->count == 0 ? 0 : list->items[list->count - 1].sequence;
+}
+
+/* Numbers only rise: who comes or stamps is above all that were told. */
+static bool differs(const struct hf_look *look)
+{
+    struct hf_look now = {0};
+    struct hf_listing *listing;
+    struct hf_error unused;
+
+    if (hf_engine_read_queue(look->engine, look->request->queue,
+                             HF_LISTING_MEMBERS, &listing, &unused) != HF_OK)
+        return true; /* to be seen by whoever looks again */
+    note_told(&now, listing);
+    hf_listing_unref(listing);
+    return now.count != look->count || now.newest != look->newest;
+}
+
+static bool is_news(const struct hf_look *look, const char *file)
+{
+    struct hf_ticket ticket;
+
+    if (file == NULL || strcmp(file, HF_READY_FILE) == 0)
+        return differs(look);
+    return hf_file_parse(file, &ticket) == HF_FILE_TICKET &&
+           ticket.kind == HF_TICKET_MEMBER && ticket.sequence > look->newest;
+}
+
+void hf_looks_heard(struct hf_engine *engine, int wd, bool all,
+                    const char *file)
+{
+    struct hf_look *look;
+
+    for (look = engine->looks; look != NULL; look = look->next)
+        look->changed = is_of_members(look) && (all || look->dir_wd == wd) &&
+                        is_news(look, file);
+    tell_changed(engine);
+}
+
+/* ---------------------------------------------------------------- LOOK -- */
 
 /* What removed the ticket at the head, if that was first, is told first. */
 static void heard(struct hf_hang_up *hang_up)
@@ -123,7 +191,8 @@ static hf_status wait_for_all(struct hf_look *look, struct hf_listing *listing,
     hf_status status = HF_OK;
 
     for (size_t i = count; i-- > 0 && status == HF_OK;)
-        if (hf_engine_own(look->engine, &listing->tickets.items[i].id) == NULL)
+        if (listing->tickets.items[i].kind != HF_TICKET_READY &&
+            hf_engine_own(look->engine, &listing->tickets.items[i].id) == NULL)
             status = wait_for(look, listing, i, error);
     if (count > 0 && listing->tickets.count == 0)
         hf_warm_left(&look->engine->warm, look->entry);
@@ -134,6 +203,54 @@ static hf_status wait_for_all(struct hf_look *look, struct hf_listing *listing,
                            "process's limit of descriptors (ulimit -n) or the "
                            "system's (sysctl fs.file-max)",
                            count, hf_quote(queue, strlen(queue)).text);
+    return status;
+}
+
+/* Watch the directory, read it, and see that it is still the one that was
+ * watched: an empty one is removed, and another made. */
+static hf_status read_members(struct hf_look *look, struct hf_listing **listing,
+                              struct hf_error *error)
+{
+    const char *queue = look->request->queue;
+    hf_status status;
+    int wd = -1;
+
+    for (unsigned try = 0; try < TRIES; try++) {
+        if (!hf_own_arm_look(look))
+            return hf_error_set(error, HF_ELIMIT,
+                                "cannot watch a double barrier: no memory or "
+                                "descriptor for it; raise this process's "
+                                "limits (ulimit -n)");
+        if (*listing != NULL && look->armed && look->dir_wd == wd)
+            return HF_OK;
+        hf_listing_unref(*listing);
+        wd = look->dir_wd;
+        status = hf_engine_read_queue(look->engine, queue, HF_LISTING_MEMBERS,
+                                      listing, error);
+        if (status != HF_OK || (*listing)->tickets.count == 0)
+            return status;
+    }
+    return hf_error_set(error, HF_EUNREACHABLE,
+                        "the directory of %s was made and removed %d times "
+                        "while it was looked at; try again",
+                        hf_quote(queue, strlen(queue)).text, TRIES);
+}
+
+/* HF_OK with ${listing}; else that may be there, and is to be freed. */
+static hf_status see(struct hf_look *look, struct hf_listing **listing,
+                     struct hf_error *error)
+{
+    hf_status status;
+
+    if (is_of_members(look))
+        status = read_members(look, listing, error);
+    else
+        status = hf_engine_read_queue(look->engine, look->request->queue,
+                                      HF_LISTING_QUEUE, listing, error);
+    if (status == HF_OK)
+        status = wait_for_all(look, *listing, error);
+    if (status == HF_OK)
+        note_told(look, *listing);
     return status;
 }
 
@@ -150,20 +267,17 @@ static void tell_list(struct hf_engine *engine, struct hf_request *request,
 
 void hf_engine_look(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_listing *listing;
+    struct hf_listing *listing = NULL;
+    char entry[HF_ENTRY_BYTES];
     struct hf_look *look;
     struct hf_error error;
 
-    if (hf_engine_read_queue(engine, request->queue, true, &listing, &error) !=
-        HF_OK) {
-        hf_engine_refuse(engine, request, &error);
-        return;
-    }
-    look = look_new(engine, request, listing->entry);
+    hf_entry_format(request->queue, entry);
+    look = look_new(engine, request, entry);
     if (look == NULL) {
         (void)hf_error_set(&error, HF_ENOMEM, "no memory to look at a queue");
         hf_engine_refuse(engine, request, &error);
-    } else if (wait_for_all(look, listing, &error) != HF_OK) {
+    } else if (see(look, &listing, &error) != HF_OK) {
         hf_look_end(look);
         hf_engine_refuse(engine, request, &error);
     } else {

@@ -165,7 +165,8 @@ void hf_engine_bury(struct hf_engine *engine, struct hf_listing *listing)
     for (size_t i = listing->tickets.count; i-- > 0;) {
         const struct hf_ticket *ticket = &listing->tickets.items[i];
 
-        if (!is_dead(engine, listing->entry, ticket))
+        if (ticket->kind == HF_TICKET_READY ||
+            !is_dead(engine, listing->entry, ticket))
             continue;
         if (hf_section_remove(&engine->site, listing->entry, ticket, &found,
                               &unused) == HF_OK &&

@@ -10,6 +10,7 @@
  * still there is looked at when the one before it goes, which is when it
  * matters.  Where inotify has no room a timer looks every LOOK_EVERY_S.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -119,11 +120,16 @@ static void take_in(struct hf_engine *engine, const struct inotify_event *event)
 
     if ((event->mask & IN_IGNORED) != 0)
         return;
+    if ((event->mask & IN_MOVED_TO) != 0) {
+        hf_looks_heard(engine, event->wd, false, event->name);
+        return;
+    }
     look.all = (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0 ||
                event->wd == engine->own.root_wd ||
                event->wd == engine->own.locks_wd;
     look_round(engine, &look);
     hf_marks_heard(engine, look.wd, look.all);
+    hf_looks_heard(engine, look.wd, look.all, NULL);
 }
 
 void hf_own_drain(struct hf_engine *engine)
@@ -171,6 +177,7 @@ static void on_timer(uv_poll_t *poll, int failure, int events)
         return;
     look_round(engine, &look);
     hf_marks_heard(engine, -1, true);
+    hf_looks_heard(engine, -1, true, NULL);
 }
 
 /* Have ${callback} run when ${fd} is readable; closes it if that fails. */
@@ -273,13 +280,25 @@ static int watch_inode(struct hf_engine *engine, int fifo)
                               IN_ATTRIB | IN_MOVE_SELF);
 }
 
+/* Only where somebody looks at members does it matter what comes. */
+static uint32_t news_of_members(const struct hf_engine *engine,
+                                const char *entry)
+{
+    for (const struct hf_look *l = engine->looks; l != NULL; l = l->next)
+        if (l->request->ticket_kind == HF_TICKET_MEMBER &&
+            strcmp(l->entry, entry) == 0)
+            return IN_MOVED_TO;
+    return 0;
+}
+
 static int watch_directory(struct hf_engine *engine, const char *entry)
 {
     char path[HF_PATH_BYTES];
 
     hf_site_path(&engine->site, entry, NULL, path);
     return hf_sys_inotify_add(engine->own.inotify_fd, path,
-                              IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW);
+                              IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW |
+                                  news_of_members(engine, entry));
 }
 
 /* Is all of it watched?  Else a timer will have to do. */
@@ -291,13 +310,33 @@ static bool settle(struct hf_engine *engine, int wd, int dir_wd)
     if (!engine->own.warned)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "no inotify instance or watch is left for this user: "
-                         "that others remove a ticket, or lower a barrier, is "
-                         "noticed within "
-                         "%d s instead of at once; raise "
-                         "fs.inotify.max_user_instances",
+                         "that others remove a ticket, lower a barrier or come "
+                         "to a double one is noticed within %d s instead of at "
+                         "once; raise fs.inotify.max_user_instances",
                          LOOK_EVERY_S);
     engine->own.warned = true;
     return start_timer(engine);
+}
+
+static bool shared_wd(const struct hf_engine *engine, int wd)
+{
+    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
+            return true;
+    for (const struct hf_mark_look *l = engine->mark_looks; l != NULL;
+         l = l->next)
+        if (l->mark_wd == wd || l->dir_wd == wd)
+            return true;
+    for (const struct hf_look *l = engine->looks; l != NULL; l = l->next)
+        if (l->dir_wd == wd)
+            return true;
+    return false;
+}
+
+static void unwatch(struct hf_engine *engine, int wd)
+{
+    if (wd >= 0 && !shared_wd(engine, wd))
+        (void)inotify_rm_watch(engine->own.inotify_fd, wd);
 }
 
 static bool arm(struct hf_engine *engine, struct hf_watch *watch)
@@ -322,6 +361,25 @@ bool hf_own_arm_mark(struct hf_mark_look *look)
         look->dir_wd = watch_directory(engine, look->entry);
     }
     return settle(engine, look->mark_wd, look->dir_wd);
+}
+
+bool hf_own_arm_look(struct hf_look *look)
+{
+    struct hf_engine *engine = look->engine;
+    int before = look->dir_wd;
+    bool missing;
+
+    look->armed = false;
+    if (start_inotify(engine)) {
+        look->dir_wd = watch_directory(engine, look->entry);
+        missing = look->dir_wd < 0 && errno == ENOENT;
+        if (look->dir_wd != before)
+            unwatch(engine, before);
+        if (missing)
+            return true;
+    }
+    look->armed = settle(engine, look->dir_wd, look->dir_wd);
+    return look->armed;
 }
 
 /* Is a ticket ahead of it being watched? */
@@ -379,24 +437,6 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
         hf_engine_answer(engine, request, HF_EVENT_REVOKED);
 }
 
-static bool shared_wd(const struct hf_engine *engine, int wd)
-{
-    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
-            return true;
-    for (const struct hf_mark_look *l = engine->mark_looks; l != NULL;
-         l = l->next)
-        if (l->mark_wd == wd || l->dir_wd == wd)
-            return true;
-    return false;
-}
-
-static void unwatch(struct hf_engine *engine, int wd)
-{
-    if (wd >= 0 && !shared_wd(engine, wd))
-        (void)inotify_rm_watch(engine->own.inotify_fd, wd);
-}
-
 /* ${watch} is out of the engine's list by now. */
 void hf_own_forget(struct hf_watch *watch)
 {
@@ -408,6 +448,20 @@ void hf_own_forget_mark(const struct hf_mark_look *look)
 {
     unwatch(look->engine, look->mark_wd);
     unwatch(look->engine, look->dir_wd);
+}
+
+/* What comes into the directory may not matter to those left. */
+void hf_own_forget_look(const struct hf_look *look)
+{
+    struct hf_engine *engine = look->engine;
+    int wd;
+
+    unwatch(engine, look->dir_wd);
+    if (look->dir_wd < 0 || !shared_wd(engine, look->dir_wd))
+        return;
+    wd = watch_directory(engine, look->entry);
+    if (wd != look->dir_wd) /* another directory by now */
+        unwatch(engine, wd);
 }
 
 static void on_closed(uv_handle_t *handle)

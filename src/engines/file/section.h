@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The one critical section: under the exclusive flock of a lock's directory,
- * take the next number, put a ticket under it and list the queue.
+ * take the next number, put a ticket under it and list the queue.  Or count
+ * the members that are there and stamp, or see that none is and take the stamp
+ * away.
  *
  * All of it is under the lock, because a number taken outside could appear
  * after a higher one was admitted, and because whatever is unfinished is then
- * known to be litter of the dead.
+ * known to be litter of the dead.  Nobody comes meanwhile; some may go.  So who
+ * is found to be there was there when the lock was taken, with all others that
+ * are found: that is the instant of a stamp.
  */
 #ifndef HF_ENGINES_FILE_SECTION_H
 #define HF_ENGINES_FILE_SECTION_H
 
 #include <stdatomic.h>
 
+#include "core/engine.h"
 #include "engines/file/listing.h"
 #include "engines/file/patience.h"
 #include "engines/file/place.h"
@@ -24,9 +29,11 @@ struct hf_directory {
 };
 
 struct hf_section_order {
+    enum hf_request_kind work; /* ENQUEUE, STAMP; LOWER of READY */
     const char *queue;
-    struct hf_ticket ticket; /* .id .kind .weight .payload; the rest is given
-                                to it */
+    struct hf_ticket ticket; /* ENQUEUE: .id .kind .weight .payload; the rest is
+                                given to it.  STAMP: .id */
+    uint32_t limit;          /* STAMP: so many members */
     enum hf_patience patience;
     const atomic_bool *cancelled; /* may be NULL */
 };
@@ -39,20 +46,25 @@ enum hf_section_answer {
 };
 
 struct hf_section_result {
+    /* ENQUEUE */
     struct hf_ticket ticket; /* with its sequence and token */
     int fifo;                /* holds the ticket while it or a copy is open */
     struct hf_listing *listing; /* with the ticket in it, one reference */
+    /* STAMP: so many members are there, at most as many as were asked for, and
+     * 0 if the ticket is not.  With fewer nothing has been done. */
+    uint32_t members;
+    bool found; /* STAMP, LOWER: the mark was there before */
 };
 
 /* Carry out ${order} in ${place}.  ${directory} may be that of an earlier time,
  * and is whatever was used last on return; it is the caller's to close.
  *   Ownership ${result} is filled with HF_SECTION_DONE only.
  *   Thread    any; a directory and an order belong to one at a time. */
-enum hf_section_answer hf_section_enqueue(struct hf_place *place,
-                                          const struct hf_section_order *order,
-                                          struct hf_directory *directory,
-                                          struct hf_section_result *result,
-                                          struct hf_error *error);
+enum hf_section_answer
+hf_section_carry_out(struct hf_place *place,
+                     const struct hf_section_order *order,
+                     struct hf_directory *directory,
+                     struct hf_section_result *result, struct hf_error *error);
 
 /* Is the ticket's owner, or a copy of its descriptor, still alive? */
 enum hf_life {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file_members.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "conformance/real_host.h"
+
+struct hf_ticket_id crew_come(struct seat *seat)
+{
+    struct hf_ticket_id id = fresh_id();
+    struct call *call = seat_enqueue(seat, CREW, id, HF_TICKET_MEMBER, "me");
+
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_non_null(call_find(call, id));
+    return id;
+}
+
+void crew_go(struct seat *seat, struct hf_ticket_id id)
+{
+    struct call *call = seat_ask(seat, HF_REQUEST_WITHDRAW, CREW, id);
+
+    assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
+    assert_true(call->found);
+}
+
+static struct call *see(struct seat *seat, enum hf_request_kind kind,
+                        size_t members, bool marked)
+{
+    struct call *call = seat_members(seat, kind, CREW, fresh_id(), 0);
+    size_t marks = 0;
+
+    assert_int_equal(call->answer, HF_EVENT_LISTED);
+    for (size_t i = 0; i < call->count; i++)
+        marks += call->tickets[i].kind == HF_TICKET_READY;
+    assert_int_equal(call->count, members + marks);
+    assert_int_equal(marks, marked);
+    return call;
+}
+
+struct call *crew_list(struct seat *seat, size_t members, bool marked)
+{
+    return see(seat, HF_REQUEST_LIST, members, marked);
+}
+
+struct call *crew_look(struct seat *seat, size_t members, bool marked)
+{
+    return see(seat, HF_REQUEST_LOOK, members, marked);
+}
+
+struct call *crew_stamp(struct seat *seat, struct hf_ticket_id id,
+                        uint32_t limit)
+{
+    return seat_members(seat, HF_REQUEST_STAMP, CREW, id, limit);
+}
+
+bool crew_lower(struct seat *seat)
+{
+    struct call *call =
+        seat_members(seat, HF_REQUEST_LOWER, CREW, fresh_id(), 0);
+
+    assert_int_equal(call->answer, HF_EVENT_MARKED);
+    return call->found;
+}
+
+void crew_path(const char *file, char path[CREW_PATH_BYTES])
+{
+    char directory[BENCH_FILE_PATH_BYTES];
+
+    bench_file_path(CREW, directory);
+    (void)snprintf(path, CREW_PATH_BYTES, "%s/%s", directory, file);
+}
+
+bool crew_has(const char *file)
+{
+    char path[CREW_PATH_BYTES];
+    struct stat status;
+
+    crew_path(file, path);
+    return lstat(path, &status) == 0;
+}
+
+static unsigned count_files(const char *path)
+{
+    DIR *dir = opendir(path);
+    unsigned count = 0;
+
+    if (dir == NULL)
+        return 0;
+    while (readdir(dir) != NULL)
+        count++;
+    (void)closedir(dir);
+    return count - 2;
+}
+
+unsigned crew_files(void)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+
+    bench_file_path(CREW, path);
+    return count_files(path);
+}
+
+unsigned crew_descriptors(void)
+{
+    return count_files("/proc/self/fd");
+}
+
+/* Come, say so, and wait to be killed. */
+static void be_victim(void *arg)
+{
+    const int *said = arg;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+    (void)crew_come(seat_open(&bench_file));
+    if (write(*said, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+pid_t crew_victim_start(void)
+{
+    int said[2];
+    char byte;
+    pid_t pid;
+
+    assert_int_equal(pipe(said), 0);
+    pid = real_host_fork(be_victim, &said[1]);
+    (void)close(said[1]);
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    (void)close(said[0]);
+    return pid;
+}
+
+void crew_victim_kill(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
