@@ -90,7 +90,19 @@
     X(ZK_WITHDRAW_OLD_NAME, 5, "a downgrade without an answer is forgotten")   \
     X(ZK_MEMBER_UNCHECKED, 1, "a stamp is made though members have gone")      \
     X(ZK_MEMBER_LOWERED, 4, "the mark goes while members are there")           \
-    X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")
+    X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")           \
+    /* Of the client of a server that leases tickets, and of the server. */    \
+    X(LEASED_SAFE_FROM_ANSWER, 1, "a renewal proves from its answer on")       \
+    X(LEASED_RESUME_PROVES, 1, "a link made anew proves from when it is up")   \
+    X(LEASED_ANY_NOTICE_GONE, 1, "any notice of a queue admits, without list") \
+    X(LEASED_UNSURE_NOT_RENEWED, 1, "what got no answer is not renewed")       \
+    X(LEASED_OLD_SNAPSHOT, 1, "a queue is read as before the count's lock")    \
+    X(LEASED_TOKEN_OF_CLOCK, 2, "a token is the server's time alone")          \
+    X(LEASED_NOT_PROBED, 4, "nobody asks for what a lost notice told")         \
+    X(LEASED_TELLS_ONE, 4, "only the next one behind hears of a withdraw")     \
+    X(LEASED_RESURRECTS, 5, "a renewal brings back what had run out")          \
+    X(LEASED_ENQUEUE_LATE, 5, "an enqueue takes effect however late it is")    \
+    X(LEASED_UNSURE_WITHDRAWN, 5, "what got no answer is not withdrawn")
 
 /* clang-format off */
 enum hf_plant {

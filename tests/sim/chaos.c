@@ -179,7 +179,7 @@ static void chaos(void *arg)
         return;
     if (plan.faults >> fault & 1 && (!rare || one_in(4))) {
         if (fault >= FAULT_COUNT)
-            outage_of_server(fault);
+            outage_of_any(fault);
         else
             one_fault(fault, any_client());
     }

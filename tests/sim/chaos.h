@@ -30,6 +30,13 @@ enum fault {
     FAULT_SERVER_RESTART,
     FAULT_REWRITE, /* of a ticket's data, by somebody else */
     FAULT_COUNT_ENSEMBLE,
+    /* Of a server that leases tickets. */
+    FAULT_STORE_FREEZE = FAULT_COUNT,
+    FAULT_STORE_RESTART,
+    FAULT_STORE_DEAF, /* its notices are lost for a while */
+    FAULT_STORE_STEP, /* its wall clock is set */
+    FAULT_STORE_WIPE,
+    FAULT_COUNT_LEASED,
 };
 
 /* What one seed decides, beside the world itself. */

@@ -193,26 +193,12 @@ static void check_published(struct attempt *attempt)
                      attempt->name, promise_ms, check_client_ms(client));
 }
 
-/* 1: while a promise lasts the leader keeps the ticket.  Stronger than to wait
- * until somebody else is admitted. */
-static void check_lease(struct attempt *attempt)
+static void check_lease_of(const struct attempt *attempt,
+                           const struct hf_ticket_id *ticket)
 {
-    struct client *client = attempt->client;
-    const struct hf_sim *sim = client->world->sim;
-    uint64_t end_us;
+    const struct client *client = attempt->client;
+    uint64_t end_us = hf_sim_lease_end_us(client->engine, ticket);
 
-    if (attempt->evicted || check_tainted(attempt) ||
-        attempt->promise_ms <= check_client_ms(client))
-        return;
-    for (unsigned i = 0; i < attempt->claim_count; i++) {
-        const struct hf_acquisition *a = attempt->claims[i].a;
-
-        if (!a->gate && !hf_sim_ticket_exists(sim, &a->ticket))
-            world_broken(client->world, 1,
-                         "the ticket of %s is gone, promised until %" PRIu64,
-                         attempt->name, attempt->promise_ms);
-    }
-    end_us = hf_sim_lease_end_us(client->engine);
     if (end_us < hf_sim_client_at_us(client->engine, attempt->promise_ms))
         world_broken(client->world, 1,
                      "%s is promised %" PRIu64 " (%" PRIu64
@@ -220,6 +206,29 @@ static void check_lease(struct attempt *attempt)
                      attempt->name, attempt->promise_ms,
                      hf_sim_client_at_us(client->engine, attempt->promise_ms),
                      end_us);
+}
+
+/* 1: while a promise lasts the leader keeps the ticket.  Stronger than to wait
+ * until somebody else is admitted. */
+static void check_lease(struct attempt *attempt)
+{
+    struct client *client = attempt->client;
+    const struct hf_sim *sim = client->world->sim;
+
+    if (attempt->evicted || check_tainted(attempt) ||
+        attempt->promise_ms <= check_client_ms(client))
+        return;
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct hf_acquisition *a = attempt->claims[i].a;
+
+        if (a->gate)
+            continue;
+        if (!hf_sim_ticket_exists(sim, &a->ticket))
+            world_broken(client->world, 1,
+                         "the ticket of %s is gone, promised until %" PRIu64,
+                         attempt->name, attempt->promise_ms);
+        check_lease_of(attempt, &a->ticket);
+    }
 }
 
 /* 9: a limit is kept, but for an enqueue that has not been answered, and by

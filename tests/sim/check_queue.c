@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/instant.h"
+#include "engines/sim/leases.h"
 #include "question.h"
 
 /* Of the watches that a release fires, so many may be of no use to whoever set
@@ -153,12 +154,46 @@ static void note_others(struct world *world, const struct hf_ticket *ticket)
     }
 }
 
-/* 5: what was forgotten does not come back. */
-void check_added(struct world *world, const struct hf_ticket *ticket)
+static struct place *place_of(struct world *world, const char *queue)
 {
-    const struct ticket_record *record = world_record(world, &ticket->id);
+    for (unsigned i = 0; i < world->place_count; i++) {
+        if (strcmp(world->places[i].name, queue) == 0)
+            return &world->places[i];
+    }
+    return NULL;
+}
+
+/* 2, 5: a leasing server gives out no token twice, nor one that is less than
+ * another, and what was gone does not come back. */
+static void check_leased(struct world *world, const char *queue,
+                         const struct hf_ticket *ticket,
+                         struct ticket_record *record)
+{
+    struct place *place = place_of(world, queue);
+
+    if (!hf_sim_leased(world->sim))
+        return;
+    if (record != NULL && record->gone)
+        world_broken(world, 5, "a ticket that was gone is in %s again", queue);
+    if (record != NULL)
+        record->token = ticket->token;
+    if (place == NULL)
+        return;
+    if (ticket->token <= place->top_token)
+        world_broken(world, 2,
+                     "a ticket in %s has token %" PRIu64 " after %" PRIu64,
+                     queue, ticket->token, place->top_token);
+    place->top_token = hf_later_ms(place->top_token, ticket->token);
+}
+
+/* 5: what was forgotten does not come back. */
+void check_added(struct world *world, const char *queue,
+                 const struct hf_ticket *ticket)
+{
+    struct ticket_record *record = world_record(world, &ticket->id);
 
     note_others(world, ticket);
+    check_leased(world, queue, ticket, record);
     if (record == NULL)
         return;
     if (record->crew != NULL && !check_crew_lives(record->crew) &&
@@ -172,15 +207,6 @@ void check_added(struct world *world, const struct hf_ticket *ticket)
         hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
         world_broken(world, 5, "a ticket of %s appears after it was forgotten",
                      record->attempt->name);
-}
-
-static struct place *place_of(struct world *world, const char *queue)
-{
-    for (unsigned i = 0; i < world->place_count; i++) {
-        if (strcmp(world->places[i].name, queue) == 0)
-            return &world->places[i];
-    }
-    return NULL;
 }
 
 static bool is_last_of(const struct attempt *attempt,
@@ -198,11 +224,13 @@ void check_gone(struct world *world, const char *queue,
                 const struct hf_ticket *ticket,
                 struct hf_request *const *watches, size_t count)
 {
-    const struct ticket_record *record = world_record(world, &ticket->id);
+    struct ticket_record *record = world_record(world, &ticket->id);
     struct place *place = place_of(world, queue);
     size_t idle = 0;
     char names[64] = "";
 
+    if (record != NULL)
+        record->gone = true;
     if (place != NULL && hf_sim_queue(world->sim, queue).count > 0)
         place->others_at_us = hf_sim_now_us(world->sim);
     /* Neither a wait that is given up nor a ticket that came late. */

@@ -12,9 +12,9 @@
 #include "world.h"
 
 static const char usage[] =
-    "usage: holdfast-sim [--rounds] [--engine zk] --seeds N [--first S] "
+    "usage: holdfast-sim [--rounds] [--engine zk|leased] --seeds N [--first S] "
     "[--jobs N]\n"
-    "       holdfast-sim [--rounds] [--engine zk] --seed S [--trace]\n"
+    "       holdfast-sim [--rounds] [--engine zk|leased] --seed S [--trace]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
@@ -24,7 +24,8 @@ static const char usage[] =
     "  --rounds    worlds of double barriers, which have no trace\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
-    "              plain model\n"
+    "              plain model; leased: the client of servers that lease\n"
+    "              tickets on a model of one\n"
     "  --seeds N   live through N worlds and check the invariants in each\n"
     "  --first S   the seed of the first (1)\n"
     "  --jobs N    in so many processes at once (1)\n"
@@ -134,8 +135,11 @@ static int stories(char **paths, size_t count, bool update)
 
 static bool engine(struct options *options, const char *word)
 {
-    options->kind.zookeeper = word != NULL && strcmp(word, "zk") == 0;
-    return options->kind.zookeeper;
+    if (word != NULL && strcmp(word, "zk") == 0)
+        options->kind.sort = WORLD_ZOOKEEPER;
+    else if (word != NULL && strcmp(word, "leased") == 0)
+        options->kind.sort = WORLD_LEASED;
+    return options->kind.sort != WORLD_PLAIN;
 }
 
 /* Sort argv[1...] into ${options} and, moved to the front, the paths of
@@ -150,7 +154,7 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
 
         if (strcmp(*word, "--engine") == 0) {
             if (!engine(options, *++word))
-                return "expected --engine zk";
+                return "expected --engine zk or leased";
         } else if (strcmp(*word, "--plant") == 0) {
             if (*++word == NULL || !plants_select(*word))
                 return "expected --plant NAME, of those that --plants shows";

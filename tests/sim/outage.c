@@ -3,6 +3,7 @@
 #include "outage.h"
 
 #include "core/instant.h"
+#include "engines/sim/leases.h"
 
 /* ---------------------------------------------------------------- links -- */
 
@@ -137,7 +138,7 @@ static void rewrite_one(const struct client *client)
     }
 }
 
-void outage_of_server(enum fault fault)
+static void outage_of_server(enum fault fault)
 {
     struct hf_sim *sim = plan.world->sim;
     int any = (int)below(hf_sim_servers(sim));
@@ -159,4 +160,84 @@ void outage_of_server(enum fault fault)
     default:
         restart_server(any);
     }
+}
+
+/* ------------------------------------------------------- leasing servers -- */
+
+static void thaw_store(void *arg)
+{
+    (void)arg;
+    hf_sim_leases_thaw(plan.world->sim);
+}
+
+/* A clock that stood is behind ever after, as one that was set back. */
+static void freeze_store(void)
+{
+    bool machine = plan.world->tokens_alone && one_in(2);
+
+    world_line(plan.world, "-", "server %s", machine ? "pauses" : "freezes");
+    hf_sim_leases_freeze(plan.world->sim, machine);
+    later(fault_us(), thaw_store, NULL);
+}
+
+static void start_store(void *arg)
+{
+    hf_sim_leases_start(plan.world->sim, arg != NULL);
+}
+
+static void restart_store(bool wiped)
+{
+    static char yes;
+
+    world_line(plan.world, "-", "server is killed%s",
+               wiped ? ", its data lost" : "");
+    hf_sim_leases_stop(plan.world->sim);
+    later(fault_us(), start_store, wiped ? &yes : NULL);
+}
+
+static void hear_notices(void *arg)
+{
+    (void)arg;
+    hf_sim_leases_lose_notices(plan.world->sim, false);
+}
+
+static void lose_notices(void)
+{
+    world_line(plan.world, "-", "notices are lost");
+    hf_sim_leases_lose_notices(plan.world->sim, true);
+    later(fault_us(), hear_notices, NULL);
+}
+
+static void step_clock(void)
+{
+    int64_t most_ms = (int64_t)(2 * plan.scale_ms);
+    int64_t ms = (int64_t)below((uint64_t)(2 * most_ms)) - most_ms;
+
+    world_line(plan.world, "-", "server's clock is set on by %d ms", (int)ms);
+    hf_sim_leases_step_clock(plan.world->sim, ms);
+}
+
+static void outage_of_store(enum fault fault)
+{
+    switch (fault) {
+    case FAULT_STORE_FREEZE:
+        freeze_store();
+        break;
+    case FAULT_STORE_DEAF:
+        lose_notices();
+        break;
+    case FAULT_STORE_STEP:
+        step_clock();
+        break;
+    default:
+        restart_store(fault == FAULT_STORE_WIPE);
+    }
+}
+
+void outage_of_any(enum fault fault)
+{
+    if (hf_sim_leased(plan.world->sim))
+        outage_of_store(fault);
+    else
+        outage_of_server(fault);
 }

@@ -9,7 +9,7 @@
  * of it. */
 void outage_of_link(struct client *client);
 
-/* One of FAULT_LEADER_FREEZE and those behind it. */
-void outage_of_server(enum fault fault);
+/* One of those behind FAULT_COUNT: of an ensemble, or of a leasing server. */
+void outage_of_any(enum fault fault);
 
 #endif

@@ -140,22 +140,26 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Faults of the client of ZooKeeper are looked for in its own worlds, those of
- * members in the worlds of double barriers, and what is sound in all. */
+/* Faults of one client are looked for in its own worlds, those of the core in
+ * plain ones, those of members in the worlds of double barriers, and what is
+ * sound in all. */
 static bool concerns(const char *name, struct seeds_kind kind)
 {
-    bool zookeeper = begins(name, "ZK_");
-    bool rounds = begins(name, zookeeper ? "ZK_MEMBER_" : "MEMBER_");
+    enum world_sort own = begins(name, "ZK_")       ? WORLD_ZOOKEEPER
+                          : begins(name, "LEASED_") ? WORLD_LEASED
+                                                    : WORLD_PLAIN;
+    bool rounds = begins(name, "MEMBER_") || begins(name, "ZK_MEMBER_");
 
     return begins(name, "(none)") ||
-           (zookeeper == kind.zookeeper && rounds == kind.rounds);
+           (own == kind.sort && rounds == kind.rounds);
 }
 
 static bool some_world_finds(struct seeds_report *report, const char *name,
                              uint64_t count)
 {
-    for (unsigned i = 0; i < 4; i++) {
-        struct seeds_kind kind = {.zookeeper = i & 1, .rounds = i & 2};
+    for (unsigned i = 0; i < 2 * WORLD_SORTS; i++) {
+        struct seeds_kind kind = {.sort = i % WORLD_SORTS,
+                                  .rounds = i >= WORLD_SORTS};
 
         if (concerns(name, kind) && seeds_find(report, kind, count))
             return true;
@@ -167,6 +171,9 @@ static bool some_world_finds(struct seeds_report *report, const char *name,
 static bool look_for(unsigned plant, uint64_t count, char **paths,
                      size_t path_count, struct seeds_report *report)
 {
+    static const char *const sorts[] = {[WORLD_PLAIN] = "",
+                                        [WORLD_ZOOKEEPER] = "zk ",
+                                        [WORLD_LEASED] = "leased "};
     const struct seeds_kind *kind = &report->range.kind;
     const char *story;
     char where[64];
@@ -174,7 +181,7 @@ static bool look_for(unsigned plant, uint64_t count, char **paths,
     hf_plant = (enum hf_plant)plant;
     if (some_world_finds(report, plants[plant].name, count)) {
         snprintf(where, sizeof where, "%s%sseed %" PRIu64,
-                 kind->rounds ? "rounds " : "", kind->zookeeper ? "zk " : "",
+                 kind->rounds ? "rounds " : "", sorts[kind->sort],
                  report->seed);
         print_row(plant, where, report);
         return true;

@@ -8,6 +8,8 @@
 
 #include "chaos.h"
 #include "core/instant.h"
+#include "core/plant.h"
+#include "engines/leased/leased.h"
 #include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
@@ -150,22 +152,70 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     return config;
 }
 
+/* A tenth of the leasing servers are calm, in another the clock is set or data
+ * is lost, but not both: then tokens may go back, as is documented. */
+static struct hf_sim_config choose_leased(uint64_t seed,
+                                          struct hf_random *random)
+{
+    struct hf_sim_config config = hf_sim_config_leased(seed);
+    uint64_t sort = hf_random_below(random, 10);
+    unsigned own = 1u << FAULT_STORE_STEP | 1u << FAULT_STORE_WIPE;
+
+    if (HF_PLANTED(LEASED_ANY_NOTICE_GONE))
+        config.traits = HF_ENGINE_GONE_ADMITS;
+    config.timeout_ms = config.least_timeout_ms =
+        HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
+    config.delay_least_us = 100;
+    config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
+    plan.faults = 0;
+    plan.fault_count = FAULT_COUNT_LEASED;
+    if (sort == 0)
+        return config;
+    troubled(&config, random);
+    config.least_timeout_ms = config.timeout_ms;
+    config.garble_chance = 0;
+    config.leases.notice_lost_chance = some_chance(random, 300000);
+    config.leases.notice_twice_chance = some_chance(random, 300000);
+    config.leases.notice_late_chance = some_chance(random, 300000);
+    /* A session is no more at the server than what it has there. */
+    plan.faults &= ~(own | 1u << FAULT_KILL);
+    if (sort == 1)
+        plan.faults |=
+            1u << (hf_random_below(random, 2) == 0 ? FAULT_STORE_STEP
+                                                   : FAULT_STORE_WIPE);
+    return config;
+}
+
+static struct hf_sim_config choose_any(enum world_sort sort, uint64_t seed,
+                                       struct hf_random *random)
+{
+    switch (sort) {
+    case WORLD_ZOOKEEPER:
+        return choose_zookeeper(seed, random);
+    case WORLD_LEASED:
+        return choose_leased(seed, random);
+    default:
+        return choose(seed, random);
+    }
+}
+
 /* From numbers of its own: without cohorts a seed is the world it always was.
  */
-static void choose_cohorts(uint64_t seed, bool zookeeper)
+static void choose_cohorts(uint64_t seed, enum world_sort sort)
 {
     struct hf_random random;
 
     hf_random_seed(&random, seed ^ 0x636f686f727473);
     plan.cohorts = hf_random_below(&random, 3) == 0;
-    plan.crowded = plan.cohorts && !zookeeper && plan.world->place_count == 1 &&
+    plan.crowded = plan.cohorts && sort != WORLD_ZOOKEEPER &&
+                   plan.world->place_count == 1 &&
                    !plan.world->places[0].read_write &&
                    hf_random_below(&random, 2) == 0;
     if (plan.crowded)
         plan.want_every_us /= 20;
 }
 
-static void begin(struct world *world, uint64_t seed, bool zookeeper)
+static void begin(struct world *world, uint64_t seed, enum world_sort sort)
 {
     struct hf_random random;
     struct hf_sim_config config;
@@ -175,11 +225,10 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     hf_random_seed(&random, seed);
     memset(&plan, 0, sizeof plan);
     plan.fault_count = FAULT_COUNT;
-    config =
-        zookeeper ? choose_zookeeper(seed, &random) : choose(seed, &random);
-    plan.scale_ms =
-        zookeeper ? config.timeout_ms : hf_earlier_ms(config.timeout_ms, 1000);
-    scale = zookeeper ? 1 + config.timeout_ms / 1000 : 1;
+    config = choose_any(sort, seed, &random);
+    plan.scale_ms = sort == WORLD_PLAIN ? hf_earlier_ms(config.timeout_ms, 1000)
+                                        : config.timeout_ms;
+    scale = sort == WORLD_PLAIN ? 1 : 1 + config.timeout_ms / 1000;
     world_init(world, &config);
     plan.world = world;
     plan.fault_every_us = scale * (20 + below(300)) * MS_US;
@@ -189,10 +238,14 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     world->calm = plan.faults == 0;
     world->lied_to = config.garble_chance > 0;
     world->denied = config.deny_chance > 0;
+    world->tokens_alone =
+        sort == WORLD_LEASED &&
+        plan.faults & (1u << FAULT_STORE_STEP | 1u << FAULT_STORE_WIPE);
     world->patience_us = world->calm
                              ? 20 * (uint64_t)config.delay_most_us + 5 * MS_US
                              : 3000 * plan.scale_ms + 1000 * MS_US;
-    if (zookeeper) /* an election, and what is rounded up to a tick */
+    if (sort ==
+        WORLD_ZOOKEEPER) /* an election, and what is rounded up to a tick */
         world->patience_us +=
             1000 * config.ensemble.tick_ms * (4 + config.ensemble.sync_limit);
     if (!world->calm && one_in(4)) /* a machine with too much to do */
@@ -207,11 +260,11 @@ static void begin(struct world *world, uint64_t seed, bool zookeeper)
     plan.bundles = one_in(2);
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
-    choose_cohorts(seed, zookeeper);
+    choose_cohorts(seed, sort);
     if (one_in(2))
         users_gate(gate_called(world, "gates/one"));
     world->shared_kinds = one_in(20);
-    if (read_write && one_in(3) && !world->shared_kinds)
+    if (read_write && one_in(3) && !world->shared_kinds && sort != WORLD_LEASED)
         users_foreign(&world->places[0]);
 }
 
@@ -248,12 +301,12 @@ static bool all_closed(struct world *world)
     return true;
 }
 
-bool random_run(struct world *world, uint64_t seed, bool zookeeper,
+bool random_run(struct world *world, uint64_t seed, enum world_sort sort,
                 void (*line)(void *arg, const char *text), void *arg)
 {
     uint64_t lease_us;
 
-    begin(world, seed, zookeeper);
+    begin(world, seed, sort);
     world->line = line;
     world->line_arg = arg;
     lease_us = 1000 * plan.scale_ms;
@@ -267,7 +320,8 @@ bool random_run(struct world *world, uint64_t seed, bool zookeeper,
               check_quiet);
     check_end(world);
     /* Nothing may come back, and a goodbye is answered. */
-    run_until(world, now_us() + 2 * lease_us, NULL);
+    run_until(world, now_us() + (sort == WORLD_LEASED ? 4 : 2) * lease_us,
+              NULL);
     check_end(world);
     if (world->broken == 0)
         close_all(world);

@@ -24,15 +24,21 @@ static void print(void *arg, const char *line)
 
 static void print_replay(uint64_t seed, struct seeds_kind kind)
 {
+    static const char *const words[] = {
+        [WORLD_PLAIN] = "",
+        [WORLD_ZOOKEEPER] = " --engine zk",
+        [WORLD_LEASED] = " --engine leased",
+    };
+
     printf("replay: ./dev sim%s%s --seed %" PRIu64 "%s\n",
-           kind.rounds ? " --rounds" : "", kind.zookeeper ? " --engine zk" : "",
-           seed, kind.rounds ? "" : " --trace");
+           kind.rounds ? " --rounds" : "", words[kind.sort], seed,
+           kind.rounds ? "" : " --trace");
 }
 
-static int replay_rounds(uint64_t seed, bool zookeeper)
+static int replay_rounds(uint64_t seed, enum world_sort sort)
 {
     struct rounds_end end;
-    bool fine = rounds_run(seed, zookeeper, &end);
+    bool fine = rounds_run(seed, sort, &end);
 
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
@@ -47,9 +53,9 @@ int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace)
     bool fine;
 
     if (kind.rounds)
-        return replay_rounds(seed, kind.zookeeper);
+        return replay_rounds(seed, kind.sort);
     setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
-    fine = random_run(&world, seed, kind.zookeeper, trace ? print : NULL, NULL);
+    fine = random_run(&world, seed, kind.sort, trace ? print : NULL, NULL);
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
         printf("fine, %" PRIu64 " steps\n", world.steps);
@@ -80,7 +86,7 @@ static void live_rounds(struct seeds_report *report)
 {
     struct rounds_end end;
 
-    if (!rounds_run(report->seed, report->range.kind.zookeeper, &end))
+    if (!rounds_run(report->seed, report->range.kind.sort, &end))
         snprintf(report->story, sizeof report->story, "%s", end.story);
     report->broken = end.broken;
     report->rounds += end.rounds;
@@ -88,7 +94,7 @@ static void live_rounds(struct seeds_report *report)
 
 static void live_world(struct seeds_report *report)
 {
-    random_run(&world, report->seed, report->range.kind.zookeeper, NULL, NULL);
+    random_run(&world, report->seed, report->range.kind.sort, NULL, NULL);
     report->broken = world.broken;
     memcpy(report->story, world.story, sizeof report->story);
     report->steps += world.steps;

@@ -10,10 +10,9 @@
 
 #include "world.h"
 
-/* In the worlds of an ensemble, which the client of ZooKeeper speaks to, if
- * .zookeeper; in those of double barriers, see rounds.h, if .rounds. */
+/* In the worlds of double barriers, see rounds.h, if .rounds. */
 struct seeds_kind {
-    bool zookeeper;
+    enum world_sort sort;
     bool rounds;
 };
 

@@ -12,11 +12,17 @@
 #include "gate.h"
 #include "question.h"
 
+/* With a clock that is set, or data that is lost? */
+static bool survives(int invariant)
+{
+    return invariant == 2 || invariant == 8 || invariant == 10;
+}
+
 void world_broken(struct world *world, int invariant, const char *format, ...)
 {
     va_list arguments;
 
-    if (world->broken != 0)
+    if (world->broken != 0 || (world->tokens_alone && !survives(invariant)))
         return;
     world->broken = invariant;
     va_start(arguments, format);
@@ -47,8 +53,7 @@ static void on_line(void *arg, const struct hf_engine *engine, const char *text)
 static void on_added(void *arg, const char *queue,
                      const struct hf_ticket *ticket)
 {
-    (void)queue;
-    check_added(arg, ticket);
+    check_added(arg, queue, ticket);
 }
 
 static void on_gone(void *arg, const char *queue,

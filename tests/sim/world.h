@@ -22,6 +22,7 @@
 
 #include "core/core.h"
 #include "engines/sim/sim.h"
+#include "sort.h"
 
 #define WORLD_CLIENTS 6
 #define WORLD_PLACES 8
@@ -43,6 +44,7 @@ struct place {
     bool resized;              /* somebody went by another number of them */
     uint64_t last_write_token; /* highest granted that excludes */
     uint64_t last_read_token;
+    uint64_t top_token;    /* of all tickets there ever were */
     uint64_t others_at_us; /* somebody had a ticket that could be in the way */
 };
 
@@ -130,6 +132,8 @@ struct ticket_record {
     struct hf_ticket_id id;
     struct attempt *attempt; /* both NULL: foreign */
     struct crew *crew;       /* whose ticket it was */
+    uint64_t token;          /* 0: it never was in a queue */
+    bool gone;               /* it has been, and is not any more */
     bool asked;              /* of a crew: to let go of it, ... */
     bool told;               /* ... which a member heard */
 };
@@ -187,6 +191,9 @@ struct world {
     bool exhausted;       /* a queue may have run out of numbers */
     uint64_t late_us;     /* of each tick, behind what comes meanwhile */
     bool shared_kinds;    /* kinds that do not go together meet */
+    bool tokens_alone;    /* the server's clock is set, or its data lost: only
+                             what tokens promise is kept, and that each call
+                             has its end */
     /* The first violation. */
     int broken; /* number of the invariant, 0 if none */
     char story[WORLD_TEXT];
@@ -313,7 +320,8 @@ void check_event(struct client *client, const struct hf_event *event);
 void check_settled(struct world *world);
 /* Who could be granted, and is not? */
 void check_wakeups(struct world *world);
-void check_added(struct world *world, const struct hf_ticket *ticket);
+void check_added(struct world *world, const char *queue,
+                 const struct hf_ticket *ticket);
 void check_gone(struct world *world, const char *queue,
                 const struct hf_ticket *ticket,
                 struct hf_request *const *watches, size_t count);
@@ -331,10 +339,9 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 
 /* ------------------------------------------------------------- random.c -- */
 
-/* Live through the world of ${seed}, on the plain model or on an ensemble that
- * the client of ZooKeeper speaks to.  True if no invariant broke; else .broken
- * and .story tell.  ${line} may be NULL. */
-bool random_run(struct world *world, uint64_t seed, bool zookeeper,
+/* Live through the world of ${seed} and ${sort}.  True if no invariant broke;
+ * else .broken and .story tell.  ${line} may be NULL. */
+bool random_run(struct world *world, uint64_t seed, enum world_sort sort,
                 void (*line)(void *arg, const char *text), void *arg);
 
 /* -------------------------------------------------------------- story.c -- */

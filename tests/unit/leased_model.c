@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leased_server.h"
+#include "engines/sim/lease_server.h"
 
 #define TOLD_BYTES 8192
 #define REQUESTS_MAX 4096
+#define QUEUE_BYTES 1200
 
 enum way { UP, DOWN, CALL, ANSWER, NOTICE };
 
@@ -23,9 +24,10 @@ struct message {
     struct hf_store *store;
     enum way kind;
     struct hf_store_call *call; /* the machine's, CALL and ANSWER */
-    struct server_call copy;    /* CALL */
-    struct server_answer answer;
-    struct server_notice notice;
+    struct lease_call copy;     /* CALL */
+    struct lease_answer answer;
+    struct hf_store_notice notice;
+    char queue[QUEUE_BYTES]; /* NOTICE */
 };
 
 struct hf_store {
@@ -44,7 +46,8 @@ struct hf_store {
 
 struct model {
     uint64_t now_ms;
-    struct server *server;
+    struct lease_server *server;
+    int64_t stepped_ms; /* of the server's clock */
     struct hf_store *stores;
     struct message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
@@ -76,8 +79,8 @@ static struct message *send(struct hf_store *store, enum way kind,
 
 static void message_free(struct message *message)
 {
-    server_call_free(&message->copy);
-    server_answer_free(&message->answer);
+    lease_call_free(&message->copy);
+    lease_answer_free(&message->answer);
     free(message);
 }
 
@@ -104,7 +107,7 @@ static void store_call(struct hf_store *store, struct hf_store_call *call)
     assert(store->link % 2 == 1);
     message = send(store, CALL, MODEL_DELAY_MS);
     message->call = call;
-    server_call_copy(&message->copy, call);
+    lease_call_copy(&message->copy, call);
 }
 
 static const struct hf_store_ops ops = {
@@ -115,36 +118,43 @@ static const struct hf_store_ops ops = {
 
 /* -------------------------------------------------------------- carrying -- */
 
-static void on_notice(void *arg, const struct server_notice *notice)
+static void on_notice(void *arg, const struct lease_notice *notice)
 {
     struct model *model = arg;
 
     for (struct hf_store *s = model->stores; s != NULL; s = s->next) {
+        struct message *message;
+
         if (s->leased == NULL || s->link % 2 == 0 || model->lose_notices ||
             strcmp(s->session, notice->session) != 0)
             continue;
-        send(s, NOTICE, MODEL_DELAY_MS)->notice = *notice;
+        message = send(s, NOTICE, MODEL_DELAY_MS);
+        message->notice = notice->notice;
+        (void)snprintf(message->queue, sizeof message->queue, "%s",
+                       notice->notice.queue);
+        message->notice.queue = message->queue;
     }
 }
 
 static uint64_t server_now_ms(const struct model *model)
 {
-    return server_clock(model->server, model->now_ms);
+    return MODEL_SERVER_MS + model->now_ms + (uint64_t)model->stepped_ms;
 }
 
 static void carry_out(struct model *model, struct message *message)
 {
     struct message *back;
-    struct server_answer answer = {0};
+    struct lease_answer answer = {0};
 
     model->calls[message->copy.call.kind]++;
     if (model->fail && model->fail_kind == message->copy.call.kind)
-        server_answer_failure(&answer, model->failure, server_now_ms(model));
+        lease_answer_fail(&answer, model->failure, HF_EPROTOCOL,
+                          "the story wants it so", server_now_ms(model));
     else
-        server_carry_out(model->server, server_now_ms(model), &message->copy,
-                         &answer);
+        lease_server_carry_out(model->server, server_now_ms(model),
+                               &message->copy, &answer);
     if (message->link != message->store->link || message->store->lose_answers) {
-        server_answer_free(&answer);
+        lease_answer_free(&answer);
         return;
     }
     back = send(message->store, ANSWER, MODEL_DELAY_MS);
@@ -176,8 +186,7 @@ static void arrive(struct model *model, struct message *message)
                            &message->answer.answer, now_ms);
         break;
     case NOTICE:
-        message->notice.notice.queue = message->notice.queue;
-        hf_leased_notice(store->leased, &message->notice.notice, now_ms);
+        hf_leased_notice(store->leased, &message->notice, now_ms);
         break;
     case CALL:
         break;
@@ -526,10 +535,11 @@ struct hf_request *model_member(struct hf_store *store,
 struct model *model_new(void)
 {
     struct model *model = calloc(1, sizeof *model);
+    struct lease_watcher watcher = {.notice = on_notice, .arg = model};
 
     assert(model != NULL);
     model->now_ms = MODEL_START_MS;
-    model->server = server_new(on_notice, model);
+    model->server = lease_server_new(&watcher);
     return model;
 }
 
@@ -550,7 +560,7 @@ void model_free(struct model *model)
             free(store->requests[i]);
         free(store);
     }
-    server_free(model->server);
+    lease_server_free(model->server);
     free(model);
 }
 
@@ -561,20 +571,20 @@ unsigned model_calls(const struct model *model, enum hf_store_call_kind kind)
 
 size_t model_tickets(const struct model *model, const char *queue)
 {
-    return server_tickets(model->server, queue);
+    return lease_server_count(model->server, queue);
 }
 
 bool model_has(const struct model *model, const char *queue, char ticket)
 {
     struct hf_ticket_id id = id_of(ticket);
 
-    return server_has(model->server, queue, &id);
+    return lease_server_expires_ms(model->server, queue, &id) != 0;
 }
 
 bool model_evict(struct model *model, const char *queue,
                  const struct hf_ticket_id *id)
 {
-    return server_evict(model->server, queue, id);
+    return lease_server_evict(model->server, queue, id);
 }
 
 /* ---------------------------------------------------------------- faults -- */
@@ -619,7 +629,7 @@ void model_cut(struct hf_store *store, bool late)
 
 void model_step_clock(struct model *model, int64_t ms)
 {
-    server_step_clock(model->server, ms);
+    model->stepped_ms += ms;
 }
 
 void model_fail(struct model *model, bool fail, enum hf_store_call_kind kind,

@@ -6,6 +6,7 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
+#include "core/plant.h"
 #include "engines/leased/private.h"
 
 /* Every five sixteenths of the ttl, counted from sending: two may fail before
@@ -167,6 +168,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
                     const struct hf_store_answer *answer)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
+    uint64_t anchor_ms;
 
     renewal->under_way = false;
     renewal->at_ms = HF_FOREVER;
@@ -183,9 +185,20 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
     renewal->at_ms =
         hf_after_ms(op->sent_at_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
                                                   RENEWAL_MOST_MS));
-    if (hf_leased_session_renewed(leased, op->sent_at_ms))
-        tell_proven(leased, op->sent_at_ms);
+    anchor_ms =
+        HF_PLANTED(LEASED_SAFE_FROM_ANSWER) ? leased->now_ms : op->sent_at_ms;
+    /* Whoever has lost his ticket is not promised anything first. */
     take_news(leased, answer);
+    if (leased->session.state == HF_LEASED_ENDED)
+        return; /* somebody who heard of it wanted no more */
+    if (hf_leased_session_renewed(leased, anchor_ms))
+        tell_proven(leased, anchor_ms);
+}
+
+void hf_leased_renewal_clear(struct hf_leased *leased)
+{
+    leased->renewal.at_ms = HF_FOREVER;
+    fail_prove(leased, NULL);
 }
 
 /* ------------------------------------------------------------------- ask -- */

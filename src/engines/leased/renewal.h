@@ -25,6 +25,9 @@ void hf_leased_prove(struct hf_leased *leased, struct hf_request *request);
 
 void hf_leased_renewal_tick(struct hf_leased *leased);
 
+/* The session is over: whoever waits for a proof waits in vain. */
+void hf_leased_renewal_clear(struct hf_leased *leased);
+
 /* An operation that takes out all that the session has. */
 struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased);
 

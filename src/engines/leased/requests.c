@@ -31,9 +31,9 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_op *op,
     bool open =
         answer == NULL || (!answer->ok && answer->failure == HF_FAILURE_UNSURE);
 
-    if (own != NULL && open)
+    if (own != NULL && open && !HF_PLANTED(LEASED_UNSURE_NOT_RENEWED))
         own->state = HF_LEASED_OWN_UNSURE;
-    else if (own != NULL && answer->ok)
+    else if (own != NULL && answer != NULL && answer->ok)
         own->state = HF_LEASED_OWN_THERE;
     else if (own != NULL)
         hf_leased_own_drop(leased, own);
@@ -178,6 +178,26 @@ const char *hf_leased_queue_of(const struct hf_request *request,
     return marks;
 }
 
+/* Will it be withdrawn, and nobody knows whether it is there? */
+static bool is_unsure(const struct hf_leased *leased,
+                      const struct hf_request *request)
+{
+    const struct hf_leased_own *own =
+        hf_leased_own_find(leased, &request->ticket);
+
+    return request->kind == HF_REQUEST_WITHDRAW && own != NULL &&
+           own->state == HF_LEASED_OWN_UNSURE;
+}
+
+/* What never may be said of such a one unasked. */
+static void tell_withdrawn(struct hf_leased *leased, struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
+
+    event.as.answer.request = request;
+    hf_leased_tell(leased, &event);
+}
+
 void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
 {
     const struct deed *deed = &deeds[request->kind];
@@ -185,6 +205,10 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     struct hf_leased_op *op;
 
     assert(deed->answered != NULL);
+    if (HF_PLANTED(LEASED_UNSURE_WITHDRAWN) && is_unsure(leased, request)) {
+        tell_withdrawn(leased, request);
+        return;
+    }
     op = hf_leased_op_new(leased, deed->call,
                           hf_leased_queue_of(request, marks), request);
     if (op == NULL) {

@@ -9,6 +9,7 @@
 
 #include "core/instant.h"
 #include "core/machine.h"
+#include "core/plant.h"
 #include "core/session.h"
 #include "engines/leased/private.h"
 
@@ -212,7 +213,8 @@ static void accept(struct hf_leased *leased, uint64_t anchor_ms)
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
 
     event.as.connected.timeout_ms = leased->config.ttl_ms;
-    event.as.connected.anchor_ms = anchor_ms;
+    event.as.connected.anchor_ms =
+        HF_PLANTED(LEASED_RESUME_PROVES) ? leased->now_ms : anchor_ms;
     event.as.connected.resumed = session->known;
     session->known = true;
     session->silences = 0;
@@ -255,6 +257,7 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
 static void clear(struct hf_leased *leased)
 {
     hf_leased_ops_cut(leased);
+    hf_leased_renewal_clear(leased);
     hf_leased_watches_clear(leased);
     hf_leased_looks_clear(leased);
     hf_leased_owns_clear(leased);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/memory.h"
+#include "core/plant.h"
 #include "engines/leased/private.h"
 
 static struct hf_leased_watch *watch_new(struct hf_leased *leased,
@@ -78,14 +79,17 @@ static bool is_of(const struct hf_leased_watch *watch,
 }
 
 /* One who is to be told that ${id} is no ticket of ${kind} any more. */
-static struct hf_leased_watch *find_bereft(struct hf_leased_queue *queue,
+static struct hf_leased_watch *find_bereft(const struct hf_leased *leased,
+                                           struct hf_leased_queue *queue,
                                            const struct hf_ticket_id *id,
                                            enum hf_ticket_kind kind)
 {
     struct hf_leased_watch *watch = queue->watches;
 
     while (watch != NULL &&
-           !(is_of(watch, id) && (kind == 0 || watch->kind == kind)))
+           !(is_of(watch, id) && (kind == 0 || watch->kind == kind)) &&
+           !(HF_PLANTED(LEASED_ANY_NOTICE_GONE) &&
+             hf_leased_own_find(leased, &watch->id) == NULL))
         watch = watch->next;
     return watch;
 }
@@ -101,7 +105,7 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
     if (place == NULL)
         return;
     place->users++; /* it may be the last thing that they wanted of it */
-    while ((watch = find_bereft(place, id, kind)) != NULL)
+    while ((watch = find_bereft(leased, place, id, kind)) != NULL)
         tell_gone(leased, watch);
     hf_leased_queue_leave(&leased->queues, place);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/sim/lease_model.h"
 #include "engines/sim/zk_model.h"
 
 #include <assert.h>
@@ -251,6 +252,15 @@ struct hf_sim_config hf_sim_config_ensemble(uint64_t seed)
     return config;
 }
 
+struct hf_sim_config hf_sim_config_leased(uint64_t seed)
+{
+    struct hf_sim_config config = hf_sim_config_calm(seed);
+
+    config.traits = HF_LEASED_TRAITS;
+    config.leases.served = true;
+    return config;
+}
+
 static hf_status refuse_open(const struct hf_url *url,
                              const struct hf_engine_host *host,
                              struct hf_engine **engine, struct hf_error *error)
@@ -284,6 +294,13 @@ static void after_fork(struct hf_engine *engine)
     (void)engine;
 }
 
+static const struct sim_model *model_of(const struct hf_sim_config *config)
+{
+    if (config->leases.served)
+        return &sim_leased;
+    return config->ensemble.servers == 0 ? &sim_plain : &sim_zookeeper;
+}
+
 struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
 {
     struct hf_sim *sim = must(calloc(1, sizeof *sim));
@@ -291,7 +308,7 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
     assert(config->least_timeout_ms <= config->timeout_ms);
     assert(config->delay_least_us <= config->delay_most_us);
     sim->config = *config;
-    sim->model = config->ensemble.servers == 0 ? &sim_plain : &sim_zookeeper;
+    sim->model = model_of(config);
     sim->clock.ppm = config->server_ppm;
     sim->ops = (struct hf_engine_ops){
         .abi = HF_ENGINE_ABI,
@@ -308,6 +325,8 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
     hf_random_seed(&sim->random, config->seed);
     if (config->ensemble.servers > 0)
         sim->zk = zk_ensemble_new(sim);
+    if (config->leases.served)
+        sim->leases = lease_world_new(sim);
     return sim;
 }
 

@@ -8,7 +8,7 @@
  *   members.c what is there of a double barrier
  *   fault.c   what the world may do to all of them
  *
- * Under them there are two models, of which a run has one (struct sim_model).
+ * Under them there are three models, of which a run has one (struct sim_model).
  * The plain one knows nothing but the engine contract:
  *
  *   leader.c  sessions and watches
@@ -19,8 +19,9 @@
  *   moment.c  going back to how it was
  *   imprint.c what of it decides how it goes on
  *
- * The other is an ensemble that speaks ZooKeeper's bytes to the real client:
- * see zk_model.h.
+ * The second is an ensemble that speaks ZooKeeper's bytes to the real client:
+ * see zk_model.h.  The third is a server that leases tickets to the real client
+ * of engines/leased: see lease_model.h.
  *
  * Nothing is freed before hf_sim_free(), so pointers to the dead stay valid;
  * a run is short and bounded by whoever drives it.
@@ -174,6 +175,7 @@ struct hf_engine {
     bool gone;         /* crashed or freed */
     uint64_t armed_us; /* the calendar wakes it then */
     struct zk_client *zk;
+    struct hf_store *lease;
     /* The plain model's own. */
     bool reset_unread; /* the connection ended while frozen */
     enum sim_phase phase;
@@ -228,13 +230,15 @@ struct sim_model {
     const void *(*owner)(const struct hf_engine *engine);
     bool (*alive)(const struct hf_engine *engine);
     bool (*connected)(const struct hf_engine *engine);
-    uint64_t (*lease_end_us)(const struct hf_engine *engine);
+    uint64_t (*lease_end_us)(const struct hf_engine *engine,
+                             const struct hf_ticket_id *ticket);
     /* The memory that sim_alloc() did not give. */
     void (*end)(struct hf_sim *sim);
 };
 
 extern const struct sim_model sim_plain;
 extern const struct sim_model sim_zookeeper;
+extern const struct sim_model sim_leased;
 
 struct sim_due {
     uint64_t at_us;
@@ -276,6 +280,7 @@ struct hf_sim {
     unsigned engine_count;
     unsigned connection_count;
     struct zk_ensemble *zk;
+    struct lease_world *leases;
 };
 
 /* -------------------------------------------------------------- model.c -- */

@@ -116,8 +116,10 @@ static bool connected(const struct hf_engine *engine)
            engine->connection->open;
 }
 
-static uint64_t lease_end_us(const struct hf_engine *engine)
+static uint64_t lease_end_us(const struct hf_engine *engine,
+                             const struct hf_ticket_id *ticket)
 {
+    (void)ticket;
     if (sim_leaseless(engine->sim))
         return UINT64_MAX;
     return sim_server_at_us(engine->sim, engine->session->deadline_us);

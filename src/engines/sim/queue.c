@@ -136,11 +136,12 @@ bool hf_sim_ticket_current(const struct hf_engine *engine,
     return false;
 }
 
-uint64_t hf_sim_lease_end_us(const struct hf_engine *engine)
+uint64_t hf_sim_lease_end_us(const struct hf_engine *engine,
+                             const struct hf_ticket_id *ticket)
 {
     if (!hf_sim_session_alive(engine))
         return 0;
-    return engine->sim->model->lease_end_us(engine);
+    return engine->sim->model->lease_end_us(engine, ticket);
 }
 
 bool hf_sim_session_alive(const struct hf_engine *engine)

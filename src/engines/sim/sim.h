@@ -54,6 +54,15 @@ struct hf_sim_ensemble {
     enum hf_zk_dialect layout;
 };
 
+/* A server that leases tickets by its own clock, and engines that are the real
+ * client of such servers, instead of the plain model.  Chances are as below. */
+struct hf_sim_leases {
+    bool served;
+    uint32_t notice_lost_chance;
+    uint32_t notice_twice_chance;
+    uint32_t notice_late_chance; /* within a lease */
+};
+
 /* A chance is so many in a million, drawn anew each time. */
 struct hf_sim_config {
     uint64_t seed;
@@ -76,6 +85,7 @@ struct hf_sim_config {
     bool by_hand;           /* messages stay where they are until somebody
                                moves them: arrival.h */
     struct hf_sim_ensemble ensemble;
+    struct hf_sim_leases leases;
 };
 
 /* No faults: messages take 1 ms each way, sessions last 10 s, traits are those
@@ -84,6 +94,9 @@ struct hf_sim_config hf_sim_config_calm(uint64_t seed);
 
 /* The same with three servers of 2 s ticks. */
 struct hf_sim_config hf_sim_config_ensemble(uint64_t seed);
+
+/* Nor any with a server that leases tickets for 10 s. */
+struct hf_sim_config hf_sim_config_leased(uint64_t seed);
 
 /* ${config} is copied.  The model ends the program if there is no memory: it is
  * a tool of tests, without which there is nothing to test. */
@@ -210,9 +223,10 @@ bool hf_sim_ticket_current(const struct hf_engine *engine,
                            const struct hf_ticket_id *ticket);
 
 /* The true time at which the leader will end the session that the client
- * believes in unless it hears of it; 0 if it has ended, UINT64_MAX without
- * leases. */
-uint64_t hf_sim_lease_end_us(const struct hf_engine *engine);
+ * believes in, or where each has a lease of its own the ${ticket}, unless it
+ * hears of it; 0 if it has ended, UINT64_MAX without leases. */
+uint64_t hf_sim_lease_end_us(const struct hf_engine *engine,
+                             const struct hf_ticket_id *ticket);
 
 /* Told of what happens in the model, for checks and transcripts. */
 struct hf_sim_observer {

@@ -495,7 +495,8 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
 void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node);
 /* The transaction is over. */
 void zk_truth_settled(struct hf_sim *sim);
-uint64_t zk_lease_end_us(const struct hf_engine *engine);
+uint64_t zk_lease_end_us(const struct hf_engine *engine,
+                         const struct hf_ticket_id *ticket);
 bool zk_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
               struct sim_ticket *found);
 void zk_foreign(struct hf_sim *sim, struct sim_queue *queue,

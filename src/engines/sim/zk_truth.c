@@ -221,12 +221,14 @@ static bool is_coming(const struct zk_server *leader,
     return false;
 }
 
-uint64_t zk_lease_end_us(const struct hf_engine *engine)
+uint64_t zk_lease_end_us(const struct hf_engine *engine,
+                         const struct hf_ticket_id *ticket)
 {
     const struct zk_session *session = engine->zk->believed;
     const struct hf_sim *sim = engine->sim;
     const struct zk_server *leader = sim->zk->leader;
 
+    (void)ticket;
     /* Whoever leads next gives every session its whole timeout. */
     if (leader == NULL) {
         struct sim_clock next = {.since_us = sim->now_us,

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/sim/lease_rows.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/plant.h"
+
+/* --------------------------------------------------------------- answers -- */
+
+static void add(struct lease_answer *answer, const struct lease_row *row,
+                uint64_t clock_ms)
+{
+    struct hf_store_lease lease = {
+        .expires_in_ms =
+            row->expires_ms > clock_ms ? row->expires_ms - clock_ms : 0,
+        .revoked = row->revoked};
+
+    lease_answer_add(answer, &row->ticket, &lease);
+}
+
+static void add_missing(struct lease_answer *answer,
+                        const struct hf_ticket_id *id)
+{
+    const struct hf_ticket ticket = {.id = *id};
+    const struct hf_store_lease lease = {.missing = true};
+
+    lease_answer_add(answer, &ticket, &lease);
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+/* Of others, and younger than the snapshot of one who had to wait? */
+static bool is_unseen(const struct lease_row *row,
+                      const struct hf_store_call *call, uint64_t clock_ms)
+{
+    return call->kind == HF_STORE_ENQUEUE && row->came_ms + 5 > clock_ms &&
+           strcmp(row->session, call->session) != 0;
+}
+
+static void list(const struct lease_server *server, uint64_t clock_ms,
+                 const struct hf_store_call *call, struct lease_answer *answer)
+{
+    bool members = call->ticket_kind == HF_TICKET_MEMBER;
+
+    assert(call->queue != NULL);
+    for (size_t i = 0; i < server->row_count; i++) {
+        const struct lease_row *row = server->rows[i];
+
+        if (HF_PLANTED(LEASED_OLD_SNAPSHOT) && is_unseen(row, call, clock_ms))
+            continue;
+        if (strcmp(row->queue, call->queue) == 0 &&
+            hf_store_is_apart(row->ticket.kind) == members)
+            add(answer, row, clock_ms);
+    }
+}
+
+static void enqueue(struct lease_server *server, uint64_t clock_ms,
+                    const struct hf_store_call *call)
+{
+    const struct hf_ticket like = {.id = call->ticket,
+                                   .kind = call->ticket_kind,
+                                   .weight = call->weight,
+                                   .payload = call->payload};
+
+    if (lease_row_find(server, call->queue, &call->ticket) != NULL)
+        return;
+    lease_row_new(server, clock_ms, call->queue, call->session, &like)
+        ->expires_ms = clock_ms + call->ttl_ms;
+    if (call->ticket_kind == HF_TICKET_MEMBER)
+        lease_tell_lookers(server, call->queue);
+}
+
+/* What never may be. */
+static struct lease_row *resurrect(struct lease_server *server,
+                                   uint64_t clock_ms,
+                                   const struct hf_store_call *call,
+                                   const struct hf_store_stake *stake,
+                                   size_t ticket)
+{
+    const struct hf_ticket like = {
+        .id = stake->tickets[ticket], .kind = HF_TICKET_MUTEX, .weight = 1};
+
+    return lease_row_new(server, clock_ms, stake->queue, call->session, &like);
+}
+
+static void renew(struct lease_server *server, uint64_t clock_ms,
+                  const struct hf_store_call *call, struct lease_answer *answer)
+{
+    for (size_t s = 0; s < call->stake_count; s++) {
+        const struct hf_store_stake *stake = &call->stakes[s];
+
+        lease_rows_purge(server, stake->queue, clock_ms);
+        for (size_t i = 0; i < stake->count; i++) {
+            struct lease_row *row =
+                lease_row_find(server, stake->queue, &stake->tickets[i]);
+
+            if (row == NULL && HF_PLANTED(LEASED_RESURRECTS))
+                row = resurrect(server, clock_ms, call, stake, i);
+            if (row == NULL) {
+                add_missing(answer, &stake->tickets[i]);
+                continue;
+            }
+            row->expires_ms = clock_ms + call->ttl_ms;
+            if (row->revoked > 0)
+                add(answer, row, clock_ms);
+        }
+        if (stake->looks)
+            lease_look(server, clock_ms, stake->queue, call);
+    }
+}
+
+static void probe(struct lease_server *server, uint64_t clock_ms,
+                  const struct hf_store_call *call, struct lease_answer *answer)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        const struct lease_row *row =
+            lease_row_find(server, call->queue, &call->tickets[i]);
+
+        if (row != NULL)
+            add(answer, row, clock_ms);
+    }
+}
+
+static bool withdraw(struct lease_server *server, const char *queue,
+                     const char *session, const struct hf_ticket_id *id)
+{
+    struct lease_row *row = lease_row_find(server, queue, id);
+
+    if (row == NULL)
+        return false;
+    row->going = true;
+    lease_rows_sweep(server, queue, session);
+    return true;
+}
+
+static bool downgrade(struct lease_server *server,
+                      const struct hf_store_call *call)
+{
+    struct lease_row *row = lease_row_find(server, call->queue, &call->ticket);
+
+    if (row == NULL || strcmp(row->session, call->session) != 0)
+        return false;
+    if (row->ticket.kind == HF_TICKET_WRITE) {
+        lease_tell_waiters(server, call->queue, row);
+        row->ticket.kind = HF_TICKET_READ;
+        if (server->watcher.became != NULL)
+            server->watcher.became(server->watcher.arg, call->queue,
+                                   &row->ticket);
+    }
+    return row->ticket.kind == HF_TICKET_READ;
+}
+
+static bool revoke(struct lease_server *server,
+                   const struct hf_store_call *call)
+{
+    struct lease_row *row = lease_row_find(server, call->queue, &call->ticket);
+
+    if (row == NULL)
+        return false;
+    row->revoked++;
+    lease_tell(server, HF_STORE_REVOKED, row->session, call->queue, row, 0);
+    return true;
+}
+
+static size_t count_of(const struct lease_server *server, const char *queue,
+                       enum hf_ticket_kind kind, struct hf_ticket_id *last)
+{
+    size_t count = 0;
+
+    assert(queue != NULL);
+    for (size_t i = 0; i < server->row_count; i++) {
+        const struct lease_row *row = server->rows[i];
+
+        if (strcmp(row->queue, queue) != 0 || row->ticket.kind != kind)
+            continue;
+        *last = row->ticket.id;
+        count++;
+    }
+    return count;
+}
+
+static void put_mark(struct lease_server *server, uint64_t clock_ms,
+                     const char *queue, enum hf_ticket_kind kind,
+                     const struct hf_ticket_id *id)
+{
+    const struct hf_ticket like = {.id = *id, .kind = kind, .weight = 1};
+
+    (void)lease_row_new(server, clock_ms, queue, "", &like);
+}
+
+static bool raise_mark(struct lease_server *server, uint64_t clock_ms,
+                       const struct hf_store_call *call)
+{
+    struct hf_ticket_id id;
+
+    if (count_of(server, call->queue, call->ticket_kind, &id) > 0)
+        return true;
+    put_mark(server, clock_ms, call->queue, call->ticket_kind, &call->ticket);
+    return false;
+}
+
+static bool lower_mark(struct lease_server *server,
+                       const struct hf_store_call *call)
+{
+    struct hf_ticket_id id;
+
+    if (call->ticket_kind == HF_TICKET_READY &&
+        count_of(server, call->queue, HF_TICKET_MEMBER, &id) > 0)
+        return false;
+    return count_of(server, call->queue, call->ticket_kind, &id) > 0 &&
+           withdraw(server, call->queue, call->session, &id);
+}
+
+static bool stamp(struct lease_server *server, uint64_t clock_ms,
+                  const struct hf_store_call *call)
+{
+    const struct lease_row *member =
+        lease_row_find(server, call->queue, &call->ticket);
+    struct hf_ticket_id id;
+
+    if (member == NULL || member->ticket.kind != HF_TICKET_MEMBER ||
+        count_of(server, call->queue, HF_TICKET_MEMBER, &id) < call->limit)
+        return false;
+    if (count_of(server, call->queue, HF_TICKET_READY, &id) > 0)
+        (void)withdraw(server, call->queue, call->session, &id);
+    put_mark(server, clock_ms, call->queue, HF_TICKET_READY, &call->mark);
+    lease_tell_lookers(server, call->queue);
+    return true;
+}
+
+static void say_goodbye(struct lease_server *server,
+                        const struct hf_store_call *call)
+{
+    for (size_t s = 0; s < call->stake_count; s++) {
+        const struct hf_store_stake *stake = &call->stakes[s];
+
+        for (size_t i = 0; i < stake->count; i++)
+            (void)withdraw(server, stake->queue, call->session,
+                           &stake->tickets[i]);
+    }
+    lease_looks_end(server, call->session);
+}
+
+static void act(struct lease_server *server, uint64_t clock_ms,
+                const struct hf_store_call *call, struct lease_answer *answer)
+{
+    switch (call->kind) {
+    case HF_STORE_RENEW:
+        renew(server, clock_ms, call, answer);
+        break;
+    case HF_STORE_ENQUEUE:
+        enqueue(server, clock_ms, call);
+        list(server, clock_ms, call, answer);
+        break;
+    case HF_STORE_LIST:
+        if (call->looks)
+            lease_look(server, clock_ms, call->queue, call);
+        list(server, clock_ms, call, answer);
+        break;
+    case HF_STORE_PROBE:
+        probe(server, clock_ms, call, answer);
+        break;
+    case HF_STORE_WITHDRAW:
+        answer->answer.found =
+            withdraw(server, call->queue, call->session, &call->ticket);
+        break;
+    case HF_STORE_DOWNGRADE:
+        answer->answer.found = downgrade(server, call);
+        break;
+    case HF_STORE_REVOKE:
+        answer->answer.found = revoke(server, call);
+        break;
+    case HF_STORE_RAISE:
+        answer->answer.found = raise_mark(server, clock_ms, call);
+        break;
+    case HF_STORE_LOWER:
+        answer->answer.found = lower_mark(server, call);
+        break;
+    case HF_STORE_STAMP:
+        answer->answer.found = stamp(server, clock_ms, call);
+        break;
+    case HF_STORE_GOODBYE:
+        say_goodbye(server, call);
+        break;
+    }
+}
+
+static bool is_late(const struct hf_store_call *call, uint64_t clock_ms)
+{
+    if (HF_PLANTED(LEASED_ENQUEUE_LATE) && call->kind == HF_STORE_ENQUEUE)
+        return false;
+    return hf_store_call_writes(call) && clock_ms > call->not_after_ms;
+}
+
+void lease_server_carry_out(struct lease_server *server, uint64_t clock_ms,
+                            const struct lease_call *copy,
+                            struct lease_answer *answer)
+{
+    const struct hf_store_call *call = &copy->call;
+
+    if (is_late(call, clock_ms)) {
+        lease_answer_fail(answer, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                          HF_STORE_LATE, clock_ms);
+        return;
+    }
+    answer->answer.ok = true;
+    answer->answer.server_ms = clock_ms;
+    if (call->queue != NULL)
+        lease_rows_purge(server, call->queue, clock_ms);
+    act(server, clock_ms, call, answer);
+}
+
+/* ---------------------------------------------------------------- others -- */
+
+void lease_server_put(struct lease_server *server, uint64_t clock_ms,
+                      const char *queue, enum hf_ticket_kind kind,
+                      const struct hf_ticket_id *id)
+{
+    const struct hf_ticket like = {
+        .id = *id, .kind = kind, .weight = 1, .payload = "foreign"};
+
+    lease_rows_purge(server, queue, clock_ms);
+    (void)lease_row_new(server, clock_ms, queue, "", &like);
+}
+
+void lease_server_touch(struct lease_server *server, const char *queue)
+{
+    lease_tell_lookers(server, queue);
+}
+
+bool lease_server_remove(struct lease_server *server, const char *queue,
+                         const struct hf_ticket_id *id)
+{
+    return withdraw(server, queue, NULL, id);
+}
+
+/* ---------------------------------------------------------------- server -- */
