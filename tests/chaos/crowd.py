@@ -145,6 +145,16 @@ class Crowd:
         self.say(how, number, session, name, wait_ms)
         return number
 
+    def acquire_at_once(self, session, name, count):
+        """The numbers of so many waits, which begin in one turn or a few."""
+        first = self.next_wait
+        self.next_wait += count
+        self.popen.stdin.write("".join(
+            "acquire %d %d %s -1\n" % (number, session, name)
+            for number in range(first, first + count)))
+        self.popen.stdin.flush()
+        return range(first, first + count)
+
     def find(self, wait, *kinds):
         """The last thing told of a wait that is one of kinds, or None."""
         with self.condition:

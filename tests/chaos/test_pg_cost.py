@@ -110,6 +110,19 @@ class Cost(unittest.TestCase):
             self.assertEqual(self.crowd.told(wait, "released").words[1],
                              "HF_OK")
 
+    def test_a_crowd_does_not_cost_the_session(self):
+        """What renews it does not stand behind all who want a place."""
+        session, = self.crowd.opened(self.server.url() + "?ttl=2s")
+        holder = self.crowd.acquire(session, "crowded")
+        self.crowd.granted(holder)
+        waits = self.crowd.acquire_at_once(session, "crowded", 1000)
+        for wait in waits:
+            self.crowd.queued(wait)
+        self.assertNotIn("LOST", self.crowd.states(session))
+        self.assertIsNone(self.crowd.find(holder, "lost"))
+        self.crowd.release(holder)
+        self.crowd.granted(waits[0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -211,8 +211,6 @@ int main(int argc, char **argv)
                           path_count);
     if (options.story)
         return stories(paths, path_count, options.update);
-    if (options.kind.rounds && options.kind.sort == WORLD_LEASED)
-        return wrong("there are no worlds of double barriers with leases");
     if (options.one)
         return seeds_replay(options.seed, options.kind, options.trace);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)

@@ -140,55 +140,48 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Are these worlds where the fault shows?  Those of one client in its own, of
- * members in the worlds of double barriers, of the rest of the core in plain
- * ones; what is sound is looked for in all. */
+/* Faults of one client are looked for in its own worlds, those of the core in
+ * plain ones, those of members in the worlds of double barriers, and what is
+ * sound in all. */
 static bool concerns(const char *name, struct seeds_kind kind)
 {
     enum world_sort own = begins(name, "ZK_")       ? WORLD_ZOOKEEPER
                           : begins(name, "LEASED_") ? WORLD_LEASED
                                                     : WORLD_PLAIN;
-    bool rounds =
-        begins(name, own == WORLD_ZOOKEEPER ? "ZK_MEMBER_" : "MEMBER_");
+    bool rounds = begins(name, "MEMBER_") || begins(name, "ZK_MEMBER_");
 
     return begins(name, "(none)") ||
-           (kind.sort == own && kind.rounds == rounds);
+           (own == kind.sort && rounds == kind.rounds);
 }
 
-static const struct kind_of_world {
-    struct seeds_kind kind;
-    const char *name;
-} kinds[] = {
-    {{WORLD_PLAIN, false}, ""},
-    {{WORLD_ZOOKEEPER, false}, "zk "},
-    {{WORLD_LEASED, false}, "leased "},
-    {{WORLD_PLAIN, true}, "rounds "},
-    {{WORLD_ZOOKEEPER, true}, "rounds zk "},
-};
-
-/* Those whose worlds find it, or NULL. */
-static const struct kind_of_world *find_world(struct seeds_report *report,
-                                              const char *name, uint64_t count)
+static bool some_world_finds(struct seeds_report *report, const char *name,
+                             uint64_t count)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (concerns(name, kinds[i].kind) &&
-            seeds_find(report, kinds[i].kind, count))
-            return &kinds[i];
-    return NULL;
+    for (unsigned i = 0; i < 2 * WORLD_SORTS; i++) {
+        struct seeds_kind kind = {.sort = i % WORLD_SORTS,
+                                  .rounds = i >= WORLD_SORTS};
+
+        if (concerns(name, kind) && seeds_find(report, kind, count))
+            return true;
+    }
+    return false;
 }
 
 /* Is it found? */
 static bool look_for(unsigned plant, uint64_t count, char **paths,
                      size_t path_count, struct seeds_report *report)
 {
-    const struct kind_of_world *world;
+    static const char *const sorts[] = {[WORLD_PLAIN] = "",
+                                        [WORLD_ZOOKEEPER] = "zk ",
+                                        [WORLD_LEASED] = "leased "};
+    const struct seeds_kind *kind = &report->range.kind;
     const char *story;
     char where[64];
 
     hf_plant = (enum hf_plant)plant;
-    world = find_world(report, plants[plant].name, count);
-    if (world != NULL) {
-        snprintf(where, sizeof where, "%sseed %" PRIu64, world->name,
+    if (some_world_finds(report, plants[plant].name, count)) {
+        snprintf(where, sizeof where, "%s%sseed %" PRIu64,
+                 kind->rounds ? "rounds " : "", sorts[kind->sort],
                  report->seed);
         print_row(plant, where, report);
         return true;

@@ -8,6 +8,7 @@
 
 #include "core/core.h"
 #include "core/instant.h"
+#include "engines/leased/leased.h"
 #include "engines/sim/ensemble.h"
 #include "engines/sim/sim.h"
 
@@ -461,12 +462,33 @@ static void choose_ensemble(struct hf_sim_config *config)
     config->notices_apart = false;
 }
 
-static void begin(struct rounds_end *end, uint64_t seed, bool zookeeper)
+static struct hf_sim_config calm(uint64_t seed, enum world_sort sort)
+{
+    switch (sort) {
+    case WORLD_ZOOKEEPER:
+        return hf_sim_config_ensemble(seed);
+    case WORLD_LEASED:
+        return hf_sim_config_leased(seed);
+    default:
+        return hf_sim_config_calm(seed);
+    }
+}
+
+/* What else goes wrong with it. */
+static void choose_leases(struct hf_sim_config *config)
+{
+    config->timeout_ms += HF_LEASED_TTL_LEAST_MS;
+    config->least_timeout_ms = config->timeout_ms;
+    config->leases.notice_lost_chance = (uint32_t)below(200000);
+    config->leases.notice_twice_chance = (uint32_t)below(200000);
+    config->leases.notice_late_chance = (uint32_t)below(200000);
+}
+
+static void begin(struct rounds_end *end, uint64_t seed, enum world_sort sort)
 {
     struct hf_sim_observer observer = {
         .added = on_added, .gone = on_gone, .marked = on_marked};
-    struct hf_sim_config config =
-        zookeeper ? hf_sim_config_ensemble(seed) : hf_sim_config_calm(seed);
+    struct hf_sim_config config = calm(seed, sort);
 
     memset(&world, 0, sizeof world);
     world.end = end;
@@ -480,8 +502,10 @@ static void begin(struct rounds_end *end, uint64_t seed, bool zookeeper)
     config.lose_chance = (uint32_t)below(10000);
     config.slow_chance = (uint32_t)below(10000);
     config.late_chance = (uint32_t)below(500000);
-    if (zookeeper)
+    if (sort == WORLD_ZOOKEEPER)
         choose_ensemble(&config);
+    if (sort == WORLD_LEASED)
+        choose_leases(&config);
     world.sim = hf_sim_new(&config);
     hf_sim_observe(world.sim, &observer);
 }
@@ -540,10 +564,10 @@ static void see_progress(void)
              "without faults nobody gets on");
 }
 
-bool rounds_run(uint64_t seed, bool zookeeper, struct rounds_end *end)
+bool rounds_run(uint64_t seed, enum world_sort sort, struct rounds_end *end)
 {
     *end = (struct rounds_end){0};
-    begin(end, seed, zookeeper);
+    begin(end, seed, sort);
     for (unsigned i = 0; i < world.count; i++)
         join(&world.parties[i], seed * PARTIES_MAX + i);
     later(below(1000), fault, NULL);

@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sort.h"
+
 /* How such a world ended. */
 struct rounds_end {
     int broken; /* number of the invariant; 0: all hold */
@@ -26,8 +28,8 @@ struct rounds_end {
     uint64_t rounds; /* entered and left by a party, all of them together */
 };
 
-/* Live through the world of ${seed}, on an ensemble if ${zookeeper}.  True if
- * all holds. */
-bool rounds_run(uint64_t seed, bool zookeeper, struct rounds_end *end);
+/* Live through the world of ${seed} and ${sort}.  True if all
+ * holds. */
+bool rounds_run(uint64_t seed, enum world_sort sort, struct rounds_end *end);
 
 #endif

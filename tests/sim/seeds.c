@@ -35,10 +35,10 @@ static void print_replay(uint64_t seed, struct seeds_kind kind)
            kind.rounds ? "" : " --trace");
 }
 
-static int replay_rounds(uint64_t seed, bool zookeeper)
+static int replay_rounds(uint64_t seed, enum world_sort sort)
 {
     struct rounds_end end;
-    bool fine = rounds_run(seed, zookeeper, &end);
+    bool fine = rounds_run(seed, sort, &end);
 
     printf("seed %" PRIu64 ": ", seed);
     if (fine)
@@ -53,7 +53,7 @@ int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace)
     bool fine;
 
     if (kind.rounds)
-        return replay_rounds(seed, kind.sort == WORLD_ZOOKEEPER);
+        return replay_rounds(seed, kind.sort);
     setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
     fine = random_run(&world, seed, kind.sort, trace ? print : NULL, NULL);
     printf("seed %" PRIu64 ": ", seed);
@@ -86,8 +86,7 @@ static void live_rounds(struct seeds_report *report)
 {
     struct rounds_end end;
 
-    if (!rounds_run(report->seed, report->range.kind.sort == WORLD_ZOOKEEPER,
-                    &end))
+    if (!rounds_run(report->seed, report->range.kind.sort, &end))
         snprintf(report->story, sizeof report->story, "%s", end.story);
     report->broken = end.broken;
     report->rounds += end.rounds;

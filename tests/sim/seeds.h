@@ -10,8 +10,7 @@
 
 #include "world.h"
 
-/* Which worlds: those of one client and its model or, if .rounds, those of
- * double barriers, see rounds.h, which there are not of every sort. */
+/* In the worlds of double barriers, see rounds.h, if .rounds. */
 struct seeds_kind {
     enum world_sort sort;
     bool rounds;

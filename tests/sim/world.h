@@ -22,6 +22,7 @@
 
 #include "core/core.h"
 #include "engines/sim/sim.h"
+#include "sort.h"
 
 #define WORLD_CLIENTS 6
 #define WORLD_PLACES 8
@@ -337,10 +338,6 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
                     struct attempt *attempt, struct crew *crew);
 
 /* ------------------------------------------------------------- random.c -- */
-
-/* Which model a world is on: the plain one, an ensemble that the client of
- * ZooKeeper speaks to, or a server for the client of leased tickets. */
-enum world_sort { WORLD_PLAIN, WORLD_ZOOKEEPER, WORLD_LEASED };
 
 /* Live through the world of ${seed} and ${sort}.  True if no invariant broke;
  * else .broken and .story tell.  ${line} may be NULL. */

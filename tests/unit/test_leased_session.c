@@ -420,6 +420,72 @@ static void an_end_without_a_link_is_told_at_once(void **state)
     TOLD(a, "");
 }
 
+/* ----------------------------------------------------------------- crowds --
+ */
+
+#define CROWD 60
+
+static void crowd_comes(void)
+{
+    for (int i = 0; i < CROWD; i++)
+        (void)model_enqueue(a, "one", (char)('0' + i), HF_TICKET_MUTEX);
+}
+
+static size_t count_told(const char *told, const char *words)
+{
+    size_t count = 0;
+
+    while ((told = strstr(told, words)) != NULL) {
+        told += strlen(words);
+        count++;
+    }
+    return count;
+}
+
+/* What keeps the session does not wait for all who want a place at once. */
+static void a_renewal_goes_past_a_crowd(void **state)
+{
+    unsigned renewals = model_calls(model, HF_STORE_RENEW);
+
+    (void)state;
+    crowd_comes();
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, MODEL_DELAY_MS);
+    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 32);
+    assert_int_equal(model_calls(model, HF_STORE_RENEW), renewals + 1);
+    model_run(model, 100);
+    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), CROWD);
+    assert_int_equal(count_told(model_told(a), "ENQUEUED"), CROWD);
+    assert_int_equal(model_tickets(model, "one"), CROWD);
+}
+
+/* Of those that were not sent it is known that nothing happened. */
+static void a_crowd_that_was_not_sent_is_sure(void **state)
+{
+    const char *told;
+
+    (void)state;
+    crowd_comes();
+    model_cut(a, true);
+    told = model_told(a);
+    assert_int_equal(count_told(told, " UNSURE"), 32);
+    assert_int_equal(count_told(told, " RETRY"), CROWD - 32);
+    (void)run_until_told(a, "RESUMED", 1000);
+    assert_int_equal(model_tickets(model, "one"), 32);
+}
+
+/* Nothing comes in behind a goodbye. */
+static void a_goodbye_goes_past_a_crowd(void **state)
+{
+    (void)state;
+    crowd_comes();
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    (void)run_until_told(a, "CLOSED", 20);
+    model_run(model, 100);
+    assert_int_equal(model_calls(model, HF_STORE_ENQUEUE), 32);
+    assert_int_equal(model_tickets(model, "one"), 0);
+}
+
 int main(void)
 {
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
@@ -447,6 +513,9 @@ int main(void)
         STORY(a_goodbye_takes_what_is_unsure),
         STORY(a_goodbye_is_not_waited_for_long),
         STORY(an_end_without_a_link_is_told_at_once),
+        STORY(a_renewal_goes_past_a_crowd),
+        STORY(a_crowd_that_was_not_sent_is_sure),
+        STORY(a_goodbye_goes_past_a_crowd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

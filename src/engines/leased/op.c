@@ -43,6 +43,50 @@ struct hf_leased_op *hf_leased_op_new(struct hf_leased *leased,
     return op;
 }
 
+static void put_last(struct hf_leased_op_list *list, struct hf_leased_op *op)
+{
+    op->next = NULL;
+    op->previous = list->last;
+    if (list->last != NULL)
+        list->last->next = op;
+    else
+        list->first = op;
+    list->last = op;
+}
+
+static void take_out(struct hf_leased_op_list *list, struct hf_leased_op *op)
+{
+    if (op->previous != NULL)
+        op->previous->next = op->next;
+    else
+        list->first = op->next;
+    if (op->next != NULL)
+        op->next->previous = op->previous;
+    else
+        list->last = op->previous;
+}
+
+static void send(struct hf_leased *leased, struct hf_leased_op *op)
+{
+    op->sent_at_ms = leased->now_ms;
+    op->deadline_at_ms = hf_after_ms(leased->now_ms, patience_ms(leased));
+    op->call.not_after_ms = hf_leased_session_not_after_ms(leased);
+    put_last(&leased->ops.sent, op);
+    leased->ops.sent_count++;
+    leased->store_ops.call(leased->store, &op->call);
+}
+
+static bool has_room(const struct hf_leased *leased)
+{
+    return leased->ops.sent_count < HF_LEASED_OPS_SENT_MOST;
+}
+
+/* A GOODBYE takes along what those that wait have not put in yet. */
+static bool goes_first(const struct hf_leased_op *op)
+{
+    return op->call.kind == HF_STORE_RENEW || op->call.kind == HF_STORE_GOODBYE;
+}
+
 void hf_leased_op_begin(struct hf_leased *leased, struct hf_leased_op *op,
                         hf_leased_answered_fn *answered)
 {
@@ -50,16 +94,24 @@ void hf_leased_op_begin(struct hf_leased *leased, struct hf_leased_op *op,
 
     op->answered = answered;
     op->number = ++ops->number;
-    op->sent_at_ms = leased->now_ms;
-    op->deadline_at_ms = hf_after_ms(leased->now_ms, patience_ms(leased));
-    op->call.not_after_ms = hf_leased_session_not_after_ms(leased);
-    op->previous = ops->last;
-    if (ops->last != NULL)
-        ops->last->next = op;
+    if (goes_first(op) || (ops->waiting.first == NULL && has_room(leased)))
+        send(leased, op);
     else
-        ops->first = op;
-    ops->last = op;
-    leased->store_ops.call(leased->store, &op->call);
+        put_last(&ops->waiting, op);
+}
+
+/* There may be room for those that wait; after a goodbye nothing is sent. */
+static void send_waiting(struct hf_leased *leased)
+{
+    struct hf_leased_ops *ops = &leased->ops;
+
+    while (ops->waiting.first != NULL && has_room(leased) &&
+           hf_leased_session_usable(&leased->session)) {
+        struct hf_leased_op *op = ops->waiting.first;
+
+        take_out(&ops->waiting, op);
+        send(leased, op);
+    }
 }
 
 void hf_leased_op_free(struct hf_leased *leased, struct hf_leased_op *op)
@@ -70,35 +122,40 @@ void hf_leased_op_free(struct hf_leased *leased, struct hf_leased_op *op)
     hf_free(op);
 }
 
-static void take_out(struct hf_leased_ops *ops, struct hf_leased_op *op)
-{
-    if (op->previous != NULL)
-        op->previous->next = op->next;
-    else
-        ops->first = op->next;
-    if (op->next != NULL)
-        op->next->previous = op->previous;
-    else
-        ops->last = op->previous;
-}
-
 void hf_leased_op_end(struct hf_leased *leased, struct hf_leased_op *op,
                       const struct hf_store_answer *answer)
 {
-    take_out(&leased->ops, op);
+    take_out(&leased->ops.sent, op);
+    leased->ops.sent_count--;
     op->answered(leased, op, answer);
+    hf_leased_op_free(leased, op);
+    send_waiting(leased);
+}
+
+static void end_unsent(struct hf_leased *leased, struct hf_leased_op *op)
+{
+    const struct hf_store_answer unsent = {
+        .failure = HF_FAILURE_RETRY,
+        .status = HF_EUNREACHABLE,
+        .text = "the connection ended before the request was sent"};
+
+    take_out(&leased->ops.waiting, op);
+    op->answered(leased, op, &unsent);
     hf_leased_op_free(leased, op);
 }
 
 void hf_leased_ops_cut(struct hf_leased *leased)
 {
     /* Whoever is told can make no new call: there is no link. */
-    while (leased->ops.first != NULL)
-        hf_leased_op_end(leased, leased->ops.first, NULL);
+    while (leased->ops.sent.first != NULL)
+        hf_leased_op_end(leased, leased->ops.sent.first, NULL);
+    while (leased->ops.waiting.first != NULL)
+        end_unsent(leased, leased->ops.waiting.first);
 }
 
 uint64_t hf_leased_ops_deadline_ms(const struct hf_leased *leased)
 {
-    return leased->ops.first == NULL ? HF_FOREVER
-                                     : leased->ops.first->deadline_at_ms;
+    const struct hf_leased_op *oldest = leased->ops.sent.first;
+
+    return oldest == NULL ? HF_FOREVER : oldest->deadline_at_ms;
 }

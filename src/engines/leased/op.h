@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of the store under way, and on whose behalf. */
+/* A call of the store, and on whose behalf: under way, or waiting until fewer
+ * are.  What keeps the session, a RENEW, would else be answered behind all that
+ * a crowd asks for at once. */
 #ifndef HF_ENGINES_LEASED_OP_H
 #define HF_ENGINES_LEASED_OP_H
 
@@ -20,8 +22,8 @@ struct hf_leased_op {
     struct hf_request *request;    /* NULL: the session's own, or taken back */
     struct hf_leased_queue *queue; /* NULL: of all */
     hf_leased_answered_fn *answered;
-    uint64_t number; /* in the order in which they were made */
-    uint64_t sent_at_ms;
+    uint64_t number;     /* in the order in which they were made */
+    uint64_t sent_at_ms; /* once the store has it, as is the next one */
     uint64_t deadline_at_ms;
     void *memory; /* what the call points to */
     struct hf_leased_op *previous;
@@ -29,11 +31,21 @@ struct hf_leased_op {
 };
 
 /* Oldest first. */
-struct hf_leased_ops {
+struct hf_leased_op_list {
     struct hf_leased_op *first;
     struct hf_leased_op *last;
-    uint64_t number; /* of the last that was made */
 };
+
+struct hf_leased_ops {
+    struct hf_leased_op_list sent; /* the store has them */
+    size_t sent_count;
+    struct hf_leased_op_list waiting; /* only while a full number is sent */
+    uint64_t number;                  /* of the last that was made */
+};
+
+/* So many are sent before the first is answered, RENEW and GOODBYE apart: what
+ * fills a link, and is answered well within the patience for one call. */
+#define HF_LEASED_OPS_SENT_MOST 32
 
 /* For a call about ${queue} (a name, NULL: none) on behalf of ${request} (NULL:
  * nobody).  NULL for lack of memory. */
@@ -42,7 +54,8 @@ struct hf_leased_op *hf_leased_op_new(struct hf_leased *leased,
                                       const char *queue,
                                       struct hf_request *request);
 
-/* Hand its call to the store. */
+/* Hand its call to the store, as soon as there is room; a RENEW or GOODBYE at
+ * once, past those that wait. */
 void hf_leased_op_begin(struct hf_leased *leased, struct hf_leased_op *op,
                         hf_leased_answered_fn *answered);
 
@@ -53,10 +66,11 @@ void hf_leased_op_end(struct hf_leased *leased, struct hf_leased_op *op,
 /* Free one that was not begun. */
 void hf_leased_op_free(struct hf_leased *leased, struct hf_leased_op *op);
 
-/* The link has ended: end all. */
+/* The link has ended: end all.  To those that were not sent nothing has
+ * happened: they are answered so. */
 void hf_leased_ops_cut(struct hf_leased *leased);
 
-/* The deadline of the oldest, HF_FOREVER if there is none. */
+/* The deadline of the oldest that was sent, HF_FOREVER if there is none. */
 uint64_t hf_leased_ops_deadline_ms(const struct hf_leased *leased);
 
 #endif

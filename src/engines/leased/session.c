@@ -392,9 +392,9 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
 static void keep_up(struct hf_leased *leased)
 {
     if (leased->now_ms >= hf_leased_ops_deadline_ms(leased)) {
-        hf_leased_session_drop(leased, HF_EUNREACHABLE,
-                               "no answer for %" PRIu64 " ms",
-                               leased->now_ms - leased->ops.first->sent_at_ms);
+        hf_leased_session_drop(
+            leased, HF_EUNREACHABLE, "no answer for %" PRIu64 " ms",
+            leased->now_ms - leased->ops.sent.first->sent_at_ms);
         return;
     }
     hf_leased_renewal_tick(leased);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define WATCHES_MAX 256
+#define NAME_BYTES 2048
 
 /* ---------------------------------------------------------------- clocks -- */
 
@@ -139,13 +140,23 @@ static bool is_mark(const char *queue)
     return queue[strlen(queue) - 1] == '/';
 }
 
-/* The lock's name is without what is behind it in that of its marks. */
-static void tell_mark(struct hf_sim *sim, const char *queue, bool up)
+/* False: it is none.  The lock's name is without what is behind it in that of
+ * its marks. */
+static bool tell_mark(struct hf_sim *sim, const char *queue,
+                      const struct hf_ticket *ticket, bool up)
 {
-    char *name = sim_text(sim, queue);
+    char name[NAME_BYTES];
 
-    name[strlen(name) - 1] = '\0';
+    if (ticket->kind == HF_TICKET_READY) {
+        (void)snprintf(name, sizeof name, "%s/ready", queue);
+    } else if (is_mark(queue)) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)strlen(queue) - 1,
+                       queue);
+    } else {
+        return false;
+    }
     sim_mark_tell(sim, name, up);
+    return true;
 }
 
 static void on_came(void *arg, const char *queue, const char *session,
@@ -157,11 +168,7 @@ static void on_came(void *arg, const char *queue, const char *session,
     const void *owner =
         *session == '\0' ? NULL : lease_session_called(sim, session);
 
-    if (is_mark(queue)) {
-        tell_mark(sim, queue, true);
-        return;
-    }
-    if (ticket->kind == HF_TICKET_READY)
+    if (tell_mark(sim, queue, ticket, true))
         return;
     like.payload = sim_text(sim, ticket->payload);
     sim_line(sim, engine_of(sim, owner), "server adds a ticket to %s", queue);
@@ -178,10 +185,8 @@ static void on_went(void *arg, const char *queue,
     struct hf_request *told[WATCHES_MAX];
     struct sim_ticket *gone;
 
-    if (is_mark(queue)) {
-        tell_mark(sim, queue, false);
+    if (tell_mark(sim, queue, ticket, false))
         return;
-    }
     gone = sim_ticket_find(sim_queue_find(sim, queue), &ticket->id);
     if (gone == NULL)
         return; /* it had run out */
