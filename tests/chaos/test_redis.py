@@ -6,12 +6,15 @@ when servers are killed, lack replicas, are set and set up wrongly.
     test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK
 """
 
+import contextlib
 import os
 import shutil
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from crowd import LONG, Crowd
@@ -368,30 +371,45 @@ class Inputs(unittest.TestCase):
         self.refused(self.server.url(), 64, "WRONGTYPE", "something else")
 
     def test_something_else_than_redis(self):
-        with MailServer() as port:
+        with other_server(b"220 mail.example\r\n") as port:
             self.refused("redis://127.0.0.1:%d" % port, 69, "not Redis'")
 
+    def test_one_that_is_too_old_or_not_ready(self):
+        for info, status, text in (
+                ("redis_version:5.0.14\r\nrole:master\r\n", 64,
+                 "before 6.0; expected 6.0 or later"),
+                ("redis_version:6.0.0\r\nrole:master\r\nloading:1\r\n", 69,
+                 "loading")):
+            with self.subTest(info), other_server(info=info) as port:
+                self.refused("redis://127.0.0.1:%d" % port, status, text)
 
-class MailServer:
-    """Greets as those do."""
 
-    def __enter__(self):
-        self.claim = place.Port()
-        self.process = place.Process([sys.executable, "-c", (
-            "import socket\n"
-            "s = socket.create_server(('127.0.0.1', %d))\n"
-            "while True:\n"
-            "    c = s.accept()[0]\n"
-            "    c.sendall(b'220 mail.example\\r\\n')\n"
-            "    c.recv(4096)\n") % self.claim.number],
-            stderr=subprocess.DEVNULL)
-        place.eventually("it to listen",
-                         lambda: place.is_open(self.claim.number))
-        return self.claim.number
+class Other(socketserver.BaseRequestHandler):
+    """Another server, as far as it comes to that."""
 
-    def __exit__(self, *_):
-        self.process.kill()
-        self.claim.close()
+    def handle(self):
+        try:
+            self.request.sendall(self.server.greeting)
+            heard = b""
+            while data := self.request.recv(4096):
+                heard += data
+                if b"INFO" in heard:
+                    self.request.sendall(self.server.info)
+                    heard = b""
+        except ConnectionError:
+            pass
+
+
+@contextlib.contextmanager
+def other_server(greeting=b"", info=""):
+    """The port of one that greets, and answers INFO."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Other) as server:
+        server.daemon_threads = True
+        server.greeting = greeting
+        server.info = b"$%d\r\n%s\r\n" % (len(info), info.encode())
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
 
 
 if __name__ == "__main__":
