@@ -132,7 +132,8 @@ def tell_contest(contenders, results, clients):
     floor = results[FLOOR]
     rows.insert(0, ["delete to event, server idle", "",
                     spread(r.p50 for r in floor),
-                    spread(r.p99 for r in floor), "", ratio(results, FLOOR)])
+                    spread(r.p99 for r in floor), "",
+                    ratio(results, FLOOR, FLOOR)])
     table("%d clients, a session each: handoff, us" % clients,
           ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"], rows)
 

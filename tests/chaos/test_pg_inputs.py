@@ -180,7 +180,8 @@ class Refusals(Case):
     def test_where_there_is_nobody(self):
         self.assert_refused("postgresql://127.0.0.1:1/d", "refused")
         self.assert_refused("postgresql://nowhere.invalid/d", "no address")
-        self.assert_refused("postgresql:///d?host=/nowhere", "No such file")
+        self.assert_refused("postgresql:///d?host=/nowhere", "No such file",
+                            'socket "/nowhere/.s.PGSQL.5432"')
 
     def test_who_may_not_make_the_schema_says_how_to_have_it_made(self):
         database = self.database()
