@@ -14,9 +14,7 @@ docs/speed.md says more.
 """
 
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 
@@ -25,6 +23,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
 import place  # noqa: E402
+from contest import (  # noqa: E402
+    Contender, interleave, ratio, spread, table, tell_facts, tell_machine)
 from zookeeper import Standalone  # noqa: E402
 
 PAIRS = 1000
@@ -32,6 +32,9 @@ HANDOFFS = 500
 CONTEST_MS = 1500
 CLIENTS = (2, 8, 32)
 WAITERS = 1000
+
+# The contender that handoffs and pairs are compared with.
+FLOOR = "wire"
 
 # Enough for the compilers of a server and of Curator to have done their work.
 WARM_UP_PAIRS = 8000
@@ -42,53 +45,6 @@ CURATOR_JARS = """curator-recipes curator-framework curator-client zookeeper
 # Whose versions matter.
 PACKAGES = """libzookeeper-java libcurator-recipes-java python3-kazoo
     openjdk-17-jre-headless libuv1""".split()
-
-
-class Round:
-    """What a contender answers: see bench/round.h."""
-
-    def __init__(self, line):
-        cpu, passed, grants, *samples = map(int, line.split())
-        self.samples = sorted(sample / 1000 for sample in samples)
-        self.grants = grants
-        self.rate = grants / (passed / 1e9)
-        self.cpu = cpu / 1000 / max(grants, 1)
-
-    def quantile(self, part):
-        return self.samples[int(part * (len(self.samples) - 1))]
-
-    @property
-    def p50(self):
-        return self.quantile(0.5)
-
-    @property
-    def p99(self):
-        return self.quantile(0.99)
-
-
-class Contender:
-    def __init__(self, name, arguments, path=None):
-        self.name = name
-        self.path = path
-        self.process = place.Process(arguments, stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *words):
-        popen = self.process.popen
-        popen.stdin.write(" ".join(map(str, words)) + "\n")
-        popen.stdin.flush()
-        line = popen.stdout.readline()
-        if not line:
-            raise SystemExit("%s ended when asked to %s" % (self.name, words))
-        return Round(line)
-
-    def close(self):
-        """It goes when its standard input does."""
-        self.process.popen.stdin.close()
-        try:
-            self.process.popen.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
 
 
 def start_contenders(server, build):
@@ -110,17 +66,6 @@ def start_contenders(server, build):
 
 
 # ---- rounds
-
-def interleave(rounds, works):
-    """Do every work once in each round; its results by name."""
-    results = {name: [] for name in works}
-    names = list(works)
-    for i in range(rounds):
-        at = i % len(names)
-        for name in names[at:] + names[:at]:
-            results[name].append(works[name]())
-    return results
-
 
 def warm_up(contenders):
     for name in ("wire", "curator", "holdfast"):
@@ -169,33 +114,12 @@ def drain_rounds(server, contenders, rounds):
 
 # ---- what was found
 
-def spread(values, digits=0):
-    values = list(values)
-    return "%.*f (%.*f-%.*f)" % (digits, statistics.median(values), digits,
-                                 min(values), digits, max(values))
-
-
-def table(title, heads, rows):
-    print("\n%s\n" % title)
-    rows = [heads] + rows
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        print("  ".join([row[0].ljust(widths[0])] + [
-            cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
-    sys.stdout.flush()
-
-
-def ratio(results, name, to="wire"):
-    return spread((ours.p50 / floor.p50 for ours, floor in
-                   zip(results[name], results[to])), 2)
-
-
 def tell_pairs(contenders, results):
     table("One client and nobody else: acquire and release, us",
           ["", "p50", "p99", "CPU", "p50 / floor"],
           [[contenders[name].name, spread(r.p50 for r in results[name]),
             spread(r.p99 for r in results[name]),
-            spread(r.cpu for r in results[name]), ratio(results, name)]
+            spread(r.cpu for r in results[name]), ratio(results, name, FLOOR)]
            for name in contenders])
 
 
@@ -203,12 +127,13 @@ def tell_contest(contenders, results, clients):
     rows = [[contenders[name].name, spread(r.rate for r in results[name]),
              spread(r.p50 for r in results[name]),
              spread(r.p99 for r in results[name]),
-             spread(r.cpu for r in results[name]), ratio(results, name)]
+             spread(r.cpu for r in results[name]), ratio(results, name, FLOOR)]
             for name in ("holdfast", "curator")]
-    floor = results["wire"]
+    floor = results[FLOOR]
     rows.insert(0, ["delete to event, server idle", "",
                     spread(r.p50 for r in floor),
-                    spread(r.p99 for r in floor), "", ratio(results, "wire")])
+                    spread(r.p99 for r in floor), "",
+                    ratio(results, FLOOR, FLOOR)])
     table("%d clients, a session each: handoff, us" % clients,
           ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"], rows)
 
@@ -224,24 +149,6 @@ def tell_drains(contenders, results):
                 statistics.median(d.packets_in for d in drains),
                 statistics.median(d.packets_out for d in drains))]
            for name, drains in results.items()])
-
-
-def tell_machine(when):
-    print("load when it %s: %s" % (when, "%.1f %.1f %.1f" % os.getloadavg()))
-
-
-def tell_facts(rounds):
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file
-                      if line.startswith("model name")), platform.machine())
-    versions = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *PACKAGES],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    print("machine: %d cores of %s, Linux %s" % (
-        os.cpu_count(), model, platform.release()))
-    print("versions: " + ", ".join(versions.splitlines()))
-    print("%d rounds; medians of them, with the least and the most" % rounds)
-    tell_machine("began")
 
 
 def measure(server, build, rounds):
@@ -264,7 +171,7 @@ def measure(server, build, rounds):
 def main():
     build = os.path.abspath(sys.argv[1])
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    tell_facts(rounds)
+    tell_facts(PACKAGES, rounds)
     # As it comes, but that its data is on tmpfs.
     with Standalone(tick_ms=2000, jvm=[],
                     properties={"zookeeper.forceSync": "yes"}) as server:

@@ -41,8 +41,10 @@ static void enqueue_failed(struct hf_core *core, struct hf_acquisition *a,
     story(&why, event);
     if (event->as.answer.failure == HF_FAILURE_FATAL) {
         hf_acquisition_give_up(core, a, &why);
-    } else if (unsure) {
-        hf_acquisition_keep_story(a, &why); /* told if no retry is left */
+        return;
+    }
+    hf_acquisition_keep_story(a, &why); /* told if no retry or time is left */
+    if (unsure) {
         a->list_wanted = true;
         a->list_at_ms = 0;
         hf_acquisition_move(core, a, STATE(UNSURE));

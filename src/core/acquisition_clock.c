@@ -44,9 +44,11 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 {
     uint64_t waited_ms = core->now_ms - a->started_at_ms;
     const char *state = hf_state_name(core->session.state);
-    const char *trouble = core->session.trouble;
-    const char *colon = trouble[0] != '\0' ? ": " : "";
     const struct hf_acquisition *at = ticket_of(a);
+    /* The link's, or of an enqueue that failed. */
+    const char *trouble =
+        core->session.trouble[0] != '\0' ? core->session.trouble : at->text;
+    const char *colon = trouble[0] != '\0' ? ": " : "";
     bool placed = a->cohort != NULL && hf_cohort_place(a);
     struct hf_error why;
 
@@ -69,7 +71,7 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
     else if (at->state != STATE(QUEUED) && !placed)
         hf_error_set(&why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
-                     " ms; the session is %s%s%s",
+                     " ms; the session is %s%s%.300s",
                      waited_ms, state, colon, trouble);
     else if (a->kind == HF_TICKET_MEMBER && a->blocking > 0)
         hf_error_set(&why, HF_ETIMEDOUT,

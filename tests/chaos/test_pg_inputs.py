@@ -26,7 +26,7 @@ HOLDFAST = os.path.abspath(sys.argv.pop(1))
 SECRET = "sesame"
 
 # holdfast run's own exit statuses
-USAGE, UNREACHABLE, DENIED = 64, 69, 77
+USAGE, UNREACHABLE, TIMEOUT, DENIED = 64, 69, 75, 77
 
 
 class Case(unittest.TestCase):
@@ -180,7 +180,8 @@ class Refusals(Case):
     def test_where_there_is_nobody(self):
         self.assert_refused("postgresql://127.0.0.1:1/d", "refused")
         self.assert_refused("postgresql://nowhere.invalid/d", "no address")
-        self.assert_refused("postgresql:///d?host=/nowhere", "No such file")
+        self.assert_refused("postgresql:///d?host=/nowhere", "No such file",
+                            'socket "/nowhere/.s.PGSQL.5432"')
 
     def test_who_may_not_make_the_schema_says_how_to_have_it_made(self):
         database = self.database()
@@ -265,6 +266,10 @@ class Refusals(Case):
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         place.eventually("a lock_timeout",
                          lambda: "55P03" in self.server.log_states())
+        # Who has less time is told what was in the way.
+        self.assert_refused(self.server.url(database) + "?ttl=1s",
+                            "not in the queue", "lock timeout", "55P03",
+                            status=TIMEOUT)
         keeper.rollback()
         self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
                          "held\n")
@@ -272,6 +277,35 @@ class Refusals(Case):
         self.assertEqual(self.server.sql(
             "SELECT count(*) FROM holdfast.ticket", database=database),
             [(0,)])
+
+    def test_a_call_that_is_cancelled_is_made_again(self):
+        """As by a statement_timeout: the SQLSTATE is the same."""
+        database = self.database()
+        self.assert_works(self.server.url(database))
+        keeper = self.server.connect(database=database)
+        self.addCleanup(keeper.close)
+        keeper.autocommit = False
+        keeper.cursor().execute("SELECT 1 FROM holdfast.queue FOR UPDATE")
+        tool = subprocess.Popen(
+            [HOLDFAST, "run", "-t", "60s", "-c", self.server.url(database) +
+             "?ttl=600s", "inputs", "--", "echo", "held"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        place.eventually("a call to be cancelled", lambda: self.server.sql(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'holdfast' AND datname = %s "
+            "AND wait_event_type = 'Lock'", (database,)))
+        place.eventually("it to be told",
+                         lambda: "57014" in self.server.log_states())
+        keeper.rollback()
+        self.assertEqual(tool.communicate(timeout=place.PATIENCE_S)[0],
+                         "held\n")
+        self.assertEqual(tool.returncode, 0)
+
+    def test_a_server_that_may_forget_is_warned_of(self):
+        with postgres.Server({"fsync": "off"}) as server:
+            done = self.run_tool(server.url(), wait="20s")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("fsync=off", done.stderr)
 
     def test_odd_settings_of_a_role_do_no_harm(self):
         database = self.database()

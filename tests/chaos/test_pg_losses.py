@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A holder whose connection, server or self is taken away: it keeps its lock
-or hears of its loss before anybody else is admitted.
+"""The stories of leased_losses.py on PostgreSQL, and those that only it has:
+backends that are terminated, replicas that are promoted, clocks that are set.
 
-    test_pg_losses.py HOLDER
+    test_pg_losses.py HOLDER SET_CLOCK
 """
 
 import os
@@ -12,171 +12,188 @@ import sys
 import tempfile
 import unittest
 
-import zk_holder
-from zk_holder import Holder
+from leased_losses import LONG_MS, TTL_MS, Stage, Stories
 
 import place
 import postgres
 from proxy import DOWN, UP, Proxy
 
-HOLDER = os.path.abspath(sys.argv.pop(1))
-TTL_MS = 4000
+HOLDER, SET_CLOCK = (os.path.abspath(path) for path in sys.argv[1:3])
+del sys.argv[1:3]
 
 
-class Losses(unittest.TestCase):
+class Case(Stage, unittest.TestCase):
+    holder_program = HOLDER
+
+    def url(self, port):
+        return self.server.tcp_url().replace(
+            ":%d/" % self.server.port, ":%d/" % port)
+
+    def tickets(self, name):
+        return self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
+            "ON q.number = t.queue WHERE q.name = %s", (name.encode(),))[0][0]
+
+
+class Losses(Stories, Case):
     @classmethod
     def setUpClass(cls):
         cls.server = postgres.Server()
         cls.addClassCleanup(cls.server.close)
 
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-losses-")
-        self.addCleanup(shutil.rmtree, self.directory)
-
-    def holder(self, ttl_ms=TTL_MS, port=None):
-        url = self.server.tcp_url()
-        if port:
-            url = url.replace(":%d/" % self.server.port, ":%d/" % port)
-        holder = Holder(HOLDER, "%s?ttl=%dms" % (url, ttl_ms), self.id(),
-                        os.path.join(self.directory, "store"))
-        self.addCleanup(holder.close)
-        return holder
-
-    def pair(self, **options):
-        """A holder and the next one in line."""
-        first = self.holder(**options)
-        first.granted()
-        second = self.holder()
-        place.eventually("the second to queue", lambda: self.tickets() == 2)
-        return first, second
-
-    def tickets(self):
-        return self.server.sql(
-            "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
-            "ON q.number = t.queue WHERE q.name = %s",
-            (self.id().encode(),))[0][0]
-
-    def assert_lost_first(self, first, second):
-        """The first one knew before the second was admitted, and its token is
-        refused from then on."""
-        at, token = second.granted()
-        self.assertGreater(token, first.granted()[1])
-        self.assertLess(first.told_at(), at)
-        self.assertLess(first.safe_until(), at + zk_holder.ROUNDING_MS)
-
-    def assert_kept(self, first, second):
-        """Nobody was let in: the next one is when it is released."""
-        first.say("check")
-        self.assertEqual(first.wait("done")[2][0], "HF_OK", first.lines)
-        self.assertFalse(second.all("granted"))
-        first.say("release")
-        self.assertEqual(first.wait("done", 2)[2][0], "HF_OK", first.lines)
-        at, token = second.granted()
-        self.assertGreater(token, first.granted()[1])
-        self.assertGreater(at, first.wait("done")[0])
-
-    def resumed(self, holder, count):
-        place.eventually("it to be back", lambda: [
-            line[2] for line in holder.all("state")].count(
-                ["CONNECTED"]) > count)
-
-    # ---- the connection
-
-    def test_a_terminated_backend_costs_a_holder_nothing(self):
-        first, second = self.pair()
-        connected = first.all("state").count(["CONNECTED"])
+    def terminate(self):
         self.server.sql("SELECT pg_terminate_backend(pid) FROM "
                         "pg_stat_activity WHERE application_name = "
                         "'holdfast'")
-        self.resumed(first, connected)
-        self.resumed(second, connected)
+
+    def test_a_terminated_backend_costs_a_holder_nothing(self):
+        first, second = self.pair(ttl_ms=LONG_MS)
+        counts = self.connected(first), self.connected(second)
+        self.terminate()
+        self.resumed(first, counts[0])
+        self.resumed(second, counts[1])
         self.assert_kept(first, second)
 
     def test_fn24_who_is_terminated_and_cannot_come_back_hears_it_first(self):
-        proxy = Proxy(self.server.port)
-        self.addCleanup(proxy.close)
+        proxy = self.proxy()
         first, second = self.pair(port=proxy.port)
         proxy.hold(UP, DOWN)
-        self.server.sql("SELECT pg_terminate_backend(pid) FROM "
-                        "pg_stat_activity WHERE application_name = "
-                        "'holdfast'")
+        self.terminate()
         self.assert_lost_first(first, second)
 
-    def test_who_is_cut_off_hears_it_first(self):
-        for ways in ((UP,), (DOWN,)):
-            with self.subTest(ways=ways):
-                proxy = Proxy(self.server.port)
-                self.addCleanup(proxy.close)
-                first, second = self.pair(port=proxy.port)
-                proxy.hold(*ways)
-                self.assert_lost_first(first, second)
-                first.close()
-                second.say("release")
-                second.wait("done")
-                # What lay in the proxy arrives, and does no harm.
-                proxy.thaw()
-
-    # ---- itself
-
-    def test_a_frozen_holder_learns_it_before_anything_else(self):
+    def test_fn54_renewals_that_fail_are_a_loss_in_time(self):
         first, second = self.pair()
-        first.freeze()
-        _, token = second.granted()
-        second.say("write")
-        second.wait("stored")
-        first.say("write", "check")
-        first.thaw()
-        self.assertEqual(first.wait("refused")[2], [str(token)])
-        self.assertEqual(first.wait("done")[2], ["HF_ELOST", "0", "1"])
-
-    def test_a_killed_holder_is_followed_by_the_next(self):
-        first, second = self.pair()
-        token = first.granted()[1]
-        first.process.kill()
-        self.assertGreater(second.granted()[1], token)
-
-    # ---- the server
+        keeper = self.server.connect()
+        self.addCleanup(keeper.close)
+        keeper.autocommit = False
+        keeper.cursor().execute("LOCK TABLE holdfast.session")
+        first.told_at()
+        self.assertIn("55P03", self.server.log_states())  # lock_timeout
+        keeper.rollback()
+        self.assert_lost_first(first, second)
 
     def test_a_server_that_is_killed_and_comes_back_costs_nothing(self):
-        first, second = self.pair(ttl_ms=20000)
-        connected = first.all("state").count(["CONNECTED"])
+        first, second = self.pair(ttl_ms=LONG_MS)
+        count = self.connected(first)
         self.server.restart()
-        self.resumed(first, connected)
+        self.resumed(first, count)
         self.assert_kept(first, second)
 
-    def test_a_server_that_is_frozen_for_long_ends_the_lease(self):
-        first, second = self.pair()
-        self.server.freeze()
-        told_at = first.told_at()
-        # By one's own clock: there is nobody who could have said so.
-        self.assertLess(told_at, first.safe_until() + 1000)
-        self.server.thaw()
-        at, token = second.granted()
-        self.assertGreater(at, told_at)
-        self.assertGreater(token, first.granted()[1])
 
-    def test_a_server_that_is_frozen_for_a_moment_costs_nothing(self):
-        first, second = self.pair(ttl_ms=20000)
-        self.server.freeze()
-        first.say("another")  # which has to wait for it
-        place.eventually("a moment", lambda: True)
-        self.server.thaw()
-        self.assertEqual(first.wait("done")[2][0], "HF_OK")
-        self.assertFalse(second.all("granted"))
+class Clocks(Case):
+    """The server's wall clock is set, of which docs/engine-postgres.md tells
+    what follows."""
 
-    def test_a_clock_that_is_set_ahead_ends_leases_and_the_token_tells(self):
-        """What docs/engine-postgres.md says of it: another may be admitted
-        before the first one knows."""
-        first, second = self.pair(ttl_ms=60000)
-        # An hour more for the clock is an hour less for all leases.
-        self.server.sql("UPDATE holdfast.session SET expires_at = expires_at "
-                        "- interval '1 hour'")
-        _, token = second.granted()
-        second.say("write")
-        second.wait("stored")
-        first.say("write")
-        self.assertEqual(first.wait("refused")[2], [str(token)])
+    @classmethod
+    def setUpClass(cls):
+        cls.where = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        cls.addClassCleanup(shutil.rmtree, cls.where)
+        # Where PostgreSQL's user may read both.
+        os.chmod(cls.where, 0o755)
+        cls.clock = os.path.join(cls.where, "clock")
+        with open(cls.clock, "w"):
+            pass
+        cls.server = postgres.Server(environment={
+            "LD_PRELOAD": shutil.copy(SET_CLOCK, cls.where),
+            "SET_CLOCK_FILE": cls.clock})
+        cls.addClassCleanup(cls.server.close)
+
+    def set(self, seconds):
+        """Only ever by an hour and more."""
+        before = self.seconds()
+        with open(self.clock, "w") as file:
+            file.write(str(seconds))
+        place.eventually("the clock to be set", lambda: abs(
+            self.seconds() - before) > 1000)
+
+    def seconds(self):
+        return self.server.sql(
+            "SELECT extract(epoch FROM clock_timestamp())::bigint")[0][0]
+
+    def test_set_ahead_it_ends_leases_and_the_token_tells(self):
+        first, second = self.pair(ttl_ms=3 * LONG_MS)
+        self.set(3600)
+        self.addCleanup(self.set, 0)
+        self.assert_refused(first, second)
         first.told_at()
+
+    def test_set_back_it_keeps_what_is_renewed_and_tokens_rise(self):
+        first, second = self.pair(ttl_ms=2 * TTL_MS)
+        self.set(-3600)
+        self.addCleanup(self.set, 0)
+        self.renewed(first)
+        self.assert_kept(first, second)
+
+
+class Failover(Case):
+    """The primary is killed, all of it, and its replica promoted.  The URL
+    names both."""
+
+    def setUp(self):
+        super().setUp()
+        self.primary = postgres.Server()
+        self.addCleanup(self.primary.close)
+        self.replication = Proxy(self.primary.port)
+        self.addCleanup(self.replication.close)
+        self.replica = postgres.Server(follows=self.replication.port)
+        self.addCleanup(self.replica.close)
+        self.server = self.primary
+
+    def url(self, _):
+        """Both have the password of the primary."""
+        return self.primary.tcp_url().replace(
+            ":%d/" % self.primary.port, ":%d,127.0.0.1:%d/" % (
+                self.primary.port, self.replica.port))
+
+    def make_schema(self):
+        """One that the replica has too."""
+        self.holder(name=self.name("/other")).granted()
+        place.eventually("the replica to have it all", lambda: self.primary.sql(
+            "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) "
+            "FROM pg_stat_replication")[0][0])
+
+    def fail_over(self):
+        self.primary.kill()
+        self.replica.sql("SELECT pg_promote()")
+        self.server = self.replica
+
+    def test_a_replica_that_lacks_commits_loses_and_the_token_tells(self):
+        self.make_schema()
+        self.replication.drop()
+        first = self.holder(ttl_ms=3 * LONG_MS)
+        first.granted()
+        self.fail_over()
+        second = self.holder()
+        # Two at once: this is what synchronous replication is for, and what
+        # tokens are for.
+        self.assertLess(second.granted()[0], first.safe_until())
+        self.assert_refused(first, second)
+        first.told_at()
+
+    def test_a_synchronous_replica_loses_nothing(self):
+        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.sql("SELECT pg_reload_conf()")
+        place.eventually("the replica to be synchronous", lambda: self.primary.
+                         sql("SELECT count(*) FROM pg_stat_replication "
+                             "WHERE sync_state = 'sync'") == [(1,)])
+        first, second = self.pair(ttl_ms=3 * LONG_MS)
+        count = self.connected(first)
+        self.fail_over()
+        self.resumed(first, count)
+        self.assert_kept(first, second)
+
+    def test_without_its_synchronous_replica_nothing_is_granted(self):
+        self.make_schema()
+        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.sql("SELECT pg_reload_conf()")
+        self.replica.freeze()
+        first = self.holder()
+        place.eventually("its commit to wait", lambda: self.primary.sql(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE wait_event = 'SyncRep'")[0][0] > 0)
+        self.assertFalse(first.all("granted"))
+        self.replica.thaw()
+        first.granted()
 
 
 if __name__ == "__main__":

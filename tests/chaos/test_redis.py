@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The redis engine on a real server: what a handoff costs, and what happens
-when holders and servers are killed, frozen and set up wrongly.
+when servers are killed, lack replicas, are set and set up wrongly.
 
     test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK
 """
 
+import contextlib
 import os
 import shutil
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from crowd import LONG, Crowd
@@ -26,8 +29,6 @@ del sys.argv[1:5]
 
 NAME = "chaos/one"
 TTL_MS = 2000
-# What a machine that is busy with other tests may add to anything.
-SLACK_MS = 1500
 
 
 def commands(server):
@@ -39,7 +40,7 @@ class Cost(unittest.TestCase):
     """A handoff takes the server the same, however many wait."""
 
     def handoffs(self, waiters):
-        """Commands per release, and milliseconds from release to grant."""
+        """Scripts run for each release."""
         releases = 40
         with Server() as server, Crowd(CROWD) as crowd:
             url = server.url(options="?ttl=60s")
@@ -50,152 +51,41 @@ class Cost(unittest.TestCase):
             for i in range(waiters + releases):
                 waits.append(crowd.acquire(sessions[i % waiters], NAME))
                 crowd.queued(waits[-1])
-            took = []
             before = commands(server)
             for wait in waits[:releases]:
-                asked_ms = place.now_ms()
                 crowd.say("release", held)
-                took.append(crowd.granted(wait).at_ms - asked_ms)
+                crowd.granted(wait)
                 held = wait
-            # With a poll of some session in case a notice was lost.
-            return ((commands(server) - before) / releases,
-                    sorted(took)[releases // 2])
+            return (commands(server) - before) / releases
 
-    def test_a_release_costs_the_same_with_fifty_waiters(self):
-        few, few_ms = self.handoffs(3)
-        many, many_ms = self.handoffs(50)
-        print("commands per release: %.2f with 3 sessions that wait, %.2f "
-              "with 50; release to grant %.1f and %.1f ms" % (
-                  few, many, few_ms, many_ms), flush=True)
-        # Take it out, list the queue, and a probe now and then.
-        self.assertLessEqual(few, 4)
-        self.assertLessEqual(many, 4)
+    def test_a_release_costs_the_same_however_many_wait(self):
+        for waiters in (3, 10, 50, 200):
+            with self.subTest(waiters):
+                found = self.handoffs(waiters)
+                print("%d sessions wait: %.2f scripts for a release" % (
+                    waiters, found), flush=True)
+                # Take it out, list the queue; a session that looks after its
+                # predecessor, in case a notice was lost, now and then.
+                self.assertGreaterEqual(found, 2)
+                self.assertLess(found, 2.5)
 
 
-class Deaths(unittest.TestCase):
-    def setUp(self):
-        self.server = Server()
-        self.addCleanup(self.server.close)
-        self.server.start()
-        self.url = self.server.url(options="?ttl=%dms" % TTL_MS)
-
-    def crowd(self):
-        crowd = Crowd(CROWD)
-        self.addCleanup(crowd.kill)
-        return crowd
-
-    def holder_and_waiter(self):
-        """Of two processes, with their sessions and waits."""
-        one, two = self.crowd(), self.crowd()
-        a, = one.opened(self.url)
-        b, = two.opened(self.url)
-        held = one.acquire(a, NAME)
-        token = int(one.granted(held).words[1])
-        waits = two.acquire(b, NAME)
-        two.queued(waits)
-        return one, held, token, two, waits
-
-    def test_a_killed_holder_is_followed_when_its_ticket_runs_out(self):
-        one, _, token, two, waits = self.holder_and_waiter()
-        killed_ms = place.now_ms()
-        one.process.kill()
-        granted = two.granted(waits)
-        self.assertGreater(int(granted.words[1]), token)
-        self.assertLess(granted.at_ms, killed_ms + TTL_MS + SLACK_MS)
-        two.end()
-
-    def test_fn01_a_frozen_holder_is_followed_and_hears_it(self):
-        one, held, token, two, waits = self.holder_and_waiter()
-        frozen_ms = place.now_ms()
-        one.process.freeze()
-        granted = two.granted(waits)
-        # Not before its last proof has run out: at best it was sent a
-        # renewal's interval ago.
-        self.assertGreater(granted.at_ms, frozen_ms + TTL_MS / 2)
-        self.assertGreater(int(granted.words[1]), token)
-        one.process.thaw()
-        one.told(held, "lost")
-        self.assertIsNone(two.find(waits, "lost"))
-        two.end()
-        one.end()
-
-    def test_a_frozen_waiter_blocks_no_longer_than_its_lease(self):
-        one, held, _, two, waits = self.holder_and_waiter()
-        three = self.crowd()
-        c, = three.opened(self.url)
-        last = three.acquire(c, NAME)
-        three.queued(last)
-        two.process.freeze()
-        released_ms = place.now_ms()
-        self.assertEqual(one.release(held), "HF_OK")
-        self.assertLess(three.granted(last).at_ms,
-                        released_ms + TTL_MS + SLACK_MS)
-        two.process.thaw()
-        self.assertEqual(three.release(last), "HF_OK")
-        two.granted(waits)  # it has queued afresh
-        for crowd in (three, two, one):
-            crowd.end()
-
-    def test_a_frozen_server_loses_the_session_in_time(self):
-        crowd = self.crowd()
-        session, = crowd.opened(self.url)
-        held = crowd.acquire(session, NAME)
-        crowd.granted(held)
-        frozen_ms = place.now_ms()
-        self.server.freeze()
-        lost = crowd.told(held, "lost")
-        self.assertLess(lost.at_ms, frozen_ms + TTL_MS + SLACK_MS / 3)
-        crowd.until_state(session, "LOST")
-        self.server.thaw()
-        crowd.until_state(session, "CONNECTED")
-        again = crowd.acquire(session, NAME)
-        crowd.granted(again)
-        crowd.end()
-
-    def test_a_server_that_is_back_in_time_loses_nothing(self):
-        crowd = self.crowd()
-        session, = crowd.opened(self.server.url(options="?ttl=20s"))
-        held = crowd.acquire(session, NAME)
-        crowd.granted(held)
-        self.server.freeze()
-        crowd.until_state(session, "SUSPENDED")
-        self.server.thaw()
-        crowd.until_state(session, "CONNECTED")
-        self.assertIsNone(crowd.find(held, "lost"))
-        self.assertEqual(crowd.release(held), "HF_OK")
-        crowd.end()
-
-    def test_connections_that_are_cut_are_made_again(self):
-        one, held, _, two, waits = self.holder_and_waiter()
-        with self.server.client() as client:
-            for _ in range(3):
-                client.ask("CLIENT", "KILL", "TYPE", "normal")
-                client.ask("CLIENT", "KILL", "TYPE", "pubsub")
-        self.assertEqual(place.eventually(
-            "the holder's session", lambda: one.states(0)[-1] == "CONNECTED"),
-            True)
-        self.assertIsNone(one.find(held, "lost"))
-        self.assertEqual(one.release(held), "HF_OK")
-        two.granted(waits)
-        two.end()
-        one.end()
-
-    def test_scripts_that_are_forgotten_are_loaded_again(self):
-        crowd = self.crowd()
-        session, = crowd.opened(self.url)
-        with self.server.client() as client:
-            client.ask("SCRIPT", "FLUSH")
-        held = crowd.acquire(session, NAME)
-        crowd.granted(held)
-        self.assertEqual(crowd.count_states(session, "SUSPENDED"), 0)
-        crowd.end()
+class Scripts(unittest.TestCase):
+    def test_those_that_are_forgotten_are_loaded_again(self):
+        with Server() as server, Crowd(CROWD) as crowd:
+            session, = crowd.opened(server.url())
+            with server.client() as client:
+                client.ask("SCRIPT", "FLUSH")
+            held = crowd.acquire(session, NAME)
+            crowd.granted(held)
+            self.assertEqual(crowd.count_states(session, "SUSPENDED"), 0)
 
 
 class Restarts(unittest.TestCase):
     """kill -9 of a server that keeps everything it has answered on disk."""
 
     def test_increments_while_the_server_is_killed(self):
-        processes, share = (20, 100) if LONG else (8, 12)
+        processes, share = (20, 100) if LONG else (20, 6)
         state = tempfile.mkdtemp(prefix="holdfast-redis-")
         self.addCleanup(shutil.rmtree, state)
         with Server(["appendonly yes", "appendfsync always"]) as server:
@@ -302,92 +192,24 @@ class Clocks(unittest.TestCase):
         self.crowd.end()
 
 
-class Failover(unittest.TestCase):
-    """The primary is killed and its replica promoted, behind one address.
-    Another replica follows that one."""
-
-    def setUp(self):
-        self.primary = self.server()
-        self.replication = Proxy(self.primary.port)
-        self.addCleanup(self.replication.close)
-        self.replica = self.server(self.replication.port)
-        self.next = self.server(self.replica.port)
-        self.address = Proxy(self.primary.port)
-        self.addCleanup(self.address.close)
-        self.crowd = Crowd(CROWD)
-        self.addCleanup(self.crowd.kill)
-
-    def server(self, of=None):
-        server = Server(["repl-diskless-sync-delay 0"] + (
-            ["replicaof 127.0.0.1 %d" % of] if of else []))
-        self.addCleanup(server.close)
-        server.start()
-        if of:
-            place.eventually("replication", lambda: "master_link_status:up" in
-                             self.info(server))
-        return server
-
-    @staticmethod
-    def info(server):
-        with server.client() as client:
-            return client.ask("INFO", "replication")
-
-    def url(self, options):
-        return "redis://127.0.0.1:%d/0?%s" % (self.address.port, options)
-
-    def fail_over(self):
-        self.primary.kill()
-        with self.replica.client() as client:
-            client.ask("REPLICAOF", "NO", "ONE")
-        self.address.target = self.replica.port
-        self.address.cut()
-
-    def test_fn13_a_failover_can_lose_a_ticket_and_the_token_shows_it(self):
-        crowd = self.crowd
-        a, b = crowd.opened(self.url("ttl=20s"), self.url("ttl=20s"))
-        self.replication.drop()
-        held = crowd.acquire(a, NAME)
-        token = int(crowd.granted(held).words[1])
-        self.fail_over()
-        crowd.until_state(b, "CONNECTED")
-        other = crowd.acquire(b, NAME)
-        # Two at once: this is what wait= is for, and what tokens are for.
-        self.assertGreater(int(crowd.granted(other).words[1]), token)
-        crowd.told(held, "lost")
-        crowd.end()
-
-    def test_fn13_what_replicas_have_is_not_lost(self):
-        crowd = self.crowd
-        a, b = crowd.opened(*[self.url("ttl=20s&wait=1")] * 2)
-        held = crowd.acquire(a, NAME)
-        token = int(crowd.granted(held).words[1])
-        self.fail_over()
-        for session in (a, b):
-            crowd.until("session %d to be back" % session, lambda s=session:
-                        crowd.count_states(s, "CONNECTED") == 2)
-        waits = crowd.acquire(b, NAME)
-        self.assertEqual(crowd.queued(waits), 1)
-        self.assertIsNone(crowd.find(held, "lost"))
-        self.assertEqual(crowd.release(held), "HF_OK")
-        self.assertGreater(int(crowd.granted(waits).words[1]), token)
-        crowd.end()
-
-    def test_without_replicas_nothing_is_granted(self):
-        crowd = self.crowd
-        session, = crowd.opened(self.url("ttl=2s&wait=1"))
-        held = crowd.acquire(session, NAME)
-        crowd.granted(held)
-        self.replication.drop()
-        lost = crowd.told(held, "lost")
-        self.assertTrue(lost)
-        late = crowd.acquire(session, NAME, wait_ms=3000)
-        self.assertIn(crowd.failed(late)[0], ("HF_ETIMEDOUT",
-                                              "HF_EUNREACHABLE"))
-        self.replication.cut()
-        self.replication.thaw()
-        again = crowd.acquire(session, NAME)
-        crowd.granted(again)
-        crowd.end()
+class Replicas(unittest.TestCase):
+    def test_without_them_nothing_is_granted(self):
+        with Server(["repl-diskless-sync-delay 0"]) as server, \
+                Proxy(server.port) as replication, \
+                Crowd(CROWD) as crowd, \
+                Server(["replicaof 127.0.0.1 %d" % replication.port]):
+            session, = crowd.opened(server.url(options="?ttl=2s&wait=1"))
+            held = crowd.acquire(session, NAME)
+            crowd.granted(held)
+            replication.drop()
+            crowd.told(held, "lost")
+            late = crowd.acquire(session, NAME, wait_ms=3000)
+            self.assertIn(crowd.failed(late)[0], ("HF_ETIMEDOUT",
+                                                  "HF_EUNREACHABLE"))
+            replication.cut()
+            replication.thaw()
+            again = crowd.acquire(session, NAME)
+            crowd.granted(again)
 
 
 class Inputs(unittest.TestCase):
@@ -549,30 +371,45 @@ class Inputs(unittest.TestCase):
         self.refused(self.server.url(), 64, "WRONGTYPE", "something else")
 
     def test_something_else_than_redis(self):
-        with MailServer() as port:
+        with other_server(b"220 mail.example\r\n") as port:
             self.refused("redis://127.0.0.1:%d" % port, 69, "not Redis'")
 
+    def test_one_that_is_too_old_or_not_ready(self):
+        for info, status, text in (
+                ("redis_version:5.0.14\r\nrole:master\r\n", 64,
+                 "before 6.0; expected 6.0 or later"),
+                ("redis_version:6.0.0\r\nrole:master\r\nloading:1\r\n", 69,
+                 "loading")):
+            with self.subTest(info), other_server(info=info) as port:
+                self.refused("redis://127.0.0.1:%d" % port, status, text)
 
-class MailServer:
-    """Greets as those do."""
 
-    def __enter__(self):
-        self.claim = place.Port()
-        self.process = place.Process([sys.executable, "-c", (
-            "import socket\n"
-            "s = socket.create_server(('127.0.0.1', %d))\n"
-            "while True:\n"
-            "    c = s.accept()[0]\n"
-            "    c.sendall(b'220 mail.example\\r\\n')\n"
-            "    c.recv(4096)\n") % self.claim.number],
-            stderr=subprocess.DEVNULL)
-        place.eventually("it to listen",
-                         lambda: place.is_open(self.claim.number))
-        return self.claim.number
+class Other(socketserver.BaseRequestHandler):
+    """Another server, as far as it comes to that."""
 
-    def __exit__(self, *_):
-        self.process.kill()
-        self.claim.close()
+    def handle(self):
+        try:
+            self.request.sendall(self.server.greeting)
+            heard = b""
+            while data := self.request.recv(4096):
+                heard += data
+                if b"INFO" in heard:
+                    self.request.sendall(self.server.info)
+                    heard = b""
+        except ConnectionError:
+            pass
+
+
+@contextlib.contextmanager
+def other_server(greeting=b"", info=""):
+    """The port of one that greets, and answers INFO."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Other) as server:
+        server.daemon_threads = True
+        server.greeting = greeting
+        server.info = b"$%d\r\n%s\r\n" % (len(info), info.encode())
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
 
 
 if __name__ == "__main__":

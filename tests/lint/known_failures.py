@@ -40,7 +40,8 @@ def exists(test, name):
                   text_of("tests/interop/test_interop.py"))
     else:
         stem = "tests/%s/test_%s" % (folder, base)
-        source = text_of(stem + ".c") or text_of(stem + ".py")
+        source = (text_of(stem + ".c") or text_of(stem + ".py") or
+                  text_of("tests/%s/%s.py" % (folder, base)))
     if not name:
         return bool(source)
     return re.search(r"(void|def) (story_)?%s\(" % re.escape(name), source) is not None

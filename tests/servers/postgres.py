@@ -29,10 +29,12 @@ CONFIG = {
     "lc_messages": "C",
 }
 
-# Passwords over TCP, so that they are tried; none on the socket.
+# Passwords over TCP, so that they are tried; none on the socket, nor for
+# replicas.
 ACCESS = """
 local all all trust
 host all all 127.0.0.1/32 scram-sha-256
+host replication all 127.0.0.1/32 trust
 """
 
 
@@ -73,9 +75,11 @@ def has_ended(pid):
 
 class Server:
     """One cluster and its postmaster.  It serves once the constructor is back.
-    A context manager, which removes everything."""
+    A context manager, which removes everything.  follows: it is a replica of
+    the one at that port, or of the one that a proxy there leads to."""
 
-    def __init__(self, config=None, access=ACCESS):
+    def __init__(self, config=None, access=ACCESS, environment=None,
+                 follows=None):
         self.process = None
         self.starts = 0
         self.user = unprivileged()
@@ -84,6 +88,7 @@ class Server:
         self.claim = place.Port()
         self.port = self.claim.number
         self.password = "Sesam%d" % os.getpid()
+        self.environment = dict(os.environ, **(environment or {}))
         self.config = {**CONFIG, "port": str(self.port),
                        "unix_socket_directories": self.directory,
                        **(config or {})}
@@ -91,7 +96,10 @@ class Server:
             if self.user:
                 shutil.chown(self.directory, self.user)
             os.chmod(self.directory, 0o755)
-            self.make(access)
+            if follows:
+                self.copy(follows)
+            else:
+                self.make(access)
             self.start()
         except BaseException:
             self.close()
@@ -110,17 +118,35 @@ class Server:
         if self.user:
             shutil.chown(secret, self.user)
         os.chmod(secret, 0o400)
-        made = place.Process(
-            [os.path.join(programs(), "initdb"), "--pgdata", self.data,
-             "--username", SUPERUSER, "--pwfile", secret, "--no-sync",
-             "--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"],
-            user=self.user, cwd=self.directory,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = made.popen.communicate(timeout=place.PATIENCE_S)[0]
-        if made.popen.returncode != 0:
-            raise AssertionError("initdb: " + said.decode(errors="replace"))
+        self.run("initdb", "--pgdata", self.data, "--username", SUPERUSER,
+                 "--pwfile", secret, "--no-sync", "--encoding", "UTF8",
+                 "--locale", "C", "--wal-segsize", "1")
         with open(os.path.join(self.data, "pg_hba.conf"), "w") as file:
             file.write(access)
+
+    def copy(self, port):
+        """Of the server at that port, which it follows from then on."""
+        self.run("pg_basebackup", "--pgdata", self.data, "--host", "127.0.0.1",
+                 "--port", str(port), "--username", SUPERUSER,
+                 "--checkpoint", "fast", "--no-sync")
+        self.config["primary_conninfo"] = "host=127.0.0.1 port=%d user=%s" % (
+            port, SUPERUSER)
+        path = os.path.join(self.data, "standby.signal")
+        with open(path, "w"):
+            pass
+        if self.user:
+            shutil.chown(path, self.user)
+
+    def run(self, program, *arguments):
+        """One of the server's programs, to its end."""
+        process = place.Process(
+            [os.path.join(programs(), program), *arguments],
+            user=self.user, cwd=self.directory,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = process.popen.communicate(timeout=place.PATIENCE_S)[0]
+        if process.popen.returncode != 0:
+            raise AssertionError("%s: %s" % (
+                program, said.decode(errors="replace")))
 
     # ---- life
 
@@ -135,7 +161,7 @@ class Server:
             self.process = place.Process(
                 [os.path.join(programs(), "postgres"), "-D", self.data],
                 user=self.user, cwd=self.directory, stdout=log,
-                stderr=subprocess.STDOUT)
+                stderr=subprocess.STDOUT, env=self.environment)
 
     def start(self):
         self.launch()

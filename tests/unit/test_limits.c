@@ -154,6 +154,25 @@ static void a_deadline_without_any_connection_says_so(void **state)
     assert_non_null(strstr(s->a.text, "within 500 ms"));
 }
 
+static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
+{
+    STAGE(s, 0);
+    s->a.deadline_at_ms = 3000;
+    later(s, 2000);
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+    failed_as(s, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
+              "a row is locked");
+    at(s, 2900);
+    expect(s, "a ENQUEUE a2");
+    ring(s);
+    assert_int_equal(s->now_ms, 3000);
+    assert_non_null(strstr(s->a.text, "a row is locked"));
+    at(s, 3000 + HF_PATIENCE_MS);
+    expect(s, "a ENDED HF_ETIMEDOUT");
+    stage_drain(s);
+}
+
 static void a_lost_session_is_not_the_first_connection(void **state)
 {
     STAGE(s, 0);
@@ -224,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_deadline_does_not_wait_for_a_link),
         cmocka_unit_test(the_first_connection_is_waited_for_until_its_limit),
         cmocka_unit_test(a_deadline_without_any_connection_says_so),
+        cmocka_unit_test(a_deadline_before_the_queue_says_what_was_in_the_way),
         cmocka_unit_test(a_lost_session_is_not_the_first_connection),
         cmocka_unit_test(first_but_never_proven_is_what_it_says),
         cmocka_unit_test(a_watch_that_is_due_is_asked_for_after_another_event),

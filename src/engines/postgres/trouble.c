@@ -94,15 +94,19 @@ static const char *find_state(const char *message)
     return NULL;
 }
 
-/* Without the server's address, which whoever reads it knows. */
+/* Without the server's address, which whoever reads it knows; but a socket's
+ * is made of a directory that may be libpq's own, and a port. */
 static const char *after_address(const char *message)
 {
+    static const char before[] = "connection to server ";
     static const char failed[] = " failed: ";
     const char *at = strstr(message, failed);
 
-    return at != NULL && strncmp(message, "connection to ", 14) == 0
-               ? at + strlen(failed)
-               : message;
+    if (at == NULL || strncmp(message, before, strlen(before)) != 0)
+        return message;
+    message += strlen(before);
+    return strncmp(message, "on socket ", 10) == 0 ? message + 3
+                                                   : at + strlen(failed);
 }
 
 hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-bare-postgres CONNINFO: what a PostgreSQL itself takes, and its own
+ * advisory locks, by libpq's blocking calls of prepared statements.  Requests:
+ *
+ *   pair COUNT          SELECT 1 twice: two round trips
+ *   commit COUNT        two UPDATEs of a row, each a transaction: the least
+ * that a lock which outlives its connection has to do advisory COUNT SELECT
+ * pg_advisory_lock(1) and _unlock(1) contend CLIENTS MS  for MS each of
+ * CLIENTS, a connection and a thread each, takes that lock and gives it back,
+ * again and again; a sample is from the call of a release to the grant of
+ *                       another client
+ *   handoff COUNT       NOTIFY, and wait for the notice at another connection
+ */
+#include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "round.h"
+
+#define WARM_UP 50
+#define CLIENTS_MAX 64
+
+static const struct {
+    const char *name, *text;
+} statements[] = {
+    {"one", "SELECT 1"},
+    {"write", "UPDATE bench_bare SET number = number + 1"},
+    {"lock", "SELECT pg_advisory_lock(1)"},
+    {"unlock", "SELECT pg_advisory_unlock(1)"},
+    {"notify", "SELECT pg_notify('bench_bare', 'news')"},
+};
+
+static const char *conninfo;
+static PGconn *conn;
+
+static void need(PGconn *of, bool ok)
+{
+    if (!ok) {
+        (void)fprintf(stderr, "%s", PQerrorMessage(of));
+        bench_fail("the server will not");
+    }
+}
+
+static PGconn *dial(void)
+{
+    PGconn *made = PQconnectdb(conninfo);
+
+    need(made, PQstatus(made) == CONNECTION_OK);
+    return made;
+}
+
+static void query(PGconn *of, const char *text)
+{
+    PGresult *result = PQexec(of, text);
+
+    need(of, PQresultStatus(result) == PGRES_COMMAND_OK);
+    PQclear(result);
+}
+
+static void prepare(PGconn *of)
+{
+    PGresult *result;
+
+    for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
+        result = PQprepare(of, statements[i].name, statements[i].text, 0, NULL);
+        need(of, PQresultStatus(result) == PGRES_COMMAND_OK);
+        PQclear(result);
+    }
+}
+
+static void run(PGconn *of, const char *name)
+{
+    PGresult *result = PQexecPrepared(of, name, 0, NULL, NULL, NULL, 0);
+    ExecStatusType status = PQresultStatus(result);
+
+    need(of, status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK);
+    PQclear(result);
+}
+
+static void pairs(const char *first, const char *second, unsigned count)
+{
+    uint64_t began_ns;
+
+    for (unsigned i = 0; i < WARM_UP; i++) {
+        run(conn, first);
+        run(conn, second);
+    }
+    bench_begin();
+    for (unsigned i = 0; i < count; i++) {
+        began_ns = bench_now_ns();
+        run(conn, first);
+        run(conn, second);
+        bench_sample(bench_now_ns() - began_ns);
+    }
+    bench_end(count);
+}
+
+/* --------------------------------------------------------------- contend -- */
+
+struct seat {
+    pthread_t thread;
+    unsigned number;
+    uint64_t grants;
+};
+
+/* Written by whoever has the lock. */
+static _Atomic uint64_t released_at_ns;
+static atomic_uint holder; /* its number; 0: nobody yet */
+static uint64_t deadline_ns;
+static pthread_barrier_t start, finish;
+
+static void take_over(unsigned number)
+{
+    uint64_t now_ns = bench_now_ns();
+    unsigned before = atomic_exchange(&holder, number);
+
+    if (before != 0 && before != number)
+        bench_sample(now_ns - atomic_load(&released_at_ns));
+}
+
+static void *contend(void *arg)
+{
+    struct seat *seat = arg;
+    PGconn *own = dial();
+
+    prepare(own);
+    (void)pthread_barrier_wait(&start); /* all have a session */
+    (void)pthread_barrier_wait(&start); /* and clocks run */
+    while (bench_now_ns() < deadline_ns) {
+        run(own, "lock");
+        take_over(seat->number);
+        seat->grants++;
+        atomic_store(&released_at_ns, bench_now_ns());
+        run(own, "unlock");
+    }
+    (void)pthread_barrier_wait(&finish);
+    PQfinish(own);
+    return NULL;
+}
+
+static void contest(unsigned clients, unsigned ms)
+{
+    struct seat seats[CLIENTS_MAX];
+    uint64_t grants = 0;
+
+    if (clients > CLIENTS_MAX)
+        bench_fail("more clients than there are seats");
+    atomic_store(&holder, 0);
+    (void)pthread_barrier_init(&start, NULL, clients + 1);
+    (void)pthread_barrier_init(&finish, NULL, clients + 1);
+    for (unsigned i = 0; i < clients; i++) {
+        seats[i] = (struct seat){.number = i + 1};
+        if (pthread_create(&seats[i].thread, NULL, contend, &seats[i]) != 0)
+            bench_fail("a thread could not be started");
+    }
+    (void)pthread_barrier_wait(&start);
+    bench_begin();
+    deadline_ns = bench_now_ns() + (uint64_t)ms * 1000000;
+    (void)pthread_barrier_wait(&start);
+    (void)pthread_barrier_wait(&finish);
+    for (unsigned i = 0; i < clients; i++)
+        grants += seats[i].grants;
+    bench_end(grants);
+    for (unsigned i = 0; i < clients; i++)
+        (void)pthread_join(seats[i].thread, NULL);
+    (void)pthread_barrier_destroy(&start);
+    (void)pthread_barrier_destroy(&finish);
+}
+
+/* --------------------------------------------------------------- handoff -- */
+
+static void hear(PGconn *listener)
+{
+    struct pollfd polled = {.fd = PQsocket(listener), .events = POLLIN};
+    PGnotify *notice;
+
+    while ((notice = PQnotifies(listener)) == NULL) {
+        if (poll(&polled, 1, -1) == 1)
+            need(listener, PQconsumeInput(listener) == 1);
+    }
+    PQfreemem(notice);
+}
+
+static void handoffs(unsigned count)
+{
+    PGconn *listener = dial();
+    uint64_t began_ns;
+
+    query(listener, "LISTEN bench_bare");
+    bench_begin();
+    for (unsigned i = 0; i < count; i++) {
+        began_ns = bench_now_ns();
+        run(conn, "notify");
+        hear(listener);
+        bench_sample(bench_now_ns() - began_ns);
+    }
+    bench_end(count);
+    PQfinish(listener);
+}
+
+int main(int count, char **arguments)
+{
+    struct bench_request request;
+
+    if (count != 2)
+        return 64;
+    conninfo = arguments[1];
+    conn = dial();
+    prepare(conn);
+    while (bench_told(&request)) {
+        if (strcmp(request.word, "pair") == 0)
+            pairs("one", "one", request.first);
+        else if (strcmp(request.word, "commit") == 0)
+            pairs("write", "write", request.first);
+        else if (strcmp(request.word, "advisory") == 0)
+            pairs("lock", "unlock", request.first);
+        else if (strcmp(request.word, "contend") == 0)
+            contest(request.first, request.second);
+        else if (strcmp(request.word, "handoff") == 0)
+            handoffs(request.first);
+        else
+            bench_fail("a request that is not known");
+    }
+    PQfinish(conn);
+    return 0;
+}

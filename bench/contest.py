@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What benches share: contenders that live through the whole run and do their
+work in rounds, one after the other, in an order that turns; and tables of what
+they answer.  docs/speed.md says why."""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
+
+import place  # noqa: E402
+
+
+class Round:
+    """What a contender answers: see bench/round.h."""
+
+    def __init__(self, line):
+        cpu, passed, grants, *samples = map(int, line.split())
+        self.samples = sorted(sample / 1000 for sample in samples)
+        self.grants = grants
+        self.rate = grants / (passed / 1e9)
+        self.cpu = cpu / 1000 / max(grants, 1)
+
+    def quantile(self, part):
+        if not self.samples:
+            return float("inf")  # nobody got it from anybody else
+        return self.samples[int(part * (len(self.samples) - 1))]
+
+    @property
+    def p50(self):
+        return self.quantile(0.5)
+
+    @property
+    def p99(self):
+        return self.quantile(0.99)
+
+
+class Contender:
+    def __init__(self, name, arguments, path=None):
+        self.name = name
+        self.path = path
+        self.process = place.Process(arguments, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *words):
+        popen = self.process.popen
+        popen.stdin.write(" ".join(map(str, words)) + "\n")
+        popen.stdin.flush()
+        line = popen.stdout.readline()
+        if not line:
+            raise SystemExit("%s ended when asked to %s" % (self.name, words))
+        return Round(line)
+
+    def close(self):
+        """It goes when its standard input does."""
+        self.process.popen.stdin.close()
+        try:
+            self.process.popen.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+# ---- rounds
+
+def interleave(rounds, works):
+    """Do every work once in each round; its results by name."""
+    results = {name: [] for name in works}
+    names = list(works)
+    for i in range(rounds):
+        at = i % len(names)
+        for name in names[at:] + names[:at]:
+            results[name].append(works[name]())
+    return results
+
+
+# ---- what was found
+
+def spread(values, digits=0):
+    values = list(values)
+    return "%.*f (%.*f-%.*f)" % (digits, statistics.median(values), digits,
+                                 min(values), digits, max(values))
+
+
+def table(title, heads, rows):
+    print("\n%s\n" % title)
+    rows = [heads] + rows
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join([row[0].ljust(widths[0])] + [
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
+    sys.stdout.flush()
+
+
+def ratio(results, name, to):
+    """Of p50, within each round."""
+    return spread((ours.p50 / floor.p50 for ours, floor in
+                   zip(results[name], results[to])), 2)
+
+
+def tell_machine(when):
+    print("load when it %s: %s" % (when, "%.1f %.1f %.1f" % os.getloadavg()))
+
+
+def tell_facts(packages, rounds):
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file
+                      if line.startswith("model name")), platform.machine())
+    versions = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    print("machine: %d cores of %s, Linux %s" % (
+        os.cpu_count(), model, platform.release()))
+    print("versions: " + ", ".join(versions.splitlines()))
+    print("%d rounds; medians of them, with the least and the most" % rounds)
+    tell_machine("began")

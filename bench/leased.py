@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Locks on a real Redis and on a real PostgreSQL: ours, what programs use
+there otherwise, and what the server itself takes.
+
+usage: leased.py redis|postgres BUILD [ROUNDS]
+
+The server keeps its data in memory (files, if any, on tmpfs) and is otherwise
+as it comes.  Method and reading are those of zookeeper.py; docs/speed.md says
+more.
+"""
+
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+from contest import (  # noqa: E402
+    HERE, Contender, interleave, ratio, spread, table, tell_facts,
+    tell_machine)
+import postgres  # noqa: E402
+import redis_server  # noqa: E402
+
+PAIRS = 1000
+WARM_UP_PAIRS = 500
+HANDOFFS = 500
+CONTEST_MS = 1500
+CLIENTS = (2, 8, 50)
+
+
+def library(build, url):
+    return Contender("holdfast", [
+        build + "/bench/bench-library", url, "bench"])
+
+
+class Redis:
+    """Contenders by name: the first one is the floor of pairs, and who of them
+    contends."""
+
+    packages = "redis-tools python3-redis libhiredis0.14 libuv1".split()
+    floor, notice = "SET and DEL, bare", "PUBLISH to message, server idle"
+    rivals = ("holdfast", "redis-py Lock")
+
+    def server(self):
+        return redis_server.Server()
+
+    def contenders(self, build, server):
+        port = str(server.port)
+        bare = Contender(self.floor, [build + "/bench/bench-bare-redis", port])
+        ours = library(build, server.url(options="?ttl=10s"))
+        theirs = Contender("redis-py Lock", [
+            "/usr/bin/python3", HERE + "/bench_redis_py.py", port, "bench"])
+        return [bare, ours, theirs], {
+            self.floor: lambda: bare.ask("pair", PAIRS),
+            "holdfast": lambda: ours.ask("pair", PAIRS),
+            "redis-py Lock": lambda: theirs.ask("pair", PAIRS)}
+
+
+class Postgres:
+    packages = "postgresql-15 libpq5 libuv1".split()
+    floor, notice = "two UPDATEs, bare", "NOTIFY to notice, server idle"
+    rivals = ("holdfast", "pg_advisory_lock")
+
+    def server(self):
+        return postgres.Server()
+
+    def contenders(self, build, server):
+        server.sql("CREATE TABLE bench_bare (number bigint);"
+                   "INSERT INTO bench_bare VALUES (0)")
+        bare = Contender(self.floor, [
+            build + "/bench/bench-bare-postgres", server.address()])
+        ours = library(build, server.url() + "?ttl=10s")
+        theirs = Contender("pg_advisory_lock", [
+            build + "/bench/bench-bare-postgres", server.address()])
+        return [bare, ours, theirs], {
+            "two SELECT 1, bare": lambda: bare.ask("pair", PAIRS),
+            self.floor: lambda: bare.ask("commit", PAIRS),
+            "holdfast": lambda: ours.ask("pair", PAIRS),
+            "pg_advisory_lock": lambda: theirs.ask("advisory", PAIRS)}
+
+
+# ---- what was found
+
+def tell_pairs(kind, results):
+    table("One client and nobody else: acquire and release, us",
+          ["", "p50", "p99", "CPU", "p50 / floor"],
+          [[name, spread(r.p50 for r in rounds), spread(r.p99 for r in rounds),
+            spread(r.cpu for r in rounds), ratio(results, name, kind.floor)]
+           for name, rounds in results.items()])
+
+
+def tell_contest(kind, results, clients):
+    table("%d clients, a session each: handoff, us" % clients,
+          ["", "grants/s", "p50", "p99", "CPU per grant", "p50 / floor"],
+          [[name, "" if name == kind.notice else
+            spread(r.rate for r in rounds),
+            spread(r.p50 for r in rounds), spread(r.p99 for r in rounds),
+            "" if name == kind.notice else spread(r.cpu for r in rounds),
+            ratio(results, name, kind.notice)]
+           for name, rounds in results.items()])
+
+
+def measure(kind, server, build, rounds):
+    (bare, *rivals), pairs = kind.contenders(build, server)
+    try:
+        for contender in (bare, rivals[0]):
+            contender.ask("pair", WARM_UP_PAIRS)
+        tell_pairs(kind, interleave(rounds, pairs))
+        for clients in CLIENTS:
+            works = {kind.notice: lambda: bare.ask("handoff", HANDOFFS)}
+            for name, rival in zip(kind.rivals, rivals):
+                works[name] = lambda r=rival: r.ask("contend", clients,
+                                                    CONTEST_MS)
+            tell_contest(kind, interleave(rounds, works), clients)
+    finally:
+        for contender in (bare, *rivals):
+            contender.close()
+
+
+def main():
+    kind = {"redis": Redis, "postgres": Postgres}[sys.argv[1]]()
+    build = os.path.abspath(sys.argv[2])
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    tell_facts(kind.packages, rounds)
+    with kind.server() as server:
+        measure(kind, server, build, rounds)
+    tell_machine("ended")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The stories of leased_losses.py on Redis, and those that only it has:
+servers that forget everything, and replicas that are promoted.
+
+    test_redis_losses.py HOLDER
+"""
+
+import os
+import sys
+import unittest
+
+from leased_losses import LONG_MS, Stage, Stories
+
+import place
+from proxy import Proxy
+from redis_server import Server
+
+HOLDER = os.path.abspath(sys.argv.pop(1))
+
+
+class Case(Stage, unittest.TestCase):
+    holder_program = HOLDER
+
+    def url(self, port):
+        return "redis://127.0.0.1:%d/0" % port
+
+    def tickets(self, name):
+        with self.server.client() as client:
+            return client.ask("ZCARD", "holdfast:{%s}:queue" % name)
+
+
+class Losses(Stories, Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def test_clients_that_are_killed_cost_nothing(self):
+        """As pg_terminate_backend() on PostgreSQL."""
+        first, second = self.pair(ttl_ms=LONG_MS)
+        counts = self.connected(first), self.connected(second)
+        with self.server.client() as client:
+            for kind in ("normal", "pubsub"):
+                client.ask("CLIENT", "KILL", "TYPE", kind)
+        self.resumed(first, counts[0])
+        self.resumed(second, counts[1])
+        self.assert_kept(first, second)
+
+    def test_who_is_killed_and_cannot_come_back_hears_it_first(self):
+        proxy = self.proxy()
+        first, second = self.pair(port=proxy.port)
+        proxy.hold()
+        with self.server.client() as client:
+            for kind in ("normal", "pubsub"):
+                client.ask("CLIENT", "KILL", "TYPE", kind)
+        self.assert_lost_first(first, second)
+
+
+class Restarts(Case):
+    def test_a_server_that_keeps_everything_costs_nothing(self):
+        self.server = Server(["appendonly yes", "appendfsync always"])
+        with self.server:
+            first, second = self.pair(ttl_ms=LONG_MS)
+            count = self.connected(first)
+            self.server.restart()
+            self.resumed(first, count)
+            self.assert_kept(first, second)
+
+    def test_one_that_forgets_lets_another_in_and_the_token_tells(self):
+        """What docs/engine-redis.md says of a server without persistence."""
+        with Server() as self.server, Proxy(self.server.port) as proxy:
+            first = self.holder(ttl_ms=3 * LONG_MS, port=proxy.port)
+            first.granted()
+            proxy.refuse()
+            self.server.restart()
+            second = self.holder()
+            # Two at once, until the first one comes by.
+            self.assertLess(second.granted()[0], first.safe_until())
+            self.assertFalse(first.all("lost"))
+            self.assert_refused(first, second)
+            proxy.refuse(False)
+            first.told_at()
+
+
+class Failover(Case):
+    """The primary is killed and its replica promoted, behind one address.
+    Another replica follows that one."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.start()
+        self.replication = Proxy(self.server.port)
+        self.addCleanup(self.replication.close)
+        self.replica = self.start(self.replication.port)
+        self.start(self.replica.port)
+        self.address = self.proxy()
+
+    def start(self, of=None):
+        server = Server(["repl-diskless-sync-delay 0"] + (
+            ["replicaof 127.0.0.1 %d" % of] if of else []))
+        self.addCleanup(server.close)
+        server.start()
+        if of:
+            place.eventually("replication", lambda: "master_link_status:up" in
+                             self.info(server))
+        return server
+
+    @staticmethod
+    def info(server):
+        with server.client() as client:
+            return client.ask("INFO", "replication")
+
+    def holder(self, options=""):
+        return self.holder_at(
+            self.url(self.address.port) + "?ttl=60s" + options)
+
+    def fail_over(self):
+        self.server.kill()
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        self.server = self.replica
+        self.address.target = self.replica.port
+        self.address.cut()
+
+    def test_fn13_a_failover_can_lose_a_ticket_and_the_token_tells(self):
+        self.replication.drop()
+        first = self.holder()
+        first.granted()
+        # Until it comes by it counts on its lease.
+        self.address.refuse()
+        self.fail_over()
+        second = super().holder()
+        # Two at once: this is what wait= is for, and what tokens are for.
+        self.assertLess(second.granted()[0], first.safe_until())
+        self.assertFalse(first.all("lost"))
+        self.assert_refused(first, second)
+        self.address.refuse(False)
+        first.told_at()
+
+    def test_fn13_what_replicas_have_is_not_lost(self):
+        first = self.holder("&wait=1")
+        first.granted()
+        second = self.holder("&wait=1")
+        place.eventually("it to queue",
+                         lambda: self.tickets(self.name()) == 2)
+        # Queued at the primary, which is ahead of its replica for a moment.
+        with self.server.client() as client:
+            client.ask("SET", "mark", "1")
+            client.ask("WAIT", "1", "0")
+        counts = self.connected(first), self.connected(second)
+        self.fail_over()
+        self.resumed(first, counts[0])
+        self.resumed(second, counts[1])
+        self.assert_kept(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main()

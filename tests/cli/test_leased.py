@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast run on Redis and on PostgreSQL, where tickets are leased: the whole
+tree of a command is dead before the next one can be in.
+
+    test_leased.py [Redis] [PostgreSql]
+"""
+
+import os
+import signal
+import sys
+import unittest
+
+import harness
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import postgres  # noqa: E402
+import redis_server  # noqa: E402
+from proxy import DOWN, UP, Proxy  # noqa: E402
+
+TTL_MS = 2000
+
+LOST = "'%s' was lost while the command ran, which was therefore stopped"
+LATE = "did not move in time to prove"
+
+
+class Leased:
+    """Mixed into a harness.Case that has .server, .url(ttl_ms, port) and
+    .in_queue(name): how many tickets a lock has."""
+
+    def tearDown(self):
+        self.server.thaw()
+        super().tearDown()
+
+    def proxy(self):
+        proxy = Proxy(self.server.port)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def tree(self, name, *options, ttl_ms=TTL_MS, port=None):
+        """A holder whose tree is hard to end, all of it beating."""
+        script = " & ".join([self.beat_command(name, flags="t"),
+                             self.beat_command(name, flags="ts"),
+                             self.beat_command(name, flags="td"),
+                             "exec " + self.beat_command(name, flags="t")])
+        front = self.start("-c", self.url(ttl_ms, port), *options, name, "--",
+                           "sh", "-c", script)
+        self.beating(name, 4)
+        return front
+
+    def next_holder(self, name):
+        """One in line, who beats five times as NAME.next."""
+        front = self.start("-c", self.url(TTL_MS), name, "--", "sh", "-c",
+                           "exec " + self.beat_command(name + ".next", 5))
+        harness.eventually("the next one to queue",
+                           lambda: self.in_queue(name) == 2)
+        return front
+
+    def assert_followed(self, name, following):
+        """By somebody who was in when nobody beat any more."""
+        self.assertEqual(self.finish(following)[0], 0)
+        self.assert_before(name, name + ".next")
+        for pid in {beat.pid for beat in self.beats(name)}:
+            self.assertFalse(harness.is_alive(pid))
+
+    def test_who_is_cut_off_frozen_or_killed_is_stopped_in_time(self):
+        links = {"up": self.proxy(), "down": self.proxy()}
+        faults = {
+            "up": (lambda front: links["up"].drop(UP), (LOST % "up", LATE)),
+            "down": (lambda front: links["down"].drop(DOWN),
+                     (LOST % "down", LATE)),
+            "frozen": (lambda front: os.kill(self.keeper(front),
+                                             signal.SIGSTOP), (LATE,)),
+            "killed": (lambda front: os.kill(self.keeper(front),
+                                             signal.SIGKILL),
+                       ("was killed by signal 9; the command was stopped",))}
+        fronts = {name: self.tree(name, "--grace", "5s", port=links[name].port
+                                  if name in links else None)
+                  for name in faults}
+        following = {name: self.next_holder(name) for name in faults}
+        for name, (fault, _) in faults.items():
+            fault(fronts[name])
+        for name, (_, texts) in faults.items():
+            with self.subTest(name):
+                status, _, err = self.finish(fronts[name])
+                self.assertEqual(status, 76, err)
+                self.assertTrue(any(text in err for text in texts), err)
+                self.assert_followed(name, following[name])
+
+    def test_a_killed_front_is_followed_at_once(self):
+        front = self.tree("front", "--grace", "100ms", ttl_ms=600000)
+        following = self.next_holder("front")
+        front.kill()
+        self.assert_followed("front", following)
+
+    def test_a_frozen_server_stops_the_command(self):
+        front = self.tree("server")
+        self.server.freeze()
+        status, _, err = self.finish(front)
+        self.assertEqual(status, 76, err)
+        self.assertIn("the engine did not confirm it in time", err)
+        self.server.thaw()
+        self.assertEqual(self.run_tool("-c", self.url(TTL_MS), "server",
+                                       "--", "true")[0], 0)
+
+
+class Redis(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = redis_server.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.start()
+
+    def url(self, ttl_ms, port=None):
+        return "redis://127.0.0.1:%d/0?ttl=%dms" % (
+            port or self.server.port, ttl_ms)
+
+    def in_queue(self, name):
+        with self.server.client() as client:
+            return client.ask("ZCARD", "holdfast:{%s}:queue" % name)
+
+
+class PostgreSql(Leased, harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        # Without a password in what the tool is called with.
+        cls.server = postgres.Server(access="local all all trust\n"
+                                     "host all all 127.0.0.1/32 trust\n")
+        cls.addClassCleanup(cls.server.close)
+
+    def url(self, ttl_ms, port=None):
+        return "postgresql://postgres@127.0.0.1:%d/postgres?ttl=%dms" % (
+            port or self.server.port, ttl_ms)
+
+    def in_queue(self, name):
+        return self.server.sql(
+            "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
+            "ON q.number = t.queue WHERE q.name = %s", (name.encode(),))[0][0]
+
+
+if __name__ == "__main__":
+    harness.main()
