@@ -19,6 +19,7 @@
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/slot.h"
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
 
@@ -89,6 +90,20 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
     (void)fputc('\n', stderr);
 }
 
+/* Both sides say the same of where a queue is. */
+static void compare_slots(void)
+{
+    static const char *const queues[] = {"a",    "a/b", "a/",
+                                         "{x}y", "50%", "caf\xc3\xa9"};
+    char key[HF_REDIS_KEY_BYTES];
+
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
+        hf_redis_key(queues[i], "queue", key);
+        assert_int_equal(ask_number("CLUSTER KEYSLOT %s", key),
+                         hf_redis_slot_of_queue(queues[i]));
+    }
+}
+
 /* "host:port,host:port" */
 static void begin_cluster(const char *addresses)
 {
@@ -115,6 +130,7 @@ static void begin(struct bench *of)
     raw_count = 0;
     if (path == NULL) {
         begin_cluster(address);
+        compare_slots();
     } else {
         begin_raw(redisConnectUnix(path));
         freeReplyObject(ask(raws[0], "SELECT 3"));
