@@ -185,7 +185,7 @@ static bool take(const char *text)
 static const char *owner(unsigned slot)
 {
     static char text[HF_REDIS_HOST_TEXT_BYTES];
-    const struct hf_redis_node *node = store->map->owners[slot];
+    const struct hf_redis_node *node = store->map->owners.of[slot];
 
     if (node == NULL)
         return "nobody";
@@ -211,7 +211,7 @@ static void test_a_map(void **state)
     /* A later one replaces it. */
     assert_true(take("*1\r\n*3\r\n:5\r\n:5\r\n*2\r\n$1\r\n?\r\n:7001\r\n"));
     assert_string_equal(owner(0), "nobody");
-    assert_ptr_equal(store->map->owners[5], teller);
+    assert_ptr_equal(store->map->owners.of[5], teller);
     assert_true(take("*0\r\n"));
     assert_string_equal(owner(5), "nobody");
 }
@@ -233,7 +233,7 @@ static void test_nonsense_leaves_the_map_as_it_is(void **state)
         "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\nh\r\n$1\r\n1\r\n",
         "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n:1\r\n:1\r\n",
         "*1\r\n*3\r\n:0\r\n:1\r\n$1\r\nh\r\n",
-        "*2\r\n" HALF "*1\r\n:9000\r\n",
+        ("*2\r\n" HALF "*1\r\n:9000\r\n"),
     };
 
     (void)state;
@@ -256,7 +256,7 @@ static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
                        1000 + i);
         store->home = teller;
         assert_true(take(text));
-        assert_int_equal(store->map->owners[0]->host.port, 1000 + i);
+        assert_int_equal(store->map->owners.of[0]->host.port, 1000 + i);
         assert_in_range(store->node_count, 1, HF_REDIS_NODES_MAX);
     }
     assert_ptr_equal(store->nodes[0], teller);

@@ -118,7 +118,7 @@ static hf_status take_server(struct hf_redis_config *config,
     if (fault != NULL)
         return hf_error_set(error, HF_EURL,
                             "the server of the URL %s; expected something like "
-                            "\"%s://host:%d/0\", or up to %u nodes of one "
+                            "\"%s://host:%d/0\", or up to %zu nodes of one "
                             "Redis Cluster with ',' between them",
                             fault, url->scheme, HF_REDIS_PORT,
                             HF_REDIS_HOSTS_MAX);

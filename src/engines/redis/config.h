@@ -24,7 +24,7 @@
 #define HF_REDIS_DB_MAX 65535u
 #define HF_REDIS_WAIT_MAX 16u
 
-#define HF_REDIS_HOSTS_MAX 8u
+#define HF_REDIS_HOSTS_MAX ((size_t)8)
 
 struct hf_redis_host {
     char name[HF_REDIS_HOST_BYTES]; /* without brackets */

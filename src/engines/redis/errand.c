@@ -96,7 +96,7 @@ static struct hf_redis_node *owner_of(const struct hf_store *store,
 {
     if (slot == HF_REDIS_ANY_SLOT)
         return hf_redis_node_up(store);
-    return store->map->owners[slot];
+    return store->map->owners.of[slot];
 }
 
 /* To ${node}, now or as soon as it can be. */
@@ -157,7 +157,6 @@ void hf_redis_errand_begin(struct hf_store *store, struct hf_store_call *asked,
                            struct hf_redis_gather *gather)
 {
     struct hf_redis_errand *errand = hf_alloc(sizeof *errand);
-    uint64_t patience_ms = hf_redis_patience_ms(store);
 
     if (errand == NULL) {
         hf_redis_store_starve(store);
@@ -176,8 +175,8 @@ void hf_redis_errand_begin(struct hf_store *store, struct hf_store_call *asked,
     errand->slot = slot_of(&errand->call);
     errand->begun_at_ms = hf_redis_store_now_ms(store);
     append(bucket_of(store, errand->slot), errand);
-    if (!uv_is_active((uv_handle_t *)&store->patience))
-        hf_redis_store_wake_in(store, patience_ms);
+    hf_redis_store_wake_by(
+        store, hf_after_ms(errand->begun_at_ms, hf_redis_patience_ms(store)));
     route_home(store, errand);
 }
 
@@ -244,7 +243,7 @@ void hf_redis_errand_redirected(struct hf_store *store,
     errand->state = HF_REDIS_HELD; /* it has done nothing */
     errand->asking = redirect->kind == HF_REDIS_ASK;
     if (to != NULL && redirect->kind == HF_REDIS_MOVED)
-        store->map->owners[slot] = to;
+        store->map->owners.of[slot] = to;
     if (redirect->kind == HF_REDIS_MOVED)
         hf_redis_map_refresh(store);
     if (to == NULL || ++errand->redirects > REDIRECTS_MAX)
@@ -383,8 +382,8 @@ void hf_redis_errands_expire(struct hf_store *store)
         hf_redis_node_give_up(oldest->node, now_ms - oldest->begun_at_ms);
     }
     if (oldest != NULL)
-        hf_redis_store_wake_in(
-            store, hf_after_ms(oldest->begun_at_ms, patience_ms) - now_ms);
+        hf_redis_store_wake_by(store,
+                               hf_after_ms(oldest->begun_at_ms, patience_ms));
 }
 
 static void clear(struct hf_redis_errands *list)

@@ -12,12 +12,26 @@
 void hf_redis_map_refresh(struct hf_store *store)
 {
     struct hf_redis_node *node = hf_redis_node_up(store);
-    uint64_t now_ms = hf_redis_store_now_ms(store);
 
-    if (node == NULL || now_ms < store->mapping_until_ms)
+    if (node == NULL || store->mapper != NULL)
         return;
-    store->mapping_until_ms = hf_after_ms(now_ms, hf_redis_patience_ms(store));
+    store->mapper = node;
+    store->mapper_silent_at_ms =
+        hf_after_ms(hf_redis_store_now_ms(store), hf_redis_patience_ms(store));
+    hf_redis_store_wake_by(store, store->mapper_silent_at_ms);
     hf_redis_link_ask_slots(node->link);
+}
+
+void hf_redis_map_expire(struct hf_store *store)
+{
+    struct hf_redis_node *mapper = store->mapper;
+
+    if (mapper == NULL)
+        return;
+    if (hf_redis_store_now_ms(store) >= store->mapper_silent_at_ms)
+        hf_redis_node_give_up(mapper, hf_redis_patience_ms(store));
+    else
+        hf_redis_store_wake_by(store, store->mapper_silent_at_ms);
 }
 
 static bool is_number(const struct redisReply *reply, long long least,
@@ -48,7 +62,7 @@ static bool read_host(struct hf_redis_host *host, const struct redisReply *row)
     return true;
 }
 
-static bool take_row(struct hf_redis_node **owners,
+static bool take_row(struct hf_redis_owners *owners,
                      struct hf_redis_node *teller, const struct redisReply *row)
 {
     struct hf_redis_host host;
@@ -65,11 +79,11 @@ static bool take_row(struct hf_redis_node **owners,
         return false;
     for (long long slot = row->element[0]->integer;
          slot <= row->element[1]->integer; slot++)
-        owners[slot] = node;
+        owners->of[slot] = node;
     return true;
 }
 
-static bool take_rows(struct hf_redis_node **owners,
+static bool take_rows(struct hf_redis_owners *owners,
                       struct hf_redis_node *teller,
                       const struct redisReply *reply)
 {
@@ -85,16 +99,16 @@ static bool take_rows(struct hf_redis_node **owners,
 bool hf_redis_map_take(struct hf_store *store, struct hf_redis_node *node,
                        const struct redisReply *reply)
 {
-    struct hf_redis_node **owners;
+    struct hf_redis_owners *owners;
     bool taken;
 
     if (store->map == NULL)
         store->map = hf_alloc(sizeof *store->map);
-    owners = hf_alloc(HF_REDIS_SLOTS * sizeof *owners);
+    owners = hf_alloc(sizeof *owners);
     taken =
         store->map != NULL && owners != NULL && take_rows(owners, node, reply);
     if (taken) {
-        memcpy(store->map->owners, owners, sizeof store->map->owners);
+        store->map->owners = *owners;
         hf_redis_errands_reroute(store);
         hf_redis_nodes_prune(store);
     }

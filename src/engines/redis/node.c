@@ -75,6 +75,8 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
 
     (void)link;
     node->up = false;
+    if (store->mapper == node)
+        store->mapper = NULL;
     (void)snprintf(text, sizeof text, "%s", why);
     if (store->clustered || store->config.host_count > 1) {
         hf_redis_host_format(&node->host, place);
@@ -153,7 +155,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     bool refused = reply->type == REDIS_REPLY_ERROR;
     char text[HF_LINK_TEXT_BYTES];
 
-    store->mapping_until_ms = 0;
+    store->mapper = NULL;
     if (store->up) {
         if (!refused)
             (void)hf_redis_map_take(store, node, reply);
@@ -279,7 +281,7 @@ static bool is_of_use(const struct hf_store *store,
     if (node->link->open || node == store->home)
         return true;
     for (size_t slot = 0; slot < HF_REDIS_SLOTS; slot++) {
-        if (store->map->owners[slot] == node)
+        if (store->map->owners.of[slot] == node)
             return true;
     }
     return false;

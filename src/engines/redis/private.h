@@ -32,9 +32,14 @@ struct hf_redis_node {
     uint64_t heard_at_ms;
 };
 
+/* Who has which slot, as far as is known: else NULL. */
+struct hf_redis_owners {
+    struct hf_redis_node *of[HF_REDIS_SLOTS];
+};
+
 /* What is known of slots. */
 struct hf_redis_map {
-    struct hf_redis_node *owners[HF_REDIS_SLOTS]; /* NULL: not known */
+    struct hf_redis_owners owners;
     /* When what was last renewed there was sent, or enqueued. */
     uint64_t renewed_at_ms[HF_REDIS_SLOTS];
     /* The last renewal that was answered as done left this slot out. */
@@ -91,8 +96,10 @@ struct hf_store {
     bool clustered;
     bool out_of_memory;
     char session[HF_STORE_SESSION_BYTES];
-    struct hf_redis_node *home; /* the first that was up */
-    uint64_t mapping_until_ms;  /* it is being asked who has what */
+    struct hf_redis_node *home;   /* the first that was up */
+    struct hf_redis_node *mapper; /* is being asked who has what, or NULL */
+    uint64_t mapper_silent_at_ms; /* and has been for too long then */
+    uint64_t wake_at_ms;          /* .patience, while it is active */
     struct hf_redis_errands buckets[HF_REDIS_ERRAND_BUCKETS]; /* by slot */
     struct hf_redis_errands failed;
 };
@@ -111,8 +118,8 @@ void hf_redis_store_starve(struct hf_store *store);
 /* What has been failed is told in the next turn. */
 void hf_redis_store_tell_later(struct hf_store *store);
 
-/* Look for nodes that are silent in ${ms} from now on. */
-void hf_redis_store_wake_in(struct hf_store *store, uint64_t ms);
+/* Look for nodes that are silent at ${at_ms}, at the latest. */
+void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms);
 
 /* It can be called now. */
 void hf_redis_store_up(struct hf_store *store, bool clustered,
@@ -154,6 +161,9 @@ void hf_redis_nodes_free(struct hf_store *store);
 
 /* Ask a node that is up who has what, unless that is being asked. */
 void hf_redis_map_refresh(struct hf_store *store);
+
+/* Give up the node that has been asked for too long. */
+void hf_redis_map_expire(struct hf_store *store);
 
 /* As ${node} says in ${reply}; false if it makes no sense, or for lack of
  * memory: then what was known is kept. */

@@ -30,7 +30,7 @@ static void cut(struct hf_store *store)
     hf_redis_errands_clear(store);
     hf_redis_nodes_close(store);
     store->linked = store->up = store->out_of_memory = false;
-    store->mapping_until_ms = 0;
+    store->mapper = NULL;
     (void)uv_idle_stop(&store->later);
     (void)uv_timer_stop(&store->patience);
 }
@@ -76,21 +76,29 @@ void hf_redis_store_starve(struct hf_store *store)
     hf_redis_store_tell_later(store);
 }
 
-/* A timer of uv, which stops in suspend: what is too long then the clock of
- * ours tells, and the leased client's has its own. */
+/* Of uv, which stops in suspend: whether it is too long then our own clock
+ * tells, and the leased client has a timer of that one. */
 static void on_patience(uv_timer_t *timer)
 {
     struct hf_store *store = timer->data;
 
     hf_leased_engine_enter(store->base.engine);
+    hf_redis_map_expire(store);
     hf_redis_errands_expire(store);
     hf_leased_engine_leave(store->base.engine);
 }
 
-void hf_redis_store_wake_in(struct hf_store *store, uint64_t ms)
+void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
 {
+    uint64_t now_ms = hf_redis_store_now_ms(store);
+
+    if (uv_is_active((uv_handle_t *)&store->patience) &&
+        store->wake_at_ms <= at_ms)
+        return;
+    store->wake_at_ms = at_ms;
     uv_update_time(store->base.engine->loop);
-    (void)uv_timer_start(&store->patience, on_patience, ms + 1, 0);
+    (void)uv_timer_start(&store->patience, on_patience,
+                         hf_later_ms(at_ms, now_ms) - now_ms + 1, 0);
 }
 
 /* ------------------------------------------------------------ operations -- */
