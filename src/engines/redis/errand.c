@@ -188,11 +188,22 @@ static bool is_too_late(const struct hf_redis_errand *errand,
                         const struct hf_store_answer *answer,
                         const struct hf_redis_map *map)
 {
-    enum hf_store_call_kind kind = errand->call.kind;
-
-    return answer->ok && map->given_up[errand->slot] &&
-           (kind == HF_STORE_ENQUEUE || kind == HF_STORE_LIST ||
-            kind == HF_STORE_PROBE);
+    switch (errand->call.kind) {
+    case HF_STORE_ENQUEUE:
+    case HF_STORE_LIST:
+    case HF_STORE_PROBE:
+    case HF_STORE_DOWNGRADE:
+    case HF_STORE_STAMP:
+        return answer->ok && map->given_up[errand->slot];
+    case HF_STORE_RENEW:
+    case HF_STORE_WITHDRAW:
+    case HF_STORE_REVOKE:
+    case HF_STORE_RAISE:
+    case HF_STORE_LOWER:
+    case HF_STORE_GOODBYE:
+        break;
+    }
+    return false;
 }
 
 static void tell(struct hf_store *store, struct hf_redis_errand *errand,
@@ -205,8 +216,8 @@ static void tell(struct hf_store *store, struct hf_redis_errand *errand,
     told.server_ms = now_ms; /* nodes have each their own: ours */
     if (is_too_late(errand, answer, store->map))
         told = (struct hf_store_answer){
-            .failure = errand->call.kind == HF_STORE_ENQUEUE ? HF_FAILURE_UNSURE
-                                                             : HF_FAILURE_RETRY,
+            .failure = hf_store_call_writes(&errand->call) ? HF_FAILURE_UNSURE
+                                                           : HF_FAILURE_RETRY,
             .status = HF_EUNREACHABLE,
             .text = "the node of this lock has been away, and has not renewed "
                     "our tickets yet",
