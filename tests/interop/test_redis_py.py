@@ -113,7 +113,7 @@ class RedisPy(unittest.TestCase):
             with self.subTest(options):
                 ended = self.ours(*options, NAME, "--", "true")
                 self.assertNotEqual(ended.returncode, 0)
-                self.assertIn("layout=redis-py has no", ended.stderr)
+                self.assertIn("layout=redis-py has mutexes only", ended.stderr)
         ended = self.ours(NAME, "--", "true",
                           url=self.server.url(options="?layout=redisson"))
         self.assertEqual(ended.returncode, 64)
