@@ -83,7 +83,7 @@ class Increments(unittest.TestCase):
     """Nothing is lost, whatever is done to the nodes."""
 
     def test_a_slot_goes_round_the_nodes(self):
-        processes, share = (20, 200) if LONG else (6, 25)
+        processes, share = (20, 200) if LONG else (6, 80)
         with Cluster() as cluster:
             name = cluster.name_at(cluster.primaries[0], "moved")
             slot = cluster.slot("{%s}" % name)
@@ -108,33 +108,35 @@ class Increments(unittest.TestCase):
                       crew.total, moves, errors(cluster, "MOVED", "ASK"),
                       errors(cluster, "TRYAGAIN")), flush=True)
 
-    def test_nodes_are_killed_and_frozen(self):
-        processes, share = (12, 3000) if LONG else (4, 1200)
+    def outage(self, cluster, node, deed):
+        """While processes contend for a lock of node, and others for one of
+        another; deed() is done to node while nobody has finished."""
+        processes, share = (12, 1000) if LONG else (4, 200)
+        well = next(n for n in cluster.primaries if n is not node)
+        crews = [Crew(cluster.url("?ttl=2s"), cluster.name_at(n, "outage"),
+                      processes, share) for n in (node, well)]
+        self.assertTrue(crews[0].progress())
+        deed()
+        cluster.wait()
+        for crew in crews:
+            place.eventually("the end of all", crew.over, 120)
+            crew.check(self)
+
+    def test_nodes_are_frozen_and_killed(self):
         with Cluster(config=["appendonly yes",
                              "appendfsync always"]) as cluster:
-            crews = [Crew(cluster.url("?ttl=2s"),
-                          cluster.name_at(node, "killed"), processes, share)
-                     for node in cluster.primaries[:2]]
-            deeds = 0
-            while not all(crew.over() for crew in crews):
-                node = cluster.primaries[deeds % 2]
-                if deeds % 4 < 2:
-                    # For longer than it takes to be given up.
-                    node.freeze()
-                    place.eventually("the others to notice", lambda: "fail" in (
-                        flags(cluster.primaries[2], node)))
-                    node.thaw()
-                else:
-                    node.restart()
-                cluster.wait()
-                for crew in crews:
-                    crew.progress()
-                deeds += 1
-            for crew in crews:
-                crew.check(self)
-            self.assertGreaterEqual(deeds, 2)
-            print("2 x %d increments, %d nodes killed or frozen" % (
-                crews[0].total, deeds), flush=True)
+            def freeze():
+                """For longer than it takes to be given up."""
+                node.freeze()
+                place.eventually("the others to notice", lambda: "fail" in (
+                    flags(cluster.primaries[2], node)))
+                node.thaw()
+
+            for _ in range(4 if LONG else 1):
+                node = cluster.primaries[0]
+                self.outage(cluster, node, freeze)
+                node = cluster.primaries[1]
+                self.outage(cluster, node, node.restart)
 
 
 def flags(teller, node):
