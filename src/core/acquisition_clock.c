@@ -40,15 +40,23 @@ static const struct hf_acquisition *ticket_of(const struct hf_acquisition *a)
     return a;
 }
 
+/* What keeps it out of the queue: that of the session, if it has any, or why
+ * the last enqueue was turned down. */
+static const char *trouble_of(const struct hf_core *core,
+                              const struct hf_acquisition *a)
+{
+    if (core->session.trouble[0] == '\0' && a->enqueue_retry.tries > 0)
+        return a->text;
+    return core->session.trouble;
+}
+
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
 {
     uint64_t waited_ms = core->now_ms - a->started_at_ms;
     const char *state = hf_state_name(core->session.state);
-    const struct hf_acquisition *at = ticket_of(a);
-    /* The link's, or of an enqueue that failed. */
-    const char *trouble =
-        core->session.trouble[0] != '\0' ? core->session.trouble : at->text;
+    const char *trouble = trouble_of(core, ticket_of(a));
     const char *colon = trouble[0] != '\0' ? ": " : "";
+    const struct hf_acquisition *at = ticket_of(a);
     bool placed = a->cohort != NULL && hf_cohort_place(a);
     struct hf_error why;
 

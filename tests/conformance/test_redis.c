@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The suite on a real Redis, whose address HF_REDIS has: over TCP and by its
- * unix socket. */
+ * unix socket; or on a Redis Cluster, if HF_REDIS_CLUSTER has the addresses of
+ * its nodes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,19 +19,31 @@
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
 #include "engines/redis/redis.h"
+#include "engines/redis/slot.h"
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
 
 #define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
+#define NODES_MAX 8
 
 static const char *form; /* of the URL, "%s" for the address */
 static const char *address;
 static const char *ttl;
-static redisContext *raw;
+static redisContext *raws[NODES_MAX]; /* to each node */
+static size_t raw_count;
 
 /* ------------------------------------------------------------------- raw -- */
 
-static redisReply *ask(const char *format, ...)
+static void begin_raw(redisContext *raw)
+{
+    assert_true(raw_count < NODES_MAX);
+    assert_non_null(raw);
+    assert_int_equal(raw->err, 0);
+    raws[raw_count++] = raw;
+}
+
+/* The answer of ${raw}, which is no error but for one that sends elsewhere. */
+static redisReply *ask(redisContext *raw, const char *format, ...)
 {
     redisReply *reply;
     va_list args;
@@ -39,19 +52,26 @@ static redisReply *ask(const char *format, ...)
     reply = redisvCommand(raw, format, args);
     va_end(args);
     assert_non_null(reply);
-    if (reply->type == REDIS_REPLY_ERROR)
+    if (reply->type == REDIS_REPLY_ERROR &&
+        strncmp(reply->str, "MOVED ", 6) != 0)
         fail_msg("%s", reply->str);
     return reply;
 }
 
+/* The number that the node says that has ${key}. */
 static long long ask_number(const char *format, const char *key)
 {
-    redisReply *reply = ask(format, key);
-    long long number = reply->integer;
+    for (size_t i = 0; i < raw_count; i++) {
+        redisReply *reply = ask(raws[i], format, key);
+        bool answered = reply->type == REDIS_REPLY_INTEGER;
+        long long number = reply->integer;
 
-    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
-    freeReplyObject(reply);
-    return number;
+        freeReplyObject(reply);
+        if (answered)
+            return number;
+    }
+    fail_msg("no node has %s", key);
+    return 0;
 }
 
 /* ----------------------------------------------------------------- bench -- */
@@ -70,16 +90,53 @@ log_line(void *host, enum hf_log_level level, const char *format, ...)
     (void)fputc('\n', stderr);
 }
 
+/* Both sides say the same of where a queue is. */
+static void compare_slots(void)
+{
+    static const char *const queues[] = {"a",    "a/b", "a/",
+                                         "{x}y", "50%", "caf\xc3\xa9"};
+    char key[HF_REDIS_KEY_BYTES];
+
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
+        hf_redis_key(queues[i], "queue", key);
+        assert_int_equal(ask_number("CLUSTER KEYSLOT %s", key),
+                         hf_redis_slot_of_queue(queues[i]));
+    }
+}
+
+/* "host:port,host:port" */
+static void begin_cluster(const char *addresses)
+{
+    char text[256];
+    char *rest = text;
+    char *one;
+
+    assert_true(strlen(addresses) < sizeof text);
+    memcpy(text, addresses, strlen(addresses) + 1);
+    while ((one = strsep(&rest, ",")) != NULL) {
+        char *colon = strchr(one, ':');
+
+        assert_non_null(colon);
+        *colon = '\0';
+        begin_raw(redisConnect(one, (int)strtol(colon + 1, NULL, 10)));
+    }
+}
+
 static void begin(struct bench *of)
 {
     const char *path = getenv("HF_REDIS_SOCKET");
 
     (void)of;
-    raw = redisConnectUnix(path == NULL ? "" : path);
-    assert_non_null(raw);
-    assert_int_equal(raw->err, 0);
-    freeReplyObject(ask("SELECT 3"));
-    freeReplyObject(ask("FLUSHDB"));
+    raw_count = 0;
+    if (path == NULL) {
+        begin_cluster(address);
+        compare_slots();
+    } else {
+        begin_raw(redisConnectUnix(path));
+        freeReplyObject(ask(raws[0], "SELECT 3"));
+    }
+    for (size_t i = 0; i < raw_count; i++)
+        freeReplyObject(ask(raws[i], "FLUSHDB"));
     ttl = "5s";
     real_host_begin();
 }
@@ -93,11 +150,10 @@ static bool ends_with(const char *text, const char *end)
 
 /* What may be left is the last numbers given out, and for a while that somebody
  * has looked. */
-static void finish(struct bench *of)
+static void look_for_rest(redisContext *raw)
 {
-    redisReply *keys = ask("KEYS *");
+    redisReply *keys = ask(raw, "KEYS *");
 
-    (void)of;
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
 
@@ -106,6 +162,13 @@ static void finish(struct bench *of)
     }
     freeReplyObject(keys);
     redisFree(raw);
+}
+
+static void finish(struct bench *of)
+{
+    (void)of;
+    for (size_t i = 0; i < raw_count; i++)
+        look_for_rest(raws[i]);
     real_host_finish();
 }
 
@@ -206,9 +269,14 @@ int main(void)
 {
     const char *tcp = getenv("HF_REDIS");
     const char *path = getenv("HF_REDIS_SOCKET");
+    const char *cluster = getenv("HF_REDIS_CLUSTER");
 
+    if (cluster != NULL)
+        return run("conformance of a redis cluster", "redis://%s?ttl=%s",
+                   cluster);
     if (tcp == NULL || path == NULL) {
-        (void)fprintf(stderr, "start this by tests/servers/serve.py redis\n");
+        (void)fprintf(stderr, "start this by tests/servers/serve.py redis, or "
+                              "redis-cluster\n");
         return 1;
     }
     return run("conformance of redis", "redis://%s/3?ttl=%s", tcp) +

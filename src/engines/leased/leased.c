@@ -221,6 +221,13 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
     hf_leased_op_end(leased, (struct hf_leased_op *)call, answer);
 }
 
+void hf_leased_missed(struct hf_leased *leased, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    if (hf_leased_session_usable(&leased->session))
+        hf_leased_probe_all(leased);
+}
+
 void hf_leased_notice(struct hf_leased *leased,
                       const struct hf_store_notice *notice, uint64_t now_ms)
 {

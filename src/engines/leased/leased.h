@@ -69,6 +69,10 @@ uint64_t hf_leased_wake_at_ms(const struct hf_leased *leased);
  * another there that it was not told of. */
 #define HF_LEASED_TRAITS 0u
 
+/* How long the client waits for the answer to a call before it drops the link.
+ */
+uint64_t hf_leased_patience_ms(uint64_t ttl_ms);
+
 /* ----------------------------------------------------- told by the store -- */
 
 /* The link is there and calls can be made; ${server_ms} is the server's clock,
@@ -85,6 +89,10 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
 
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms);
+
+/* Notices may have been lost though the link has not ended: one of the servers
+ * of a store that has several was away. */
+void hf_leased_missed(struct hf_leased *leased, uint64_t now_ms);
 
 void hf_leased_notice(struct hf_leased *leased,
                       const struct hf_store_notice *notice, uint64_t now_ms);

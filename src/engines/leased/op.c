@@ -14,10 +14,9 @@
 #define CALL_LEAST_MS UINT64_C(500)
 #define CALL_MOST_MS UINT64_C(10000)
 
-static uint64_t patience_ms(const struct hf_leased *leased)
+uint64_t hf_leased_patience_ms(uint64_t ttl_ms)
 {
-    return hf_earlier_ms(hf_later_ms(leased->config.ttl_ms / 3, CALL_LEAST_MS),
-                         CALL_MOST_MS);
+    return hf_earlier_ms(hf_later_ms(ttl_ms / 3, CALL_LEAST_MS), CALL_MOST_MS);
 }
 
 struct hf_leased_op *hf_leased_op_new(struct hf_leased *leased,
@@ -69,7 +68,8 @@ static void take_out(struct hf_leased_op_list *list, struct hf_leased_op *op)
 static void send(struct hf_leased *leased, struct hf_leased_op *op)
 {
     op->sent_at_ms = leased->now_ms;
-    op->deadline_at_ms = hf_after_ms(leased->now_ms, patience_ms(leased));
+    op->deadline_at_ms = hf_after_ms(
+        leased->now_ms, hf_leased_patience_ms(leased->config.ttl_ms));
     op->call.not_after_ms = hf_leased_session_not_after_ms(leased);
     put_last(&leased->ops.sent, op);
     leased->ops.sent_count++;

@@ -84,7 +84,9 @@ enum hf_store_call_kind {
      * way included.  The answer's tickets are those of .stakes that are not
      * there (.missing), and those whose owner was asked to let go (.revoked >
      * 0); no others.  Answered when all of it is done; if a part of it failed,
-     * with that failure. */
+     * with that failure.  A store of several servers may give up what one of
+     * them has, and call it .missing: it must then keep from the client that a
+     * ticket is there, until a RENEW has reached that. */
     HF_STORE_RENEW,
     /* Put the ticket in, behind all others, for ttl_ms from now on; or find it
      * by its id, as it is.  The answer's tickets are the queue just after. */

@@ -6,6 +6,7 @@
 #include <hiredis/hiredis.h>
 
 #include "engines/leased/store.h"
+#include "engines/redis/slot.h"
 
 /* An answer that is being put together, perhaps of several replies.  Its texts
  * are those of the last reply, but for the payload of its first ticket. */
@@ -17,7 +18,8 @@ struct hf_redis_answer {
     size_t room;
     char text[HF_ERROR_TEXT_BYTES];
     char payload[HF_PAYLOAD_BYTES];
-    size_t pending; /* replies that have not come yet */
+    size_t pending;                    /* replies that have not come yet */
+    struct hf_redis_redirect redirect; /* .kind is 0 if it is none */
 };
 
 /* Take in ${reply}, which answers ${call} or a part of it.  A failure stays,

@@ -41,7 +41,7 @@ static bool take_number(const char *text, unsigned most, unsigned *number)
 
 /* Texts about a host never quote it: in "redis://user:password", which lacks
  * its host, the password stands where the port is expected. */
-static const char *take_port(struct hf_redis_config *config, const char *text)
+static const char *take_port(struct hf_redis_host *host, const char *text)
 {
     unsigned port = HF_REDIS_PORT;
 
@@ -49,11 +49,11 @@ static const char *take_port(struct hf_redis_config *config, const char *text)
         (text[0] != ':' || !take_number(text + 1, UINT16_MAX, &port) ||
          port == 0))
         return "has no valid port";
-    config->port = (uint16_t)port;
+    host->port = (uint16_t)port;
     return NULL;
 }
 
-static const char *take_host(struct hf_redis_config *config, const char *text)
+static const char *take_host(struct hf_redis_host *host, const char *text)
 {
     bool bracketed = text[0] == '[';
     const char *from = text + bracketed;
@@ -62,19 +62,41 @@ static const char *take_host(struct hf_redis_config *config, const char *text)
 
     if (bytes == 0)
         return "is empty";
-    if (bytes >= sizeof config->host)
+    if (bytes >= sizeof host->name)
         return "is too long for a host";
-    memcpy(config->host, from, bytes);
-    config->host[bytes] = '\0';
+    memcpy(host->name, from, bytes);
+    host->name[bytes] = '\0';
     if (!bracketed) {
-        if (strspn(config->host, HOST_CHARACTERS) != bytes ||
+        if (strspn(host->name, HOST_CHARACTERS) != bytes ||
             strchr(".-", from[0]) != NULL)
             return "has characters that no host name has";
-        return take_port(config, from + bytes);
+        return take_port(host, from + bytes);
     }
-    if (from[bytes] != ']' || inet_pton(AF_INET6, config->host, &parsed) != 1)
+    if (from[bytes] != ']' || inet_pton(AF_INET6, host->name, &parsed) != 1)
         return "has no IPv6 address inside its brackets";
-    return take_port(config, from + bytes + 1);
+    return take_port(host, from + bytes + 1);
+}
+
+/* "host:port,host:port" */
+static const char *take_hosts(struct hf_redis_config *config, const char *text)
+{
+    char one[HF_REDIS_HOST_TEXT_BYTES];
+    const char *fault;
+    size_t bytes;
+
+    do {
+        bytes = strcspn(text, ",");
+        if (config->host_count == HF_REDIS_HOSTS_MAX)
+            return "is one of too many";
+        if (bytes >= sizeof one)
+            return "is too long for a host";
+        memcpy(one, text, bytes);
+        one[bytes] = '\0';
+        fault = take_host(&config->hosts[config->host_count++], one);
+        text += bytes;
+    } while (fault == NULL && *text++ == ',');
+    config->host = config->hosts[0];
+    return fault;
 }
 
 static hf_status take_db(struct hf_redis_config *config, const char *text,
@@ -91,13 +113,15 @@ static hf_status take_db(struct hf_redis_config *config, const char *text,
 static hf_status take_server(struct hf_redis_config *config,
                              const struct hf_url *url, struct hf_error *error)
 {
-    const char *fault = take_host(config, url->authority);
+    const char *fault = take_hosts(config, url->authority);
 
     if (fault != NULL)
         return hf_error_set(error, HF_EURL,
                             "the server of the URL %s; expected something like "
-                            "\"%s://host:%d/0\"",
-                            fault, url->scheme, HF_REDIS_PORT);
+                            "\"%s://host:%d/0\", or up to %zu nodes of one "
+                            "Redis Cluster with ',' between them",
+                            fault, url->scheme, HF_REDIS_PORT,
+                            HF_REDIS_HOSTS_MAX);
     if (url->path[0] == '\0' || strcmp(url->path, "/") == 0)
         return HF_OK;
     if (hf_url_option(url, "db") != NULL)
@@ -128,17 +152,31 @@ static hf_status take_place(struct hf_redis_config *config,
     return HF_OK;
 }
 
+void hf_redis_host_format(const struct hf_redis_host *host,
+                          char text[HF_REDIS_HOST_TEXT_BYTES])
+{
+    bool colons = strchr(host->name, ':') != NULL;
+
+    (void)snprintf(text, HF_REDIS_HOST_TEXT_BYTES, "%s%s%s:%u",
+                   colons ? "[" : "", host->name, colons ? "]" : "",
+                   (unsigned)host->port);
+}
+
 void hf_redis_config_place(const struct hf_redis_config *config,
                            char place[HF_REDIS_PLACE_BYTES])
 {
-    bool colons = strchr(config->host, ':') != NULL;
+    char text[HF_REDIS_HOST_TEXT_BYTES];
+    size_t used = 0;
 
-    if (config->path[0] != '\0')
+    if (config->path[0] != '\0') {
         (void)snprintf(place, HF_REDIS_PLACE_BYTES, "%s", config->path);
-    else
-        (void)snprintf(place, HF_REDIS_PLACE_BYTES, "%s%s%s:%u",
-                       colons ? "[" : "", config->host, colons ? "]" : "",
-                       (unsigned)config->port);
+        return;
+    }
+    for (size_t i = 0; i < config->host_count; i++) {
+        hf_redis_host_format(&config->hosts[i], text);
+        used += (size_t)snprintf(place + used, HF_REDIS_PLACE_BYTES - used,
+                                 "%s%s", i > 0 ? "," : "", text);
+    }
 }
 
 /* ----------------------------------------------------------- credentials -- */

@@ -2,6 +2,7 @@
 /* What a URL says:
  *
  *     redis://USER:PASSWORD@HOST:PORT/DB?ttl=10s
+ *     redis://HOST:PORT,HOST:PORT       nodes of one Redis Cluster
  *     redis:/run/redis/redis.sock?db=0
  *
  * and rediss:// for TLS.  Nothing here does I/O. */
@@ -23,9 +24,17 @@
 #define HF_REDIS_DB_MAX 65535u
 #define HF_REDIS_WAIT_MAX 16u
 
-struct hf_redis_config {
-    char host[HF_REDIS_HOST_BYTES]; /* without brackets; "" with .path */
+#define HF_REDIS_HOSTS_MAX ((size_t)8)
+
+struct hf_redis_host {
+    char name[HF_REDIS_HOST_BYTES]; /* without brackets */
     uint16_t port;
+};
+
+struct hf_redis_config {
+    struct hf_redis_host host; /* that is spoken to; .name is "" with .path */
+    struct hf_redis_host hosts[HF_REDIS_HOSTS_MAX]; /* of the URL */
+    size_t host_count;                              /* 0 with .path */
     char path[HF_REDIS_PATH_BYTES]; /* of a unix socket, or "" */
     unsigned db;
     char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
@@ -46,8 +55,12 @@ hf_status hf_redis_config_parse(struct hf_redis_config *config,
                                 const struct hf_url *url,
                                 struct hf_error *error);
 
-/* Where the server is: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock". */
-#define HF_REDIS_PLACE_BYTES 272
+/* Where the server is: "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock"; of
+ * several "10.0.0.1:6379,10.0.0.2:6379", in full. */
+#define HF_REDIS_HOST_TEXT_BYTES (HF_REDIS_HOST_BYTES + 16)
+#define HF_REDIS_PLACE_BYTES (HF_REDIS_HOSTS_MAX * HF_REDIS_HOST_TEXT_BYTES)
+void hf_redis_host_format(const struct hf_redis_host *host,
+                          char text[HF_REDIS_HOST_TEXT_BYTES]);
 void hf_redis_config_place(const struct hf_redis_config *config,
                            char place[HF_REDIS_PLACE_BYTES]);
 

@@ -44,6 +44,11 @@ static bool is(const char *value, const char *expected)
             value[bytes] == '\0');
 }
 
+bool hf_redis_info_clustered(const char *info)
+{
+    return is(find(info, "cluster_enabled"), "1");
+}
+
 const char *hf_redis_info_fault(const char *info, hf_status *status)
 {
     const char *version = find(info, "redis_version");
@@ -56,7 +61,8 @@ const char *hf_redis_info_fault(const char *info, hf_status *status)
         return "its maxmemory-policy lets it throw keys away, and with them "
                "tickets; expected maxmemory-policy noeviction";
     *status = HF_EUNREACHABLE;
-    if (is(find(info, "role"), "slave"))
+    /* That of a cluster says who has what, and passes notices on. */
+    if (is(find(info, "role"), "slave") && !hf_redis_info_clustered(info))
         return "it is a replica, which takes no writes; expected the address "
                "of its primary";
     if (is(find(info, "loading"), "1"))

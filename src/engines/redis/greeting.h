@@ -10,6 +10,9 @@
 size_t hf_redis_put_auth(struct hf_resp *resp,
                          const struct hf_redis_config *config);
 
+/* Is it a node of a Redis Cluster? */
+bool hf_redis_info_clustered(const char *info);
+
 /* What INFO says of a server that we cannot use: its fault with ${status}, or
  * NULL. */
 const char *hf_redis_info_fault(const char *info, hf_status *status);

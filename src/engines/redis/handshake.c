@@ -81,7 +81,9 @@ static void take_info(struct hf_redis_link *link,
     hf_status status = HF_OK;
     const char *fault = NULL;
 
-    if (reply->type == REDIS_REPLY_STRING)
+    link->unseen = reply->type != REDIS_REPLY_STRING;
+    link->clustered = !link->unseen && hf_redis_info_clustered(reply->str);
+    if (!link->unseen)
         fault = hf_redis_info_fault(reply->str, &status);
     else if (strstr(reply->str, "NOPERM") == NULL)
         hf_redis_refuse(link, "", reply);
@@ -129,7 +131,9 @@ void hf_redis_greeted(struct hf_redis_link *link, enum hf_redis_reply what,
                            "it did not accept the credentials: ", reply->str);
     } else if (failed && what == HF_REDIS_SELECTED) {
         hf_redis_tell_down(link, HF_EURL,
-                           "it has not the database of the URL: ", reply->str);
+                           "it has not the database of the URL (a Redis "
+                           "Cluster has only 0): ",
+                           reply->str);
     } else if (failed) {
         hf_redis_refuse(link, "", reply);
     } else if (what == HF_REDIS_LOADED || what == HF_REDIS_RELOADED) {

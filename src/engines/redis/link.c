@@ -107,8 +107,22 @@ static void part_done(struct hf_redis_link *link, struct hf_store_call *call)
         return;
     call->store_data = NULL;
     answer->answer.ok = answer->answer.status == HF_OK;
-    link->user.answered(link->user.arg, link, call, &answer->answer);
+    if (answer->redirect.kind != 0)
+        link->user.redirected(link->user.arg, link, call, &answer->redirect);
+    else
+        link->user.answered(link->user.arg, link, call, &answer->answer);
     hf_redis_answer_free(answer);
+}
+
+static bool take_redirect(const struct hf_redis_link *link,
+                          struct hf_store_call *call,
+                          const struct redisReply *reply)
+{
+    struct hf_redis_answer *answer = call->store_data;
+
+    return reply->type == REDIS_REPLY_ERROR && link->user.redirected != NULL &&
+           hf_redis_command_count(call) == 1 &&
+           hf_redis_redirect_read(&answer->redirect, reply->str);
 }
 
 static void ran(struct hf_redis_link *link, struct hf_store_call *call,
@@ -123,7 +137,8 @@ static void ran(struct hf_redis_link *link, struct hf_store_call *call,
         link->reloading = true;
         hf_redis_load_script(link, HF_REDIS_RELOADED);
     }
-    hf_redis_answer_take(call->store_data, call, reply);
+    if (!take_redirect(link, call, reply))
+        hf_redis_answer_take(call->store_data, call, reply);
     part_done(link, call);
     if (fault.of_server && number == link->calls.number)
         hf_redis_refuse(link, "", reply);
@@ -201,13 +216,30 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     if (is_waited_for(link, call))
         wait_for_replicas(link, call);
     /* A connection that only listens shows by this that it lives. */
-    if (call->kind == HF_STORE_RENEW) {
-        assert(link->renewal == NULL);
+    if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
         answer->pending++;
         hf_resp_begin(&link->notices.out, 1);
         hf_resp_put_text(&link->notices.out, "PING");
     }
+}
+
+void hf_redis_link_call_asking(struct hf_redis_link *link,
+                               struct hf_store_call *call)
+{
+    assert(hf_redis_command_count(call) == 1);
+    hf_resp_begin(&link->calls.out, 1);
+    hf_resp_put_text(&link->calls.out, "ASKING");
+    hf_redis_expect(link, HF_REDIS_ASKING, NULL);
+    hf_redis_link_call(link, call);
+}
+
+void hf_redis_link_ask_slots(struct hf_redis_link *link)
+{
+    hf_resp_begin(&link->calls.out, 2);
+    hf_resp_put_text(&link->calls.out, "CLUSTER");
+    hf_resp_put_text(&link->calls.out, "SLOTS");
+    hf_redis_expect(link, HF_REDIS_MAPPED, NULL);
 }
 
 static void on_call_reply(struct hf_redis_link *link,
@@ -235,6 +267,10 @@ static void on_call_reply(struct hf_redis_link *link,
         told_time(link, call, reply);
     else if (what == HF_REDIS_WAITED)
         waited(link, call, reply);
+    else if (what == HF_REDIS_MAPPED)
+        link->user.slots(link->user.arg, link, reply);
+    else if (what == HF_REDIS_ASKING)
+        return; /* if it was refused, so is what is behind it */
     else
         hf_redis_greeted(link, what, reply);
 }
@@ -358,8 +394,8 @@ static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
     const struct hf_link_way way = {
         .loop = link->base->engine->loop,
         .resolver = link->base->resolver,
-        .host = config->host,
-        .port = config->port,
+        .host = config->host.name,
+        .port = config->host.port,
         .path = config->path[0] != '\0' ? config->path : NULL,
         .tls = link->base->tls,
         .context = link->base->context,
@@ -372,6 +408,7 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
 {
     assert(!link->open);
     link->open = true;
+    link->clustered = link->unseen = false;
     (void)snprintf(link->channel, sizeof link->channel, "%s%s",
                    HF_REDIS_CHANNEL, session);
     if (!open_wire(link, &link->calls) || !open_wire(link, &link->notices))

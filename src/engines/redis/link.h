@@ -16,6 +16,7 @@
 
 #include "engines/redis/base.h"
 #include "engines/redis/command.h"
+#include "engines/redis/slot.h"
 #include "engines/redis/wire.h"
 
 struct hf_redis_expected;
@@ -35,6 +36,15 @@ struct hf_redis_link_user {
                      const struct hf_store_answer *answer);
     void (*notice)(void *arg, struct hf_redis_link *link,
                    const struct hf_store_notice *notice);
+    /* In the place of answered(), of a call that is one command: it was not
+     * carried out, another node has the queue.  NULL: it is answered as failed.
+     */
+    void (*redirected)(void *arg, struct hf_redis_link *link,
+                       struct hf_store_call *call,
+                       const struct hf_redis_redirect *redirect);
+    /* To hf_redis_link_ask_slots(); ${reply} lives for the call. */
+    void (*slots)(void *arg, struct hf_redis_link *link,
+                  const struct redisReply *reply);
     void *arg;
 };
 
@@ -49,6 +59,8 @@ enum hf_redis_reply {
     HF_REDIS_RUN,       /* of the script, for .call */
     HF_REDIS_TOLD_TIME, /* the same, where there is nothing to run */
     HF_REDIS_WAITED,    /* for replicas to have it */
+    HF_REDIS_ASKING,    /* what is behind it is not to be sent elsewhere */
+    HF_REDIS_MAPPED,    /* CLUSTER SLOTS */
 };
 
 struct hf_redis_link {
@@ -64,6 +76,9 @@ struct hf_redis_link {
     bool up;       /* and it has been told so */
     bool speaking; /* the greeting of .calls has been answered in full */
     bool hearing;  /* .notices has subscribed */
+    /* From when it is up: of a Redis Cluster; or we may not see whether. */
+    bool clustered;
+    bool unseen;
     uint64_t server_ms;
     char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
     struct hf_redis_manner manner;
@@ -72,7 +87,7 @@ struct hf_redis_link {
     /* Replies that are to come on .calls, in order. */
     struct hf_redis_expected *first;
     struct hf_redis_expected *last;
-    struct hf_store_call *renewal; /* waits for a PONG of .notices */
+    struct hf_store_call *renewal; /* the first that waits for a PONG */
     bool reloading;                /* the script is being loaded again */
 };
 
@@ -91,6 +106,13 @@ void hf_redis_link_close(struct hf_redis_link *link);
 /* Between up() and down() or close().  .store_data of ${call} is the link's
  * while it is under way. */
 void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call);
+
+/* The same for a call that the server itself is not responsible for yet. */
+void hf_redis_link_call_asking(struct hf_redis_link *link,
+                               struct hf_store_call *call);
+
+/* Which nodes have which slots. */
+void hf_redis_link_ask_slots(struct hf_redis_link *link);
 
 /* Send what has been said. */
 void hf_redis_link_flush(struct hf_redis_link *link);

@@ -1,96 +1,184 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/redis/store.h"
 
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "core/error.h"
+#include "core/instant.h"
 #include "core/memory.h"
-#include "engines/redis/link.h"
+#include "engines/redis/private.h"
 
-struct hf_store {
-    struct hf_redis_base base;
-    struct hf_redis_link *link;
-};
-
-static struct hf_leased *leased_of(const struct hf_store *store)
-{
-    return store->base.engine->leased;
-}
-
-static uint64_t now_ms(const struct hf_store *store)
+uint64_t hf_redis_store_now_ms(const struct hf_store *store)
 {
     return hf_leased_engine_now_ms(store->base.engine);
 }
 
-/* ------------------------------------------------------ told by the link -- */
-
-static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
+uint64_t hf_redis_patience_ms(const struct hf_store *store)
 {
-    struct hf_store *store = arg;
+    uint64_t ttl_ms = store->config.ttl_ms;
 
-    (void)link;
-    hf_leased_up(leased_of(store), server_ms, now_ms(store));
+    return hf_earlier_ms(hf_leased_patience_ms(ttl_ms) * 3 / 4, ttl_ms / 4);
 }
 
-static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
-                    const char *why)
-{
-    struct hf_store *store = arg;
+/* -------------------------------------------------------------- up, down -- */
 
-    (void)link;
-    hf_leased_down(leased_of(store), status, why, now_ms(store));
+/* There is no link any more, and no call under way. */
+static void cut(struct hf_store *store)
+{
+    hf_redis_errands_clear(store);
+    hf_redis_nodes_close(store);
+    store->linked = store->up = store->out_of_memory = false;
+    store->mapper = NULL;
+    (void)uv_idle_stop(&store->later);
+    (void)uv_timer_stop(&store->patience);
 }
 
-static void on_answered(void *arg, struct hf_redis_link *link,
-                        struct hf_store_call *call,
-                        const struct hf_store_answer *answer)
+void hf_redis_store_up(struct hf_store *store, bool clustered,
+                       uint64_t server_ms)
 {
-    struct hf_store *store = arg;
-
-    (void)link;
-    hf_leased_answered(leased_of(store), call, answer, now_ms(store));
+    store->up = true;
+    store->clustered = clustered;
+    hf_leased_up(store->base.engine->leased, server_ms,
+                 hf_redis_store_now_ms(store));
 }
 
-static void on_notice(void *arg, struct hf_redis_link *link,
-                      const struct hf_store_notice *notice)
+void hf_redis_store_down(struct hf_store *store, hf_status status,
+                         const char *why)
 {
-    struct hf_store *store = arg;
+    cut(store);
+    hf_leased_down(store->base.engine->leased, status, why,
+                   hf_redis_store_now_ms(store));
+}
 
-    (void)link;
-    hf_leased_notice(leased_of(store), notice, now_ms(store));
+static void on_later(uv_idle_t *later)
+{
+    struct hf_store *store = later->data;
+
+    (void)uv_idle_stop(later);
+    hf_leased_engine_enter(store->base.engine);
+    if (store->out_of_memory)
+        hf_redis_store_down(store, HF_EUNREACHABLE, "out of memory");
+    else
+        hf_redis_errands_tell(store);
+    hf_leased_engine_leave(store->base.engine);
+}
+
+void hf_redis_store_tell_later(struct hf_store *store)
+{
+    (void)uv_idle_start(&store->later, on_later);
+}
+
+void hf_redis_store_starve(struct hf_store *store)
+{
+    store->out_of_memory = true;
+    hf_redis_store_tell_later(store);
+}
+
+/* Of uv, which stops in suspend: whether it is too long then our own clock
+ * tells, and the leased client has a timer of that one. */
+static void on_patience(uv_timer_t *timer)
+{
+    struct hf_store *store = timer->data;
+
+    hf_leased_engine_enter(store->base.engine);
+    hf_redis_map_expire(store);
+    hf_redis_errands_expire(store);
+    hf_leased_engine_leave(store->base.engine);
+}
+
+void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
+{
+    uint64_t now_ms = hf_redis_store_now_ms(store);
+
+    if (uv_is_active((uv_handle_t *)&store->patience) &&
+        store->wake_at_ms <= at_ms)
+        return;
+    store->wake_at_ms = at_ms;
+    uv_update_time(store->base.engine->loop);
+    (void)uv_timer_start(&store->patience, on_patience,
+                         hf_later_ms(at_ms, now_ms) - now_ms + 1, 0);
 }
 
 /* ------------------------------------------------------------ operations -- */
 
+/* The servers of the URL in turn, and then the nodes that were heard of. */
+static struct hf_redis_node *choose(struct hf_store *store)
+{
+    const struct hf_redis_config *config = &store->config;
+    size_t given = hf_later_ms(config->host_count, 1);
+    size_t heard = store->clustered ? store->node_count : 0;
+    size_t at = store->attempts++ % (given + heard);
+
+    if (at >= given)
+        return store->nodes[at - given];
+    return hf_redis_node_at(
+        store, config->host_count > 0 ? &config->hosts[at] : &config->host,
+        NULL);
+}
+
 static void store_connect(struct hf_store *store, const char *session)
 {
-    hf_redis_link_open(store->link, session);
+    assert(!store->linked);
+    store->linked = true;
+    (void)snprintf(store->session, sizeof store->session, "%s", session);
+    store->home = choose(store);
+    if (store->home == NULL)
+        hf_redis_store_starve(store);
+    else
+        hf_redis_node_open(store->home);
 }
 
 static void store_disconnect(struct hf_store *store)
 {
-    hf_redis_link_close(store->link);
+    assert(store->linked);
+    cut(store);
 }
 
 static void store_call(struct hf_store *store, struct hf_store_call *call)
 {
-    hf_redis_link_call(store->link, call);
+    assert(store->up);
+    if (!store->clustered)
+        hf_redis_link_call(store->home->link, call);
+    else if (call->queue == NULL)
+        hf_redis_gather_begin(store, call);
+    else
+        hf_redis_errand_begin(store, call, NULL, NULL);
 }
 
 static void store_flush(struct hf_store *store)
 {
-    hf_redis_link_flush(store->link);
+    for (size_t i = 0; i < store->node_count; i++)
+        hf_redis_link_flush(store->nodes[i]->link);
 }
 
 static void store_after_fork(struct hf_store *store)
 {
-    hf_redis_link_after_fork(store->link);
+    for (size_t i = 0; i < store->node_count; i++)
+        hf_redis_link_after_fork(store->nodes[i]->link);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hf_store *store = handle->data;
+
+    assert(store->handles > 0);
+    if (--store->handles == 0)
+        hf_free(store);
 }
 
 static void store_free(struct hf_store *store)
 {
-    if (store->link != NULL)
-        hf_redis_link_free(store->link);
+    cut(store);
+    hf_redis_nodes_free(store);
     hf_redis_base_end(&store->base);
-    hf_free(store);
+    hf_free(store->map);
+    explicit_bzero(&store->config, sizeof store->config);
+    uv_close((uv_handle_t *)&store->later, on_closed);
+    uv_close((uv_handle_t *)&store->patience, on_closed);
 }
 
 const struct hf_store_ops hf_redis_store_ops = {
@@ -107,28 +195,19 @@ struct hf_store *hf_redis_store_new(struct hf_engine *engine,
                                     struct hf_error *error)
 {
     struct hf_store *store = hf_alloc(sizeof *store);
-    const struct hf_redis_link_user user = {
-        .up = on_up,
-        .down = on_down,
-        .answered = on_answered,
-        .notice = on_notice,
-        .arg = store,
-    };
 
     if (store == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
         return NULL;
     }
-    if (hf_redis_base_begin(&store->base, engine, config, error) != HF_OK)
-        goto free_store;
-    store->link = hf_redis_link_new(&store->base, config, &user);
-    if (store->link == NULL) {
-        (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-        goto free_store;
+    if (hf_redis_base_begin(&store->base, engine, config, error) != HF_OK) {
+        hf_free(store);
+        return NULL;
     }
+    store->config = *config;
+    (void)uv_idle_init(engine->loop, &store->later);
+    (void)uv_timer_init(engine->loop, &store->patience);
+    store->later.data = store->patience.data = store;
+    store->handles = 2;
     return store;
-
-free_store:
-    store_free(store);
-    return NULL;
 }

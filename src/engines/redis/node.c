@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The servers that there are links to.  Notices are heard on every link: a
+ * message goes to all nodes of a cluster, and one that is lost between them
+ * still comes from where it was published. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+#include "engines/redis/answer.h"
+#include "engines/redis/private.h"
+
+/* ------------------------------------------------------------------ told -- */
+
+static void hear(struct hf_redis_node *node, uint64_t server_ms)
+{
+    if (server_ms == 0)
+        return;
+    node->server_ms = server_ms;
+    node->heard_at_ms = hf_redis_store_now_ms(node->store);
+}
+
+uint64_t hf_redis_node_clock_ms(const struct hf_redis_node *node,
+                                uint64_t at_ms)
+{
+    return hf_after_ms(node->server_ms, hf_before_ms(at_ms, node->heard_at_ms));
+}
+
+/* As if the link had ended by itself. */
+static void refuse(struct hf_redis_node *node, hf_status status,
+                   const char *why)
+{
+    hf_redis_store_down(node->store, status, why);
+}
+
+static void be_single(struct hf_redis_node *node)
+{
+    if (node->store->config.host_count > 1)
+        refuse(node, HF_EURL,
+               "it is no node of a Redis Cluster, or does not say so; expected "
+               "one server in the URL, or nodes of one cluster");
+    else
+        hf_redis_store_up(node->store, false, node->server_ms);
+}
+
+static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
+{
+    struct hf_redis_node *node = arg;
+    struct hf_store *store = node->store;
+    bool missed = node->was_up;
+
+    hear(node, server_ms);
+    node->up = node->was_up = true;
+    if (!store->up && (link->clustered || link->unseen)) {
+        hf_redis_link_ask_slots(link);
+    } else if (!store->up) {
+        be_single(node);
+    } else {
+        hf_redis_errands_send(store, node);
+        if (missed)
+            hf_leased_missed(store->base.engine->leased,
+                             hf_redis_store_now_ms(store));
+    }
+}
+
+static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
+                    const char *why)
+{
+    struct hf_redis_node *node = arg;
+    struct hf_store *store = node->store;
+    char place[HF_REDIS_HOST_TEXT_BYTES];
+    char text[HF_LINK_TEXT_BYTES];
+
+    (void)link;
+    node->up = false;
+    if (store->mapper == node)
+        store->mapper = NULL;
+    (void)snprintf(text, sizeof text, "%s", why);
+    if (store->clustered || store->config.host_count > 1) {
+        hf_redis_host_format(&node->host, place);
+        (void)snprintf(text, sizeof text, "the node %.60s: %.180s", place, why);
+    }
+    if (hf_redis_node_up(store) == NULL) {
+        hf_redis_store_down(store, status, text);
+        return;
+    }
+    hf_redis_errands_fail(store, node, status, text);
+    hf_redis_map_refresh(store);
+}
+
+static void on_answered(void *arg, struct hf_redis_link *link,
+                        struct hf_store_call *call,
+                        const struct hf_store_answer *answer)
+{
+    struct hf_redis_node *node = arg;
+    struct hf_store *store = node->store;
+
+    (void)link;
+    if (!store->clustered) {
+        hf_leased_answered(store->base.engine->leased, call, answer,
+                           hf_redis_store_now_ms(store));
+        return;
+    }
+    hear(node, answer->server_ms);
+    hf_redis_errand_answered(store, (struct hf_redis_errand *)call, answer);
+}
+
+static void on_notice(void *arg, struct hf_redis_link *link,
+                      const struct hf_store_notice *notice)
+{
+    struct hf_store *store = ((struct hf_redis_node *)arg)->store;
+
+    (void)link;
+    if (store->up)
+        hf_leased_notice(store->base.engine->leased, notice,
+                         hf_redis_store_now_ms(store));
+}
+
+/* Of a server that has not said that it is a node of a cluster, because it does
+ * not let us ask. */
+static void fail_redirected(struct hf_store *store, struct hf_store_call *call)
+{
+    const struct hf_store_answer answer = {
+        .failure = HF_FAILURE_FATAL,
+        .status = HF_EUNSUPPORTED,
+        .text = "this lock is another node's of a Redis Cluster; expected a "
+                "user who may +info or +cluster|slots",
+    };
+
+    hf_leased_answered(store->base.engine->leased, call, &answer,
+                       hf_redis_store_now_ms(store));
+}
+
+static void on_redirected(void *arg, struct hf_redis_link *link,
+                          struct hf_store_call *call,
+                          const struct hf_redis_redirect *redirect)
+{
+    struct hf_store *store = ((struct hf_redis_node *)arg)->store;
+
+    (void)link;
+    if (store->clustered)
+        hf_redis_errand_redirected(store, (struct hf_redis_errand *)call,
+                                   redirect);
+    else
+        fail_redirected(store, call);
+}
+
+static void on_slots(void *arg, struct hf_redis_link *link,
+                     const struct redisReply *reply)
+{
+    struct hf_redis_node *node = arg;
+    struct hf_store *store = node->store;
+    bool refused = reply->type == REDIS_REPLY_ERROR;
+    char text[HF_LINK_TEXT_BYTES];
+
+    store->mapper = NULL;
+    if (store->up) {
+        if (!refused)
+            (void)hf_redis_map_take(store, node, reply);
+    } else if (refused && !link->clustered) {
+        be_single(node);
+    } else if (refused) {
+        (void)snprintf(text, sizeof text,
+                       "it does not say which node has what: %.120s; expected "
+                       "a user who may +cluster|slots",
+                       reply->str);
+        refuse(node, hf_redis_fault_of(reply->str).status, text);
+    } else if (hf_redis_map_take(store, node, reply)) {
+        hf_redis_store_up(store, true, hf_redis_store_now_ms(store));
+    } else {
+        refuse(node, HF_EPROTOCOL, "CLUSTER SLOTS gave no slots");
+    }
+}
+
+/* ----------------------------------------------------------------- nodes -- */
+
+static bool make_link(struct hf_redis_node *node)
+{
+    const struct hf_redis_link_user user = {
+        .up = on_up,
+        .down = on_down,
+        .answered = on_answered,
+        .notice = on_notice,
+        .redirected = on_redirected,
+        .slots = on_slots,
+        .arg = node,
+    };
+    struct hf_store *store = node->store;
+
+    node->link = hf_redis_link_new(&store->base, &store->config, &user);
+    if (node->link == NULL)
+        return false;
+    node->link->config.host = node->host;
+    if (node->host.name[0] != '\0')
+        node->link->config.path[0] = '\0';
+    return true;
+}
+
+static bool is_at(const struct hf_redis_node *node,
+                  const struct hf_redis_host *host)
+{
+    return node->host.port == host->port &&
+           strcmp(node->host.name, host->name) == 0;
+}
+
+static struct hf_redis_node *node_new(struct hf_store *store,
+                                      const struct hf_redis_host *host)
+{
+    struct hf_redis_node *node;
+
+    if (store->node_count == HF_REDIS_NODES_MAX)
+        return NULL;
+    node = hf_alloc(sizeof *node);
+    if (node == NULL)
+        return NULL;
+    node->store = store;
+    node->host = *host;
+    if (!make_link(node)) {
+        hf_free(node);
+        return NULL;
+    }
+    store->nodes[store->node_count++] = node;
+    return node;
+}
+
+struct hf_redis_node *hf_redis_node_at(struct hf_store *store,
+                                       const struct hf_redis_host *host,
+                                       const struct hf_redis_node *teller)
+{
+    struct hf_redis_host whole = *host;
+
+    if (whole.name[0] == '\0' && teller != NULL)
+        memcpy(whole.name, teller->host.name, sizeof whole.name);
+    if (whole.name[0] == '\0' && teller != NULL) /* by the unix socket */
+        (void)snprintf(whole.name, sizeof whole.name, "localhost");
+    for (size_t i = 0; i < store->node_count; i++) {
+        if (is_at(store->nodes[i], &whole))
+            return store->nodes[i];
+    }
+    return node_new(store, &whole);
+}
+
+void hf_redis_node_open(struct hf_redis_node *node)
+{
+    if (!node->link->open)
+        hf_redis_link_open(node->link, node->store->session);
+}
+
+struct hf_redis_node *hf_redis_node_up(const struct hf_store *store)
+{
+    if (store->home != NULL && store->home->up)
+        return store->home;
+    for (size_t i = 0; i < store->node_count; i++) {
+        if (store->nodes[i]->up)
+            return store->nodes[i];
+    }
+    return NULL;
+}
+
+void hf_redis_node_give_up(struct hf_redis_node *node, uint64_t silent_ms)
+{
+    char why[HF_LINK_TEXT_BYTES];
+
+    (void)snprintf(why, sizeof why, "no answer for %llu ms",
+                   (unsigned long long)silent_ms);
+    hf_redis_link_close(node->link);
+    on_down(node, node->link, HF_EUNREACHABLE, why);
+}
+
+static void node_free(struct hf_redis_node *node)
+{
+    hf_redis_link_free(node->link);
+    hf_free(node);
+}
+
+static bool is_of_use(const struct hf_store *store,
+                      const struct hf_redis_node *node)
+{
+    if (node->link->open || node == store->home)
+        return true;
+    for (size_t slot = 0; slot < HF_REDIS_SLOTS; slot++) {
+        if (store->map->owners.of[slot] == node)
+            return true;
+    }
+    return false;
+}
+
+void hf_redis_nodes_prune(struct hf_store *store)
+{
+    size_t kept = 0;
+
+    if (store->node_count <= HF_REDIS_NODES_MAX / 2)
+        return;
+    for (size_t i = 0; i < store->node_count; i++) {
+        if (is_of_use(store, store->nodes[i]))
+            store->nodes[kept++] = store->nodes[i];
+        else
+            node_free(store->nodes[i]);
+    }
+    store->node_count = kept;
+}
+
+void hf_redis_nodes_close(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->node_count; i++) {
+        hf_redis_link_close(store->nodes[i]->link);
+        store->nodes[i]->up = store->nodes[i]->was_up = false;
+    }
+}
+
+void hf_redis_nodes_free(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->node_count; i++)
+        node_free(store->nodes[i]);
+    store->node_count = 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engines/redis/slot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engines/redis/command.h"
+
+/* ------------------------------------------------------------------ slots --
+ */
+
+/* CRC16/XMODEM: polynomial 0x1021, from 0, nothing reflected or inverted; of
+ * "123456789" it is 0x31c3. */
+static unsigned crc16(const char *text, size_t bytes)
+{
+    unsigned crc = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        crc ^= (unsigned)(unsigned char)text[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc & 0x8000) != 0 ? (crc << 1) ^ 0x1021 : crc << 1;
+    }
+    return crc & 0xffff;
+}
+
+unsigned hf_redis_slot(const char *key)
+{
+    const char *open = strchr(key, '{');
+    const char *close = open != NULL ? strchr(open, '}') : NULL;
+
+    if (close == NULL || close == open + 1)
+        return crc16(key, strlen(key)) % HF_REDIS_SLOTS;
+    return crc16(open + 1, (size_t)(close - open - 1)) % HF_REDIS_SLOTS;
+}
+
+unsigned hf_redis_slot_of_queue(const char *queue)
+{
+    char key[HF_REDIS_KEY_BYTES];
+
+    hf_redis_key(queue, "queue", key);
+    return hf_redis_slot(key);
+}
+
+/* -------------------------------------------------------------- redirects --
+ */
+
+/* Digits up to ${end}, a number of at most ${most}; moves behind ${end}. */
+static bool take_number(const char **at, char end, unsigned most,
+                        unsigned *number)
+{
+    unsigned sum = 0;
+    const char *digit;
+
+    for (digit = *at; *digit >= '0' && *digit <= '9'; digit++) {
+        sum = sum * 10 + (unsigned)(*digit - '0');
+        if (sum > most)
+            return false;
+    }
+    if (digit == *at || *digit != end)
+        return false;
+    *number = sum;
+    *at = digit + (end != '\0' ? 1 : 0);
+    return true;
+}
+
+/* "host:port"; a host may have colons, and is nothing or "?" where the one who
+ * says so does not know it. */
+static bool take_host(struct hf_redis_host *host, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    const char *port = colon != NULL ? colon + 1 : NULL;
+    unsigned number;
+    size_t bytes;
+
+    if (colon == NULL || !take_number(&port, '\0', UINT16_MAX, &number) ||
+        number == 0)
+        return false;
+    bytes = (size_t)(colon - text);
+    if (bytes == 1 && text[0] == '?')
+        bytes = 0;
+    if (bytes >= sizeof host->name)
+        return false;
+    memcpy(host->name, text, bytes);
+    host->name[bytes] = '\0';
+    host->port = (uint16_t)number;
+    return true;
+}
+
+bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
+                            const char *error)
+{
+    static const struct {
+        const char *word;
+        enum hf_redis_redirect_kind kind;
+    } words[] = {{"MOVED ", HF_REDIS_MOVED}, {"ASK ", HF_REDIS_ASK}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t bytes = strlen(words[i].word);
+        const char *at = error + bytes;
+
+        if (strncmp(error, words[i].word, bytes) != 0)
+            continue;
+        *redirect = (struct hf_redis_redirect){.kind = words[i].kind};
+        return take_number(&at, ' ', HF_REDIS_SLOTS - 1, &redirect->slot) &&
+               take_host(&redirect->to, at);
+    }
+    return false;
+}

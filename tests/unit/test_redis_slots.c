@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which node of a Redis Cluster has what, as the nodes say it, be it nonsense.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "engines/redis/private.h"
+
+/* ----------------------------------------------------------------- slots -- */
+
+/* Those of the specification and of the documentation of CLUSTER KEYSLOT. */
+static void test_slots_of_keys(void **state)
+{
+    static const struct {
+        const char *key;
+        unsigned slot;
+    } keys[] = {
+        {"123456789", 0x31c3},   {"somekey", 11058},
+        {"foo{hash_tag}", 2515}, {"bar{hash_tag}", 2515},
+        {"foo", 12182},          {"bar", 5061},
+        {"hello", 866},          {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        assert_int_equal(hf_redis_slot(keys[i].key), keys[i].slot);
+}
+
+static void test_hash_tags(void **state)
+{
+    static const char *const equal[][2] = {
+        {"{user1000}.following", "{user1000}.followers"},
+        {"{user1000}.following", "user1000"},
+        {"foo{{bar}}zap", "{bar"},
+        {"foo{bar}{zap}", "bar"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof equal / sizeof equal[0]; i++)
+        assert_int_equal(hf_redis_slot(equal[i][0]),
+                         hf_redis_slot(equal[i][1]));
+    /* Nothing between the first two: all of it. */
+    assert_int_not_equal(hf_redis_slot("foo{}{bar}"), hf_redis_slot("bar"));
+    assert_int_not_equal(hf_redis_slot("foo{}{bar}"), hf_redis_slot("foo{}"));
+    assert_int_not_equal(hf_redis_slot("foo{bar"), hf_redis_slot("bar"));
+}
+
+/* And of the key that others SET, where the name needs no escape. */
+static void test_keys_of_a_queue_are_in_one_slot(void **state)
+{
+    static const char *const queues[] = {"a", "a/b", "a/", "x}y", "{x}", "50%"};
+    static const char *const words[] = {"until", "tickets", "last", "looks",
+                                        "having"};
+    char key[HF_REDIS_KEY_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++) {
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            hf_redis_key(queues[i], words[j], key);
+            assert_int_equal(hf_redis_slot(key),
+                             hf_redis_slot_of_queue(queues[i]));
+        }
+    }
+    assert_int_equal(hf_redis_slot_of_queue("a/b"), hf_redis_slot("a/b"));
+}
+
+/* ------------------------------------------------------------- redirects -- */
+
+static void test_redirects(void **state)
+{
+    static const struct {
+        const char *error;
+        struct hf_redis_redirect read;
+    } errors[] = {
+        {"MOVED 3999 127.0.0.1:6381",
+         {HF_REDIS_MOVED, 3999, {"127.0.0.1", 6381}}},
+        {"ASK 0 node-1.example:1", {HF_REDIS_ASK, 0, {"node-1.example", 1}}},
+        {"MOVED 16383 2001:db8::1:65535",
+         {HF_REDIS_MOVED, 16383, {"2001:db8::1", 65535}}},
+        {"MOVED 1 :6379", {HF_REDIS_MOVED, 1, {"", 6379}}},
+        {"MOVED 1 ?:6379", {HF_REDIS_MOVED, 1, {"", 6379}}},
+    };
+    struct hf_redis_redirect redirect;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        assert_true(hf_redis_redirect_read(&redirect, errors[i].error));
+        assert_int_equal(redirect.kind, errors[i].read.kind);
+        assert_int_equal(redirect.slot, errors[i].read.slot);
+        assert_string_equal(redirect.to.name, errors[i].read.to.name);
+        assert_int_equal(redirect.to.port, errors[i].read.to.port);
+    }
+}
+
+static void test_what_is_no_redirect(void **state)
+{
+    static const char *const errors[] = {
+        "",
+        "MOVED",
+        "MOVED ",
+        "MOVED 1",
+        "MOVED 1 ",
+        "MOVED 1 host",
+        "MOVED 1 host:",
+        "MOVED 1 host:0",
+        "MOVED 1 host:65536",
+        "MOVED 1 host:99999999999999999999",
+        "MOVED 1 host:6379 ",
+        "MOVED 16384 host:6379",
+        "MOVED -1 host:6379",
+        "MOVED 99999999999999999999 host:6379",
+        "MOVED x host:6379",
+        "MOVED  host:6379",
+        "moved 1 host:6379",
+        "ASKED 1 host:6379",
+        "ERR MOVED 1 host:6379",
+        "TRYAGAIN Multiple keys request during rehashing of slot",
+    };
+    struct hf_redis_redirect redirect;
+    char text[HF_REDIS_HOST_BYTES + 32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        assert_false(hf_redis_redirect_read(&redirect, errors[i]));
+    (void)snprintf(text, sizeof text, "MOVED 1 %0*d:6379",
+                   HF_REDIS_HOST_BYTES - 1, 0);
+    assert_true(hf_redis_redirect_read(&redirect, text));
+    (void)snprintf(text, sizeof text, "MOVED 1 %0*d:6379", HF_REDIS_HOST_BYTES,
+                   0);
+    assert_false(hf_redis_redirect_read(&redirect, text));
+}
+
+/* ------------------------------------------------------------------- map -- */
+
+static struct hf_engine engine;
+static struct hf_store *store;
+static struct hf_redis_node *teller;
+
+static int begin(void **state)
+{
+    static const struct hf_redis_host host = {"10.0.0.1", 7001};
+
+    (void)state;
+    engine = (struct hf_engine){.loop = uv_default_loop()};
+    store = hf_alloc(sizeof *store);
+    assert_non_null(store);
+    store->base.engine = &engine;
+    teller = hf_redis_node_at(store, &host, NULL);
+    assert_non_null(teller);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    hf_redis_nodes_free(store);
+    hf_free(store->map);
+    hf_free(store);
+    (void)uv_run(engine.loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+static bool take(const char *text)
+{
+    redisReader *reader = redisReaderCreate();
+    void *reply = NULL;
+    bool taken;
+
+    assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);
+    assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
+    assert_non_null(reply);
+    taken = hf_redis_map_take(store, teller, reply);
+    freeReplyObject(reply);
+    redisReaderFree(reader);
+    return taken;
+}
+
+static const char *owner(unsigned slot)
+{
+    static char text[HF_REDIS_HOST_TEXT_BYTES];
+    const struct hf_redis_node *node = store->map->owners.of[slot];
+
+    if (node == NULL)
+        return "nobody";
+    hf_redis_host_format(&node->host, text);
+    return text;
+}
+
+#define HALF                                                                   \
+    "*4\r\n:0\r\n:8191\r\n*3\r\n$8\r\n10.0.0.2\r\n:7002\r\n$1\r\nx\r\n"        \
+    "*2\r\n$8\r\n10.0.0.9\r\n:7009\r\n"
+
+static void test_a_map(void **state)
+{
+    (void)state;
+    assert_true(take("*2\r\n" HALF
+                     "*3\r\n:8193\r\n:16383\r\n*3\r\n$-1\r\n:7003\r\n*0\r\n"));
+    assert_string_equal(owner(0), "10.0.0.2:7002");
+    assert_string_equal(owner(8191), "10.0.0.2:7002");
+    assert_string_equal(owner(8192), "nobody");
+    assert_string_equal(owner(8193), "10.0.0.1:7003");
+    assert_string_equal(owner(16383), "10.0.0.1:7003");
+    assert_int_equal(store->node_count, 3); /* replicas are none of ours */
+    /* A later one replaces it. */
+    assert_true(take("*1\r\n*3\r\n:5\r\n:5\r\n*2\r\n$1\r\n?\r\n:7001\r\n"));
+    assert_string_equal(owner(0), "nobody");
+    assert_ptr_equal(store->map->owners.of[5], teller);
+    assert_true(take("*0\r\n"));
+    assert_string_equal(owner(5), "nobody");
+}
+
+static void test_nonsense_leaves_the_map_as_it_is(void **state)
+{
+    static const char *const maps[] = {
+        "+OK\r\n",
+        "$-1\r\n",
+        "*1\r\n:1\r\n",
+        "*1\r\n*2\r\n:0\r\n:1\r\n",
+        "*1\r\n*3\r\n:-1\r\n:1\r\n*2\r\n$1\r\nh\r\n:1\r\n",
+        "*1\r\n*3\r\n:2\r\n:1\r\n*2\r\n$1\r\nh\r\n:1\r\n",
+        "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nh\r\n:1\r\n",
+        "*1\r\n*3\r\n$1\r\n0\r\n:1\r\n*2\r\n$1\r\nh\r\n:1\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*1\r\n$1\r\nh\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\nh\r\n:0\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\nh\r\n:65536\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\nh\r\n$1\r\n1\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n:1\r\n:1\r\n",
+        "*1\r\n*3\r\n:0\r\n:1\r\n$1\r\nh\r\n",
+        ("*2\r\n" HALF "*1\r\n:9000\r\n"),
+    };
+
+    (void)state;
+    assert_true(take("*1\r\n*3\r\n:7\r\n:7\r\n*2\r\n$1\r\nh\r\n:1\r\n"));
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        assert_false(take(maps[i]));
+        assert_string_equal(owner(7), "h:1");
+        assert_string_equal(owner(0), "nobody");
+    }
+}
+
+static void test_nodes_that_left_are_forgotten_when_they_are_many(void **state)
+{
+    char text[128];
+
+    (void)state;
+    for (unsigned i = 0; i < 3 * HF_REDIS_NODES_MAX; i++) {
+        (void)snprintf(text, sizeof text,
+                       "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nh\r\n:%u\r\n",
+                       1000 + i);
+        store->home = teller;
+        assert_true(take(text));
+        assert_int_equal(store->map->owners.of[0]->host.port, 1000 + i);
+        assert_in_range(store->node_count, 1, HF_REDIS_NODES_MAX);
+    }
+    assert_ptr_equal(store->nodes[0], teller);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slots_of_keys),
+        cmocka_unit_test(test_hash_tags),
+        cmocka_unit_test(test_keys_of_a_queue_are_in_one_slot),
+        cmocka_unit_test(test_redirects),
+        cmocka_unit_test(test_what_is_no_redirect),
+        cmocka_unit_test_setup_teardown(test_a_map, begin, finish),
+        cmocka_unit_test_setup_teardown(test_nonsense_leaves_the_map_as_it_is,
+                                        begin, finish),
+        cmocka_unit_test_setup_teardown(
+            test_nodes_that_left_are_forgotten_when_they_are_many, begin,
+            finish),
+    };
+
+    return cmocka_run_group_tests_name("slots of Redis Cluster", tests, NULL,
+                                       NULL);
+}
