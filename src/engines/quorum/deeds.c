@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/instant.h"
 #include "core/memory.h"
 #include "engines/quorum/private.h"
 
@@ -12,8 +13,6 @@ static size_t enough(const struct hf_quorum *quorum,
                      const struct hf_quorum_op *op)
 {
     if (HF_QUORUM_PLANTED(ONE_LISTS) && op->kind == HF_STORE_LIST)
-        return 1;
-    if (HF_QUORUM_PLANTED(MINORITY_RENEWS) && op->kind == HF_STORE_RENEW)
         return 1;
     return hf_quorum_majority(quorum);
 }
@@ -136,6 +135,50 @@ static void answer_end(struct answer *answer)
     hf_free(answer->leases);
 }
 
+/* What is ahead of ${at} and only proposed, as far as whoever is there waits for
+ * it; or NULL. */
+static const struct hf_quorum_row *undecided(const struct hf_quorum_row *rows,
+                                             size_t at)
+{
+    bool reads = rows[at].ticket.kind == HF_TICKET_READ;
+
+    while (at-- > 0) {
+        if (!reads || rows[at].ticket.kind == HF_TICKET_WRITE)
+            return rows[at].settled == 0 ? &rows[at] : NULL;
+    }
+    return NULL;
+}
+
+#define LOOK_FIRST_MS 20
+
+/* Look again soon, and then less and less often. */
+static void plan_look(struct hf_quorum *quorum, struct hf_quorum_own *own,
+                      const struct hf_quorum_row *before)
+{
+    if (before == NULL) {
+        own->look_at_ms = HF_FOREVER;
+        own->look_every_ms = 0;
+        return;
+    }
+    own->before = before->ticket.id;
+    own->look_every_ms =
+        hf_earlier_ms(hf_later_ms(2 * own->look_every_ms, LOOK_FIRST_MS),
+                      quorum->config.ttl_ms / 4);
+    own->look_at_ms = hf_after_ms(quorum->now_ms, own->look_every_ms);
+}
+
+static void plan_looks(struct hf_quorum *quorum,
+                       const struct hf_quorum_row *rows, size_t count)
+{
+    struct hf_quorum_own *own;
+
+    for (size_t i = 0; i < count; i++) {
+        own = hf_quorum_own_find(&quorum->owns, &rows[i].ticket.id);
+        if (own != NULL && own->number > 0)
+            plan_look(quorum, own, undecided(rows, i));
+    }
+}
+
 static void answer_rows(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
     struct hf_quorum_tally *tally = &op->tally;
@@ -153,6 +196,8 @@ static void answer_rows(struct hf_quorum *quorum, struct hf_quorum_op *op)
     }
     if (kept > 1)
         qsort(tally->rows, kept, sizeof *tally->rows, compare_rows);
+    if (op->kind != HF_STORE_PROBE)
+        plan_looks(quorum, tally->rows, kept);
     if (answer_begin(&answer, quorum, op)) {
         for (size_t i = 0; i < kept; i++)
             answer_add(&answer, &tally->rows[i]);

@@ -37,6 +37,7 @@ static struct hf_quorum_own *own_new(const struct hf_store_call *call)
     own->id = call->ticket;
     own->kind = call->ticket_kind;
     own->weight = call->weight;
+    own->look_at_ms = HF_FOREVER;
     own->queue = hf_strdup(call->queue);
     own->payload = hf_strdup(call->payload);
     if (own->queue != NULL && own->payload != NULL)

@@ -358,6 +358,31 @@ static void tick_ops(struct hf_quorum *quorum)
     }
 }
 
+static struct hf_quorum_own *find_looking(const struct hf_quorum *quorum,
+                                          uint64_t by_ms)
+{
+    struct hf_quorum_own *own = hf_quorum_own_first(&quorum->owns);
+
+    while (own != NULL && own->look_at_ms > by_ms)
+        own = hf_quorum_own_after(&quorum->owns, own);
+    return own;
+}
+
+static void tick_looks(struct hf_quorum *quorum)
+{
+    struct hf_quorum_own *own;
+
+    while (quorum->up &&
+           (own = find_looking(quorum, quorum->now_ms)) != NULL) {
+        struct hf_store_notice notice = {.kind = HF_STORE_GONE,
+                                         .queue = own->queue,
+                                         .ticket = own->before};
+
+        own->look_at_ms = HF_FOREVER;
+        quorum->user.notice(quorum->user.arg, &notice, quorum->now_ms);
+    }
+}
+
 static void tick_server(struct hf_quorum *quorum, size_t place)
 {
     struct hf_quorum_server *server = &quorum->servers[place];
@@ -387,6 +412,7 @@ void hf_quorum_tick(struct hf_quorum *quorum, uint64_t now_ms)
         tick_server(quorum, i);
     if (quorum->linked)
         tick_ops(quorum);
+    tick_looks(quorum);
 }
 
 uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
@@ -408,5 +434,10 @@ uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
     for (const struct hf_quorum_op *op = quorum->first; op != NULL;
          op = op->next)
         at_ms = hf_earlier_ms(at_ms, op_wake_at_ms(op));
+    if (!quorum->up)
+        return at_ms;
+    for (const struct hf_quorum_own *own = hf_quorum_own_first(&quorum->owns);
+         own != NULL; own = hf_quorum_own_after(&quorum->owns, own))
+        at_ms = hf_earlier_ms(at_ms, own->look_at_ms);
     return at_ms;
 }
