@@ -223,6 +223,36 @@ static hf_status parse_authority(struct parser *parser, struct span *rest)
     return st;
 }
 
+static hf_status parse_inner(struct parser *parser, struct span rest)
+{
+    size_t bytes = (size_t)(rest.end - rest.from);
+
+    memcpy(parser->to, rest.from, bytes);
+    parser->to[bytes] = '\0';
+    parser->url->inner = parser->to;
+    parser->url->path = "";
+    parser->to += bytes + 1;
+    return HF_OK;
+}
+
+static hf_status parse_servers(struct parser *parser, struct span rest)
+{
+    hf_status st = HF_OK;
+
+    if (rest.end - rest.from >= 2 && rest.from[0] == '/' && rest.from[1] == '/')
+        st = parse_authority(parser, &rest);
+    else if (rest.from < rest.end && rest.from[0] != '/')
+        st = hf_error_set(parser->error, HF_EURL,
+                          "the URL has neither \"//\" nor a path from '/' on "
+                          "behind \"%s:\"; expected SCHEME://SERVERS, or "
+                          "SCHEME: and an absolute path, so that every process "
+                          "means the same place",
+                          parser->url->scheme);
+    if (st == HF_OK)
+        st = decode(parser, rest, "path", &parser->url->path);
+    return st;
+}
+
 static hf_status parse_option(struct parser *parser, struct span in)
 {
     struct hf_url *url = parser->url;
@@ -283,18 +313,10 @@ static hf_status parse(struct parser *parser)
         return st;
     rest = cut_at(&query, '?');
     st = parse_scheme(parser, &rest);
-    if (st == HF_OK && rest.end - rest.from >= 2 && rest.from[0] == '/' &&
-        rest.from[1] == '/')
-        st = parse_authority(parser, &rest);
-    else if (st == HF_OK && rest.from < rest.end && rest.from[0] != '/')
-        st = hf_error_set(parser->error, HF_EURL,
-                          "the URL has neither \"//\" nor a path from '/' on "
-                          "behind \"%s:\"; expected SCHEME://SERVERS, or "
-                          "SCHEME: and an absolute path, so that every process "
-                          "means the same place",
-                          parser->url->scheme);
     if (st == HF_OK)
-        st = decode(parser, rest, "path", &parser->url->path);
+        st = strcmp(parser->url->scheme, "quorum") == 0
+                 ? parse_inner(parser, rest)
+                 : parse_servers(parser, rest);
     if (st == HF_OK)
         st = parse_options(parser, query);
     return st;

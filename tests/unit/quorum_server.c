@@ -110,10 +110,8 @@ static void put(struct quorum_server *server, uint64_t clock_ms,
 static void tell(struct quorum_server *server, const char *session,
                  const struct hf_ticket_id *id, enum hf_ticket_kind was)
 {
-    const struct hf_store_notice notice = {.kind = HF_STORE_GONE,
-                                           .queue = "q",
-                                           .ticket = *id,
-                                           .ticket_kind = was};
+    const struct hf_store_notice notice = {
+        .kind = HF_STORE_GONE, .queue = "q", .ticket = *id, .ticket_kind = was};
 
     server->notice(server->arg, session, &notice);
 }

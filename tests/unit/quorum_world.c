@@ -116,9 +116,9 @@ static uint64_t latency_ms(struct world *world)
     return 1 + below(world, LATENCY_MS);
 }
 
-static struct message *send_message(struct world *world,
-                                    enum message_kind kind, size_t client,
-                                    size_t server, bool to_server)
+static struct message *send_message(struct world *world, enum message_kind kind,
+                                    size_t client, size_t server,
+                                    bool to_server)
 {
     struct link *link = &world->clients[client].links[server];
     uint64_t *last_ms = to_server ? &link->to_server_ms : &link->to_client_ms;
@@ -130,8 +130,7 @@ static struct message *send_message(struct world *world,
     message->server = server;
     message->epoch = link->epoch;
     message->life = world->machines[server].life;
-    message->at_ms =
-        hf_later_ms(world->now_ms + latency_ms(world), *last_ms);
+    message->at_ms = hf_later_ms(world->now_ms + latency_ms(world), *last_ms);
     *last_ms = message->at_ms;
     message->order = ++world->order;
     world->messages[world->message_count++] = message;
@@ -191,8 +190,8 @@ static void serve(struct world *world, const struct message *message)
                             &answer);
     if (client->links[message->server].epoch != message->epoch)
         return; /* it was late: nobody listens */
-    reply = send_message(world, ANSWER, message->client, message->server,
-                         false);
+    reply =
+        send_message(world, ANSWER, message->client, message->server, false);
     reply->call = message->call;
     reply->answer = answer;
 }
@@ -251,8 +250,7 @@ static void user_down(void *arg, hf_status status, const char *why,
 }
 
 static void user_answered(void *arg, struct hf_store_call *call,
-                          const struct hf_store_answer *answer,
-                          uint64_t now_ms)
+                          const struct hf_store_answer *answer, uint64_t now_ms)
 {
     hf_leased_answered(((struct client *)arg)->leased, call, answer, now_ms);
 }
@@ -348,15 +346,13 @@ static void ask(struct client *client, enum hf_request_kind kind)
                                           .ticket_kind = client->kind,
                                           .weight = 1,
                                           .payload = ""};
-    hf_leased_request(client->leased, &client->request,
-                      client->world->now_ms);
+    hf_leased_request(client->leased, &client->request, client->world->now_ms);
 }
 
 static void unwatch(struct client *client)
 {
     if (client->watching)
-        hf_leased_forget(client->leased, &client->watch,
-                         client->world->now_ms);
+        hf_leased_forget(client->leased, &client->watch, client->world->now_ms);
     client->watching = false;
 }
 
@@ -477,14 +473,14 @@ static void on_event(void *host, struct hf_event *event)
     switch (event->kind) {
     case HF_EVENT_CONNECTED:
         client->connected = true;
-        client->safe_until_ms = hf_later_ms(
-            client->safe_until_ms,
-            event->as.connected.anchor_ms + TTL_MS - margin_ms);
+        client->safe_until_ms =
+            hf_later_ms(client->safe_until_ms,
+                        event->as.connected.anchor_ms + TTL_MS - margin_ms);
         break;
     case HF_EVENT_PROVEN:
-        client->safe_until_ms = hf_later_ms(
-            client->safe_until_ms,
-            event->as.answer.anchor_ms + TTL_MS - margin_ms);
+        client->safe_until_ms =
+            hf_later_ms(client->safe_until_ms,
+                        event->as.answer.anchor_ms + TTL_MS - margin_ms);
         break;
     case HF_EVENT_SUSPENDED:
         client->connected = false;
@@ -526,8 +522,8 @@ static void contend(struct client *client)
                                                 HF_TICKET_WRITE};
 
     client->id = hf_random_ticket_id(&world->random);
-    client->kind = world->config.readers ? kinds[below(world, 2)]
-                                         : HF_TICKET_MUTEX;
+    client->kind =
+        world->config.readers ? kinds[below(world, 2)] : HF_TICKET_MUTEX;
     client->state = JOINING;
     client->again = false;
     ask(client, HF_REQUEST_ENQUEUE);
@@ -682,14 +678,14 @@ static void opened(struct world *world, const struct message *message)
 {
     struct client *client = &world->clients[message->client];
     const struct machine *machine = &world->machines[message->server];
-    uint64_t served_ms = world->now_ms / 1000 * 1000 -
-                         hf_earlier_ms(machine->started_ms, world->now_ms) /
-                             1000 * 1000;
+    uint64_t served_ms =
+        world->now_ms / 1000 * 1000 -
+        hf_earlier_ms(machine->started_ms, world->now_ms) / 1000 * 1000;
 
     if (machine->dead || machine->life != message->life) {
         client->links[message->server].open = false;
-        hf_quorum_server_down(client->quorum, message->server,
-                              HF_EUNREACHABLE, "dead", world->now_ms);
+        hf_quorum_server_down(client->quorum, message->server, HF_EUNREACHABLE,
+                              "dead", world->now_ms);
         return;
     }
     client->links[message->server].up = true;
@@ -714,8 +710,8 @@ static void deliver(struct world *world, struct message *message)
     } else if (message->kind == CUT) {
         link->open = link->up = false;
         link->epoch++;
-        hf_quorum_server_down(client->quorum, message->server,
-                              HF_EUNREACHABLE, "cut", world->now_ms);
+        hf_quorum_server_down(client->quorum, message->server, HF_EUNREACHABLE,
+                              "cut", world->now_ms);
     } else if (message->kind == NOTICE) {
         hf_quorum_server_notice(client->quorum, message->server,
                                 &message->notice, world->now_ms);
@@ -803,9 +799,9 @@ static void begin_client(struct world *world, size_t number)
     hf_random_seed(&quorum.random, hf_random_next(&world->random));
     client->quorum = hf_quorum_new(&quorum, &quorum_ops, client, &user);
     assert(client->quorum != NULL);
-    client->leased = hf_leased_new(&leased, &host, &store_ops,
-                                   (struct hf_store *)(void *)client,
-                                   world->now_ms);
+    client->leased =
+        hf_leased_new(&leased, &host, &store_ops,
+                      (struct hf_store *)(void *)client, world->now_ms);
     assert(client->leased != NULL);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that contend for one lock on several servers that know nothing of each
- * other, in virtual time: links with delays, which are cut; servers that freeze,
- * are killed and forget, or keep, what they had.  Everything comes from a seed.
+ * Clients that contend for one lock on several servers that know nothing of
+ * each other, in virtual time: links with delays, which are cut; servers that
+ * freeze, are killed and forget, or keep, what they had.  Everything comes from
+ * a seed.
  *
  * Of every grant it is checked that nobody else has one with which it conflicts
  * and that its token is greater than that of every conflicting one before.

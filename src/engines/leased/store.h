@@ -136,8 +136,8 @@ enum hf_store_step {
     HF_STORE_PROPOSE,
     /* ENQUEUE: the ticket's number is .number from now on, if the ticket is
      * there with no greater one, and no other is settled with just that; it is
-     * settled then.  All that it was ahead of and is not any more are told GONE.
-     * The answer's tickets are the queue. */
+     * settled then.  All that it was ahead of and is not any more are told
+     * GONE. The answer's tickets are the queue. */
     HF_STORE_SETTLE,
     /* ENQUEUE: put it in as settled with .number, if it is not there. */
     HF_STORE_MEND,

@@ -135,8 +135,8 @@ static void answer_end(struct answer *answer)
     hf_free(answer->leases);
 }
 
-/* What is ahead of ${at} and only proposed, as far as whoever is there waits for
- * it; or NULL. */
+/* What is ahead of ${at} and only proposed, as far as whoever is there waits
+ * for it; or NULL. */
 static const struct hf_quorum_row *undecided(const struct hf_quorum_row *rows,
                                              size_t at)
 {

@@ -23,9 +23,9 @@ struct hf_quorum_own {
     bool dead;
     bool leaving;     /* it is being withdrawn */
     uint32_t missing; /* servers that do not have it */
-    /* The ticket before it was only proposed when we last saw the queue, and may
-     * settle behind it: its watcher is told GONE then, to look again.  A server
-     * tells that too, but may be cut off. */
+    /* The ticket before it was only proposed when we last saw the queue, and
+     * may settle behind it: its watcher is told GONE then, to look again.  A
+     * server tells that too, but may be cut off. */
     struct hf_ticket_id before;
     uint64_t look_at_ms; /* HF_FOREVER: there is no such ticket */
     uint64_t look_every_ms;

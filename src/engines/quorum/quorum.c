@@ -372,11 +372,9 @@ static void tick_looks(struct hf_quorum *quorum)
 {
     struct hf_quorum_own *own;
 
-    while (quorum->up &&
-           (own = find_looking(quorum, quorum->now_ms)) != NULL) {
-        struct hf_store_notice notice = {.kind = HF_STORE_GONE,
-                                         .queue = own->queue,
-                                         .ticket = own->before};
+    while (quorum->up && (own = find_looking(quorum, quorum->now_ms)) != NULL) {
+        struct hf_store_notice notice = {
+            .kind = HF_STORE_GONE, .queue = own->queue, .ticket = own->before};
 
         own->look_at_ms = HF_FOREVER;
         quorum->user.notice(quorum->user.arg, &notice, quorum->now_ms);

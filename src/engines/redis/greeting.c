@@ -44,6 +44,13 @@ static bool is(const char *value, const char *expected)
             value[bytes] == '\0');
 }
 
+uint64_t hf_redis_info_served_ms(const char *info)
+{
+    const char *seconds = find(info, "uptime_in_seconds");
+
+    return seconds == NULL ? 0 : strtoull(seconds, NULL, 10) * 1000;
+}
+
 const char *hf_redis_info_fault(const char *info, hf_status *status)
 {
     const char *version = find(info, "redis_version");

@@ -81,6 +81,9 @@ static void take_info(struct hf_redis_link *link,
     hf_status status = HF_OK;
     const char *fault = NULL;
 
+    link->served_ms = reply->type == REDIS_REPLY_STRING
+                          ? hf_redis_info_served_ms(reply->str)
+                          : 0;
     if (reply->type == REDIS_REPLY_STRING)
         fault = hf_redis_info_fault(reply->str, &status);
     else if (strstr(reply->str, "NOPERM") == NULL)

@@ -61,9 +61,10 @@ struct hf_redis_link {
 
     /* While it is open. */
     bool open;
-    bool up;       /* and it has been told so */
-    bool speaking; /* the greeting of .calls has been answered in full */
-    bool hearing;  /* .notices has subscribed */
+    bool up;            /* and it has been told so */
+    bool speaking;      /* the greeting of .calls has been answered in full */
+    bool hearing;       /* .notices has subscribed */
+    uint64_t served_ms; /* see hf_redis_info_served_ms() */
     uint64_t server_ms;
     char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
     struct hf_redis_manner manner;
