@@ -9,21 +9,6 @@
 #define SETTLINGS_MAX 16
 #define STRIDE_MAX 64
 
-void hf_quorum_place_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
-{
-    const struct hf_store_accord accord = {.step = HF_STORE_PROPOSE};
-    const struct hf_store_call call = *op->asked;
-
-    op->own = hf_quorum_own_get(&quorum->owns, &call);
-    if (op->own == NULL) {
-        quorum->starved = true;
-        return;
-    }
-    op->own->dead = op->own->leaving = false;
-    op->own->number = 0;
-    hf_quorum_op_ask(quorum, op, &call, &accord);
-}
-
 static void settle(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
     struct hf_store_accord accord = {.step = HF_STORE_SETTLE,
@@ -36,6 +21,32 @@ static void settle(struct hf_quorum *quorum, struct hf_quorum_op *op)
         call.kind = HF_STORE_LIST;
     }
     hf_quorum_op_ask(quorum, op, &call, &accord);
+}
+
+/* With a number that nobody had before. */
+static void propose(struct hf_quorum *quorum, struct hf_quorum_op *op)
+{
+    const struct hf_store_accord accord = {.step = HF_STORE_PROPOSE};
+    const struct hf_store_call call = *op->asked;
+
+    op->own->number = op->number = 0;
+    op->settlings = 0;
+    hf_quorum_op_ask(quorum, op, &call, &accord);
+}
+
+void hf_quorum_place_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
+{
+    op->own = hf_quorum_own_get(&quorum->owns, op->asked);
+    if (op->own == NULL) {
+        quorum->starved = true;
+        return;
+    }
+    op->own->dead = op->own->leaving = false;
+    op->number = op->own->number;
+    if (op->number > 0) /* it has its place, if it is there */
+        settle(quorum, op);
+    else
+        propose(quorum, op);
 }
 
 static const struct hf_ticket *find(const struct hf_store_answer *answer,
@@ -110,9 +121,12 @@ static void judge_settled(struct hf_quorum *quorum, struct hf_quorum_op *op)
     } else if (hf_quorum_op_can_have(op, hf_quorum_count(op->settled),
                                      enough)) {
         return;
-    } else if (op->taken && op->settlings < SETTLINGS_MAX) {
+    } else if (op->taken && op->own->number == 0 &&
+               op->settlings < SETTLINGS_MAX) {
         op->number += 1 + hf_random_below(&quorum->config.random, STRIDE_MAX);
         settle(quorum, op);
+    } else if (op->own->number > 0) {
+        propose(quorum, op);
     } else {
         fail(quorum, op);
     }
