@@ -91,26 +91,32 @@ static bool ends_with(const char *text, const char *end)
 
 /* What may be left is the last numbers given out, and for a while that somebody
  * has looked. */
-static void check_left(size_t server)
+static bool is_clean(size_t server)
 {
     redisReply *keys = ask(server, "KEYS *");
+    bool clean = true;
 
     for (size_t i = 0; i < keys->elements; i++) {
         const char *key = keys->element[i]->str;
 
-        if (!ends_with(key, ":last") && !ends_with(key, ":looks"))
-            fail_msg("%s is left", key);
+        clean = clean && (ends_with(key, ":last") || ends_with(key, ":looks"));
     }
     freeReplyObject(keys);
+    return clean;
 }
 
+/* A minority may have more: a ticket of the dead that ran out there a little
+ * later than at the others, when nobody cared for it any more. */
 static void finish(struct bench *of)
 {
+    size_t clean = 0;
+
     (void)of;
     for (size_t i = 0; i < SERVERS; i++) {
-        check_left(i);
+        clean += is_clean(i) ? 1 : 0;
         redisFree(raw[i]);
     }
+    assert_true(clean > SERVERS / 2);
     real_host_finish();
 }
 
@@ -142,10 +148,11 @@ static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
     real_host_pump(done, arg, PUMP_TURNS_MAX);
 }
 
-/* What the majority did not wait for may be on its way. */
-#define TRIES_MAX 20000
+/* What the majority did not wait for may be on its way; or not, where the link
+ * came late. */
+#define TRIES_MAX 5000
 
-static void remove_at(size_t server, const char *word, const char *key,
+static bool remove_at(size_t server, const char *word, const char *key,
                       const char *id)
 {
     long long removed = 0;
@@ -156,10 +163,10 @@ static void remove_at(size_t server, const char *word, const char *key,
         removed = reply->integer;
         freeReplyObject(reply);
     }
-    assert_int_equal(removed, 1);
+    return removed == 1;
 }
 
-static void evict_at(size_t server, const char *queue, const char *id)
+static bool evict_at(size_t server, const char *queue, const char *id)
 {
     static const char *const words[] = {"ZREM", "ZREM", "HDEL"};
     static const char *const keys[] = {"quorum:queue", "quorum:until",
@@ -168,19 +175,23 @@ static void evict_at(size_t server, const char *queue, const char *id)
 
     for (size_t i = 0; i < 3; i++) {
         hf_redis_key(queue, keys[i], key);
-        remove_at(server, words[i], key, id);
+        if (!remove_at(server, words[i], key, id))
+            return false;
     }
+    return true;
 }
 
 static void evict(struct bench *of, const char *queue,
                   const struct hf_ticket *ticket)
 {
     char id[HF_TICKET_ID_TEXT_BYTES];
+    size_t count = 0;
 
     (void)of;
     hf_ticket_id_format(&ticket->id, id);
     for (size_t i = 0; i < SERVERS; i++)
-        evict_at(i, queue, id);
+        count += evict_at(i, queue, id) ? 1 : 0;
+    assert_true(count > SERVERS / 2);
 }
 
 static void be_short(void)

@@ -456,7 +456,7 @@ void hf_quorum_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
         break;
     case HF_STORE_LIST:
         op->number = hf_quorum_own_number(&quorum->owns, op->asked->queue);
-        ask(quorum, op, HF_QUORUM_PLANTED(LIST_TELLS_NOTHING) ? 0 : op->number);
+        ask(quorum, op, op->number);
         break;
     case HF_STORE_WITHDRAW:
         leave_begin(quorum, op);

@@ -9,7 +9,6 @@ enum hf_quorum_plant {
     HF_QUORUM_LIST_BEFORE_SETTLING, /* the queue is that of the proposals */
     HF_QUORUM_ONE_LISTS,            /* the list is one server's */
     HF_QUORUM_MINORITY_SETTLES,     /* one server that has settled is enough */
-    HF_QUORUM_LIST_TELLS_NOTHING,   /* a list tells servers no number */
     HF_QUORUM_GREATEST_PROPOSED,    /* what is proposed is taken for final */
     HF_QUORUM_FORGETFUL_COUNT,      /* servers count as soon as they serve */
     HF_QUORUM_PLANTS,

@@ -93,9 +93,10 @@ struct hf_quorum {
     struct hf_quorum_user user;
     uint64_t now_ms; /* of the call that is being carried out */
     char session[HF_STORE_SESSION_BYTES];
-    bool linked;  /* between connect() and down() or disconnect() */
-    bool up;      /* and it has been told so */
-    bool starved; /* memory has run out: down in the next tick */
+    bool linked;       /* between connect() and down() or disconnect() */
+    bool up;           /* and it has been told so */
+    uint64_t up_at_ms; /* a majority is there: tell then at the latest */
+    bool starved;      /* memory has run out: down in the next tick */
     struct hf_quorum_server servers[HF_QUORUM_SERVERS_MOST];
     struct hf_quorum_op *first;
     struct hf_quorum_op *last;

@@ -28,6 +28,10 @@ static const struct hf_retry_policy between_attempts = {
 #define ATTEMPT_LEAST_MS UINT64_C(500)
 #define ATTEMPT_MOST_MS UINT64_C(2000)
 
+/* How long those are waited for that are there a little later than a majority:
+ * what goes to all outlives more. */
+#define COMPANY_MS 50
+
 /* A server tells for how long it has served in whole seconds, each end of them
  * rounded down. */
 #define SERVED_FUZZ_MS 1000
@@ -48,6 +52,7 @@ struct hf_quorum *hf_quorum_new(const struct hf_quorum_config *config,
     quorum->ops = *ops;
     quorum->servers_arg = servers;
     quorum->user = *user;
+    quorum->up_at_ms = HF_FOREVER;
     return quorum;
 }
 
@@ -81,6 +86,7 @@ static void close_links(struct hf_quorum *quorum)
         quorum->servers[i].link = HF_QUORUM_WAITING;
     }
     quorum->linked = quorum->up = quorum->starved = false;
+    quorum->up_at_ms = HF_FOREVER;
 }
 
 /* Whatever was being agreed on when the link ended is not any more. */
@@ -200,14 +206,22 @@ static void weigh(struct hf_quorum *quorum)
 
     if (!quorum->linked)
         return;
-    if (count >= hf_quorum_majority(quorum) && !quorum->up) {
-        quorum->up = true;
-        /* The user's clock of the server is the time here. */
-        quorum->user.up(quorum->user.arg, quorum->now_ms, quorum->now_ms);
-    } else if (count < hf_quorum_majority(quorum) &&
-               (quorum->up || all_tried(quorum))) {
-        tell_too_few(quorum, count);
+    if (count < hf_quorum_majority(quorum)) {
+        quorum->up_at_ms = HF_FOREVER;
+        if (quorum->up || all_tried(quorum))
+            tell_too_few(quorum, count);
+        return;
     }
+    if (quorum->up)
+        return;
+    quorum->up_at_ms = hf_earlier_ms(quorum->up_at_ms,
+                                     hf_after_ms(quorum->now_ms, COMPANY_MS));
+    if (!all_tried(quorum) && quorum->now_ms < quorum->up_at_ms)
+        return;
+    quorum->up = true;
+    quorum->up_at_ms = HF_FOREVER;
+    /* The user's clock of the server is the time here. */
+    quorum->user.up(quorum->user.arg, quorum->now_ms, quorum->now_ms);
 }
 
 static void lose_link(struct hf_quorum *quorum, size_t place, hf_status status,
@@ -408,6 +422,8 @@ void hf_quorum_tick(struct hf_quorum *quorum, uint64_t now_ms)
         hf_quorum_go_down(quorum, HF_EUNREACHABLE, "out of memory");
     for (size_t i = 0; quorum->linked && i < quorum->config.servers; i++)
         tick_server(quorum, i);
+    if (quorum->linked && quorum->up_at_ms <= now_ms)
+        weigh(quorum);
     if (quorum->linked)
         tick_ops(quorum);
     tick_looks(quorum);
@@ -421,6 +437,7 @@ uint64_t hf_quorum_wake_at_ms(const struct hf_quorum *quorum)
         return HF_FOREVER;
     if (quorum->starved)
         return 0;
+    at_ms = quorum->up_at_ms;
     for (size_t i = 0; i < quorum->config.servers; i++) {
         const struct hf_quorum_server *server = &quorum->servers[i];
 
