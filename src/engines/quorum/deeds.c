@@ -425,6 +425,7 @@ static bool is_supported(const struct hf_store_call *call)
         return true;
     case HF_STORE_RAISE:
     case HF_STORE_LOWER:
+    case HF_STORE_STAMP:
         return false;
     case HF_STORE_ENQUEUE:
     case HF_STORE_LIST:
