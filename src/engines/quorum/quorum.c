@@ -79,12 +79,12 @@ static void open_link(struct hf_quorum *quorum, size_t place)
 
 static void close_links(struct hf_quorum *quorum)
 {
-    hf_quorum_ops_cut(quorum);
     for (size_t i = 0; i < quorum->config.servers; i++) {
         if (quorum->servers[i].link != HF_QUORUM_WAITING)
             quorum->ops.disconnect(quorum->servers_arg, i);
         quorum->servers[i].link = HF_QUORUM_WAITING;
     }
+    hf_quorum_ops_cut(quorum); /* what was called was the links' until then */
     quorum->linked = quorum->up = quorum->starved = false;
     quorum->up_at_ms = HF_FOREVER;
 }

@@ -171,7 +171,8 @@ hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
 
 /* ------------------------------------------------------------------ open -- */
 
-#define DESCRIPTION_BYTES (HF_QUORUM_SERVERS_MOST * (HF_REDIS_PLACE_BYTES + 32))
+#define DESCRIPTION_BYTES                                                      \
+    ((size_t)HF_QUORUM_SERVERS_MOST * (HF_REDIS_PLACE_BYTES + 32))
 
 /* "127.0.0.1:1,127.0.0.1:2"; with ${whole} as a URL. */
 static void describe(const struct hf_redis_quorum_config *config, bool whole,
