@@ -201,8 +201,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     if (is_waited_for(link, call))
         wait_for_replicas(link, call);
     /* A connection that only listens shows by this that it lives. */
-    if (call->kind == HF_STORE_RENEW) {
-        assert(link->renewal == NULL);
+    if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
         answer->pending++;
         hf_resp_begin(&link->notices.out, 1);

@@ -73,7 +73,7 @@ struct hf_redis_link {
     /* Replies that are to come on .calls, in order. */
     struct hf_redis_expected *first;
     struct hf_redis_expected *last;
-    struct hf_store_call *renewal; /* waits for a PONG of .notices */
+    struct hf_store_call *renewal; /* the first that waits for a PONG */
     bool reloading;                /* the script is being loaded again */
 };
 
