@@ -262,14 +262,23 @@ class Urls(unittest.TestCase):
                 ("quorum:" + ",".join("redis://h%d" % i for i in range(11)),
                  "more than 9 servers"),
                 ("quorum:redis://a,redis://b,redis://a", "one server twice"),
-                ("quorum:redis://a,redis://b,zk://c", 'the scheme "zk"'),
+                ("quorum:redis://a,redis://b,zk://c", "another scheme"),
+                ("quorum:redis://a,redis://u:b,geheim:c@d,redis://e",
+                 "has no valid port"),
+                ("quorum:redis://a,geheim:c@d,redis://e",
+                 "',' as %2C"),
+                ("quorum:redis://a,redis://u:b?geheim=c@d,redis://e",
+                 "'?' as %3F"),
                 ("quorum:redis://a,redis://b,rediss://c", "of rediss:"),
                 ("quorum:redis://a,redis://b,c", "server 3 of quorum:"),
+                ("quorum:redis://a,redis://b,redis://c:x", "no valid port"),
                 ("quorum:redis://a,redis://b,redis://c?ttl=2m",
                  "is longer than the 60000 ms"),
                 ("quorum:redis://a,redis://b,redis://c?wait=1",
                  'option "wait"')):
-            self.assertIn(text, self.refused(url), url)
+            said = self.refused(url)
+            self.assertIn(text, said, url)
+            self.assertNotIn("geheim", said)
 
 
 if __name__ == "__main__":

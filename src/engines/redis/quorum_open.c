@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -33,11 +34,6 @@ static hf_status read_parsed(struct hf_redis_config *config,
 {
     hf_status status;
 
-    if (strcmp(server->scheme, "redis") != 0 &&
-        strcmp(server->scheme, "rediss") != 0)
-        return hf_error_set(
-            error, HF_EURL,
-            "the scheme \"%s\"; expected redis: or rediss:", server->scheme);
     lend_options(server, url);
     status = hf_redis_config_parse(config, server, error);
     if (status == HF_OK)
@@ -49,8 +45,15 @@ static hf_status read_server(struct hf_redis_config *config, const char *text,
                              const struct hf_url *url, struct hf_error *error)
 {
     struct hf_url server;
-    hf_status status = hf_url_parse(text, &server, error);
+    hf_status status;
 
+    /* Not quoted: behind a bare ',' it may be a piece of a password. */
+    if (strncasecmp(text, "redis:", 6) != 0 &&
+        strncasecmp(text, "rediss:", 7) != 0)
+        return hf_error_set(error, HF_EURL,
+                            "another scheme; expected redis: or rediss: (and "
+                            "in a password ',' as %%2C)");
+    status = hf_url_parse(text, &server, error);
     if (status != HF_OK)
         return status;
     status = read_parsed(config, &server, url, error);
