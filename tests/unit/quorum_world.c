@@ -6,21 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/admission.h"
 #include "core/instant.h"
-#include "core/random.h"
-#include "core/session.h"
-#include "engines/leased/leased.h"
-#include "engines/quorum/quorum.h"
-#include "quorum_server.h"
+#include "quorum_world_private.h"
 
-#define TTL_MS UINT64_C(2000)
 #define START_MS UINT64_C(100000)
-#define MESSAGES_MAX 4096
-#define SERVERS_MAX 5
 #define LATENCY_MS 15
 /* A server forgets no sooner after another one did than tickets live. */
-#define FORGET_GAP_MS (TTL_MS + 1500)
+#define FORGET_GAP_MS (WORLD_TTL_MS + 1500)
 
 enum message_kind { CALL, ANSWER, NOTICE, OPENED, CUT };
 
@@ -37,83 +29,15 @@ struct message {
     struct hf_store_notice notice;
 };
 
-struct link {
-    bool open;
-    bool up;
-    unsigned epoch;
-    char session[HF_STORE_SESSION_BYTES];
-    uint64_t to_server_ms; /* nothing overtakes on it */
-    uint64_t to_client_ms;
-};
-
-enum contending { IDLE, JOINING, LOOKING, WAITING, HOLDING, LEAVING };
-
-struct client {
-    struct world *world;
-    size_t number;
-    struct hf_leased *leased;
-    struct hf_quorum *quorum;
-    struct link links[SERVERS_MAX];
-    bool connected;
-    uint64_t safe_until_ms; /* of the session */
-    uint64_t next_ms;       /* IDLE: contend; HOLDING: let go */
-    enum contending state;
-    enum hf_ticket_kind kind;
-    struct hf_ticket_id id;
-    uint64_t token;
-    bool busy;  /* .request is asked */
-    bool again; /* list once more */
-    bool watching;
-    struct hf_request request;
-    struct hf_request watch;
-    struct hf_request downgrade;
-    bool downgrading;
-    unsigned grants; /* after the faults */
-};
-
-struct machine {
-    struct world *world;
-    size_t number;
-    struct quorum_server server;
-    bool dead;
-    uint64_t frozen_until_ms;
-    uint64_t started_ms;
-    uint64_t starts_ms; /* .dead: again */
-    unsigned life;
-    bool never;
-};
-
-struct world {
-    struct world_config config;
-    struct hf_random random;
-    uint64_t now_ms;
-    uint64_t faults_until_ms;
-    uint64_t fault_ms;
-    uint64_t forgot_ms;
-    struct machine machines[SERVERS_MAX];
-    struct client clients[WORLD_CLIENTS_MAX];
-    struct message *messages[MESSAGES_MAX];
-    size_t message_count;
-    uint64_t order;
-    uint64_t writer_token;
-    uint64_t any_token;
-    struct world_result result;
-};
-
-static uint64_t below(struct world *world, uint64_t bound)
-{
-    return hf_random_below(&world->random, bound);
-}
-
 /* -------------------------------------------------------------- messages -- */
 
 static uint64_t latency_ms(struct world *world)
 {
     /* Now and then something is held up. */
     if (world->config.faults && world->now_ms < world->faults_until_ms &&
-        below(world, 40) == 0)
-        return below(world, 600);
-    return 1 + below(world, LATENCY_MS);
+        world_below(world, 40) == 0)
+        return world_below(world, 600);
+    return 1 + world_below(world, LATENCY_MS);
 }
 
 static struct message *send_message(struct world *world, enum message_kind kind,
@@ -124,7 +48,7 @@ static struct message *send_message(struct world *world, enum message_kind kind,
     uint64_t *last_ms = to_server ? &link->to_server_ms : &link->to_client_ms;
     struct message *message = calloc(1, sizeof *message);
 
-    assert(message != NULL && world->message_count < MESSAGES_MAX);
+    assert(message != NULL && world->message_count < WORLD_MESSAGES_MAX);
     message->kind = kind;
     message->client = client;
     message->server = server;
@@ -299,300 +223,12 @@ static const struct hf_store_ops store_ops = {
     .free = store_nothing,
 };
 
-/* ---------------------------------------------------------------- checks -- */
-
-static void broken(struct world *world, const char *what)
-{
-    if (world->result.broken != NULL)
-        return;
-    world->result.broken = what;
-    world->result.at_ms = world->now_ms;
-}
-
-static bool holds(const struct client *client)
-{
-    return client->state == HOLDING &&
-           client->world->now_ms < client->safe_until_ms;
-}
-
-static void check_grant(struct client *client)
-{
-    struct world *world = client->world;
-    bool writes = client->kind != HF_TICKET_READ;
-
-    for (size_t i = 0; i < world->config.clients; i++) {
-        const struct client *other = &world->clients[i];
-
-        if (other != client && holds(other) &&
-            (writes || other->kind != HF_TICKET_READ))
-            broken(world, "two have it");
-    }
-    if (client->token <= (writes ? world->any_token : world->writer_token))
-        broken(world, "a token did not rise");
-    world->any_token = hf_later_ms(world->any_token, client->token);
-    if (writes)
-        world->writer_token = client->token;
-}
-
-/* ------------------------------------------------------------ contending -- */
-
-static void ask(struct client *client, enum hf_request_kind kind)
-{
-    assert(!client->busy);
-    client->busy = true;
-    client->request = (struct hf_request){.kind = kind,
-                                          .queue = "q",
-                                          .ticket = client->id,
-                                          .ticket_kind = client->kind,
-                                          .weight = 1,
-                                          .payload = ""};
-    hf_leased_request(client->leased, &client->request, client->world->now_ms);
-}
-
-static void unwatch(struct client *client)
-{
-    if (client->watching)
-        hf_leased_forget(client->leased, &client->watch, client->world->now_ms);
-    client->watching = false;
-}
-
-static void give_up(struct client *client)
-{
-    client->state = LEAVING;
-    client->next_ms = client->world->now_ms;
-}
-
-static void grant(struct client *client)
-{
-    struct world *world = client->world;
-
-    if (!client->connected || world->now_ms >= client->safe_until_ms) {
-        client->again = true;
-        return;
-    }
-    client->state = HOLDING;
-    check_grant(client);
-    world->result.grants++;
-    if (world->now_ms >= world->faults_until_ms)
-        client->grants++;
-    client->next_ms = world->now_ms + below(world, 120);
-}
-
-static void watch(struct client *client, const struct hf_ticket *ticket)
-{
-    client->watching = true;
-    client->watch = (struct hf_request){.kind = HF_REQUEST_WATCH,
-                                        .queue = "q",
-                                        .ticket = ticket->id,
-                                        .ticket_kind = ticket->kind,
-                                        .payload = ""};
-    hf_leased_request(client->leased, &client->watch, client->world->now_ms);
-}
-
-static void decide(struct client *client, const struct hf_snapshot *snapshot)
-{
-    struct hf_admission admission =
-        hf_admission_decide(snapshot, &client->id, client->kind);
-
-    unwatch(client);
-    if (admission.answer == HF_MISSING) {
-        give_up(client);
-        return;
-    }
-    client->state = WAITING;
-    if (admission.answer == HF_ADMITTED)
-        grant(client);
-    else
-        watch(client, admission.before);
-}
-
-static void placed(struct client *client, const struct hf_snapshot *snapshot)
-{
-    size_t at = hf_snapshot_find(snapshot, &client->id);
-
-    if (at == snapshot->count) {
-        give_up(client);
-        return;
-    }
-    client->token = snapshot->tickets[at].token;
-    decide(client, snapshot);
-}
-
-static void on_answer(struct client *client, const struct hf_event *event)
-{
-    const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
-
-    client->busy = false;
-    if (event->kind == HF_EVENT_ENQUEUED && client->state == JOINING) {
-        placed(client, snapshot);
-    } else if (event->kind == HF_EVENT_LISTED && client->state == LOOKING) {
-        placed(client, snapshot);
-    } else if (event->kind == HF_EVENT_LISTED && client->state == WAITING) {
-        decide(client, snapshot);
-    } else if (event->kind == HF_EVENT_WITHDRAWN) {
-        client->state = IDLE;
-        client->next_ms = client->world->now_ms + below(client->world, 200);
-    } else if (event->kind == HF_EVENT_FAILED) {
-        client->again = client->state == WAITING || client->state == LOOKING;
-        if (client->state == JOINING &&
-            event->as.answer.failure == HF_FAILURE_UNSURE) {
-            client->state = LOOKING;
-            client->again = true;
-        } else if (client->state == JOINING) {
-            client->state = IDLE;
-        }
-        client->next_ms = client->world->now_ms + 20;
-    }
-}
-
-static void lose(struct client *client)
-{
-    client->connected = false;
-    client->safe_until_ms = 0;
-    client->watching = false;
-    client->busy = client->downgrading = false;
-    if (client->state == HOLDING)
-        client->world->result.losses++;
-    client->state = IDLE;
-}
-
-static void on_gone(struct client *client, const struct hf_request *request)
-{
-    if (request != &client->watch)
-        return;
-    client->watching = false;
-    client->again = client->state == WAITING;
-}
-
-static void on_event(void *host, struct hf_event *event)
-{
-    struct client *client = host;
-    struct hf_request *request = event->as.answer.request;
-    uint64_t margin_ms = hf_session_margin_ms(TTL_MS);
-
-    switch (event->kind) {
-    case HF_EVENT_CONNECTED:
-        client->connected = true;
-        client->safe_until_ms =
-            hf_later_ms(client->safe_until_ms,
-                        event->as.connected.anchor_ms + TTL_MS - margin_ms);
-        break;
-    case HF_EVENT_PROVEN:
-        client->safe_until_ms =
-            hf_later_ms(client->safe_until_ms,
-                        event->as.answer.anchor_ms + TTL_MS - margin_ms);
-        break;
-    case HF_EVENT_SUSPENDED:
-        client->connected = false;
-        break;
-    case HF_EVENT_SESSION_LOST:
-        lose(client);
-        break;
-    case HF_EVENT_TROUBLE:
-    case HF_EVENT_WATCHING:
-    case HF_EVENT_REVOKED:
-        break;
-    case HF_EVENT_GONE:
-        on_gone(client, request);
-        break;
-    case HF_EVENT_DOWNGRADED:
-        client->downgrading = false;
-        break;
-    default:
-        if (request == &client->watch)
-            on_gone(client, request); /* FAILED */
-        else if (request == &client->downgrade)
-            client->downgrading = false;
-        else
-            on_answer(client, event);
-    }
-}
-
-static void on_log(void *host, enum hf_log_level level, const char *format, ...)
-{
-    (void)host;
-    (void)level;
-    (void)format;
-}
-
-static void contend(struct client *client)
-{
-    struct world *world = client->world;
-    static const enum hf_ticket_kind kinds[] = {HF_TICKET_READ,
-                                                HF_TICKET_WRITE};
-
-    client->id = hf_random_ticket_id(&world->random);
-    client->kind =
-        world->config.readers ? kinds[below(world, 2)] : HF_TICKET_MUTEX;
-    client->state = JOINING;
-    client->again = false;
-    ask(client, HF_REQUEST_ENQUEUE);
-}
-
-/* Whoever writes may go on to read. */
-static bool wants_downgrade(struct client *client)
-{
-    return client->kind == HF_TICKET_WRITE && client->connected &&
-           !client->downgrading && below(client->world, 3) == 0;
-}
-
-static void downgrade(struct client *client)
-{
-    client->kind = HF_TICKET_READ;
-    client->downgrading = true;
-    client->downgrade = (struct hf_request){.kind = HF_REQUEST_DOWNGRADE,
-                                            .queue = "q",
-                                            .ticket = client->id,
-                                            .payload = ""};
-    client->next_ms = client->world->now_ms + below(client->world, 100);
-    hf_leased_request(client->leased, &client->downgrade,
-                      client->world->now_ms);
-}
-
-static void let_go(struct client *client)
-{
-    if (wants_downgrade(client)) {
-        downgrade(client);
-        return;
-    }
-    client->state = LEAVING;
-    client->next_ms = client->world->now_ms;
-}
-
-/* What the client does by itself now. */
-static void act(struct client *client)
-{
-    uint64_t now_ms = client->world->now_ms;
-
-    if (client->state == HOLDING && now_ms >= client->safe_until_ms)
-        client->state = LEAVING; /* it is told so in time */
-    if (client->busy || !client->connected)
-        return;
-    /* Now and then one looks for no reason. */
-    if (client->state == WAITING && below(client->world, 50) == 0)
-        client->again = true;
-    if (client->state == IDLE && now_ms >= client->next_ms) {
-        contend(client);
-    } else if (client->state == HOLDING && now_ms >= client->next_ms) {
-        let_go(client);
-    } else if (client->state == LEAVING && now_ms >= client->next_ms &&
-               !client->downgrading) {
-        unwatch(client);
-        ask(client, HF_REQUEST_WITHDRAW);
-    } else if ((client->state == WAITING || client->state == LOOKING) &&
-               client->again && now_ms >= client->next_ms) {
-        client->again = false;
-        client->next_ms = now_ms;
-        ask(client, HF_REQUEST_LIST);
-    }
-}
-
 /* ---------------------------------------------------------------- faults -- */
 
 static void cut(struct world *world, size_t c, size_t s)
 {
     struct link *link = &world->clients[c].links[s];
-    bool late = below(world, 2) == 0;
+    bool late = world_below(world, 2) == 0;
     size_t kept = 0;
 
     if (!link->open)
@@ -617,7 +253,7 @@ static void kill_server(struct world *world, size_t s, bool forget)
 
     machine->dead = true;
     machine->life++;
-    machine->starts_ms = world->now_ms + 50 + below(world, 3000);
+    machine->starts_ms = world->now_ms + 50 + world_below(world, 3000);
     if (forget)
         quorum_server_clear(&machine->server);
     for (size_t c = 0; c < world->config.clients; c++)
@@ -626,22 +262,22 @@ static void kill_server(struct world *world, size_t s, bool forget)
 
 static void fault(struct world *world)
 {
-    size_t s = below(world, world->config.servers);
-    size_t c = below(world, world->config.clients);
+    size_t s = world_below(world, world->config.servers);
+    size_t c = world_below(world, world->config.clients);
     struct machine *machine = &world->machines[s];
     bool forget = world->now_ms >= world->forgot_ms + FORGET_GAP_MS &&
-                  below(world, 2) == 0;
+                  world_below(world, 2) == 0;
 
-    world->fault_ms = world->now_ms + 50 + below(world, 1200);
+    world->fault_ms = world->now_ms + 50 + world_below(world, 1200);
     if (machine->dead)
         return;
-    switch (below(world, 6)) {
+    switch (world_below(world, 6)) {
     case 0:
     case 1:
         cut(world, c, s);
         break;
     case 2:
-        machine->frozen_until_ms = world->now_ms + below(world, 3000);
+        machine->frozen_until_ms = world->now_ms + world_below(world, 3000);
         break;
     case 3:
         kill_server(world, s, false);
@@ -759,7 +395,7 @@ static void step(struct world *world)
             hf_quorum_tick(client->quorum, world->now_ms);
         if (hf_leased_wake_at_ms(client->leased) <= world->now_ms)
             hf_leased_tick(client->leased, world->now_ms);
-        act(client);
+        contender_act(client);
     }
     if (world->config.faults && world->now_ms >= world->fault_ms &&
         world->now_ms < world->faults_until_ms)
@@ -780,21 +416,28 @@ static void rush(struct world *world)
         world->clients[i].next_ms = world->now_ms;
 }
 
+static void on_log(void *host, enum hf_log_level level, const char *format, ...)
+{
+    (void)host;
+    (void)level;
+    (void)format;
+}
+
 static void begin_client(struct world *world, size_t number)
 {
     struct client *client = &world->clients[number];
     struct hf_engine_host host = {
-        .event = on_event, .log = on_log, .host = client};
-    struct hf_leased_config leased = {.ttl_ms = TTL_MS, .place = "world"};
+        .event = contender_event, .log = on_log, .host = client};
+    struct hf_leased_config leased = {.ttl_ms = WORLD_TTL_MS, .place = "world"};
     struct hf_quorum_config quorum = {.servers = world->config.servers,
-                                      .ttl_ms = TTL_MS,
-                                      .rejoin_ms = TTL_MS};
+                                      .ttl_ms = WORLD_TTL_MS,
+                                      .rejoin_ms = WORLD_TTL_MS};
     const struct hf_quorum_user user = {user_up, user_down, user_answered,
                                         user_notice, client};
 
     client->world = world;
     client->number = number;
-    client->next_ms = world->now_ms + below(world, 100);
+    client->next_ms = world->now_ms + world_below(world, 100);
     hf_random_seed(&leased.random, hf_random_next(&world->random));
     hf_random_seed(&quorum.random, hf_random_next(&world->random));
     client->quorum = hf_quorum_new(&quorum, &quorum_ops, client, &user);
@@ -820,7 +463,7 @@ static void begin(struct world *world, const struct world_config *config,
         machine->number = s;
         machine->server.notice = on_server_notice;
         machine->server.arg = machine;
-        machine->server.ahead_ms = (int64_t)below(world, 4000);
+        machine->server.ahead_ms = (int64_t)world_below(world, 4000);
         machine->never = machine->dead = config->one_down && s == 0;
     }
     for (size_t c = 0; c < config->clients; c++)
