@@ -197,10 +197,25 @@ static hf_status parse_userinfo(struct parser *parser, struct span *authority)
     return st;
 }
 
+/* A password with a bare '/' or '?' ends up to the right of ${from}, behind the
+ * hosts, and its '@' with it. */
+static hf_status refuse_at(struct parser *parser, const char *from)
+{
+    struct span after = {from, parser->text + strlen(parser->text)};
+
+    if (find(after, '@') == NULL)
+        return HF_OK;
+    return hf_error_set(parser->error, HF_EURL,
+                        "the URL has an '@' at offset %zu, behind its "
+                        "hosts; expected it escaped, as %%40 (and in a "
+                        "password '/' as %%2F and '?' as %%3F)",
+                        offset(parser, find(after, '@')));
+}
+
 /* "//" was seen. */
 static hf_status parse_authority(struct parser *parser, struct span *rest)
 {
-    struct span authority, after;
+    struct span authority;
     const char *slash;
     hf_status st;
 
@@ -208,18 +223,46 @@ static hf_status parse_authority(struct parser *parser, struct span *rest)
     slash = find(*rest, '/');
     authority = (struct span){rest->from, slash != NULL ? slash : rest->end};
     rest->from = authority.end;
-    /* A password with a bare '/' or '?' ends up to the right of here, and its
-     * '@' with it. */
-    after = (struct span){rest->from, parser->text + strlen(parser->text)};
-    if (find(after, '@') != NULL)
-        return hf_error_set(parser->error, HF_EURL,
-                            "the URL has an '@' at offset %zu, behind its "
-                            "hosts; expected it escaped, as %%40 (and in a "
-                            "password '/' as %%2F and '?' as %%3F)",
-                            offset(parser, find(after, '@')));
+    st = refuse_at(parser, rest->from);
+    if (st != HF_OK)
+        return st;
     st = parse_userinfo(parser, &authority);
     if (st == HF_OK)
         st = decode(parser, authority, "host list", &parser->url->authority);
+    return st;
+}
+
+static hf_status parse_inner(struct parser *parser, struct span rest)
+{
+    size_t bytes = (size_t)(rest.end - rest.from);
+
+    if (!hf_utf8_valid(rest.from, bytes))
+        return hf_error_set(parser->error, HF_EURL,
+                            "the servers of the URL are not valid UTF-8; "
+                            "expected UTF-8 text");
+    memcpy(parser->to, rest.from, bytes);
+    parser->to[bytes] = '\0';
+    parser->url->inner = parser->to;
+    parser->url->path = "";
+    parser->to += bytes + 1;
+    return refuse_at(parser, rest.end);
+}
+
+static hf_status parse_servers(struct parser *parser, struct span rest)
+{
+    hf_status st = HF_OK;
+
+    if (rest.end - rest.from >= 2 && rest.from[0] == '/' && rest.from[1] == '/')
+        st = parse_authority(parser, &rest);
+    else if (rest.from < rest.end && rest.from[0] != '/')
+        st = hf_error_set(parser->error, HF_EURL,
+                          "the URL has neither \"//\" nor a path from '/' on "
+                          "behind \"%s:\"; expected SCHEME://SERVERS, or "
+                          "SCHEME: and an absolute path, so that every process "
+                          "means the same place",
+                          parser->url->scheme);
+    if (st == HF_OK)
+        st = decode(parser, rest, "path", &parser->url->path);
     return st;
 }
 
@@ -283,18 +326,10 @@ static hf_status parse(struct parser *parser)
         return st;
     rest = cut_at(&query, '?');
     st = parse_scheme(parser, &rest);
-    if (st == HF_OK && rest.end - rest.from >= 2 && rest.from[0] == '/' &&
-        rest.from[1] == '/')
-        st = parse_authority(parser, &rest);
-    else if (st == HF_OK && rest.from < rest.end && rest.from[0] != '/')
-        st = hf_error_set(parser->error, HF_EURL,
-                          "the URL has neither \"//\" nor a path from '/' on "
-                          "behind \"%s:\"; expected SCHEME://SERVERS, or "
-                          "SCHEME: and an absolute path, so that every process "
-                          "means the same place",
-                          parser->url->scheme);
     if (st == HF_OK)
-        st = decode(parser, rest, "path", &parser->url->path);
+        st = strcmp(parser->url->scheme, "quorum") == 0
+                 ? parse_inner(parser, rest)
+                 : parse_servers(parser, rest);
     if (st == HF_OK)
         st = parse_options(parser, query);
     return st;

@@ -2,6 +2,7 @@
 /*
  * Engine URLs: SCHEME:REST?KEY=VALUE&KEY=VALUE, where REST is nothing, a path
  * ("file:/run/holdfast") or "//" authority and path ("zk://h1:2181,h2/chroot").
+ * Behind "quorum:" stand other URLs, which are for the engine to take apart.
  * Every part is percent-decoded once it was cut out.  Engines ask for the keys
  * they know and unknown keys are refused.
  *
@@ -33,6 +34,9 @@ struct hf_url {
     const char *authority; /* decoded, "h1:2181,h2" without user and password;
                               NULL if there is no "//" */
     const char *path;      /* decoded; "" if there is none */
+    const char *inner;     /* of quorum:URL,URL,URL what is behind the scheme,
+                              as it stands; it may hold passwords.  NULL: it is
+                              another scheme's */
     struct hf_url_option options[HF_URL_OPTIONS];
     size_t option_count;
     char *memory;

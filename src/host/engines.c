@@ -31,8 +31,8 @@ static bool is_plain(const char *scheme)
 /* Schemes that are served by another one's module. */
 static const char *module_of(const char *scheme)
 {
-    static const char *const others[][2] = {{"postgres", "postgresql"},
-                                            {"rediss", "redis"}};
+    static const char *const others[][2] = {
+        {"postgres", "postgresql"}, {"rediss", "redis"}, {"quorum", "redis"}};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (strcmp(others[i][0], scheme) == 0)

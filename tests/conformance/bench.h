@@ -39,6 +39,7 @@ struct bench {
     const enum hf_ticket_kind *shown;
     bool leases_have_no_order;
     bool has_members; /* of double barriers */
+    bool has_no_barriers;
     /* Cut the connection of every client, each of which will be CONNECTED again
      * in the same session; NULL where there are none that could be cut. */
     void (*cut)(struct bench *bench);

@@ -549,6 +549,7 @@ int suite_run(struct bench *of)
 
     bench = of;
     return cmocka_run_group_tests_name(of->name, tests, NULL, NULL) +
-           suite_run_semaphores(of->name) + suite_run_barriers(of->name) +
+           suite_run_semaphores(of->name) +
+           (of->has_no_barriers ? 0 : suite_run_barriers(of->name)) +
            suite_run_members(of->name);
 }

@@ -204,3 +204,35 @@ class Server:
                 name, _, rest = line[len("cmdstat_"):].partition(":")
                 found[name] = int(rest.split(",")[0].partition("=")[2])
         return found
+
+
+class Several:
+    """Servers that know nothing of each other, as one for quorum: URLs.  Not
+    started when made.  A context manager, which removes everything."""
+
+    def __init__(self, count, **options):
+        self.servers = [Server(**options) for _ in range(count)]
+
+    def __enter__(self):
+        try:
+            for server in self.servers:
+                server.launch()
+            for server in self.servers:
+                server.wait()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        for server in self.servers:
+            server.close()
+
+    def url(self, options="", addresses=None):
+        """addresses: by which they are reached instead."""
+        return "quorum:%s%s" % (",".join(
+            "redis://%s/0" % address for address in addresses or
+            [server.address() for server in self.servers]), options)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a command beside a server that lives no longer than it.
 
-    serve.py redis|redis-cluster -- COMMAND [ARG...]
+    serve.py redis|redis-cluster|quorum -- COMMAND [ARG...]
     serve.py postgres -- COMMAND [ARG...]
     serve.py zookeeper|tls|ensemble|exhausted [--tick-ms N]
              [--container-check-ms N] [--client-auth none|want|need]
@@ -14,6 +14,8 @@ command finds in its environment
     HF_REDIS          host:port (redis), and the path of its unix socket
     HF_REDIS_SOCKET
     HF_REDIS_CLUSTER  host:port,host:port,host:port (redis-cluster)
+    HF_QUORUM         host:port of three servers that know nothing of each
+                      other, ',' between (quorum)
     HF_PG             postgresql://... without options (postgres)
     HF_ZK             host:port[,host:port...]
     HF_ZK_LOGS        directories with the servers' logs, log.N, ':' between
@@ -46,7 +48,7 @@ def options(arguments):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("kind", choices=["zookeeper", "tls", "ensemble",
                                          "exhausted", "postgres", "redis",
-                                         "redis-cluster"])
+                                         "redis-cluster", "quorum"])
     parser.add_argument("--tick-ms", type=int, default=500)
     parser.add_argument("--container-check-ms", type=int)
     parser.add_argument("--client-auth", default="none")
@@ -67,6 +69,8 @@ def start(o):
         return redis_server.Server()
     if o.kind == "redis-cluster":
         return Cluster()
+    if o.kind == "quorum":
+        return redis_server.Several(3)
     if o.kind == "postgres":
         import postgres  # of those who need it, who have psycopg2
         return postgres.Server()
@@ -87,6 +91,8 @@ def environment(o, server):
                 "HF_REDIS_SOCKET": server.socket}
     if o.kind == "redis-cluster":
         return {"HF_REDIS_CLUSTER": server.address()}
+    if o.kind == "quorum":
+        return {"HF_QUORUM": ",".join(one.address() for one in server.servers)}
     if o.kind == "postgres":
         return {"HF_PG": server.url()}
     members = server.members if o.kind == "ensemble" else [server]

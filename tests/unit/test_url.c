@@ -23,6 +23,41 @@ static void assert_text(const char *got, const char *expected)
         assert_string_equal(got, expected);
 }
 
+static void test_inner(void **state)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+
+    (void)state;
+    assert_int_equal(
+        hf_url_parse("quorum:redis://u:p%2C@a/1,redis:/b?ttl=1s", &url, &error),
+        HF_OK);
+    assert_string_equal(url.inner, "redis://u:p%2C@a/1,redis:/b");
+    assert_string_equal(url.path, "");
+    assert_null(url.authority);
+    assert_string_equal(hf_url_option(&url, "ttl"), "1s");
+    hf_url_free(&url);
+    assert_int_equal(hf_url_parse("redis://a", &url, &error), HF_OK);
+    assert_null(url.inner);
+    hf_url_free(&url);
+    assert_true(hf_url_has_secret("quorum:redis://a,redis://:p@b,redis://c"));
+    assert_false(hf_url_has_secret("quorum:redis://a,redis://b,redis://c"));
+}
+
+/* Of a password with a bare '?' the rest would be taken for options. */
+static void test_no_at_behind_the_inner(void **state)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url url;
+
+    (void)state;
+    assert_int_equal(
+        hf_url_parse("quorum:redis://u:a?" PASSWORD "=b@c", &url, &error),
+        HF_EURL);
+    assert_non_null(strstr(error.text, "has an '@' at offset"));
+    assert_null(strstr(error.text, PASSWORD));
+}
+
 static void test_parts(void **state)
 {
     static const struct {
@@ -328,6 +363,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_inner),
+        cmocka_unit_test(test_no_at_behind_the_inner),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_limits),

@@ -127,6 +127,34 @@ struct hf_store_stake {
     bool looks;
 };
 
+/* What a call is to one of several servers that agree on an order among them;
+ * see engines/quorum.  A ticket is *proposed* there first and then *settled*.
+ * Every number that a queue gives out is greater than all it ever gave out or
+ * was told. */
+enum hf_store_step {
+    HF_STORE_NO_STEP,
+    /* ENQUEUE: put it in as proposed, with such a number, or find it as it is.
+     * The answer's tickets are that one. */
+    HF_STORE_PROPOSE,
+    /* ENQUEUE: the ticket's number is .number from now on, if the ticket is
+     * there with no greater one, and no other is settled with just that; it is
+     * settled then.  All that it was ahead of and is not any more are told
+     * GONE. The answer's tickets are the queue. */
+    HF_STORE_SETTLE,
+    /* ENQUEUE: put it in as settled with .number, if it is not there. */
+    HF_STORE_MEND,
+};
+
+struct hf_store_accord {
+    enum hf_store_step step;
+    /* ENQUEUE, LIST: the queue is told this number.  REVOKE: what .revoked is
+     * at the least from now on, instead of one more. */
+    uint64_t number;
+    /* RENEW: of each ticket of the stakes, in order: settle it with that; 0: it
+     * is not known yet. */
+    const uint64_t *numbers;
+};
+
 /* A call and what it points to is the leased client's, and stays as it is until
  * the call has been answered or the link has ended. */
 struct hf_store_call {
@@ -150,6 +178,7 @@ struct hf_store_call {
     uint64_t ttl_ms;
     /* By the server's clock; all but LIST without .looks, and PROBE. */
     uint64_t not_after_ms;
+    const struct hf_store_accord *accord; /* NULL: the server is alone */
     /* The store's own, from call() on: NULL and 0 before. */
     void *store_data;
     size_t store_count;
@@ -171,6 +200,7 @@ struct hf_store_lease {
     uint64_t expires_in_ms; /* unless it is renewed */
     uint32_t revoked;       /* how often its owner was asked to let go */
     bool missing;           /* RENEW */
+    bool proposed;          /* and not settled: its number may rise yet */
 };
 
 struct hf_store_answer {

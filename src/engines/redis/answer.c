@@ -211,30 +211,38 @@ static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
     return true;
 }
 
-/* {id, sequence, expires_in, data}; false if it is no ticket. */
+/* {id, sequence, expires_in, data, proposed}, the last of one of several
+ * servers only; false if it is no ticket. */
 static bool take_ticket(struct hf_ticket *ticket, struct hf_store_lease *lease,
                         const struct redisReply *row)
 {
     if (!is_array(row, 4) || !get_id(row->element[0], &ticket->id) ||
         !get_number(row->element[1], &ticket->sequence) ||
-        !get_number(row->element[2], &lease->expires_in_ms))
+        !get_number(row->element[2], &lease->expires_in_ms) ||
+        (row->elements > 4 && !is_text(row->element[4])))
         return false;
     ticket->token = ticket->sequence;
+    lease->proposed =
+        row->elements > 4 && strcmp(row->element[4]->str, "1") == 0;
     if (ticket->sequence == 0) /* a stranger, with layout=redis-py */
         ticket->dialect = "redis-py";
     return take_data(ticket, lease, row->element[3]);
 }
 
-/* {id, expires_in, kind} */
+/* {id, expires_in, kind, revoked}; the last of one of several servers only */
 static bool take_probed(struct hf_ticket *ticket, struct hf_store_lease *lease,
                         const struct redisReply *row)
 {
-    uint64_t kind;
+    uint64_t kind, revoked = 0;
 
     if (!is_array(row, 3) || !get_id(row->element[0], &ticket->id) ||
         !get_number(row->element[1], &lease->expires_in_ms) ||
         !get_number(row->element[2], &kind) || !hf_store_keeps(kind))
         return false;
+    if (row->elements > 3 &&
+        (!get_number(row->element[3], &revoked) || revoked > UINT32_MAX))
+        return false;
+    lease->revoked = (uint32_t)revoked;
     ticket->kind = (enum hf_ticket_kind)kind;
     return true;
 }

@@ -34,6 +34,11 @@ void hf_redis_key(const char *queue, const char *word,
 static const char *const words[KEYS] = {"queue", "until", "tickets", "last",
                                         "looks"};
 
+/* Of a server that is one of several, whose tickets are others. */
+static const char *const accord_words[KEYS] = {"quorum:queue", "quorum:until",
+                                               "quorum:tickets", "quorum:last",
+                                               "quorum:looks"};
+
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",       [HF_STORE_ENQUEUE] = "enqueue",
     [HF_STORE_LIST] = "list",         [HF_STORE_PROBE] = "probe",
@@ -42,6 +47,25 @@ static const char *const operations[] = {
     [HF_STORE_STAMP] = "stamp",       [HF_STORE_REVOKE] = "revoke",
     [HF_STORE_GOODBYE] = "goodbye",
 };
+
+static const char *const accord_operations[] = {
+    [HF_STORE_RENEW] = "confirm",     [HF_STORE_ENQUEUE] = "propose",
+    [HF_STORE_LIST] = "show",         [HF_STORE_PROBE] = "glimpse",
+    [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
+    [HF_STORE_REVOKE] = "ask",        [HF_STORE_GOODBYE] = "goodbye",
+};
+
+static const char *operation_of(const struct hf_store_call *call)
+{
+    if (call->accord == NULL)
+        return operations[call->kind];
+    if (call->accord->step == HF_STORE_SETTLE)
+        return "settle";
+    if (call->accord->step == HF_STORE_MEND)
+        return "mend";
+    assert(accord_operations[call->kind] != NULL);
+    return accord_operations[call->kind];
+}
 
 /* Those of marks have no part in the locks of others. */
 static bool is_plain(const struct hf_redis_manner *manner, const char *queue)
@@ -63,7 +87,8 @@ static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
     hf_resp_put_text(resp, manner->sha);
     hf_resp_put_number(resp, keys);
     for (size_t i = 0; i < KEYS; i++) {
-        hf_redis_key(queue, words[i], key);
+        hf_redis_key(queue, call->accord != NULL ? accord_words[i] : words[i],
+                     key);
         hf_resp_put_text(resp, key);
     }
     if (plain) {
@@ -71,7 +96,7 @@ static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
     }
-    hf_resp_put_text(resp, operations[call->kind]);
+    hf_resp_put_text(resp, operation_of(call));
     hf_resp_put_text(resp, queue);
     if (hf_store_call_writes(call))
         hf_resp_put_number(resp, call->not_after_ms);
@@ -101,11 +126,33 @@ static void put_flag(struct hf_resp *resp, bool flag)
     hf_resp_put_text(resp, flag ? "1" : "0");
 }
 
+static void put_numbered_stakes(struct hf_resp *resp,
+                                const struct hf_store_call *call,
+                                const struct hf_redis_manner *manner)
+{
+    const uint64_t *number = call->accord->numbers;
+
+    for (size_t i = 0; i < call->stake_count; i++) {
+        const struct hf_store_stake *stake = &call->stakes[i];
+
+        put_head(resp, call, manner, stake->queue, 1 + 2 * stake->count);
+        put_flag(resp, stake->looks);
+        for (size_t k = 0; k < stake->count; k++) {
+            put_id(resp, &stake->tickets[k]);
+            hf_resp_put_number(resp, *number++);
+        }
+    }
+}
+
 static void put_stakes(struct hf_resp *resp, const struct hf_store_call *call,
                        const struct hf_redis_manner *manner)
 {
     size_t flags = call->kind == HF_STORE_RENEW ? 1 : 0;
 
+    if (call->accord != NULL && call->accord->numbers != NULL) {
+        put_numbered_stakes(resp, call, manner);
+        return;
+    }
     for (size_t i = 0; i < call->stake_count; i++) {
         const struct hf_store_stake *stake = &call->stakes[i];
 
@@ -119,11 +166,37 @@ static void put_stakes(struct hf_resp *resp, const struct hf_store_call *call,
 static void put_enqueue(struct hf_resp *resp, const struct hf_store_call *call,
                         const struct hf_redis_manner *manner)
 {
-    put_head(resp, call, manner, call->queue, 4);
+    bool mends = call->accord != NULL && call->accord->step == HF_STORE_MEND;
+
+    put_head(resp, call, manner, call->queue, mends ? 5 : 4);
     put_id(resp, &call->ticket);
     hf_resp_put_number(resp, call->ticket_kind);
     hf_resp_put_number(resp, call->weight);
     hf_resp_put_text(resp, call->payload);
+    if (mends)
+        hf_resp_put_number(resp, call->accord->number);
+}
+
+/* Of one of several servers: with the number it is told.  True if that is all.
+ */
+static bool put_accord(struct hf_resp *resp, const struct hf_store_call *call,
+                       const struct hf_redis_manner *manner)
+{
+    if (call->accord == NULL)
+        return false;
+    if (call->kind == HF_STORE_LIST) {
+        put_head(resp, call, manner, call->queue, 3);
+        put_flag(resp, call->looks);
+        put_flag(resp, call->whole);
+    } else if (call->accord->step == HF_STORE_SETTLE ||
+               call->kind == HF_STORE_REVOKE) {
+        put_head(resp, call, manner, call->queue, 2);
+        put_id(resp, &call->ticket);
+    } else {
+        return false;
+    }
+    hf_resp_put_number(resp, call->accord->number);
+    return true;
 }
 
 size_t hf_redis_command_count(const struct hf_store_call *call)
@@ -138,6 +211,8 @@ void hf_redis_command_put(struct hf_resp *resp,
                           const struct hf_store_call *call,
                           const struct hf_redis_manner *manner)
 {
+    if (put_accord(resp, call, manner))
+        return;
     switch (call->kind) {
     case HF_STORE_RENEW:
     case HF_STORE_GOODBYE:

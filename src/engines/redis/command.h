@@ -14,9 +14,12 @@
  *     NAME                     the key that others SET
  *     holdfast:{NAME}:having   the ticket that has it, if it is one of ours
  *
- * with "%", "{" and "}" of NAME as %25, %7B and %7D, so that all of it is one
- * hash tag and they are in one slot of a Redis Cluster.  Notices are published
- * to holdfast:session:SESSION.
+ * Of each of several servers that agree on an order the keys are
+ * holdfast:{NAME}:quorum:queue and so on: these are other tickets.
+ *
+ * "%", "{" and "}" of NAME are %25, %7B and %7D, so that all of it is one hash
+ * tag and they are in one slot of a Redis Cluster.  Notices are published to
+ * holdfast:session:SESSION.
  */
 #ifndef HF_ENGINES_REDIS_COMMAND_H
 #define HF_ENGINES_REDIS_COMMAND_H

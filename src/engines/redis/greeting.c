@@ -49,6 +49,13 @@ bool hf_redis_info_clustered(const char *info)
     return is(find(info, "cluster_enabled"), "1");
 }
 
+uint64_t hf_redis_info_served_ms(const char *info)
+{
+    const char *seconds = find(info, "uptime_in_seconds");
+
+    return seconds == NULL ? 0 : strtoull(seconds, NULL, 10) * 1000;
+}
+
 const char *hf_redis_info_fault(const char *info, hf_status *status)
 {
     const char *version = find(info, "redis_version");

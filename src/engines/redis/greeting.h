@@ -13,6 +13,9 @@ size_t hf_redis_put_auth(struct hf_resp *resp,
 /* Is it a node of a Redis Cluster? */
 bool hf_redis_info_clustered(const char *info);
 
+/* For how long the server has been there, as INFO says it; 0 if it does not. */
+uint64_t hf_redis_info_served_ms(const char *info);
+
 /* What INFO says of a server that we cannot use: its fault with ${status}, or
  * NULL. */
 const char *hf_redis_info_fault(const char *info, hf_status *status);

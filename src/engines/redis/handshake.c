@@ -83,6 +83,7 @@ static void take_info(struct hf_redis_link *link,
 
     link->unseen = reply->type != REDIS_REPLY_STRING;
     link->clustered = !link->unseen && hf_redis_info_clustered(reply->str);
+    link->served_ms = link->unseen ? 0 : hf_redis_info_served_ms(reply->str);
     if (!link->unseen)
         fault = hf_redis_info_fault(reply->str, &status);
     else if (strstr(reply->str, "NOPERM") == NULL)

@@ -73,9 +73,10 @@ struct hf_redis_link {
 
     /* While it is open. */
     bool open;
-    bool up;       /* and it has been told so */
-    bool speaking; /* the greeting of .calls has been answered in full */
-    bool hearing;  /* .notices has subscribed */
+    bool up;            /* and it has been told so */
+    bool speaking;      /* the greeting of .calls has been answered in full */
+    bool hearing;       /* .notices has subscribed */
+    uint64_t served_ms; /* see hf_redis_info_served_ms() */
     /* From when it is up: of a Redis Cluster; or we may not see whether. */
     bool clustered;
     bool unseen;

@@ -8,13 +8,14 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "engines/redis/quorum.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/store.h"
 #include "transport/secret_file.h"
 
-static hf_status get_credentials(struct hf_redis_config *config,
-                                 const struct hf_url *url,
-                                 struct hf_error *error)
+hf_status hf_redis_get_credentials(struct hf_redis_config *config,
+                                   const struct hf_url *url,
+                                   struct hf_error *error)
 {
     const char *path = hf_url_option(url, "auth_file");
     char text[HF_SECRET_FILE_BYTES];
@@ -80,12 +81,14 @@ hf_status hf_redis_open(const struct hf_url *url,
      * anything was allocated.  Later it is the same allocator. */
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
+    if (url->inner != NULL)
+        return hf_redis_quorum_open(url, host, engine, error);
     config = hf_alloc(sizeof *config);
     if (config == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     status = hf_redis_config_parse(config, url, &own);
     if (status == HF_OK)
-        status = get_credentials(config, url, &own);
+        status = hf_redis_get_credentials(config, url, &own);
     if (status == HF_OK)
         status = start(config, host, engine, &own);
     explicit_bzero(config, sizeof *config);

@@ -2,8 +2,8 @@
 --
 -- What a session has in one queue.
 
--- ARGV: look ('1' or '0'), ids.  Tickets that are missing have -1.
-function operations.renew()
+-- ARGV: look ('1' or '0'), ids, of which every ${step}th word is one.
+local function renew(step)
     local rows = {}
     local found
 
@@ -11,7 +11,7 @@ function operations.renew()
     -- begun to write go on when it is out of memory, and tickets are not lost
     -- for that.
     redis.call('ZREMRANGEBYSCORE', looks, '-inf', text(now))
-    for i = 7, #ARGV do
+    for i = 7, #ARGV, step do
         found = redis.call('ZSCORE', untils, ARGV[i]) and ticket(ARGV[i])
         if not found then
             rows[#rows + 1] = {ARGV[i], '-1'}
@@ -30,6 +30,11 @@ function operations.renew()
         keep()
     end
     return rows
+end
+
+-- Tickets that are missing have -1.
+function operations.renew()
+    return renew(1)
 end
 
 -- ARGV: ids

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/quote.h"
+#include "engines/redis/quorum.h"
+
+static const char *const known_options[] = {"ttl",  "rejoin", "auth_file", "ca",
+                                            "cert", "key",    NULL};
+
+/* ------------------------------------------------------------- one server --
+ */
+
+/* What is said behind the servers is said of each. */
+static void lend_options(struct hf_url *server, const struct hf_url *url)
+{
+    for (size_t i = 0; i < url->option_count; i++) {
+        const char *key = url->options[i].key;
+
+        if (strcmp(key, "rejoin") != 0 &&
+            (strcmp(key, "auth_file") != 0 || server->user == NULL))
+            server->options[server->option_count++] = url->options[i];
+    }
+}
+
+static hf_status read_parsed(struct hf_redis_config *config,
+                             struct hf_url *server, const struct hf_url *url,
+                             struct hf_error *error)
+{
+    hf_status status;
+
+    lend_options(server, url);
+    status = hf_redis_config_parse(config, server, error);
+    if (status == HF_OK)
+        status = hf_redis_get_credentials(config, server, error);
+    return status;
+}
+
+static hf_status read_server(struct hf_redis_config *config, const char *text,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    struct hf_url server;
+    hf_status status;
+
+    /* Not quoted: behind a bare ',' it may be a piece of a password. */
+    if (strncasecmp(text, "redis:", 6) != 0 &&
+        strncasecmp(text, "rediss:", 7) != 0)
+        return hf_error_set(error, HF_EURL,
+                            "another scheme; expected redis: or rediss: (and "
+                            "in a password ',' as %%2C)");
+    status = hf_url_parse(text, &server, error);
+    if (status != HF_OK)
+        return status;
+    status = read_parsed(config, &server, url, error);
+    hf_url_free(&server);
+    return status;
+}
+
+/* ------------------------------------------------------------------- all -- */
+
+static hf_status check_count(const struct hf_redis_quorum_config *config,
+                             const char *rest, struct hf_error *error)
+{
+    if (rest == NULL && config->count >= HF_QUORUM_SERVERS_LEAST &&
+        config->count % 2 == 1)
+        return HF_OK;
+    return hf_error_set(error, HF_EURL,
+                        "quorum: has %s%zu servers; expected an odd number "
+                        "from %d to %d, as in "
+                        "\"quorum:redis://a,redis://b,redis://c?ttl=10s\"",
+                        rest != NULL ? "more than " : "", config->count,
+                        HF_QUORUM_SERVERS_LEAST, HF_QUORUM_SERVERS_MOST);
+}
+
+static bool is_same(const struct hf_redis_config *a,
+                    const struct hf_redis_config *b)
+{
+    char place_a[HF_REDIS_PLACE_BYTES], place_b[HF_REDIS_PLACE_BYTES];
+
+    hf_redis_config_place(a, place_a);
+    hf_redis_config_place(b, place_b);
+    return strcmp(place_a, place_b) == 0;
+}
+
+/* Each is to be one more that may fail, and has to be spoken to in one way. */
+static hf_status check_distinct(const struct hf_redis_quorum_config *config,
+                                struct hf_error *error)
+{
+    for (size_t i = 0; i < config->count; i++) {
+        if (config->servers[i].tls != config->servers[0].tls)
+            return hf_error_set(error, HF_EURL,
+                                "quorum: has servers of redis: and of rediss:; "
+                                "expected one of them for all");
+        for (size_t k = 0; k < i; k++) {
+            if (is_same(&config->servers[i], &config->servers[k]))
+                return hf_error_set(error, HF_EURL,
+                                    "quorum: has one server twice, as number "
+                                    "%zu and %zu; expected servers that fail "
+                                    "independently of each other",
+                                    k + 1, i + 1);
+        }
+    }
+    return HF_OK;
+}
+
+static hf_status read_rejoin(struct hf_redis_quorum_config *config,
+                             const struct hf_url *url, struct hf_error *error)
+{
+    const char *text = hf_url_option(url, "rejoin");
+
+    config->ttl_ms = config->servers[0].ttl_ms;
+    config->rejoin_ms = HF_REDIS_REJOIN_MS;
+    if (text != NULL && (!hf_duration_parse(text, &config->rejoin_ms) ||
+                         config->rejoin_ms > HF_LEASED_TTL_MOST_MS))
+        return hf_error_set(error, HF_EURL,
+                            "rejoin=%s is not a duration in range; expected "
+                            "one from ttl= to 1h, such as 60s",
+                            hf_quote(text, strlen(text)).text);
+    if (config->ttl_ms > config->rejoin_ms)
+        return hf_error_set(error, HF_EURL,
+                            "the ttl of %" PRIu64 " ms is longer than the "
+                            "%" PRIu64 " ms after which a server that was "
+                            "started counts; expected a shorter ttl=, or a "
+                            "longer rejoin=, the same for everybody who shares "
+                            "the locks",
+                            config->ttl_ms, config->rejoin_ms);
+    return HF_OK;
+}
+
+static hf_status read_servers(struct hf_redis_quorum_config *config, char *text,
+                              const struct hf_url *url, struct hf_error *error)
+{
+    struct hf_error own = {HF_OK, ""};
+    char *rest = text;
+    const char *server;
+
+    while (rest != NULL && config->count < HF_QUORUM_SERVERS_MOST) {
+        server = strsep(&rest, ",");
+        if (read_server(&config->servers[config->count], server, url, &own) !=
+            HF_OK)
+            return hf_error_set(error, own.status, "server %zu of quorum: %s",
+                                config->count + 1, own.text);
+        config->count++;
+    }
+    return check_count(config, rest, error);
+}
+
+hf_status hf_redis_quorum_config_read(struct hf_redis_quorum_config *config,
+                                      const struct hf_url *url,
+                                      struct hf_error *error)
+{
+    char *text = hf_strdup(url->inner);
+    hf_status status;
+
+    config->count = 0;
+    if (text == NULL)
+        return hf_error_set(error, HF_ENOMEM, "no memory for a URL");
+    status = hf_url_only(url, known_options, error);
+    if (status == HF_OK)
+        status = read_servers(config, text, url, error);
+    if (status == HF_OK)
+        status = check_distinct(config, error);
+    if (status == HF_OK)
+        status = read_rejoin(config, url, error);
+    explicit_bzero(text, strlen(text));
+    hf_free(text);
+    return status;
+}
+
+/* ------------------------------------------------------------------ open -- */
+
+#define DESCRIPTION_BYTES                                                      \
+    ((size_t)HF_QUORUM_SERVERS_MOST * (HF_REDIS_PLACE_BYTES + 32))
+
+/* "127.0.0.1:1,127.0.0.1:2"; with ${whole} as a URL. */
+static void describe(const struct hf_redis_quorum_config *config, bool whole,
+                     char *text, size_t bytes)
+{
+    char place[HF_REDIS_PLACE_BYTES];
+    size_t used = 0;
+
+    for (size_t i = 0; i < config->count && used < bytes; i++) {
+        const struct hf_redis_config *server = &config->servers[i];
+        const char *form = !whole                    ? "%s%s"
+                           : server->path[0] != '\0' ? "%sredis:%s"
+                           : server->tls             ? "%srediss://%s"
+                                                     : "%sredis://%s";
+
+        hf_redis_config_place(server, place);
+        used += (size_t)snprintf(text + used, bytes - used, form,
+                                 i > 0   ? ","
+                                 : whole ? "quorum:"
+                                         : "",
+                                 place);
+    }
+}
+
+static hf_status start(const struct hf_redis_quorum_config *config,
+                       const struct hf_engine_host *host, char *text,
+                       struct hf_engine **engine, struct hf_error *error)
+{
+    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = text};
+    struct hf_random random;
+    struct hf_engine *made;
+    struct hf_store *store;
+    hf_status status = hf_leased_engine_random(&leased.random, error);
+
+    if (status == HF_OK)
+        status = hf_leased_engine_random(&random, error);
+    if (status != HF_OK)
+        return status;
+    describe(config, true, text, DESCRIPTION_BYTES);
+    if ((made = hf_leased_engine_new(host, text, error)) == NULL)
+        return error->status;
+    describe(config, false, text, DESCRIPTION_BYTES);
+    store = hf_redis_quorum_store_new(made, config, &random, error);
+    status = store == NULL ? error->status
+                           : hf_leased_engine_start(made, &leased,
+                                                    &hf_redis_quorum_store_ops,
+                                                    store, error);
+    if (status != HF_OK)
+        hf_leased_engine_free(made);
+    else
+        *engine = made;
+    return status;
+}
+
+hf_status hf_redis_quorum_open(const struct hf_url *url,
+                               const struct hf_engine_host *host,
+                               struct hf_engine **engine,
+                               struct hf_error *error)
+{
+    struct hf_redis_quorum_config *config = hf_alloc(sizeof *config);
+    char *text = hf_alloc(DESCRIPTION_BYTES);
+    struct hf_error own = {HF_OK, ""};
+    hf_status status = HF_ENOMEM;
+
+    if (config == NULL || text == NULL)
+        (void)hf_error_set(&own, HF_ENOMEM, "no memory for an engine");
+    else
+        status = hf_redis_quorum_config_read(config, url, &own);
+    if (status == HF_OK)
+        status = start(config, host, text, engine, &own);
+    if (config != NULL)
+        explicit_bzero(config, sizeof *config);
+    hf_free(config);
+    hf_free(text);
+    if (status != HF_OK)
+        (void)hf_error_set(error, own.status, "%s", own.text);
+    return status;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The links to the servers of a quorum, and a timer. */
+#include <assert.h>
+#include <string.h>
+#include <uv.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "engines/redis/link.h"
+#include "engines/redis/quorum.h"
+
+/* Whom a link tells. */
+struct place {
+    struct hf_store *store;
+    size_t number;
+};
+
+struct hf_store {
+    struct hf_redis_base base;
+    struct hf_quorum *quorum;
+    size_t count;
+    struct hf_redis_link *links[HF_QUORUM_SERVERS_MOST];
+    struct place places[HF_QUORUM_SERVERS_MOST];
+    /* Of the clock that stops in suspend: what it brings about, that a server
+     * is given up or tried again, may be late. */
+    uv_timer_t timer;
+};
+
+static uint64_t now_ms(const struct hf_store *store)
+{
+    return hf_leased_engine_now_ms(store->base.engine);
+}
+
+static struct hf_leased *leased_of(const struct hf_store *store)
+{
+    return store->base.engine->leased;
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct hf_store *store = timer->data;
+
+    hf_leased_engine_enter(store->base.engine);
+    hf_quorum_tick(store->quorum, now_ms(store));
+    hf_leased_engine_leave(store->base.engine);
+}
+
+static void arm(struct hf_store *store)
+{
+    uint64_t at_ms = hf_quorum_wake_at_ms(store->quorum);
+    uint64_t at = now_ms(store);
+
+    if (at_ms == HF_FOREVER) {
+        (void)uv_timer_stop(&store->timer);
+        return;
+    }
+    uv_update_time(store->base.engine->loop);
+    (void)uv_timer_start(&store->timer, on_timer, at_ms > at ? at_ms - at : 0,
+                         0);
+}
+
+/* ----------------------------------------------------- told by the links -- */
+
+static void on_link_up(void *arg, struct hf_redis_link *link,
+                       uint64_t server_ms)
+{
+    const struct place *place = arg;
+
+    hf_quorum_server_up(place->store->quorum, place->number, server_ms,
+                        link->served_ms, now_ms(place->store));
+}
+
+static void on_link_down(void *arg, struct hf_redis_link *link,
+                         hf_status status, const char *why)
+{
+    const struct place *place = arg;
+
+    (void)link;
+    hf_quorum_server_down(place->store->quorum, place->number, status, why,
+                          now_ms(place->store));
+}
+
+static void on_link_answered(void *arg, struct hf_redis_link *link,
+                             struct hf_store_call *call,
+                             const struct hf_store_answer *answer)
+{
+    const struct place *place = arg;
+
+    (void)link;
+    hf_quorum_server_answered(place->store->quorum, call, answer,
+                              now_ms(place->store));
+}
+
+static void on_link_notice(void *arg, struct hf_redis_link *link,
+                           const struct hf_store_notice *notice)
+{
+    const struct place *place = arg;
+
+    (void)link;
+    hf_quorum_server_notice(place->store->quorum, place->number, notice,
+                            now_ms(place->store));
+}
+
+/* ------------------------------------------------- asked of by the quorum --
+ */
+
+static void op_connect(void *servers, size_t server, const char *session)
+{
+    hf_redis_link_open(((struct hf_store *)servers)->links[server], session);
+}
+
+static void op_disconnect(void *servers, size_t server)
+{
+    hf_redis_link_close(((struct hf_store *)servers)->links[server]);
+}
+
+static void op_call(void *servers, size_t server, struct hf_store_call *call)
+{
+    hf_redis_link_call(((struct hf_store *)servers)->links[server], call);
+}
+
+static const struct hf_quorum_ops quorum_ops = {op_connect, op_disconnect,
+                                                op_call};
+
+static void on_up(void *arg, uint64_t server_ms, uint64_t at_ms)
+{
+    hf_leased_up(leased_of(arg), server_ms, at_ms);
+}
+
+static void on_down(void *arg, hf_status status, const char *why,
+                    uint64_t at_ms)
+{
+    hf_leased_down(leased_of(arg), status, why, at_ms);
+}
+
+static void on_answered(void *arg, struct hf_store_call *call,
+                        const struct hf_store_answer *answer, uint64_t at_ms)
+{
+    hf_leased_answered(leased_of(arg), call, answer, at_ms);
+}
+
+static void on_notice(void *arg, const struct hf_store_notice *notice,
+                      uint64_t at_ms)
+{
+    hf_leased_notice(leased_of(arg), notice, at_ms);
+}
+
+/* ------------------------------------------------------------ operations -- */
+
+static void store_connect(struct hf_store *store, const char *session)
+{
+    hf_quorum_connect(store->quorum, session, now_ms(store));
+}
+
+static void store_disconnect(struct hf_store *store)
+{
+    hf_quorum_disconnect(store->quorum);
+}
+
+static void store_call(struct hf_store *store, struct hf_store_call *call)
+{
+    hf_quorum_call(store->quorum, call, now_ms(store));
+}
+
+static void store_flush(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->count; i++)
+        hf_redis_link_flush(store->links[i]);
+    arm(store);
+}
+
+static void store_after_fork(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->count; i++)
+        hf_redis_link_after_fork(store->links[i]);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_free(handle->data);
+}
+
+static void store_free(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->count; i++)
+        hf_redis_link_free(store->links[i]);
+    store->count = 0;
+    hf_redis_base_end(&store->base);
+    if (store->quorum != NULL)
+        hf_quorum_free(store->quorum);
+    store->quorum = NULL;
+    uv_close((uv_handle_t *)&store->timer, on_closed);
+}
+
+const struct hf_store_ops hf_redis_quorum_store_ops = {
+    .connect = store_connect,
+    .disconnect = store_disconnect,
+    .call = store_call,
+    .flush = store_flush,
+    .after_fork = store_after_fork,
+    .free = store_free,
+};
+
+/* ------------------------------------------------------------- beginning -- */
+
+static bool make_links(struct hf_store *store,
+                       const struct hf_redis_quorum_config *config)
+{
+    struct hf_redis_link_user user = {
+        .up = on_link_up,
+        .down = on_link_down,
+        .answered = on_link_answered,
+        .notice = on_link_notice,
+    };
+
+    for (size_t i = 0; i < config->count; i++) {
+        store->places[i] = (struct place){store, i};
+        user.arg = &store->places[i];
+        store->links[i] =
+            hf_redis_link_new(&store->base, &config->servers[i], &user);
+        if (store->links[i] == NULL)
+            return false;
+        store->count++;
+    }
+    return true;
+}
+
+static bool make_quorum(struct hf_store *store,
+                        const struct hf_redis_quorum_config *config,
+                        const struct hf_random *random)
+{
+    const struct hf_quorum_user user = {on_up, on_down, on_answered, on_notice,
+                                        store};
+    const struct hf_quorum_config quorum = {.servers = config->count,
+                                            .ttl_ms = config->ttl_ms,
+                                            .rejoin_ms = config->rejoin_ms,
+                                            .random = *random};
+
+    store->quorum = hf_quorum_new(&quorum, &quorum_ops, store, &user);
+    return store->quorum != NULL;
+}
+
+struct hf_store *hf_redis_quorum_store_new(
+    struct hf_engine *engine, const struct hf_redis_quorum_config *config,
+    const struct hf_random *random, struct hf_error *error)
+{
+    struct hf_store *store = hf_alloc(sizeof *store);
+
+    if (store == NULL) {
+        (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+        return NULL;
+    }
+    if (hf_redis_base_begin(&store->base, engine, &config->servers[0], error) !=
+        HF_OK) {
+        hf_free(store);
+        return NULL;
+    }
+    (void)uv_timer_init(engine->loop, &store->timer);
+    store->timer.data = store;
+    if (make_links(store, config) && make_quorum(store, config, random))
+        return store;
+    (void)hf_error_set(error, HF_ENOMEM, "no memory for an engine");
+    store_free(store);
+    return NULL;
+}

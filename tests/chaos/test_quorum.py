@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The redis engine on three servers that know nothing of each other, of which a
+minority is killed, frozen and cut off, and forgets.
+
+    test_quorum.py CROWD CONTENDER HOLDFAST
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from crowd import LONG, Crowd
+
+import place
+from proxy import Proxy
+from redis_server import Several
+
+CROWD, CONTENDER, HOLDFAST = (
+    os.path.abspath(path) for path in sys.argv[1:4])
+del sys.argv[1:4]
+
+NAME = "chaos/one"
+TTL_MS = 1500
+REJOIN_MS = 1500
+# How long a server that has just started does not count, at most.
+AWAY_MS = REJOIN_MS + 1100
+OPTIONS = "?ttl=%dms&rejoin=%dms" % (TTL_MS, REJOIN_MS)
+# What a machine that is busy with other tests may add to anything.
+SLACK_MS = 1500
+
+
+def wait_ms(ms):
+    """Until so much time has passed here."""
+    until = place.now_ms() + ms
+    place.eventually("%d ms to pass" % ms, lambda: place.now_ms() >= until)
+
+
+class Quorum(unittest.TestCase):
+    def setUp(self):
+        self.several = Several(3)
+        self.addCleanup(self.several.close)
+        self.several.__enter__()
+        self.servers = self.several.servers
+        self.url = self.several.url(OPTIONS)
+
+    def crowd(self):
+        crowd = Crowd(CROWD)
+        self.addCleanup(crowd.kill)
+        return crowd
+
+    def holder(self):
+        """Of a process of its own: it, the wait and the token."""
+        crowd = self.crowd()
+        session, = crowd.opened(self.url)
+        held = crowd.acquire(session, NAME)
+        return crowd, held, int(crowd.granted(held).words[1])
+
+
+class Contention(Quorum):
+    def test_fn14_contenders_at_one_instant_get_it_each_time(self):
+        """Where servers refuse, three contenders may have one each, and none
+        the majority, for as long as they go on trying."""
+        crowds = [self.crowd() for _ in range(3)]
+        sessions = [crowd.opened(self.url)[0] for crowd in crowds]
+        self.assertTrue([line for line in crowds[0].logs(0)
+                         if "was started not long ago" in line])
+        took = []
+        last = 0
+        for _ in range(100):
+            asked_ms = place.now_ms()
+            waits = [crowd.acquire(session, NAME)
+                     for crowd, session in zip(crowds, sessions)]
+            left = list(range(3))
+            while left:
+                first = self.first(crowds, waits, left)
+                granted = crowds[first].granted(waits[first])
+                if len(left) == 3:
+                    took.append(granted.at_ms - asked_ms)
+                self.assertGreater(int(granted.words[1]), last)
+                last = int(granted.words[1])
+                self.assertEqual(crowds[first].release(waits[first]), "HF_OK")
+                left.remove(first)
+        print("the first of three is granted after %d ms, at the most %d" % (
+            sorted(took)[50], max(took)), flush=True)
+        self.assertLess(sorted(took)[50], 250)
+        self.assertLess(max(took), TTL_MS)
+        for crowd in crowds:
+            crowd.end()
+
+    @staticmethod
+    def first(crowds, waits, left):
+        """The one that is granted, and nobody beside it."""
+        def granted():
+            return [i for i in left if crowds[i].find(waits[i], "granted")]
+        place.eventually("a grant", granted)
+        found = granted()
+        assert len(found) == 1, found
+        return found[0]
+
+
+class Outages(Quorum):
+    def waiter(self):
+        crowd = self.crowd()
+        session, = crowd.opened(self.url)
+        waits = crowd.acquire(session, NAME)
+        crowd.queued(waits)
+        return crowd, waits
+
+    def test_fn52_one_server_down_from_the_start_and_dying_later(self):
+        self.servers[0].kill()
+        one, held, token = self.holder()
+        two, waits = self.waiter()
+        self.assertEqual(one.release(held), "HF_OK")
+        self.assertGreater(int(two.granted(waits).words[1]), token)
+        # The other way round: one that is there dies while it is held.
+        self.servers[0].start()
+        wait_ms(AWAY_MS)
+        self.servers[1].kill()
+        again = one.acquire(0, NAME)
+        one.queued(again)
+        wait_ms(TTL_MS)
+        self.assertIsNone(two.find(waits, "lost"))
+        self.assertIsNone(one.find(again, "granted"))
+        self.assertEqual(two.release(waits), "HF_OK")
+        one.granted(again)
+        # And then one more, which is one too many.
+        killed_ms = place.now_ms()
+        self.servers[2].kill()
+        lost = one.told(again, "lost")
+        self.assertLess(lost.at_ms, killed_ms + TTL_MS + SLACK_MS / 3)
+        one.end()
+        two.end()
+
+    def test_a_frozen_server_does_not_hold_up_a_handoff(self):
+        one, held, _ = self.holder()
+        two, waits = self.waiter()
+        self.servers[2].freeze()
+        self.addCleanup(self.servers[2].thaw)
+        released_ms = place.now_ms()
+        self.assertEqual(one.release(held), "HF_OK")
+        self.assertLess(two.granted(waits).at_ms, released_ms + SLACK_MS)
+        self.servers[2].thaw()
+        one.end()
+        two.end()
+
+    def test_servers_that_forget_in_turn_let_nobody_in(self):
+        """Held by all three; each forgets everything, one after the other, and
+        what a newcomer hears from it is not enough to be let in."""
+        one, held, _ = self.holder()
+        two = None
+        for server in self.servers:
+            server.kill()
+            server.start()
+            if two is None:
+                two, waits = self.waiter()
+            wait_ms(AWAY_MS)
+        self.assertIsNone(two.find(waits, "granted"))
+        self.assertIsNone(one.find(held, "lost"))
+        self.assertEqual(one.release(held), "HF_OK")
+        two.granted(waits)
+        one.end()
+        two.end()
+
+
+class Increments(unittest.TestCase):
+    PROCESSES = 5
+    SHARE = 400 if LONG else 40
+    FAULTS = 60 if LONG else 3
+
+    def test_nothing_is_lost_while_a_minority_is_away(self):
+        seed = int(os.environ.get("HF_SEED", random.randrange(1 << 30)))
+        print("HF_SEED=%d replays the choices" % seed, flush=True)
+        chance = random.Random(seed)
+        state = tempfile.mkdtemp(prefix="holdfast-increments-")
+        self.addCleanup(shutil.rmtree, state)
+        with Several(3) as several:
+            # One of them keeps what it has when it is killed.
+            with several.servers[2].client() as client:
+                client.ask("CONFIG", "SET", "appendonly", "yes")
+                client.ask("CONFIG", "SET", "appendfsync", "always")
+            several.servers[2].config += ["appendonly yes",
+                                          "appendfsync always"]
+            proxies = [Proxy(server.port) for server in several.servers]
+            try:
+                self.run_all(several, proxies, state, chance)
+            finally:
+                for proxy in proxies:
+                    proxy.close()
+        self.check(state)
+
+    def run_all(self, several, proxies, state, chance):
+        url = several.url(OPTIONS, ["127.0.0.1:%d" % proxy.port
+                                    for proxy in proxies])
+        crew = [subprocess.Popen(
+            [CONTENDER, "add", url, "increments", state, str(number),
+             str(self.SHARE)], stdin=subprocess.DEVNULL)
+            for number in range(self.PROCESSES)]
+        try:
+            for number in range(self.FAULTS):
+                goal = (number + 1) * self.PROCESSES * self.SHARE // (
+                    self.FAULTS + 2)
+                place.eventually("%d increments" % goal, lambda: len(
+                    self.lines(state)) >= goal, 120)
+                self.disturb(several, proxies, number, chance)
+            for one in crew:
+                self.assertEqual(one.wait(240), 0)
+        finally:
+            for one in crew:
+                one.kill()
+                one.wait()
+
+    @staticmethod
+    def disturb(several, proxies, number, chance):
+        """One of them, which is itself again after that."""
+        which = chance.randrange(3) if number else 2
+        if number % 2 == 0:
+            several.servers[which].kill()
+            wait_ms(chance.randrange(100, 500))
+            several.servers[which].start()
+            wait_ms(AWAY_MS)
+        else:
+            proxies[which].hold()
+            proxies[which].cut()
+            proxies[which].refuse()
+            wait_ms(chance.randrange(200, 1000))
+            proxies[which].refuse(False)
+            proxies[which].thaw()
+
+    @staticmethod
+    def lines(state):
+        try:
+            with open(os.path.join(state, "log")) as log:
+                return [line.split() for line in log]
+        except FileNotFoundError:
+            return []
+
+    def check(self, state):
+        """Each number once, and tokens that rise with them."""
+        lines = self.lines(state)
+        self.assertEqual([int(number) for _, _, number in lines],
+                         list(range(1, self.PROCESSES * self.SHARE + 1)))
+        tokens = [int(token) for _, token, _ in lines]
+        self.assertEqual(tokens, sorted(set(tokens)))
+
+
+class Urls(unittest.TestCase):
+    def refused(self, url):
+        run = subprocess.run([HOLDFAST, "run", "-c", url, "a", "--", "true"],
+                             stderr=subprocess.PIPE, text=True)
+        self.assertNotEqual(run.returncode, 0)
+        return run.stderr
+
+    def test_what_is_no_quorum_is_refused(self):
+        for url, text in (
+                ("quorum:redis://a", "1 servers; expected an odd number"),
+                ("quorum:redis://a,redis://b", "2 servers; expected an odd"),
+                ("quorum:" + ",".join("redis://h%d" % i for i in range(11)),
+                 "more than 9 servers"),
+                ("quorum:redis://a,redis://b,redis://a", "one server twice"),
+                ("quorum:redis://a,redis://b,zk://c", "another scheme"),
+                ("quorum:redis://a,redis://u:b,geheim:c@d,redis://e",
+                 "has no valid port"),
+                ("quorum:redis://a,geheim:c@d,redis://e",
+                 "',' as %2C"),
+                ("quorum:redis://a,redis://u:b?geheim=c@d,redis://e",
+                 "'?' as %3F"),
+                ("quorum:redis://a,redis://b,rediss://c", "of rediss:"),
+                ("quorum:redis://a,redis://b,c", "server 3 of quorum:"),
+                ("quorum:redis://a,redis://b,redis://c:x", "no valid port"),
+                ("quorum:redis://a,redis://b,redis://c?ttl=2m",
+                 "is longer than the 60000 ms"),
+                ("quorum:redis://a,redis://b,redis://c?wait=1",
+                 'option "wait"')):
+            said = self.refused(url)
+            self.assertIn(text, said, url)
+            self.assertNotIn("geheim", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

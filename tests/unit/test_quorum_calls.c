@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a quorum asks of its servers, call by call, and what it makes of their
+ * answers, which come when the test wants it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/quorum/quorum.h"
+
+#define SERVERS 3
+#define CALLS_MAX 64
+#define LONG_MS UINT64_C(1000000)
+
+static struct hf_quorum *quorum;
+static uint64_t now_ms;
+static struct {
+    struct hf_store_call *call;
+    size_t server;
+} calls[CALLS_MAX];
+static size_t call_count;
+
+/* What the user was told last. */
+static struct {
+    unsigned ups, downs, answers, notices;
+    bool ok, found;
+    enum hf_failure failure;
+    hf_status status;
+    size_t count;
+    struct hf_ticket first;
+    bool missing;
+} told;
+
+/* ----------------------------------------------------------------- seams -- */
+
+static void op_connect(void *servers, size_t server, const char *session)
+{
+    (void)servers;
+    (void)server;
+    assert_string_equal(session, "5e55");
+}
+
+static void op_disconnect(void *servers, size_t server)
+{
+    (void)servers;
+    (void)server;
+}
+
+static void op_call(void *servers, size_t server, struct hf_store_call *call)
+{
+    (void)servers;
+    assert_true(call_count < CALLS_MAX);
+    calls[call_count].call = call;
+    calls[call_count++].server = server;
+}
+
+static void on_up(void *arg, uint64_t server_ms, uint64_t at_ms)
+{
+    (void)arg;
+    assert_int_equal(server_ms, at_ms);
+    told.ups++;
+}
+
+static void on_down(void *arg, hf_status status, const char *why,
+                    uint64_t at_ms)
+{
+    (void)arg;
+    (void)at_ms;
+    assert_true(why[0] != '\0');
+    told.status = status;
+    told.downs++;
+}
+
+static void on_answered(void *arg, struct hf_store_call *call,
+                        const struct hf_store_answer *answer, uint64_t at_ms)
+{
+    (void)arg;
+    (void)call;
+    (void)at_ms;
+    told.answers++;
+    told.ok = answer->ok;
+    told.found = answer->found;
+    told.failure = answer->failure;
+    told.status = answer->status;
+    told.count = answer->count;
+    if (answer->count > 0) {
+        told.first = answer->tickets[0];
+        told.missing = answer->leases[0].missing;
+    }
+}
+
+static void on_notice(void *arg, const struct hf_store_notice *notice,
+                      uint64_t at_ms)
+{
+    (void)arg;
+    (void)notice;
+    (void)at_ms;
+    told.notices++;
+}
+
+static int begin(void **state)
+{
+    const struct hf_quorum_config config = {.servers = SERVERS,
+                                            .ttl_ms = 10000,
+                                            .rejoin_ms = 10000,
+                                            .random = {{1, 2, 3, 4}}};
+    const struct hf_quorum_ops ops = {op_connect, op_disconnect, op_call};
+    const struct hf_quorum_user user = {on_up, on_down, on_answered, on_notice,
+                                        NULL};
+
+    (void)state;
+    memset(&told, 0, sizeof told);
+    call_count = 0;
+    now_ms = 1000;
+    quorum = hf_quorum_new(&config, &ops, NULL, &user);
+    assert_non_null(quorum);
+    hf_quorum_connect(quorum, "5e55", now_ms);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    if (told.downs == 0)
+        hf_quorum_disconnect(quorum);
+    hf_quorum_free(quorum);
+    return 0;
+}
+
+static void all_up(void)
+{
+    for (size_t i = 0; i < SERVERS; i++)
+        hf_quorum_server_up(quorum, i, 5000 * (i + 1), LONG_MS, now_ms);
+    assert_int_equal(told.ups, 1);
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+static const struct hf_ticket_id mine = {{1}};
+static const struct hf_ticket_id other = {{2}};
+
+static struct hf_store_call a_call(enum hf_store_call_kind kind)
+{
+    return (struct hf_store_call){.kind = kind,
+                                  .session = "5e55",
+                                  .queue = "q",
+                                  .ticket = mine,
+                                  .ticket_kind = HF_TICKET_MUTEX,
+                                  .weight = 1,
+                                  .payload = "",
+                                  .ttl_ms = 10000};
+}
+
+/* The oldest call that ${server} has not answered, taken. */
+static struct hf_store_call *take(size_t server)
+{
+    for (size_t i = 0; i < call_count; i++) {
+        struct hf_store_call *call = calls[i].call;
+
+        if (calls[i].server != server)
+            continue;
+        call_count--;
+        memmove(&calls[i], &calls[i + 1], (call_count - i) * sizeof calls[0]);
+        return call;
+    }
+    fail_msg("server %zu was asked nothing", server);
+    return NULL;
+}
+
+/* With up to two tickets; an id of zeros: none. */
+static void answer(size_t server, struct hf_ticket_id id, uint64_t number,
+                   bool proposed)
+{
+    const struct hf_ticket ticket = {.id = id,
+                                     .sequence = number,
+                                     .kind = HF_TICKET_MUTEX,
+                                     .weight = 1,
+                                     .payload = ""};
+    const struct hf_store_lease lease = {.proposed = proposed,
+                                         .missing = number == 0};
+    const struct hf_store_answer whole = {.ok = true,
+                                          .found = true,
+                                          .server_ms = 5000,
+                                          .tickets = &ticket,
+                                          .leases = &lease,
+                                          .count = id.bytes[0] > 0 ? 1 : 0};
+
+    hf_quorum_server_answered(quorum, take(server), &whole, now_ms);
+}
+
+static const struct hf_ticket_id nobody;
+
+static void place_mine(struct hf_store_call *call)
+{
+    hf_quorum_call(quorum, call, now_ms);
+    answer(0, mine, 70, true);
+    answer(1, mine, 90, true);
+    /* The greatest of a majority. */
+    answer(2, mine, 60, true);
+    for (size_t i = 0; i < SERVERS; i++) {
+        assert_int_equal(calls[i].call->accord->step, HF_STORE_SETTLE);
+        assert_int_equal(calls[i].call->accord->number, 90);
+    }
+    answer(0, mine, 90, false);
+    assert_int_equal(told.answers, 0);
+    answer(1, mine, 90, false);
+    assert_int_equal(told.answers, 1);
+    assert_true(told.ok);
+    assert_int_equal(told.first.token, 90);
+    answer(2, mine, 90, false);
+    assert_int_equal(call_count, 0);
+}
+
+/* ----------------------------------------------------------------- tests -- */
+
+static void every_list_tells_the_servers_our_number(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    hf_quorum_call(quorum, &list, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        assert_int_equal(calls[i].call->accord->number, 90);
+}
+
+static void not_after_is_of_each_servers_own_clock(void **state)
+{
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    now_ms += 100;
+    hf_quorum_call(quorum, &list, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        assert_int_equal(calls[i].call->not_after_ms,
+                         5000 * (i + 1) + 100 + 10000);
+}
+
+/* The least number is what it may still get. */
+static void what_is_only_proposed_stands_with_its_least_number(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    hf_quorum_call(quorum, &list, now_ms);
+    answer(0, other, 500, true);
+    answer(1, other, 80, true);
+    assert_int_equal(told.answers, 2);
+    assert_true(hf_ticket_id_equal(&told.first.id, &other));
+    assert_int_equal(told.first.sequence, 80);
+}
+
+static void one_number_is_not_given_to_two(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &enqueue, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer(i, mine, 70, true);
+    answer(0, mine, 70, false);
+    answer(1, mine, 70, true); /* another has it there */
+    answer(2, mine, 70, true);
+    assert_int_equal(told.answers, 0);
+    for (size_t i = 0; i < SERVERS; i++)
+        assert_true(calls[i].call->accord->number > 70);
+}
+
+static void tell_gone(size_t server)
+{
+    const struct hf_store_notice notice = {
+        .kind = HF_STORE_GONE, .queue = "q", .ticket = mine};
+
+    hf_quorum_server_notice(quorum, server, &notice, now_ms);
+}
+
+static void ours_is_gone_when_no_majority_can_have_it(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    tell_gone(2);
+    assert_int_equal(told.notices, 0);
+    tell_gone(0);
+    assert_int_equal(told.notices, 1);
+}
+
+static void begin_renewal(struct hf_store_call *renew,
+                          struct hf_store_stake *stake)
+{
+    *stake = (struct hf_store_stake){"q", &mine, 1, false};
+    *renew = a_call(HF_STORE_RENEW);
+    renew->stakes = stake;
+    renew->stake_count = 1;
+    hf_quorum_call(quorum, renew, now_ms);
+}
+
+/* And is put in again where it is missing. */
+static void a_renewal_takes_a_majority_for_each_ticket(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call renew;
+    struct hf_store_stake stake;
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    begin_renewal(&renew, &stake);
+    answer(0, mine, 0, false);
+    answer(1, nobody, 0, false);
+    assert_int_equal(told.answers, 1); /* one has it, one has not */
+    answer(2, nobody, 0, false);
+    assert_int_equal(told.answers, 2);
+    assert_true(told.ok);
+    assert_int_equal(told.count, 0);
+    assert_int_equal(call_count, 1);
+    assert_int_equal(calls[0].server, 0);
+    assert_int_equal(calls[0].call->accord->step, HF_STORE_MEND);
+    assert_int_equal(calls[0].call->accord->number, 90);
+}
+
+static void what_two_of_three_miss_is_missing(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call renew;
+    struct hf_store_stake stake;
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    begin_renewal(&renew, &stake);
+    answer(0, mine, 0, false);
+    answer(1, mine, 0, false);
+    assert_int_equal(told.answers, 2);
+    assert_true(told.ok && told.missing);
+}
+
+static void what_cannot_be_known_is_not_renewed(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call renew;
+    struct hf_store_stake stake;
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    begin_renewal(&renew, &stake);
+    answer(0, mine, 0, false);
+    answer(1, nobody, 0, false);
+    hf_quorum_server_down(quorum, 2, HF_EUNREACHABLE, "cut", now_ms);
+    assert_int_equal(told.answers, 2);
+    assert_false(told.ok);
+    assert_int_equal(told.failure, HF_FAILURE_RETRY);
+}
+
+static void half_an_enqueue_is_unsure(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    const struct hf_store_answer full = {.failure = HF_FAILURE_FATAL,
+                                         .status = HF_EFULL,
+                                         .text = "out of memory"};
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &enqueue, now_ms);
+    answer(0, mine, 70, true);
+    hf_quorum_server_answered(quorum, take(1), &full, now_ms);
+    hf_quorum_server_answered(quorum, take(2), &full, now_ms);
+    assert_int_equal(told.answers, 1);
+    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
+    assert_int_equal(told.status, HF_EFULL);
+}
+
+static void what_all_refuse_is_refused(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    const struct hf_store_answer full = {.failure = HF_FAILURE_FATAL,
+                                         .status = HF_EFULL,
+                                         .text = "out of memory"};
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &enqueue, now_ms);
+    hf_quorum_server_answered(quorum, take(1), &full, now_ms);
+    hf_quorum_server_answered(quorum, take(2), &full, now_ms);
+    assert_int_equal(told.answers, 1);
+    assert_int_equal(told.failure, HF_FAILURE_FATAL);
+}
+
+static void refused_at_the_next_tick(struct hf_store_call call)
+{
+    unsigned before = told.answers;
+
+    hf_quorum_call(quorum, &call, now_ms);
+    assert_int_equal(told.answers, before);
+    assert_true(hf_quorum_wake_at_ms(quorum) <= now_ms);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(told.answers, before + 1);
+    assert_int_equal(told.failure, HF_FAILURE_FATAL);
+    assert_int_equal(told.status, HF_EUNSUPPORTED);
+    assert_int_equal(call_count, 0);
+}
+
+static void barriers_are_refused(void **state)
+{
+    struct hf_store_call look = a_call(HF_STORE_LIST);
+    struct hf_store_call member = a_call(HF_STORE_ENQUEUE);
+
+    (void)state;
+    all_up();
+    look.queue = "q/";
+    look.looks = true;
+    member.ticket_kind = HF_TICKET_MEMBER;
+    refused_at_the_next_tick(a_call(HF_STORE_RAISE));
+    refused_at_the_next_tick(a_call(HF_STORE_LOWER));
+    refused_at_the_next_tick(look);
+    refused_at_the_next_tick(member);
+}
+
+static void a_majority_is_up_a_little_later(void **state)
+{
+    (void)state;
+    hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
+    hf_quorum_server_up(quorum, 1, 5000, LONG_MS, now_ms);
+    assert_int_equal(told.ups, 0);
+    now_ms = hf_quorum_wake_at_ms(quorum);
+    assert_true(now_ms <= 1100);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(told.ups, 1);
+}
+
+static void who_was_started_lately_does_not_count(void **state)
+{
+    (void)state;
+    hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
+    hf_quorum_server_up(quorum, 1, 5000, 10000, now_ms);
+    hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
+    assert_int_equal(told.ups, 0);
+    assert_int_equal(told.downs, 1);
+    assert_int_equal(told.status, HF_EDENIED);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(every_list_tells_the_servers_our_number),
+        TEST(not_after_is_of_each_servers_own_clock),
+        TEST(what_is_only_proposed_stands_with_its_least_number),
+        TEST(one_number_is_not_given_to_two),
+        TEST(ours_is_gone_when_no_majority_can_have_it),
+        TEST(a_renewal_takes_a_majority_for_each_ticket),
+        TEST(what_two_of_three_miss_is_missing),
+        TEST(what_cannot_be_known_is_not_renewed),
+        TEST(half_an_enqueue_is_unsure),
+        TEST(what_all_refuse_is_refused),
+        TEST(barriers_are_refused),
+        TEST(a_majority_is_up_a_little_later),
+        TEST(who_was_started_lately_does_not_count),
+    };
+
+    return cmocka_run_group_tests_name("quorum calls", tests, NULL, NULL);
+}
