@@ -358,6 +358,73 @@ static void memory_may_run_out(void **state)
     assert_int_equal(crew_descriptors(), before);
 }
 
+/* ------------------------------------------------------ without inotify -- */
+
+static int no_inotify(const char *call)
+{
+    return strcmp(call, "inotify_init") == 0 ? EMFILE : 0;
+}
+
+static int no_inotify_watch(const char *call)
+{
+    return strcmp(call, "inotify_add") == 0 ? ENOSPC : 0;
+}
+
+static int neither(const char *call)
+{
+    return strcmp(call, "timerfd_create") == 0 ? EMFILE : no_inotify(call);
+}
+
+static void look_without(int (*fault)(const char *call))
+{
+    struct seat *a = seat_open(&bench_file);
+    struct seat *b = seat_open(&bench_file);
+    struct hf_ticket_id id = crew_come(b);
+    struct call *seen;
+
+    hf_sys_step = fault;
+    seen = crew_look(a, 1, false);
+    hf_sys_step = NULL;
+    (void)crew_come(b);
+    assert_true(seat_sees_gone(a, seen));
+    assert_non_null(strstr(bench_file_log(), "inotify"));
+    hf_sys_step = fault;
+    seen = crew_look(a, 2, false);
+    hf_sys_step = NULL;
+    assert_int_equal(crew_stamp(b, id, 2)->answer, HF_EVENT_MARKED);
+    assert_true(seat_sees_gone(a, seen));
+    seen = crew_look(a, 2, true);
+    crew_go(b, id); /* by its hang-up */
+    assert_true(seat_sees_gone(a, seen));
+    seat_close(b);
+    assert_true(crew_lower(a));
+    seat_close(a);
+}
+
+static void members_are_looked_at_without_inotify(void **state)
+{
+    (void)state;
+    look_without(no_inotify);
+    look_without(no_inotify_watch);
+}
+
+static void or_it_is_said_that_they_cannot_be(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    struct hf_ticket_id id = crew_come(a);
+    struct call *call;
+
+    (void)state;
+    hf_sys_step = neither;
+    call = seat_members(a, HF_REQUEST_LOOK, CREW, id, 0);
+    hf_sys_step = NULL;
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(call->status, HF_ELIMIT);
+    assert_non_null(strstr(call->text, "ulimit -n"));
+    crew_go(a, id);
+    seat_close(a);
+}
+
 /* --------------------------------------------------- the lock is taken -- */
 
 static int take_lock(void)
@@ -455,6 +522,8 @@ int main(void)
         TEST(every_call_of_a_round_may_fail),
         TEST(every_call_of_a_meeting_may_fail),
         TEST(memory_may_run_out),
+        TEST(members_are_looked_at_without_inotify),
+        TEST(or_it_is_said_that_they_cannot_be),
         TEST(stamps_wait_for_the_lock),
         TEST(a_stamp_is_overtaken_by_a_withdrawal),
         TEST(the_end_waits_for_no_lock),
