@@ -419,7 +419,9 @@ enum hf_kind {
     /* Only seen, in a struct hf_ticket_view: a mutex, a writer or one who
      * stands for election, and the ticket does not say which (kazoo's do not).
      */
-    HF_KIND_EXCLUSIVE = 15
+    HF_KIND_EXCLUSIVE = 15,
+    /* Or a party to a double barrier: hf_double_barrier_members() */
+    HF_KIND_MEMBER = 16
 };
 
 /* The most permits that one acquire may take, and the most locks. */
@@ -1388,6 +1390,25 @@ HF_API hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
  */
 HF_API hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
                                          uint64_t wait_ms)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_double_barrier_members(barrier, wait_ms, members),
+ * hf_double_barrier_members_start(barrier, wait_ms, done):
+ * Set ${members} to those who are there now, in the order in which they came,
+ * as hf_lock_tickets() does; .holds of those who have been let in.
+ *   Ownership ${members} wants hf_tickets_free().
+ *   Callback  ${done} once, with the list or with a status; it must have a
+ *             function.
+ *   Fails     as hf_lock_tickets(), and with HF_EUNSUPPORTED where the engine
+ *             has no double barriers.
+ */
+HF_API hf_status hf_double_barrier_members(struct hf_double_barrier *barrier,
+                                           uint64_t wait_ms,
+                                           struct hf_tickets **members)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+HF_API hf_status hf_double_barrier_members_start(
+    struct hf_double_barrier *barrier, uint64_t wait_ms, struct hf_done done)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**

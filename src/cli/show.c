@@ -16,7 +16,9 @@
 static const char usage[] =
     "usage: holdfast show [OPTION...] NAME\n"
     "\n"
-    "Show who holds the lock NAME and who waits for it, in order.\n"
+    "Show who holds the lock NAME and who waits for it, in order; and who is "
+    "at the\n"
+    "double barrier of that name.\n"
     "\n"
     "  -c URL        the engine; else HOLDFAST_URL, else file:\n"
     "  -t DURATION   wait at most so long for an answer; else 15s\n"
@@ -77,7 +79,7 @@ static void write_ticket(struct hf_json *json,
 
     hf_json_begin_object(json, NULL);
     hf_json_number(json, "place", place + 1);
-    hf_json_string(json, "state", view->holds ? "holds" : "waits");
+    hf_json_string(json, "state", hf_words_state(view));
     hf_json_string(json, "kind", hf_words_kind(view->kind));
     if (view->permits != 0)
         hf_json_number(json, "permits", view->permits);

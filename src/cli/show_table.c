@@ -49,7 +49,7 @@ static void fill(struct row *row, const struct hf_ticket_view *view,
                  size_t place, uint64_t utc_ms)
 {
     (void)snprintf(row->cells[PLACE], HF_WORDS_BYTES, "%zu", place + 1);
-    strcpy(row->cells[STATE], view->holds ? "holds" : "waits");
+    strcpy(row->cells[STATE], hf_words_state(view));
     strcpy(row->cells[KIND], hf_words_kind(view->kind));
     strcpy(row->cells[PERMITS], "-");
     if (view->permits != 0)

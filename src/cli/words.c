@@ -52,6 +52,13 @@ void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES])
         (void)snprintf(text, HF_WORDS_DURATION_BYTES, "%" PRIu64 "s", s);
 }
 
+const char *hf_words_state(const struct hf_ticket_view *view)
+{
+    if (!view->holds)
+        return "waits";
+    return view->kind == HF_KIND_MEMBER ? "inside" : "holds";
+}
+
 const char *hf_words_kind(enum hf_kind kind)
 {
     switch (kind) {
@@ -65,6 +72,8 @@ const char *hf_words_kind(enum hf_kind kind)
         return "semaphore";
     case HF_KIND_ELECTION:
         return "election";
+    case HF_KIND_MEMBER:
+        return "member";
     case HF_KIND_MUTEX:
         break;
     }

@@ -23,6 +23,9 @@ void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
 #define HF_WORDS_DURATION_BYTES 32
 void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES]);
 
+/* "holds", "waits", or of a member "inside". */
+const char *hf_words_state(const struct hf_ticket_view *view);
+
 /* "mutex", "read" and so on. */
 const char *hf_words_kind(enum hf_kind kind);
 

@@ -27,7 +27,8 @@
  *    than those of all who were there when it was made.  A LOOK that showed any
  *    of these is followed by CHANGED once a member has come or gone or the
  *    queue has been stamped.
- *    No other request shows members or that mark.
+ *    No other request shows members or that mark; a whole LIST of members shows
+ *    of them all that there is to know.
  *  - Watches survive SUSPENDED; SESSION_LOST and CLOSED end them in silence.
  *  - Before SESSION_LOST or CLOSED is reported, every request that was under
  *    way has been answered, if only by FAILED.

@@ -145,6 +145,8 @@ static void init(struct hf_core *core, struct hf_inquiry *inquiry)
         inquiry->deadline_at_ms =
             hf_after_ms(core->now_ms, core->config.connect_ms);
     inquiry->ask.whole = inquiry->kind == HF_REQUEST_LIST;
+    if (inquiry->kind == HF_REQUEST_LIST)
+        inquiry->ask.ticket_kind = inquiry->mark;
     inquiry->ask.inquiry = inquiry;
     inquiry->ask.effect = &inquiry->ask_effect;
     inquiry->ask_effect.request = &inquiry->ask;

@@ -45,7 +45,8 @@ struct hf_inquiry {
      * go on without. */
     uint64_t stamp;
     bool keeps;
-    enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier */
+    enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier;
+                                 LIST: MEMBER, or 0 */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
     bool only_try;            /* LOOK: end with HF_EBUSY instead of waiting,
                                  and by the connect_ms of the client; the

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/queue.h"
 
 _Static_assert(HF_PARTIES_MAX == HF_MEMBERS_MAX, "what the core can count");
 
@@ -174,6 +175,21 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     hf_client_leave(client);
     release(unwanted);
     release_last(barrier, last);
+}
+
+hf_status hf_double_barrier_members(struct hf_double_barrier *barrier,
+                                    uint64_t wait_ms,
+                                    struct hf_tickets **members)
+{
+    return hf_queue_list(barrier->lock, "hf_double_barrier_members",
+                         HF_TICKETS_ALL, wait_ms, members);
+}
+
+hf_status hf_double_barrier_members_start(struct hf_double_barrier *barrier,
+                                          uint64_t wait_ms, struct hf_done done)
+{
+    return hf_queue_list_start(barrier->lock, "hf_double_barrier_members_start",
+                               HF_TICKETS_ALL, wait_ms, done);
 }
 
 /* -------------------------------------------------------------- entering -- */

@@ -29,7 +29,7 @@ struct hf_errand_order {
      * .ticket. */
     uint64_t stamp;
     bool keeps;
-    enum hf_ticket_kind mark; /* RAISE, LOWER: as in an inquiry */
+    enum hf_ticket_kind mark; /* RAISE, LOWER, LIST: as in an inquiry */
     uint64_t wait_ms;
 };
 

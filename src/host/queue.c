@@ -6,25 +6,30 @@
 
 /* -------------------------------------------------------------- looking -- */
 
-static struct hf_errand_order list(enum hf_tickets_which which,
-                                   uint64_t wait_ms)
+static struct hf_errand_order
+list(const struct hf_lock *lock, enum hf_tickets_which which, uint64_t wait_ms)
 {
-    return (struct hf_errand_order){
+    struct hf_errand_order order = {
         .kind = HF_REQUEST_LIST, .which = which, .wait_ms = wait_ms};
+
+    if (lock->kind == HF_TICKET_MEMBER)
+        order.mark = HF_TICKET_MEMBER;
+    return order;
 }
 
 hf_status hf_queue_list(struct hf_lock *lock, const char *call,
                         enum hf_tickets_which which, uint64_t wait_ms,
                         struct hf_tickets **tickets)
 {
-    return hf_errand_run(lock, call, list(which, wait_ms), NULL, tickets);
+    return hf_errand_run(lock, call, list(lock, which, wait_ms), NULL, tickets);
 }
 
 hf_status hf_queue_list_start(struct hf_lock *lock, const char *call,
                               enum hf_tickets_which which, uint64_t wait_ms,
                               struct hf_done done)
 {
-    return hf_errand_start(lock, call, list(which, wait_ms), NULL, done, NULL);
+    return hf_errand_start(lock, call, list(lock, which, wait_ms), NULL, done,
+                           NULL);
 }
 
 hf_status hf_lock_tickets(struct hf_lock *lock, uint64_t wait_ms,

@@ -41,9 +41,10 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
         return HF_KIND_SEMAPHORE;
     case HF_TICKET_ELECTION:
         return HF_KIND_ELECTION;
-    case HF_TICKET_MUTEX:
-    case HF_TICKET_BARRIER: /* these are in no list */
     case HF_TICKET_MEMBER:
+        return HF_KIND_MEMBER;
+    case HF_TICKET_MUTEX:
+    case HF_TICKET_BARRIER: /* these two are never shown */
     case HF_TICKET_READY:
         break;
     }
@@ -91,6 +92,26 @@ static void add(struct maker *maker, size_t place)
         ticket->created_utc_ms != 0 ? ticket->created_utc_ms : owner.at_utc_ms;
     view->dialect = ticket->dialect != NULL ? ticket->dialect : "";
     view->owner = keep_payload(maker, ticket->payload);
+}
+
+/* Of a double barrier: who was called in by the mark.  That itself, and what
+ * is there of a lock, is not shown. */
+static void mark_members(const struct hf_snapshot *snapshot, bool *inside)
+{
+    uint64_t stamp = 0;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->tickets[i].kind == HF_TICKET_READY)
+            stamp = snapshot->tickets[i].token;
+    }
+    for (size_t i = 0; i < snapshot->count; i++)
+        inside[i] = snapshot->tickets[i].token < stamp;
+}
+
+static bool is_shown(const struct hf_lock *lock, const struct hf_ticket *ticket)
+{
+    return (lock->kind == HF_TICKET_MEMBER) ==
+           (ticket->kind == HF_TICKET_MEMBER);
 }
 
 static bool wanted(enum hf_tickets_which which, bool holds)
@@ -155,11 +176,14 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     maker.holds = marks;
     maker.own = marks + snapshot->count;
     maker.text = maker.tickets->text;
-    if (!maker.waits)
+    if (lock->kind == HF_TICKET_MEMBER)
+        mark_members(snapshot, maker.holds);
+    else if (!maker.waits)
         hf_admission_mark(snapshot, maker.holds);
     mark_own(lock->client, queue, &maker);
     for (size_t i = 0; i < snapshot->count; i++) {
-        if (wanted(which, maker.holds[i]))
+        if (wanted(which, maker.holds[i]) &&
+            is_shown(lock, &snapshot->tickets[i]))
             add(&maker, i);
     }
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)

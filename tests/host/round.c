@@ -90,17 +90,30 @@ void round_forget(struct round *w)
 
 static hf_status wait_for(struct errand *e)
 {
-    return e->call == ROUND_ENTER
-               ? hf_double_barrier_enter(e->subject, e->wait_ms)
-               : hf_double_barrier_leave(e->subject, e->wait_ms);
+    switch ((enum round_call)e->call) {
+    case ROUND_ENTER:
+        return hf_double_barrier_enter(e->subject, e->wait_ms);
+    case ROUND_LEAVE:
+        return hf_double_barrier_leave(e->subject, e->wait_ms);
+    case ROUND_MEMBERS:
+        break;
+    }
+    return hf_double_barrier_members(e->subject, e->wait_ms, &e->tickets);
 }
 
 static hf_status start(struct errand *e, struct hf_done done)
 {
-    if (e->call == ROUND_ENTER)
+    switch ((enum round_call)e->call) {
+    case ROUND_ENTER:
         return hf_double_barrier_enter_start(e->subject, e->wait_ms, done,
                                              &e->op);
-    return hf_double_barrier_leave_start(e->subject, e->wait_ms, done, &e->op);
+    case ROUND_LEAVE:
+        return hf_double_barrier_leave_start(e->subject, e->wait_ms, done,
+                                             &e->op);
+    case ROUND_MEMBERS:
+        break;
+    }
+    return hf_double_barrier_members_start(e->subject, e->wait_ms, done);
 }
 
 static void error_of(const struct errand *e, struct hf_error *error)

@@ -32,7 +32,7 @@ void round_say_first(struct round *w, char command);
 bool round_is_obeyed(void *arg);
 void round_connect(struct round *w);
 
-enum round_call { ROUND_ENTER, ROUND_LEAVE };
+enum round_call { ROUND_ENTER, ROUND_LEAVE, ROUND_MEMBERS };
 
 /* One call in each way: begun, for errand_end(); and the same to its end. */
 void round_begin(struct round *w, struct errand *e,

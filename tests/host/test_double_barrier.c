@@ -163,6 +163,45 @@ static void who_left_well_has_no_story(enum way way)
     round_close(&w);
 }
 
+/* "w" for each who waits and "i" for each inside, in order. */
+static void assert_seen(struct round *w, const char *expected)
+{
+    const struct hf_ticket_view *view;
+    char seen[8] = "";
+    struct errand e;
+
+    round_begin(w, &e, w->mine, ROUND_MEMBERS, HF_FOREVER);
+    assert_int_equal(errand_end(&e), HF_OK);
+    assert_in_range(hf_tickets_count(e.tickets), 0, sizeof(seen) - 1);
+    for (size_t i = 0; (view = hf_tickets_at(e.tickets, i)) != NULL; i++) {
+        assert_int_equal(view->kind, HF_KIND_MEMBER);
+        assert_true(view->own || strcmp(view->owner, "stranger") == 0);
+        seen[i] = view->holds ? 'i' : 'w';
+    }
+    hf_tickets_free(e.tickets);
+    assert_string_equal(seen, expected);
+}
+
+static void who_is_there_can_be_seen(enum way way)
+{
+    struct errand first;
+    struct round w;
+
+    round_open(&w, way);
+    assert_seen(&w, "");
+    round_begin(&w, &first, w.theirs, ROUND_ENTER, HF_FOREVER);
+    round_until_there(&w, 1);
+    assert_seen(&w, "w");
+    assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
+    assert_int_equal(errand_end(&first), HF_OK);
+    assert_seen(&w, "ii");
+    round_say_first(&w, SCRIPTED_LAST_COMES);
+    assert_seen(&w, "iiw");
+    round_both(&w, ROUND_LEAVE);
+    assert_seen(&w, "w");
+    round_close(&w);
+}
+
 /* Who must not be told is not. */
 static void the_end_need_not_be_heard(enum way way)
 {
@@ -247,6 +286,7 @@ static void it_can_be_left_in_its_callback(enum way way)
     X(nobody_waits_longer_than_he_wants)                                       \
     X(it_waits_with_its_ticket_or_without)                                     \
     X(who_left_well_has_no_story)                                              \
+    X(who_is_there_can_be_seen)                                                \
     X(the_end_need_not_be_heard)                                               \
     X(it_can_be_left_in_its_callback)
 
@@ -320,6 +360,7 @@ static int use_parents(void *arg)
     struct hf_done nobody = {NULL, NULL, NULL};
     struct round *w = arg;
     struct hf_double_barrier *other;
+    struct hf_tickets *tickets;
     struct hf_error error;
     struct hf_op *op;
 
@@ -327,6 +368,8 @@ static int use_parents(void *arg)
               HF_EFORKED);
     KIT_CHECK(hf_double_barrier_open(w->front.client, "round", 0, &other) ==
               HF_EFORKED);
+    KIT_CHECK(hf_double_barrier_members(w->mine, 0, &tickets) == HF_EFORKED);
+    KIT_CHECK(tickets == NULL);
     KIT_CHECK(hf_double_barrier_leave(w->mine, 0) == HF_EFORKED);
     KIT_CHECK(hf_double_barrier_leave_start(w->mine, 0, nobody, &op) ==
               HF_EFORKED);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
 
@@ -77,9 +78,15 @@ static void fail_memory(struct whole *whole)
     hf_zk_fail_memory(zk, request);
 }
 
+static bool is_of_barrier(const struct entry *entry)
+{
+    return entry->node.kind == HF_TICKET_MEMBER ||
+           entry->node.kind == HF_TICKET_READY;
+}
+
 static uint64_t order_of(const struct entry *entry)
 {
-    return hf_zk_node_is_permit(&entry->node)
+    return hf_zk_node_is_permit(&entry->node) || is_of_barrier(entry)
                ? (uint64_t)entry->czxid
                : hf_zk_node_order(entry->node.sequence);
 }
@@ -234,6 +241,21 @@ static void ask_window(struct whole *whole)
 
 /* ---------------------------------------------------------------- names -- */
 
+/* What is to be listed: tickets, or members and their mark. */
+static bool is_wanted(const struct whole *whole, const char *name, size_t bytes,
+                      struct hf_zk_node *node)
+{
+    bool members = whole->op->request->ticket_kind == HF_TICKET_MEMBER;
+
+    if (members && bytes == strlen(HF_ZK_READY) &&
+        memcmp(name, HF_ZK_READY, bytes) == 0) {
+        *node = (struct hf_zk_node){.kind = HF_TICKET_READY};
+        return true;
+    }
+    return hf_zk_queue_parse(whole->op->queue, name, bytes, node) &&
+           (node->kind == HF_TICKET_MEMBER) == members;
+}
+
 static bool take_names(struct whole *whole, struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
@@ -253,9 +275,7 @@ static bool take_names(struct whole *whole, struct hf_jute_reader *body)
             continue;
         memcpy(names, name.bytes, name.count);
         entry->name = names;
-        if (hf_zk_queue_parse(whole->op->queue, names, name.count,
-                              &entry->node) &&
-            entry->node.kind != HF_TICKET_MEMBER)
+        if (is_wanted(whole, names, name.count, &entry->node))
             whole->count++;
         else
             whole->foreign[whole->foreign_count++] = names;
