@@ -269,14 +269,26 @@ struct call *seat_members(struct seat *seat, enum hf_request_kind kind,
     return seat_wait(seat, call);
 }
 
-struct call *seat_look(struct seat *seat, const char *queue)
+static struct call *look_at(struct seat *seat, const char *queue,
+                            enum hf_ticket_kind kind)
 {
     struct call *call =
         new_call(seat, HF_REQUEST_LIST, queue, (struct hf_ticket_id){{0}});
 
+    call->request.ticket_kind = kind;
     call->request.whole = true;
     seat->bench->ops->request(seat->engine, &call->request);
     return seat_wait(seat, call);
+}
+
+struct call *seat_look_at_members(struct seat *seat, const char *queue)
+{
+    return look_at(seat, queue, HF_TICKET_MEMBER);
+}
+
+struct call *seat_look(struct seat *seat, const char *queue)
+{
+    return look_at(seat, queue, 0);
 }
 
 struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,

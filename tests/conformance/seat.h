@@ -64,7 +64,8 @@ struct call *seat_enqueue_only(struct seat *seat, const char *queue,
 struct call *seat_ask_only(struct seat *seat, enum hf_request_kind kind,
                            const char *queue, struct hf_ticket_id id);
 
-/* A whole LIST. */
+/* A whole LIST; of members, and of all else. */
+struct call *seat_look_at_members(struct seat *seat, const char *queue);
 struct call *seat_look(struct seat *seat, const char *queue);
 
 /* The same request again and again while the answer is FAILED{RETRY}. */

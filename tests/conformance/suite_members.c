@@ -148,6 +148,34 @@ static void enough_members_stamp(void **state)
     seat_close(a);
 }
 
+/* For people: what each says of himself, and no tickets among them. */
+static void members_are_shown_to_people(void **state)
+{
+    struct seat *a = seat_open(bench);
+    struct seat *b = seat_open(bench);
+    struct hf_ticket_id first, second;
+    struct call *seen;
+    uint64_t token;
+
+    (void)state;
+    (void)see(seat_look_at_members(a, "d"), 0, 0);
+    first = come(a, "d");
+    second = come(b, "d");
+    token = stamp(a, "d", first, 2);
+    seen = see(seat_look_at_members(b, "d"), 2, token);
+    for (size_t i = 0; i < seen->count; i++) {
+        if (seen->tickets[i].kind == HF_TICKET_MEMBER)
+            assert_string_equal(seen->tickets[i].payload, "me");
+    }
+    assert_int_equal(seat_look(b, "d")->count, 0);
+    go(a, "d", first);
+    (void)see(seat_look_at_members(b, "d"), 1, token);
+    go(b, "d", second);
+    assert_true(clear(b, "d"));
+    seat_close(b);
+    seat_close(a);
+}
+
 static void who_looks_is_told_of_every_change(void **state)
 {
     struct seat *a = seat_open(bench);
@@ -285,6 +313,7 @@ int suite_run_members(const char *name)
     const struct CMUnitTest tests[] = {
         STORY(members_are_counted),
         STORY(enough_members_stamp),
+        STORY(members_are_shown_to_people),
         STORY(who_looks_is_told_of_every_change),
         STORY(the_mark_stays_until_nobody_is_there),
         STORY(the_end_takes_members_along_but_no_mark),
