@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The single barrier: a name, and three errands about it. */
-#include "core/error.h"
 #include "core/memory.h"
 #include "host/errand.h"
+#include "host/opening.h"
 
 struct hf_barrier {
     struct hf_lock *lock; /* for its name */
@@ -12,19 +12,12 @@ hf_status hf_barrier_open(struct hf_client *client, const char *name,
                           struct hf_barrier **barrier)
 {
     static const char call[] = "hf_barrier_open";
-    struct hf_barrier *made = hf_alloc(sizeof(*made));
-    struct hf_error error;
+    struct hf_barrier *made;
     hf_status status;
 
     *barrier = NULL;
-    if (made == NULL) {
-        if ((status = hf_client_enter(client)) != HF_OK)
-            return status;
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        status = hf_client_fail(client, call, &error);
-        hf_client_leave(client);
-        return status;
-    }
+    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+        return HF_ENOMEM;
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status == HF_OK)
         *barrier = made;

@@ -7,41 +7,33 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/opening.h"
 #include "host/queue.h"
 
 _Static_assert(HF_PARTIES_MAX == HF_MEMBERS_MAX, "what the core can count");
 
 /* ------------------------------------------------------------ life cycle -- */
 
-static hf_status fail_open(struct hf_client *client, hf_status status,
-                           const char *text)
-{
-    struct hf_error error;
-
-    if (hf_client_enter(client) != HF_OK)
-        return HF_EFORKED;
-    hf_error_set(&error, status, "%s", text);
-    hf_client_fail(client, "hf_double_barrier_open", &error);
-    hf_client_leave(client);
-    return status;
-}
-
 hf_status hf_double_barrier_open(struct hf_client *client, const char *name,
                                  uint32_t parties,
                                  struct hf_double_barrier **barrier)
 {
+    static const char call[] = "hf_double_barrier_open";
     struct hf_double_barrier *made;
+    struct hf_error error;
     hf_status status;
 
     *barrier = NULL;
-    if (parties == 0 || parties > HF_PARTIES_MAX)
-        return fail_open(client, HF_EINVAL,
-                         "so many parties cannot be waited for; expected 1 to "
-                         "HF_PARTIES_MAX");
-    if ((made = hf_alloc(sizeof(*made))) == NULL)
-        return fail_open(client, HF_ENOMEM, "out of memory");
-    status = hf_lock_open_for(client, "hf_double_barrier_open", name, NULL,
-                              &made->lock);
+    if (parties == 0 || parties > HF_PARTIES_MAX) {
+        hf_error_set(&error, HF_EINVAL,
+                     "%" PRIu32 " parties cannot be waited for; expected 1 to "
+                     "%d",
+                     parties, HF_PARTIES_MAX);
+        return hf_opening_fail(client, call, &error);
+    }
+    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+        return HF_ENOMEM;
+    status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK) {
         hf_free(made);
         return status;

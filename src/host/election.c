@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "host/holds.h"
+#include "host/opening.h"
 #include "host/owner.h"
 #include "host/queue.h"
 
@@ -115,10 +115,10 @@ static hf_status open_(struct hf_client *client, const char *name,
     hf_status status;
 
     if (check(opts, &error) != HF_OK)
-        return hf_holds_fail_open(client, call, &error);
+        return hf_opening_fail(client, call, &error);
     if ((made = make(client, opts)) == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
-        return hf_holds_fail_open(client, call, &error);
+        return hf_opening_fail(client, call, &error);
     }
     lock_opts.kind = opts->kind;
     status = hf_lock_open_for(client, call, name, &lock_opts, &made->lock);

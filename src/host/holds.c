@@ -109,15 +109,3 @@ hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold)
         remove_hold(holds, hold);
     return status;
 }
-
-hf_status hf_holds_fail_open(struct hf_client *client, const char *call,
-                             struct hf_error *error)
-{
-    hf_status status = hf_client_enter(client);
-
-    if (status != HF_OK)
-        return status;
-    status = hf_client_fail(client, call, error);
-    hf_client_leave(client);
-    return status;
-}

@@ -44,8 +44,4 @@ hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
 /* Release the grant and forget ${hold}, unless that could not be begun. */
 hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold);
 
-/* Remember at ${client} why ${call} failed to open, and return the status. */
-hf_status hf_holds_fail_open(struct hf_client *client, const char *call,
-                             struct hf_error *error);
-
 #endif

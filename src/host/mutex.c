@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
+#include "host/opening.h"
 
 struct hf_mutex {
     struct hf_lock *lock;
@@ -24,23 +25,17 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
     static const char call[] = "hf_mutex_open";
     static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
     struct hf_mutex *made;
-    struct hf_error error;
     hf_status status;
 
     *mutex = NULL;
     if (opts == NULL)
         opts = &defaults;
-    if (opts->size != sizeof(*opts)) {
-        hf_error_set(&error, HF_EINVAL,
-                     "the size of the options is %zu, expected %zu; start "
-                     "from HF_MUTEX_OPTS_INIT",
-                     opts->size, sizeof(*opts));
-        return hf_holds_fail_open(client, call, &error);
-    }
-    if ((made = hf_alloc(sizeof(*made))) == NULL) {
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        return hf_holds_fail_open(client, call, &error);
-    }
+    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
+                                   "HF_MUTEX_OPTS_INIT");
+    if (status != HF_OK)
+        return status;
+    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+        return HF_ENOMEM;
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK)
         goto free_mutex;

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
+#include "host/opening.h"
 
 struct hf_rwlock {
     struct hf_lock *reader;
@@ -45,23 +46,17 @@ hf_status hf_rwlock_open(struct hf_client *client, const char *name,
     static const char call[] = "hf_rwlock_open";
     static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
     struct hf_rwlock *made;
-    struct hf_error error;
     hf_status status;
 
     *rwlock = NULL;
     if (opts == NULL)
         opts = &defaults;
-    if (opts->size != sizeof(*opts)) {
-        hf_error_set(&error, HF_EINVAL,
-                     "the size of the options is %zu, expected %zu; start "
-                     "from HF_RWLOCK_OPTS_INIT",
-                     opts->size, sizeof(*opts));
-        return hf_holds_fail_open(client, call, &error);
-    }
-    if ((made = hf_alloc(sizeof(*made))) == NULL) {
-        hf_error_set(&error, HF_ENOMEM, "out of memory");
-        return hf_holds_fail_open(client, call, &error);
-    }
+    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
+                                   "HF_RWLOCK_OPTS_INIT");
+    if (status != HF_OK)
+        return status;
+    if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
+        return HF_ENOMEM;
     if ((status = open_locks(client, name, made)) != HF_OK)
         goto free_rwlock;
     hf_holds_init(&made->holds, opts->owner, opts->owner_arg);

@@ -522,3 +522,35 @@ void ring(struct stage *s)
     assert_true(at_ms != HF_FOREVER);
     at(s, hf_later_ms(at_ms, s->now_ms));
 }
+
+/* ------------------------------------------------------------ beginnings -- */
+
+void enqueue_a(struct stage *s)
+{
+    want(s, &s->a);
+    expect(s, "a ENQUEUE a1");
+}
+
+void queue_a(struct stage *s)
+{
+    enqueue_a(s);
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+}
+
+void hold_a(struct stage *s)
+{
+    enqueue_a(s);
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED");
+}
+
+void abandon_a1(struct stage *s)
+{
+    enqueue_a(s);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "x");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+}

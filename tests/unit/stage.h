@@ -101,4 +101,12 @@ void ring(struct stage *s);
 /* Is the request called ${text} with the engine? */
 bool is_pending(const struct stage *s, const char *text);
 
+/* Beginnings of many stories: a has asked for its ticket a1; waits with it
+ * behind x; holds it; and had no answer for it, did not find it, and has asked
+ * for a2. */
+void enqueue_a(struct stage *s);
+void queue_a(struct stage *s);
+void hold_a(struct stage *s);
+void abandon_a1(struct stage *s);
+
 #endif

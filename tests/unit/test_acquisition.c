@@ -20,17 +20,10 @@
     stage_connected(s, traits)
 
 /* a is in the queue ${queue}; what follows from it is left to be expected. */
-static void queue_a(struct stage *s, const char *queue)
+static void enqueue_a_in(struct stage *s, const char *queue)
 {
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
+    enqueue_a(s);
     enqueued(s, "a ENQUEUE a1", queue);
-}
-
-static void hold_a(struct stage *s)
-{
-    queue_a(s, "a1");
-    expect(s, "a GRANTED");
 }
 
 /* ------------------------------------------------------------- the path -- */
@@ -80,7 +73,7 @@ static void a_longer_hold_watches_its_own_ticket(void **state)
 static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x y z a1");
+    enqueue_a_in(s, "x y z a1");
     expect(s, "a WAITING 3; a WATCH z; a WATCH a1");
     assert_string_equal(s->a.holder, "a stranger");
 }
@@ -88,7 +81,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
 static void a_list_decides_after_the_one_before_went(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -101,7 +94,7 @@ static void a_list_decides_after_the_one_before_went(void **state)
 static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     watching(s, "a WATCH x");
     gone(s, "a WATCH x");
@@ -111,7 +104,7 @@ static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
 static void one_of_two_that_goes_does_not_admit(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
     gone(s, "a WATCH y");
     expect(s, "a LIST");
@@ -124,7 +117,7 @@ static void one_of_two_that_goes_does_not_admit(void **state)
 static void a_watch_may_be_answered_gone(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -139,7 +132,7 @@ static void a_watch_may_be_answered_gone(void **state)
 static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "v w x y a1");
+    enqueue_a_in(s, "v w x y a1");
     expect(s, "a WAITING 4; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -152,7 +145,7 @@ static void the_last_step_needs_no_list_in_a_deep_queue(void **state)
 static void both_may_go_while_the_list_is_under_way(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -167,7 +160,7 @@ static void both_may_go_while_the_list_is_under_way(void **state)
 static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
 {
     STAGE(s, HF_ENGINE_LOOKS_AHEAD);
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -182,7 +175,7 @@ static void a_list_that_may_be_out_of_date_is_asked_again(void **state)
 static void right_watches_are_kept_and_the_others_taken_back(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "w x y a1");
+    enqueue_a_in(s, "w x y a1");
     expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH y");
     expect(s, "a LIST");
@@ -196,7 +189,7 @@ static void right_watches_are_kept_and_the_others_taken_back(void **state)
 static void the_end_of_a_watch_taken_back_means_nothing(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "w x y a1");
+    enqueue_a_in(s, "w x y a1");
     expect(s, "a WAITING 3; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH y");
     expect(s, "a LIST");
@@ -209,7 +202,7 @@ static void the_place_is_reported_as_often_as_asked(void **state)
 {
     STAGE(s, 0);
     s->a.report_every_ms = 300;
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
     ring(s);
     assert_int_equal(s->now_ms, STAGE_START_MS + 300);
@@ -232,7 +225,7 @@ static void readers_enter_together(void **state)
 {
     STAGE(s, ALL_TRAITS);
     s->a.kind = HF_TICKET_READ;
-    queue_a(s, "x/r y/r a1");
+    enqueue_a_in(s, "x/r y/r a1");
     expect(s, "a GRANTED");
 }
 
@@ -240,7 +233,7 @@ static void a_reader_behind_a_writer_enters_when_it_goes(void **state)
 {
     STAGE(s, ALL_TRAITS);
     s->a.kind = HF_TICKET_READ;
-    queue_a(s, "x/w y/r a1");
+    enqueue_a_in(s, "x/w y/r a1");
     expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a GRANTED");
@@ -250,7 +243,7 @@ static void a_writer_behind_a_writer_always_lists(void **state)
 {
     STAGE(s, ALL_TRAITS);
     s->a.kind = HF_TICKET_WRITE;
-    queue_a(s, "x/w a1");
+    enqueue_a_in(s, "x/w a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -269,7 +262,7 @@ static void kinds_that_are_not_told_exclude_each_other(void **state)
     for (size_t i = 0; i < 2; i++) {
         STAGE(s, ALL_TRAITS);
         s->a.kind = kinds[i];
-        queue_a(s, "x/x a1/x");
+        enqueue_a_in(s, "x/x a1/x");
         expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
         gone(s, "a WATCH x");
         expect(s, "a LIST");
@@ -282,7 +275,7 @@ static void a_reader_passes_no_ticket_of_a_kind_not_told(void **state)
 {
     STAGE(s, ALL_TRAITS);
     s->a.kind = HF_TICKET_READ;
-    queue_a(s, "x/x y/r a1");
+    enqueue_a_in(s, "x/x y/r a1");
     expect(s, "a WAITING 2; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a GRANTED");
@@ -292,7 +285,7 @@ static void a_reader_passes_no_ticket_of_a_kind_not_told(void **state)
 static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "x/x a1/x");
+    enqueue_a_in(s, "x/x a1/x");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -305,7 +298,7 @@ static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
 static void another_kind_ahead_ends_it(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "x/w a1");
+    enqueue_a_in(s, "x/w a1");
     expect(s, "a WITHDRAW a1; a ENDED HF_EKIND");
     assert_non_null(strstr(s->a.text, "read/write"));
     withdrawn(s, "a WITHDRAW a1", true);
@@ -317,7 +310,7 @@ static void another_kind_ahead_ends_it(void **state)
 static void fn09_a_cancelled_wait_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     cancel(s, &s->a);
     cancel(s, &s->a);
@@ -337,7 +330,7 @@ static void requests_nobody_has_seen_are_not_made(void **state)
 static void a_cancel_that_comes_late_changes_nothing(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "a1");
+    enqueue_a_in(s, "a1");
     cancel(s, &s->a);
     expect(s, "a GRANTED");
     cancel(s, &s->a);
@@ -353,7 +346,7 @@ static void a_cancel_that_comes_late_changes_nothing(void **state)
 static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -443,7 +436,7 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
 static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH a1");
     expect(s, "a FORGET x");
@@ -466,7 +459,7 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
 static void a_late_list_shows_a_holder_its_eviction(void **state)
 {
     STAGE(s, ALL_TRAITS);
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -481,7 +474,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
 static void a_waiter_rides_out_a_suspension(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     suspended(s);
     at(s, 9000);
@@ -499,7 +492,7 @@ static void a_waiter_rides_out_a_suspension(void **state)
 static void a_watch_may_end_while_the_link_is_down(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     suspended(s);
     gone(s, "a WATCH x");
@@ -513,7 +506,7 @@ static void a_watch_may_end_while_the_link_is_down(void **state)
 static void a_waiter_starts_again_in_a_new_session(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST");

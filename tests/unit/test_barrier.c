@@ -8,83 +8,17 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "desk.h"
 
-#define START_MS 1000
-#define CONNECT_MS 15000
-
-struct stage {
-    struct hf_core core;
-    struct hf_inquiry inquiry;
-    uint64_t now_ms;
-    struct hf_request *request; /* with the engine, asked or watched */
-    unsigned requests;
-    unsigned forgets;
-    unsigned answered;
-    unsigned finished;
-};
-
-static void take(struct stage *s)
+static void begin(struct desk *s, uint64_t wait_ms)
 {
-    struct hf_effect *effect;
-
-    hf_core_check(&s->core);
-    while ((effect = hf_core_next_effect(&s->core)) != NULL) {
-        if (effect->kind == HF_EFFECT_REQUEST) {
-            s->request = effect->request;
-            s->requests++;
-        }
-        if (effect->kind == HF_EFFECT_FORGET) {
-            assert_ptr_equal(effect->request, s->request);
-            s->request = NULL;
-            s->forgets++;
-        }
-        s->answered += effect->kind == HF_EFFECT_ANSWERED;
-        s->finished += effect->kind == HF_EFFECT_FINISHED;
-        assert_true(s->answered >= s->finished);
-    }
-    assert_true(s->answered <= 1 && s->finished <= 1);
-}
-
-static void step_only(struct stage *s, struct hf_event event)
-{
-    event.now_ms = s->now_ms;
-    hf_core_step(&s->core, &event);
-}
-
-static void step(struct stage *s, struct hf_event event)
-{
-    step_only(s, event);
-    take(s);
-}
-
-static void connect_it(struct stage *s, bool resumed)
-{
-    step(s, (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                              .as.connected = {10000, s->now_ms, resumed}});
-}
-
-static void begin(struct stage *s, uint64_t wait_ms)
-{
-    struct hf_core_config config = {
-        .connect_ms = CONNECT_MS,
-        .retry = {.base_ms = 10, .cap_ms = 100, .tries = 3}};
-
-    hf_random_seed(&config.random, 1);
-    memset(s, 0, sizeof *s);
-    s->now_ms = START_MS;
-    hf_core_init(&s->core, &config, s->now_ms);
-    s->inquiry.kind = HF_REQUEST_LOOK;
-    s->inquiry.queue = "b";
+    desk_init(s, HF_REQUEST_LOOK, "b", wait_ms);
     s->inquiry.only_try = wait_ms == 0;
-    s->inquiry.deadline_at_ms =
-        wait_ms == HF_FOREVER ? HF_FOREVER : START_MS + wait_ms;
-    connect_it(s, false);
-    step(s, (struct hf_event){.kind = HF_EVENT_INQUIRE,
-                              .as.inquiry = &s->inquiry});
+    desk_connect(s, false);
+    desk_inquire(s);
 }
 
-static struct hf_event listed(struct stage *s, const struct hf_ticket *mark)
+static struct hf_event listed(struct desk *s, const struct hf_ticket *mark)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
 
@@ -96,58 +30,35 @@ static struct hf_event listed(struct stage *s, const struct hf_ticket *mark)
 }
 
 /* It is up, raised for the ${nth} time; 0: it is down. */
-static void seen(struct stage *s, uint64_t nth)
+static void seen(struct desk *s, uint64_t nth)
 {
     struct hf_ticket mark = {.kind = HF_TICKET_BARRIER, .token = nth};
 
-    step(s, listed(s, nth == 0 ? NULL : &mark));
+    desk_step(s, listed(s, nth == 0 ? NULL : &mark));
 }
 
-static void changed(struct stage *s)
+static void recall(struct desk *s)
 {
-    struct hf_event event = {.kind = HF_EVENT_CHANGED};
-
-    event.as.answer.request = s->request;
-    step(s, event);
-}
-
-static void recall(struct stage *s)
-{
-    step(s,
-         (struct hf_event){.kind = HF_EVENT_RECALL, .as.inquiry = &s->inquiry});
-}
-
-static void tick(struct stage *s, uint64_t now_ms)
-{
-    s->now_ms = now_ms;
-    step(s, (struct hf_event){.kind = HF_EVENT_TICK});
-}
-
-static void expect_end(const struct stage *s, hf_status status)
-{
-    assert_int_equal(s->answered, 1);
-    assert_int_equal(s->finished, 1);
-    assert_int_equal(s->inquiry.status, status);
-    assert_true((status == HF_OK) == (s->inquiry.text[0] == '\0'));
-    assert_null(s->core.first_inquiry);
+    desk_step(s, (struct hf_event){.kind = HF_EVENT_RECALL,
+                                   .as.inquiry = &s->inquiry});
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void a_barrier_that_is_down_is_passed(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 0);
     assert_int_equal(s.forgets, 1); /* the look goes on until then */
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 static void fn66_a_wake_up_is_no_passage(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
@@ -155,46 +66,46 @@ static void fn66_a_wake_up_is_no_passage(void **state)
         seen(&s, 7);
         assert_int_equal(s.requests, i);
         assert_int_equal(s.answered, 0);
-        changed(&s);
+        desk_changed(&s);
         assert_int_equal(s.requests, i + 1); /* it looks at once */
     }
     seen(&s, 0);
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 /* And a loop of looks turns with events only. */
 static void fn66_nothing_is_asked_without_news(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     assert_true(hf_core_wake_at_ms(&s.core) == HF_FOREVER);
-    tick(&s, START_MS + 1000000);
+    desk_tick(&s, DESK_START_MS + 1000000);
     assert_int_equal(s.requests, 1);
     assert_int_equal(s.answered, 0);
 }
 
 static void a_barrier_raised_anew_was_down(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    changed(&s);
+    desk_changed(&s);
     seen(&s, 8);
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 static void news_may_overtake_the_list(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
-    changed(&s);
+    desk_changed(&s);
     assert_int_equal(s.answered, 0);
     assert_int_equal(s.requests, 2);
     seen(&s, 7);
@@ -203,50 +114,50 @@ static void news_may_overtake_the_list(void **state)
 
 static void a_try_does_not_wait(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, 0);
     seen(&s, 7);
     assert_int_equal(s.forgets, 1);
-    expect_end(&s, HF_EBUSY);
+    desk_expect_end(&s, HF_EBUSY);
     begin(&s, 0);
     seen(&s, 0);
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
     begin(&s, 0);
-    tick(&s, START_MS + CONNECT_MS);
-    expect_end(&s, HF_ETIMEDOUT);
+    desk_tick(&s, DESK_START_MS + DESK_CONNECT_MS);
+    desk_expect_end(&s, HF_ETIMEDOUT);
 }
 
 static void a_wait_ends_in_time(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, 500);
     seen(&s, 7);
-    assert_int_equal(hf_core_wake_at_ms(&s.core), START_MS + 500);
-    tick(&s, START_MS + 500);
+    assert_int_equal(hf_core_wake_at_ms(&s.core), DESK_START_MS + 500);
+    desk_tick(&s, DESK_START_MS + 500);
     assert_int_equal(s.forgets, 1);
-    expect_end(&s, HF_ETIMEDOUT);
+    desk_expect_end(&s, HF_ETIMEDOUT);
     assert_non_null(strstr(s.inquiry.text, "still up"));
 }
 
 /* The engine, which has been asked and has not answered, is told to forget. */
 static void a_wait_can_be_cancelled_at_any_time(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     recall(&s);
     assert_int_equal(s.forgets, 1);
-    expect_end(&s, HF_ECANCELLED);
+    desk_expect_end(&s, HF_ECANCELLED);
     begin(&s, HF_FOREVER);
     seen(&s, 7);
     recall(&s);
     assert_int_equal(s.forgets, 1);
-    expect_end(&s, HF_ECANCELLED);
+    desk_expect_end(&s, HF_ECANCELLED);
 }
 
 /* What the engine says before it hears that is of no account. */
@@ -254,99 +165,99 @@ static void answers_cross_the_end(void **state)
 {
     struct hf_ticket mark = {.kind = HF_TICKET_BARRIER, .token = 7};
     struct hf_event event = {.kind = HF_EVENT_RECALL};
-    struct stage s;
+    struct desk s;
 
     (void)state;
     event.as.inquiry = &s.inquiry;
     begin(&s, HF_FOREVER);
-    step_only(&s, event);
-    step_only(&s, listed(&s, &mark)); /* it goes on: to be forgotten */
-    take(&s);
+    desk_step_only(&s, event);
+    desk_step_only(&s, listed(&s, &mark)); /* it goes on: to be forgotten */
+    desk_take(&s);
     assert_int_equal(s.forgets, 1);
-    expect_end(&s, HF_ECANCELLED);
+    desk_expect_end(&s, HF_ECANCELLED);
 
     begin(&s, HF_FOREVER);
-    step_only(&s, event);
-    step_only(&s, (struct hf_event){.kind = HF_EVENT_CHANGED,
-                                    .as.answer.request = s.request});
-    take(&s);
+    desk_step_only(&s, event);
+    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CHANGED,
+                                         .as.answer.request = s.request});
+    desk_take(&s);
     assert_int_equal(s.forgets, 0);
-    expect_end(&s, HF_ECANCELLED);
+    desk_expect_end(&s, HF_ECANCELLED);
 }
 
 static void a_wait_rides_out_a_lost_link(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
-    connect_it(&s, true);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    desk_connect(&s, true);
     assert_int_equal(s.requests, 1); /* the engine still watches */
-    changed(&s);
+    desk_changed(&s);
     seen(&s, 0);
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 /* Where it was down while there was no session, and is up again, that shows. */
 static void a_wait_rides_out_a_lost_session(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                               .as.answer.status = HF_ELOST});
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                    .as.answer.status = HF_ELOST});
     assert_int_equal(s.answered, 0);
-    connect_it(&s, false);
+    desk_connect(&s, false);
     assert_int_equal(s.requests, 2);
     seen(&s, 7);
     assert_int_equal(s.answered, 0);
-    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                               .as.answer.status = HF_ELOST});
-    connect_it(&s, false);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                    .as.answer.status = HF_ELOST});
+    desk_connect(&s, false);
     seen(&s, 9);
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 static void a_close_ends_a_wait(void **state)
 {
     struct hf_effect *end;
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_FOREVER);
     seen(&s, 7);
-    step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
     end = hf_core_next_effect(&s.core);
     assert_int_equal(end->request->kind, HF_REQUEST_END);
-    step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSED,
-                                    .as.answer.request = end->request});
-    take(&s);
+    desk_step_only(&s, (struct hf_event){.kind = HF_EVENT_CLOSED,
+                                         .as.answer.request = end->request});
+    desk_take(&s);
     assert_int_equal(s.forgets, 0); /* a closed engine watches nothing */
-    expect_end(&s, HF_ECLOSED);
+    desk_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_failed_look_is_repeated(void **state)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
-    struct stage s;
+    struct desk s;
 
     (void)state;
     event.as.answer.status = HF_EUNREACHABLE;
     event.as.answer.text = "for a reason";
     begin(&s, HF_FOREVER);
     event.as.answer.request = s.request;
-    step(&s, event);
-    tick(&s, hf_core_wake_at_ms(&s.core));
+    desk_step(&s, event);
+    desk_tick(&s, hf_core_wake_at_ms(&s.core));
     assert_int_equal(s.requests, 2);
     event.as.answer.failure = HF_FAILURE_FATAL;
     event.as.answer.status = HF_EDENIED;
     event.as.answer.request = s.request;
-    step(&s, event);
-    expect_end(&s, HF_EDENIED);
+    desk_step(&s, event);
+    desk_expect_end(&s, HF_EDENIED);
 }
 
 int main(void)

@@ -8,67 +8,25 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "desk.h"
 
-#define START_MS 1000
 #define STAMP 50
 
-struct stage {
-    struct hf_core core;
-    struct hf_inquiry inquiry;
-    uint64_t now_ms;
-    struct hf_request *request; /* with the engine, asked or watched */
-    unsigned requests;
-    unsigned answered;
-};
-
-static void step(struct stage *s, struct hf_event event)
-{
-    struct hf_effect *effect;
-
-    event.now_ms = s->now_ms;
-    hf_core_step(&s->core, &event);
-    hf_core_check(&s->core);
-    while ((effect = hf_core_next_effect(&s->core)) != NULL) {
-        if (effect->kind == HF_EFFECT_REQUEST) {
-            s->request = effect->request;
-            s->requests++;
-        }
-        s->answered += effect->kind == HF_EFFECT_ANSWERED;
-    }
-}
-
-static void connect_it(struct stage *s)
-{
-    step(s, (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                              .as.connected = {10000, s->now_ms, false}});
-}
-
 /* Member 'm' leaves. */
-static void begin(struct stage *s, bool keeps, uint64_t wait_ms)
+static void begin(struct desk *s, bool keeps, uint64_t wait_ms)
 {
-    struct hf_core_config config = {.connect_ms = 15000};
-
-    hf_random_seed(&config.random, 1);
-    memset(s, 0, sizeof *s);
-    s->now_ms = START_MS;
-    hf_core_init(&s->core, &config, s->now_ms);
-    s->inquiry.kind = HF_REQUEST_LOOK;
-    s->inquiry.queue = "d";
+    desk_init(s, HF_REQUEST_LOOK, "d", wait_ms);
     s->inquiry.stamp = STAMP;
     s->inquiry.keeps = keeps;
     s->inquiry.ticket.bytes[0] = 'm';
     s->inquiry.only_try = wait_ms == 0;
-    s->inquiry.deadline_at_ms =
-        wait_ms == HF_FOREVER ? HF_FOREVER : START_MS + wait_ms;
-    connect_it(s);
-    step(s, (struct hf_event){.kind = HF_EVENT_INQUIRE,
-                              .as.inquiry = &s->inquiry});
+    desk_connect(s, false);
+    desk_inquire(s);
     assert_int_equal(s->request->ticket_kind, HF_TICKET_MEMBER);
 }
 
 /* These are there, by a letter each: small ones of the round, others since. */
-static void seen(struct stage *s, const char *who)
+static void seen(struct desk *s, const char *who)
 {
     struct hf_event event = {.kind = HF_EVENT_LISTED};
     struct hf_ticket tickets[8];
@@ -84,28 +42,19 @@ static void seen(struct stage *s, const char *who)
     }
     event.as.answer.request = s->request;
     event.as.answer.snapshot = (struct hf_snapshot){tickets, count};
-    step(s, event);
+    desk_step(s, event);
 }
 
-static void changed(struct stage *s)
+static void expect_end(const struct desk *s, hf_status status)
 {
-    struct hf_event event = {.kind = HF_EVENT_CHANGED};
-
-    event.as.answer.request = s->request;
-    step(s, event);
-}
-
-static void expect_end(const struct stage *s, hf_status status)
-{
-    assert_int_equal(s->answered, 1);
-    assert_int_equal(s->inquiry.status, status);
+    desk_expect_end(s, status);
     if (status != HF_OK)
         assert_non_null(strstr(s->inquiry.text, "others of the round"));
 }
 
 static void who_is_alone_goes(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, true, HF_FOREVER);
@@ -115,7 +64,7 @@ static void who_is_alone_goes(void **state)
 
 static void fn66_the_lowest_looks_after_each_change(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, true, HF_FOREVER);
@@ -123,17 +72,17 @@ static void fn66_the_lowest_looks_after_each_change(void **state)
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(s.answered, 0);
         assert_int_equal(s.requests, 1 + i);
-        changed(&s);
+        desk_changed(&s);
         seen(&s, "mz");
     }
-    changed(&s);
+    desk_changed(&s);
     seen(&s, "m");
     expect_end(&s, HF_OK);
 }
 
 static void others_are_told_to_yield(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, true, HF_FOREVER);
@@ -142,20 +91,19 @@ static void others_are_told_to_yield(void **state)
     begin(&s, false, HF_FOREVER);
     seen(&s, "lm");
     assert_int_equal(s.answered, 0);
-    changed(&s);
+    desk_changed(&s);
     seen(&s, "A");
     expect_end(&s, HF_OK);
 }
 
 static void it_ends_in_time(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, false, 500);
     seen(&s, "l");
-    s.now_ms = START_MS + 500;
-    step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
+    desk_tick(&s, DESK_START_MS + 500);
     expect_end(&s, HF_ETIMEDOUT);
     begin(&s, false, 0);
     seen(&s, "l");
@@ -164,18 +112,18 @@ static void it_ends_in_time(void **state)
 
 static void a_lost_session_is_looked_behind(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, false, HF_FOREVER);
     seen(&s, "l");
-    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                               .as.answer.status = HF_ELOST});
-    connect_it(&s);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                    .as.answer.status = HF_ELOST});
+    desk_connect(&s, false);
     assert_int_equal(s.requests, 2);
     seen(&s, "l");
     assert_int_equal(s.answered, 0);
-    changed(&s);
+    desk_changed(&s);
     seen(&s, "");
     expect_end(&s, HF_OK);
 }

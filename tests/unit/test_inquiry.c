@@ -8,87 +8,25 @@
 
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "desk.h"
 
-#define START_MS 1000
-#define CONNECT_MS 15000
-
-struct stage {
-    struct hf_core core;
-    struct hf_inquiry inquiry;
-    uint64_t now_ms;
-    struct hf_request *request; /* with the engine */
-    unsigned requests;
-    unsigned answered;
-    unsigned finished;
-};
-
-static void take(struct stage *s)
+static void begin(struct desk *s, enum hf_request_kind kind, uint64_t wait_ms)
 {
-    struct hf_effect *effect;
-
-    hf_core_check(&s->core);
-    while ((effect = hf_core_next_effect(&s->core)) != NULL) {
-        if (effect->kind == HF_EFFECT_REQUEST) {
-            assert_null(s->request);
-            s->request = effect->request;
-            s->requests++;
-        }
-        s->answered += effect->kind == HF_EFFECT_ANSWERED;
-        s->finished += effect->kind == HF_EFFECT_FINISHED;
-        assert_true(s->answered >= s->finished);
-    }
-    assert_true(s->answered <= 1 && s->finished <= 1);
-}
-
-static void step(struct stage *s, struct hf_event event)
-{
-    event.now_ms = s->now_ms;
-    hf_core_step(&s->core, &event);
-    take(s);
-}
-
-static void connect_it(struct stage *s)
-{
-    step(s, (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                              .as.connected = {10000, s->now_ms, false}});
-}
-
-static void begin(struct stage *s, enum hf_request_kind kind, uint64_t wait_ms)
-{
-    struct hf_core_config config = {
-        .connect_ms = CONNECT_MS,
-        .retry = {.base_ms = 10, .cap_ms = 100, .tries = 3},
-        .place = "sim:here"};
-
-    hf_random_seed(&config.random, 1);
-    memset(s, 0, sizeof *s);
-    s->now_ms = START_MS;
-    hf_core_init(&s->core, &config, s->now_ms);
-    s->inquiry.kind = kind;
-    s->inquiry.queue = "q";
+    desk_init(s, kind, "q", wait_ms);
     s->inquiry.ticket.bytes[0] = 7;
-    s->inquiry.deadline_at_ms =
-        wait_ms == HF_FOREVER ? HF_FOREVER : START_MS + wait_ms;
 }
 
-static void inquire(struct stage *s)
-{
-    step(s, (struct hf_event){.kind = HF_EVENT_INQUIRE,
-                              .as.inquiry = &s->inquiry});
-}
-
-static void answer(struct stage *s, struct hf_event event)
+static void answer(struct desk *s, struct hf_event event)
 {
     assert_non_null(s->request);
     event.as.answer.request = s->request;
     if (event.as.answer.text == NULL)
         event.as.answer.text = "for a reason";
     s->request = NULL;
-    step(s, event);
+    desk_step(s, event);
 }
 
-static void failed(struct stage *s, enum hf_failure failure, hf_status status)
+static void failed(struct desk *s, enum hf_failure failure, hf_status status)
 {
     struct hf_event event = {.kind = HF_EVENT_FAILED};
 
@@ -98,41 +36,32 @@ static void failed(struct stage *s, enum hf_failure failure, hf_status status)
 }
 
 /* Let it be the moment the core asked to be woken. */
-static void ring(struct stage *s)
+static void ring(struct desk *s)
 {
     uint64_t at_ms = hf_core_wake_at_ms(&s->core);
 
     assert_true(at_ms != HF_FOREVER);
     if (at_ms > s->now_ms)
         s->now_ms = at_ms;
-    step(s, (struct hf_event){.kind = HF_EVENT_TICK});
-}
-
-static void expect_end(const struct stage *s, hf_status status)
-{
-    assert_int_equal(s->answered, 1);
-    assert_int_equal(s->finished, 1);
-    assert_int_equal(s->inquiry.status, status);
-    assert_true((status == HF_OK) == (s->inquiry.text[0] == '\0'));
-    assert_null(s->core.first_inquiry);
+    desk_step(s, (struct hf_event){.kind = HF_EVENT_TICK});
 }
 
 /* ---------------------------------------------------------------------- */
 
 static void it_is_asked_once_there_is_a_session(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    inquire(&s);
+    desk_inquire(&s);
     assert_null(s.request);
-    connect_it(&s);
+    desk_connect(&s, false);
     assert_non_null(s.request);
     assert_true(s.request->whole);
     assert_string_equal(s.request->queue, "q");
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 static void it_says_what_was_found(void **state)
@@ -142,18 +71,18 @@ static void it_says_what_was_found(void **state)
         enum hf_event_kind answer;
     } rows[] = {{HF_REQUEST_WITHDRAW, HF_EVENT_WITHDRAWN},
                 {HF_REQUEST_REVOKE, HF_EVENT_ASKED}};
-    struct stage s;
+    struct desk s;
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         begin(&s, rows[i / 2].kind, HF_FOREVER);
-        connect_it(&s);
-        inquire(&s);
+        desk_connect(&s, false);
+        desk_inquire(&s);
         assert_int_equal(s.request->ticket.bytes[0], 7);
         assert_false(s.request->whole);
         answer(&s, (struct hf_event){.kind = rows[i / 2].answer,
                                      .as.answer.found = i % 2 == 0});
-        expect_end(&s, HF_OK);
+        desk_expect_end(&s, HF_OK);
         assert_int_equal(s.inquiry.found, i % 2 == 0);
     }
 }
@@ -161,12 +90,12 @@ static void it_says_what_was_found(void **state)
 /* As often as need be: no policy but the deadline ends it. */
 static void it_is_asked_again(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_WITHDRAW, HF_FOREVER);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     for (unsigned i = 1; i <= 20; i++) {
         assert_int_equal(s.requests, i);
         failed(&s, HF_FAILURE_RETRY, HF_EPROTOCOL);
@@ -175,136 +104,136 @@ static void it_is_asked_again(void **state)
         ring(&s);
     }
     answer(&s, (struct hf_event){.kind = HF_EVENT_WITHDRAWN});
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
     assert_false(s.inquiry.found);
 }
 
 /* Perhaps it was us who took it out. */
 static void what_may_have_been_found_was_found(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_WITHDRAW, HF_FOREVER);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     failed(&s, HF_FAILURE_UNSURE, HF_EUNREACHABLE);
     ring(&s);
     answer(&s, (struct hf_event){.kind = HF_EVENT_WITHDRAWN});
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
     assert_true(s.inquiry.found);
 }
 
 static void what_will_not_happen_ends_it(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_REVOKE, HF_FOREVER);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     failed(&s, HF_FAILURE_FATAL, HF_EDENIED);
-    expect_end(&s, HF_EDENIED);
+    desk_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.inquiry.text, "for a reason");
 }
 
 static void it_waits_out_a_lost_link_and_a_lost_session(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
-    step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
-    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                               .as.answer.status = HF_ELOST});
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                    .as.answer.status = HF_ELOST});
     s.now_ms += 60000;
-    step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_TICK});
     assert_null(s.request);
-    connect_it(&s);
+    desk_connect(&s, false);
     assert_non_null(s.request);
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    expect_end(&s, HF_OK);
+    desk_expect_end(&s, HF_OK);
 }
 
 static void a_deadline_does_not_wait_for_the_engine(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, 500);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     ring(&s);
-    assert_int_equal(s.now_ms, START_MS + 500);
+    assert_int_equal(s.now_ms, DESK_START_MS + 500);
     assert_int_equal(s.answered, 1);
     assert_int_equal(s.inquiry.status, HF_ETIMEDOUT);
     assert_int_equal(s.finished, 0); /* the engine has its request still */
     answer(&s, (struct hf_event){.kind = HF_EVENT_LISTED});
-    expect_end(&s, HF_ETIMEDOUT);
+    desk_expect_end(&s, HF_ETIMEDOUT);
 }
 
 static void without_a_connection_it_ends_as_an_acquire_does(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    inquire(&s);
+    desk_inquire(&s);
     ring(&s);
-    assert_int_equal(s.now_ms, START_MS + CONNECT_MS);
-    expect_end(&s, HF_EUNREACHABLE);
+    assert_int_equal(s.now_ms, DESK_START_MS + DESK_CONNECT_MS);
+    desk_expect_end(&s, HF_EUNREACHABLE);
     assert_non_null(strstr(s.inquiry.text, "sim:here"));
 }
 
 static void a_close_ends_it(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    inquire(&s);
-    step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
-    expect_end(&s, HF_ECLOSED);
+    desk_inquire(&s);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    desk_expect_end(&s, HF_ECLOSED);
 
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
-    inquire(&s);
-    expect_end(&s, HF_ECLOSED);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    desk_inquire(&s);
+    desk_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_close_leaves_the_engine_its_request(void **state)
 {
     struct hf_request *asked;
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    connect_it(&s);
-    inquire(&s);
+    desk_connect(&s, false);
+    desk_inquire(&s);
     asked = s.request;
     s.request = NULL; /* that of the END comes */
-    step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_CLOSE});
     assert_int_equal(s.inquiry.status, HF_ECLOSED);
     assert_int_equal(s.finished, 0);
     s.request = asked;
     failed(&s, HF_FAILURE_RETRY, HF_EUNREACHABLE);
-    expect_end(&s, HF_ECLOSED);
+    desk_expect_end(&s, HF_ECLOSED);
 }
 
 static void a_session_that_is_refused_for_good_ends_it(void **state)
 {
-    struct stage s;
+    struct desk s;
 
     (void)state;
     begin(&s, HF_REQUEST_LIST, HF_FOREVER);
-    inquire(&s);
-    step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
-                               .as.answer = {.status = HF_EDENIED,
-                                             .text = "wrong password"}});
-    expect_end(&s, HF_EDENIED);
+    desk_inquire(&s);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_SESSION_LOST,
+                                    .as.answer = {.status = HF_EDENIED,
+                                                  .text = "wrong password"}});
+    desk_expect_end(&s, HF_EDENIED);
     assert_string_equal(s.inquiry.text, "wrong password");
 }
 

@@ -16,10 +16,9 @@
     stage_connected(s, traits)
 
 /* a is in the queue ${queue}; what follows from it is left to be expected. */
-static void queue_a(struct stage *s, const char *queue)
+static void enqueue_a_in(struct stage *s, const char *queue)
 {
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
+    enqueue_a(s);
     enqueued(s, "a ENQUEUE a1", queue);
 }
 
@@ -30,7 +29,7 @@ static void a_try_enters_an_empty_queue(void **state)
     STAGE(s, 0);
     s->a.only_try = true;
     s->a.deadline_at_ms = 0; /* not looked at */
-    queue_a(s, "a1");
+    enqueue_a_in(s, "a1");
     expect(s, "a GRANTED");
 }
 
@@ -38,7 +37,7 @@ static void a_try_does_not_wait(void **state)
 {
     STAGE(s, 0);
     s->a.only_try = true;
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WITHDRAW a1; a ENDED HF_EBUSY");
     assert_string_equal(s->a.text, "held by \"a stranger\"");
     withdrawn(s, "a WITHDRAW a1", true);
@@ -67,7 +66,7 @@ static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
     s->a.deadline_at_ms = 5000;
-    queue_a(s, "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
     at(s, 4999);
     expect(s, "");
@@ -85,7 +84,7 @@ static void fn64_those_who_leave_in_front_put_no_deadline_off(void **state)
 {
     STAGE(s, 0);
     s->a.deadline_at_ms = 1900;
-    queue_a(s, "w x y z a1");
+    enqueue_a_in(s, "w x y z a1");
     expect(s, "a WAITING 4; a WATCH z; a WATCH a1");
     at(s, 1300);
     gone(s, "a WATCH z");
@@ -109,7 +108,7 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
 {
     STAGE(s, 0);
     s->a.deadline_at_ms = 5000;
-    queue_a(s, "x a1");
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     suspended(s);
     expect(s, "STATE SUSPENDED");
@@ -188,7 +187,7 @@ static void first_but_never_proven_is_what_it_says(void **state)
 static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
 {
     STAGE(s, 0);
-    queue_a(s, "a1");
+    enqueue_a_in(s, "a1");
     expect(s, "a GRANTED");
     later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
     want(s, &s->b);

@@ -17,28 +17,10 @@
     stage_connected(s, 0);                                                     \
     s->a.thorough = true
 
-static void enqueue_a(struct stage *s)
-{
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-}
-
-static void queue_a(struct stage *s)
-{
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-}
-
 /* a1 got no answer, was not found, and a2 waits in its place. */
 static void queue_a2(struct stage *s)
 {
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x");
-    ring(s);
-    expect(s, "a ENQUEUE a2");
+    abandon_a1(s);
     enqueued(s, "a ENQUEUE a2", "x a2");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a2");
 }

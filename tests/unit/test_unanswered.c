@@ -15,37 +15,6 @@
     (void)state;                                                               \
     stage_connected(s, traits)
 
-static void enqueue_a(struct stage *s)
-{
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-}
-
-static void hold_a(struct stage *s)
-{
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a GRANTED");
-}
-
-static void queue_a(struct stage *s)
-{
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
-}
-
-/* a1 got no answer, was not found, and a2 is in its place. */
-static void abandon_a1(struct stage *s)
-{
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
-    listed(s, "a LIST", "x");
-    ring(s);
-    expect(s, "a ENQUEUE a2");
-}
-
 /* --------------------------------------------------------------- enqueue -- */
 
 static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/opening.h"
+
+#include "core/error.h"
+#include "core/memory.h"
+
+hf_status hf_opening_fail(struct hf_client *client, const char *call,
+                          struct hf_error *error)
+{
+    hf_status status = hf_client_enter(client);
+
+    if (status != HF_OK)
+        return status;
+    status = hf_client_fail(client, call, error);
+    hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_opening_check_size(struct hf_client *client, const char *call,
+                                size_t size, size_t expected,
+                                const char *initialiser)
+{
+    struct hf_error error;
+
+    if (size == expected)
+        return HF_OK;
+    hf_error_set(&error, HF_EINVAL,
+                 "the size of the options is %zu, expected %zu; start from %s",
+                 size, expected, initialiser);
+    return hf_opening_fail(client, call, &error);
+}
+
+void *hf_opening_alloc(struct hf_client *client, const char *call, size_t bytes)
+{
+    void *memory = hf_alloc(bytes);
+    struct hf_error error;
+
+    if (memory != NULL)
+        return memory;
+    hf_error_set(&error, HF_ENOMEM, "out of memory");
+    (void)hf_opening_fail(client, call, &error);
+    return NULL;
+}

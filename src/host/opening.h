@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the calls that open something of a client have in common: why they fail
+ * is told at the client. */
+#ifndef HF_HOST_OPENING_H
+#define HF_HOST_OPENING_H
+
+#include "host/client.h"
+
+/* Remember at ${client} why ${call} failed to open, and return the status;
+ * HF_EFORKED in a child. */
+hf_status hf_opening_fail(struct hf_client *client, const char *call,
+                          struct hf_error *error);
+
+/* Is ${size}, of options, what ${initialiser} sets?  HF_EINVAL if not. */
+hf_status hf_opening_check_size(struct hf_client *client, const char *call,
+                                size_t size, size_t expected,
+                                const char *initialiser);
+
+/* Memory for what is opened, zeroed; NULL is HF_ENOMEM, and told. */
+void *hf_opening_alloc(struct hf_client *client, const char *call,
+                       size_t bytes);
+
+#endif
