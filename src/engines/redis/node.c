@@ -53,6 +53,7 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
 
     hear(node, server_ms);
     node->up = node->was_up = true;
+    node->retry_ms = 0;
     if (!store->up && (link->clustered || link->unseen)) {
         hf_redis_link_ask_slots(link);
     } else if (!store->up) {
@@ -63,6 +64,21 @@ static void on_up(void *arg, struct hf_redis_link *link, uint64_t server_ms)
             hf_leased_missed(store->base.engine->leased,
                              hf_redis_store_now_ms(store));
     }
+}
+
+/* Notices of what it has are missed until it is up again. */
+#define RETRY_LEAST_MS UINT64_C(250)
+#define RETRY_MOST_MS UINT64_C(2000)
+
+static void plan_retry(struct hf_redis_node *node)
+{
+    if (!node->was_up)
+        return;
+    node->retry_ms = hf_earlier_ms(
+        hf_later_ms(2 * node->retry_ms, RETRY_LEAST_MS), RETRY_MOST_MS);
+    node->retry_at_ms =
+        hf_after_ms(hf_redis_store_now_ms(node->store), node->retry_ms);
+    hf_redis_store_wake_by(node->store, node->retry_at_ms);
 }
 
 static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
@@ -86,6 +102,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
         hf_redis_store_down(store, status, text);
         return;
     }
+    plan_retry(node);
     hf_redis_errands_fail(store, node, status, text);
     hf_redis_map_refresh(store);
 }
@@ -217,6 +234,7 @@ static struct hf_redis_node *node_new(struct hf_store *store,
         return NULL;
     node->store = store;
     node->host = *host;
+    node->retry_at_ms = HF_FOREVER;
     if (!make_link(node)) {
         hf_free(node);
         return NULL;
@@ -275,16 +293,39 @@ static void node_free(struct hf_redis_node *node)
     hf_free(node);
 }
 
-static bool is_of_use(const struct hf_store *store,
+static bool has_slots(const struct hf_store *store,
                       const struct hf_redis_node *node)
 {
-    if (node->link->open || node == store->home)
-        return true;
     for (size_t slot = 0; slot < HF_REDIS_SLOTS; slot++) {
         if (store->map->owners.of[slot] == node)
             return true;
     }
     return false;
+}
+
+static bool is_of_use(const struct hf_store *store,
+                      const struct hf_redis_node *node)
+{
+    return node->link->open || node == store->home || has_slots(store, node);
+}
+
+void hf_redis_nodes_retry(struct hf_store *store)
+{
+    uint64_t now_ms = hf_redis_store_now_ms(store);
+
+    for (size_t i = 0; i < store->node_count; i++) {
+        struct hf_redis_node *node = store->nodes[i];
+
+        if (node->retry_at_ms == HF_FOREVER)
+            continue;
+        if (now_ms < node->retry_at_ms) {
+            hf_redis_store_wake_by(store, node->retry_at_ms);
+            continue;
+        }
+        node->retry_at_ms = HF_FOREVER;
+        if (has_slots(store, node))
+            hf_redis_node_open(node);
+    }
 }
 
 void hf_redis_nodes_prune(struct hf_store *store)
@@ -307,6 +348,7 @@ void hf_redis_nodes_close(struct hf_store *store)
     for (size_t i = 0; i < store->node_count; i++) {
         hf_redis_link_close(store->nodes[i]->link);
         store->nodes[i]->up = store->nodes[i]->was_up = false;
+        store->nodes[i]->retry_at_ms = HF_FOREVER;
     }
 }
 

@@ -27,6 +27,10 @@ struct hf_redis_node {
     struct hf_redis_link *link;
     bool up;
     bool was_up; /* since the store was connected */
+    /* It is not: when it is tried next, HF_FOREVER if when it is needed; and
+     * the pause before that. */
+    uint64_t retry_at_ms;
+    uint64_t retry_ms;
     /* Its clock, and when by ours it showed that. */
     uint64_t server_ms;
     uint64_t heard_at_ms;
@@ -147,6 +151,9 @@ struct hf_redis_node *hf_redis_node_up(const struct hf_store *store);
 /* ${at_ms} of our clock, by its clock as last heard. */
 uint64_t hf_redis_node_clock_ms(const struct hf_redis_node *node,
                                 uint64_t at_ms);
+
+/* Try those again that were up, for they may know what was missed. */
+void hf_redis_nodes_retry(struct hf_store *store);
 
 /* It has not answered for too long. */
 void hf_redis_node_give_up(struct hf_redis_node *node, uint64_t silent_ms);

@@ -85,6 +85,7 @@ static void on_patience(uv_timer_t *timer)
     hf_leased_engine_enter(store->base.engine);
     hf_redis_map_expire(store);
     hf_redis_errands_expire(store);
+    hf_redis_nodes_retry(store);
     hf_leased_engine_leave(store->base.engine);
 }
 
