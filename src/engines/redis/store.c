@@ -27,8 +27,8 @@ uint64_t hf_redis_patience_ms(const struct hf_store *store)
 /* There is no link any more, and no call under way. */
 static void cut(struct hf_store *store)
 {
+    hf_redis_nodes_close(store); /* which lets go of the calls of errands */
     hf_redis_errands_clear(store);
-    hf_redis_nodes_close(store);
     store->linked = store->up = store->out_of_memory = false;
     store->mapper = NULL;
     (void)uv_idle_stop(&store->later);
