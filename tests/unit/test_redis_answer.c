@@ -172,6 +172,12 @@ static void nonsense_is_unsure(void **state)
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 
+static void an_error_without_a_word_has_a_text(void **state)
+{
+    (void)state;
+    assert_true(strlen(take(HF_STORE_ENQUEUE, "-\r\n")->text) > 0);
+}
+
 static void what_was_late_did_not_happen(void **state)
 {
     const struct hf_store_answer *a =
@@ -353,6 +359,7 @@ int main(void)
         STORY(a_payload_that_is_no_text_is_left_out),
         STORY(nonsense_is_unsure),
         STORY(what_was_late_did_not_happen),
+        STORY(an_error_without_a_word_has_a_text),
         STORY(errors_have_a_status),
         STORY(renewals_tell_of_some),
         STORY(too_few_replicas_are_unsure),

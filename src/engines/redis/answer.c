@@ -339,8 +339,12 @@ static void take_error(struct hf_redis_answer *answer,
                        const struct redisReply *reply)
 {
     struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
+    const char *text = reply->str;
 
-    fail(answer, fault.failure, fault.status, reply->str, fault.advice);
+    if (text[0] == '\0')
+        text = "the server answered with an error and no word of it; look at "
+               "its log";
+    fail(answer, fault.failure, fault.status, text, fault.advice);
 }
 
 /* It may be answered when the reply it came in is gone. */

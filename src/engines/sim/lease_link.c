@@ -90,8 +90,11 @@ static void greet(struct lease_link *link)
 static void renew_in_part(struct lease_world *leases, uint64_t clock_ms,
                           struct lease_call *copy, struct lease_answer *answer)
 {
+    size_t count = copy->call.stake_count;
+
     copy->call.stake_count /= 2;
     lease_server_carry_out(leases->server, clock_ms, copy, answer);
+    copy->call.stake_count = count;
     lease_answer_free(answer);
     memset(answer, 0, sizeof *answer);
 }
