@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Worlds in which an acquisition is its owner's own. */
+#define SHARED_BY_PERMITS(a) (false)
+#define PERMITS_AHEAD(a) 0
+#define LIMIT 1
+#define ROOM(a) 1
+#define ROOM_SEEN(a) (true)
+#define OWNER_LETS_GO(a) (true)
+#define IS_WANTED(a) (true)
+#define CHANGED_IN(queue) skip
+#define CLIENT_IS_OUT(c) (acq[c].phase == DONE)
+
+inline after(a) { skip }
+inline fail_look(a) { skip }
+inline forget_look(a) { skip }
+
+#include "world.pml"
+
+init
+{
+    d_step {
+        prepare()
+    }
+    atomic {
+        start()
+    }
+    everyone_is_out() /* or else somebody waits, or something stays */
+}
