@@ -30,8 +30,8 @@ inline check_grant(a)
         :: else
         fi
     }
-    if
-    :: x >= ROOM(a) ->
+    if /* nobody else has it, and its own ticket keeps others from it */
+    :: x >= ROOM(a) || place[acq[a].ticket] == 0 ->
         BREAKS(broken_exclusion)
     :: else
     fi;
@@ -42,7 +42,7 @@ inline check_grant(a)
     fi;
     /* Nobody who conflicts is ahead, now or ever: so tokens, which are places,
      * rise between grants that conflict. */
-    x = (place[acq[a].ticket] > 0 -> 0 : ROOM(a));
+    x = 0;
     for (v : 0 .. TICKETS - 1) {
         if
         :: SAME_QUEUE(v, acq[a].ticket) && place[v] > 0 &&
@@ -295,7 +295,9 @@ inline downgraded(a)
 /* hf_acquisition_proven() */
 inline proven(a)
 {
-#ifndef PROOF_NOT_HEARD
+#ifdef PROOF_NOT_HEARD
+    skip
+#else
     acq[a].list_wanted = acq[a].list_wanted ||
                          (acq[a].phase == QUEUED && acq[a].blocking == 0 &&
                           !acq[a].stale && acq[a].ask == NOTHING)
@@ -397,7 +399,14 @@ inline pump(a)
     if
     :: session[CLIENT(a)] == UP ->
         if
-        :: acq[a].phase == PAUSED && acq[a].ask == NOTHING && ROOM_SEEN(a) ->
+        :: acq[a].phase == PAUSED && MUST_LOOK(a) ->
+            acq[a].phase = LOOKING
+        :: else
+        fi;
+        if
+        :: ((acq[a].phase == PAUSED) ||
+            (acq[a].phase == LOOKING && ROOM_SEEN(a))) &&
+           acq[a].ask == NOTHING ->
             enqueue(a)
         :: (acq[a].phase == QUEUED || acq[a].phase == UNSURE) &&
            acq[a].list_wanted && acq[a].ask == NOTHING ->
@@ -427,6 +436,7 @@ inline pump(a)
         release(a)
     :: else
     fi;
+    pump_look(a);
     pump_withdrawals(a);
     settle(a)
 }
@@ -441,87 +451,82 @@ inline pump(a)
 /* Its events, from the engine and from its owner. */
 proctype contender(byte a)
 {
-end: /* what has to end is asked by the judge */
+end: /* what has to end is asked by init */
     do
-    :: d_step {
-        acq[a].phase == IDLE && RUNS(a) && IS_WANTED(a);
-        acq[a].phase = PAUSED;
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        HEARS(a) && acq[a].ask == ENQUEUE_ANSWERED;
-        enqueued(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        HEARS(a) && acq[a].ask == LIST_ANSWERED;
-        listed(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        HEARS(a) && acq[a].ask == DOWNGRADE_ANSWERED;
-        downgraded(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        HEARS(a) && acq[a].watch_before == FIRED;
-        gone_before(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        HEARS(a) && acq[a].watch_beyond == FIRED;
-        gone_beyond(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        RUNS(a) && acq[a].phase == HELD && OWNER_LETS_GO(a);
-        release(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        RUNS(a) && IS_WAITING(a) && OWNER_LETS_GO(a) && cancels > 0;
-        cancels--;
-        acq[a].cancelled = true;
-        give_up(a);
-        pump(a);
-        after(a)
-    }
-    :: d_step {
-        RUNS(a) && acq[a].phase == HELD && acq[a].writes &&
-            !acq[a].downgrading && downgrades > 0;
-        downgrades--;
-        acq[a].downgrading = true;
-        pump(a);
-        after(a)
+    :: atomic {
+        if
+        :: d_step {
+            RUNS(a) && acq[a].phase == IDLE && IS_WANTED(a);
+            acq[a].phase = PAUSED
+        }
+        :: d_step {
+            HEARS(a) && acq[a].ask == ENQUEUE_ANSWERED;
+            enqueued(a)
+        }
+        :: d_step {
+            HEARS(a) && acq[a].ask == LIST_ANSWERED;
+            listed(a)
+        }
+        :: d_step {
+            HEARS(a) && acq[a].ask == DOWNGRADE_ANSWERED;
+            downgraded(a)
+        }
+        :: d_step {
+            HEARS(a) && acq[a].watch_before == FIRED;
+            gone_before(a)
+        }
+        :: d_step {
+            HEARS(a) && acq[a].watch_beyond == FIRED;
+            gone_beyond(a)
+        }
+        :: d_step {
+            RUNS(a) && acq[a].phase == HELD && OWNER_LETS_GO(a);
+            release(a)
+        }
+        :: d_step {
+            RUNS(a) && IS_WAITING(a) && OWNER_LETS_GO(a) && cancels > 0;
+            cancels--;
+            acq[a].cancelled = true;
+            give_up(a)
+        }
+        :: d_step {
+            RUNS(a) && acq[a].phase == HELD && acq[a].writes &&
+                !acq[a].downgrading && downgrades > 0;
+            downgrades--;
+            acq[a].downgrading = true
+        }
+        fi;
+        d_step {
+            pump(a);
+            after(CLIENT(a))
+        }
     }
     od
 }
 
-/* The withdrawal of one ticket: from its answer, and when it strikes: once a
- * list shows the ticket (hf_withdrawal_look()) or it can appear no more. */
+/* The withdrawal of one ticket: its answer, and when it strikes: once a list
+ * shows the ticket (hf_withdrawal_look()) or it can appear no more. */
 proctype fate(byte t)
 {
 end:
     do
-    :: d_step {
-        HEARS(OWNER(t)) &&
-            (withdrawal[t] == FOUND || withdrawal[t] == NOT_FOUND);
-        withdrawal_done(t);
-        pump(OWNER(t));
-        after(OWNER(t))
-    }
-    :: d_step {
-        RUNS(OWNER(t)) && withdrawal[t] == LURKS && (place[t] > 0 || !late[t]);
-        WITHDRAW(t);
-        pump(OWNER(t));
-        after(OWNER(t))
+    :: atomic {
+        if
+        :: d_step {
+            HEARS(OWNER(t)) &&
+                (withdrawal[t] == FOUND || withdrawal[t] == NOT_FOUND);
+            withdrawal_done(t)
+        }
+        :: d_step {
+            RUNS(OWNER(t)) && withdrawal[t] == LURKS &&
+                (place[t] > 0 || !late[t]);
+            WITHDRAW(t)
+        }
+        fi;
+        d_step {
+            pump(OWNER(t));
+            after(CLIENT(OWNER(t)))
+        }
     }
     :: d_step { /* the engine: it takes effect */
         REACHES(OWNER(t)) && withdrawal[t] == SENT;

@@ -15,6 +15,13 @@
 #ifndef MISHAPS
 #define MISHAPS 1
 #endif
+/* What may go wrong, one of these each time. */
+#define CUT 1   /* a link breaks, and with it what was under way on it */
+#define CRASH 2 /* a client is no more */
+#define LAPSE 4 /* a promise runs out though the link is up */
+#ifndef MISHAP
+#define MISHAP (CUT | CRASH | LAPSE)
+#endif
 #ifndef CANCELS
 #define CANCELS 0
 #endif

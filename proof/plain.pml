@@ -4,13 +4,15 @@
 #define PERMITS_AHEAD(a) 0
 #define LIMIT 1
 #define ROOM(a) 1
+#define MUST_LOOK(a) (false)
 #define ROOM_SEEN(a) (true)
 #define OWNER_LETS_GO(a) (true)
 #define IS_WANTED(a) (true)
 #define CHANGED_IN(queue) skip
 #define CLIENT_IS_OUT(c) (acq[c].phase == DONE)
 
-inline after(a) { skip }
+inline after(c) { skip }
+inline pump_look(a) { skip }
 inline fail_look(a) { skip }
 inline forget_look(a) { skip }
 

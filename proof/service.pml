@@ -53,11 +53,11 @@ end:
         REACHES(a) && acq[a].watch_beyond == ASKED;
         acq[a].watch_beyond = ARMED(acq[a].beyond)
     }
-    :: d_step { /* at one instant, in its place */
+    :: d_step { /* at one instant, in its place; once */
         REACHES(a) && acq[a].ask == DOWNGRADE_SENT;
         acq[a].ask = DOWNGRADE_ANSWERED;
         if
-        :: place[acq[a].ticket] > 0 ->
+        :: place[acq[a].ticket] > 0 && !reads[acq[a].ticket] ->
 #ifdef DOWNGRADE_GAP /* deleted, and then created anew */
             u = acq[a].ticket;
             remove(u);

@@ -50,16 +50,14 @@ inline suspended(c)
     for (y : c * PER .. c * PER + PER - 1) {
         fail_asked(y);
         acq[y].stale = acq[y].phase == QUEUED;
-        settle(y);
 #ifdef SUSPENDED_ENDS
         if
         :: IS_WAITING(y) ->
-            give_up(y);
-            settle(y)
+            give_up(y)
         :: else
         fi
 #endif
-    }
+    };
     y = 0
 }
 
@@ -70,10 +68,7 @@ inline connected(c)
     for (y : c * PER .. c * PER + PER - 1) {
         acq[y].stale = acq[y].phase == QUEUED;
         acq[y].list_wanted = acq[y].list_wanted || acq[y].phase == QUEUED
-    }
-    for (y : c * PER .. c * PER + PER - 1) {
-        pump(y)
-    }
+    };
     y = 0
 }
 
@@ -105,13 +100,7 @@ inline session_over(c)
             ; give_up(y)
 #endif
         :: else
-        fi;
-        if
-        :: acq[y].phase == LOST && OWNER_LETS_GO(y) ->
-            release(y)
-        :: else
-        fi;
-        settle(y)
+        fi
     }
     alive[c] = false;
     y = 0
@@ -132,10 +121,7 @@ inline expired(c)
 #endif
         :: else
         fi
-    }
-    for (y : c * PER .. c * PER + PER - 1) {
-        pump(y)
-    }
+    };
     y = 0
 }
 
@@ -146,7 +132,6 @@ inline end_session(c)
     for (y : c * PER .. c * PER + PER - 1) {
         deafen(y)
     }
-    y = 0;
     for (u : c * PER * ATTEMPTS .. (c + 1) * PER * ATTEMPTS - 1) {
         if
         :: !orphan[u] ->
@@ -155,6 +140,7 @@ inline end_session(c)
         :: else
         fi
     }
+    u = 0
 }
 
 inline crashed(c)
@@ -179,57 +165,80 @@ inline crashed(c)
     y = 0
 }
 
+#define MAY_FAIL(c, how) (spare > 0 && !CLIENT_IS_OUT(c) && (MISHAP & how))
+
 proctype client(byte c)
 {
 end:
     do
-    :: d_step {
-        session[c] == UP && spare > 0 && !CLIENT_IS_OUT(c);
-        spare--;
-        suspended(c);
-        after(c * PER)
+    :: atomic {
+        if
+        :: d_step {
+            session[c] == UP && MAY_FAIL(c, CUT);
+            spare--;
+            suspended(c)
+        }
+        :: d_step { /* while UP: a proof is too slow, or the process */
+            session[c] == UP && (lease[c] || promise[c]) &&
+                MAY_FAIL(c, LAPSE);
+            spare--;
+            expired(c)
+        }
+        :: d_step {
+            (session[c] == DOWN || session[c] == CRASHED) &&
+                (lease[c] || promise[c]);
+            expired(c)
+        }
+        :: d_step { /* told by the other side, or by our own clock */
+            (session[c] == UP && !alive[c]) ||
+                (session[c] == DOWN && (!alive[c] || !promise[c]));
+            session_over(c)
+        }
+        :: d_step {
+            session[c] == DOWN && alive[c];
+            connected(c)
+        }
+        :: d_step {
+            session[c] == NO_SESSION;
+            alive[c] = true;
+            lease[c] = true;
+            promise[c] = true;
+            connected(c)
+        }
+        :: d_step { /* hf_session_proven(): counted from the sending */
+            session[c] == UP && proof[c] == ANSWERED;
+            proof[c] = NOTHING;
+#ifdef SAFE_FROM_ANSWER
+            promise[c] = true;
+#else
+            promise[c] = lease[c];
+#endif
+            for (y : c * PER .. c * PER + PER - 1) {
+                proven(y)
+            }
+            y = 0
+        }
+        fi;
+        d_step { /* those who are told first have been told */
+            if
+            :: session[c] != CRASHED ->
+                for (y : c * PER .. c * PER + PER - 1) {
+                    pump(y)
+                }
+                y = 0;
+                after(c)
+            :: else
+            fi
+        }
     }
     :: d_step {
-        session[c] != CRASHED && spare > 0 && !CLIENT_IS_OUT(c);
+        session[c] != CRASHED && MAY_FAIL(c, CRASH);
         spare--;
         crashed(c)
     }
-    :: d_step { /* while UP: a proof is too slow, or the process */
-        session[c] == UP && (lease[c] || promise[c]) && spare > 0 &&
-            !CLIENT_IS_OUT(c);
-        spare--;
-        expired(c);
-        after(c * PER)
-    }
-    :: d_step {
-        (session[c] == DOWN || session[c] == CRASHED) &&
-            (lease[c] || promise[c]);
-        expired(c);
-        after(c * PER)
-    }
     :: d_step {
         session[c] != NO_SESSION && alive[c] && !lease[c];
-        end_session(c);
-        u = 0
-    }
-    :: d_step { /* told by the other side, or by our own clock */
-        (session[c] == UP && !alive[c]) ||
-            (session[c] == DOWN && (!alive[c] || !promise[c]));
-        session_over(c);
-        after(c * PER)
-    }
-    :: d_step {
-        session[c] == DOWN && alive[c];
-        connected(c);
-        after(c * PER)
-    }
-    :: d_step {
-        session[c] == NO_SESSION;
-        alive[c] = true;
-        lease[c] = true;
-        promise[c] = true;
-        connected(c);
-        after(c * PER)
+        end_session(c)
     }
     :: d_step { /* hf_session_want_proof() */
         session[c] == UP && !promise[c] && proof[c] == NOTHING &&
@@ -240,23 +249,6 @@ end:
         session[c] == UP && alive[c] && proof[c] == ASKED;
         lease[c] = true;
         proof[c] = ANSWERED
-    }
-    :: d_step { /* hf_session_proven(): counted from the sending */
-        session[c] == UP && proof[c] == ANSWERED;
-        proof[c] = NOTHING;
-#ifdef SAFE_FROM_ANSWER
-        promise[c] = true;
-#else
-        promise[c] = lease[c];
-#endif
-        for (y : c * PER .. c * PER + PER - 1) {
-            proven(y)
-        }
-        for (y : c * PER .. c * PER + PER - 1) {
-            pump(y)
-        }
-        y = 0;
-        after(c * PER)
     }
     od
 }
