@@ -17,7 +17,6 @@ bool served[ACQUISITIONS]; /* some ticket of it was there */
 
 /* Contenders that are alike are numbered by who enters a queue first: other
  * histories are these with other names. */
-#define IS_OUT(a) (acq[a].phase == DONE || session[CLIENT(a)] == CRASHED)
 #define MAY_BE_SERVED(a) (!ALIKE(a) || served[a - PER] || IS_OUT(a - PER))
 
 #define SAME_QUEUE(t, s) (QUEUE(OWNER(t)) == QUEUE(OWNER(s)))
@@ -111,7 +110,7 @@ inline snapshot(a)
     if
     :: acq[a].seen && SHARED_BY_PERMITS(a) ->
         /* hf_admission_decide_lease() */
-        acq[a].seen_blocking = (PERMITS_AHEAD(a) < LIMIT -> 0 : 1);
+        acq[a].seen_blocking = (PERMITS_AHEAD(a) < LIMIT_SEEN -> 0 : 1);
         acq[a].seen_gone_admits = false
     :: acq[a].seen && !SHARED_BY_PERMITS(a) ->
         for (v : 0 .. TICKETS - 1) {

@@ -31,18 +31,17 @@ inline prepare()
 
 inline start()
 {
-    byte i;
-    for (i : 0 .. ACQUISITIONS - 1) {
-        run contender(i);
-        run service(i)
+    for (u : 0 .. ACQUISITIONS - 1) {
+        run contender(u);
+        run service(u)
     }
-    for (i : 0 .. TICKETS - 1) {
-        run fate(i)
+    for (u : 0 .. TICKETS - 1) {
+        run fate(u)
     }
-    for (i : 0 .. CLIENTS - 1) {
-        run client(i)
+    for (u : 0 .. CLIENTS - 1) {
+        run client(u)
     }
-    i = 0
+    u = 0
 }
 
 /* Where nothing more can happen, everybody has been served or has given up,
