@@ -7,6 +7,8 @@
  * while that has not passed; it ends no later than the lease, which is what
  * counting from the sending and the margin for drift are for.
  */
+#ifndef SESSION_STATE
+#define SESSION_STATE
 byte session[CLIENTS]; /* as the client sees it */
 bool alive[CLIENTS];   /* the other side has it */
 bool lease[CLIENTS];
@@ -17,4 +19,5 @@ byte proof[CLIENTS]; /* NOTHING, ASKED or ANSWERED */
 #define MAY_ADMIT(c) (session[c] == UP)
 #else
 #define MAY_ADMIT(c) (session[c] == UP && promise[c]) /* hf_session_may_admit() */
+#endif
 #endif
