@@ -12,7 +12,9 @@
 #endif
 #define PER 2
 #define QUEUES 2
+#ifndef LIMIT
 #define LIMIT 2
+#endif
 #if defined(LEASES_NOT_COUNTED)
 #define LIMIT_SEEN 99
 #elif defined(ONE_LEASE_TOO_MANY)

@@ -22,7 +22,8 @@ inline fail_asked(a)
 {
     if
     :: acq[a].ask == ENQUEUE_SENT || acq[a].ask == ENQUEUE_ANSWERED ->
-        late[acq[a].ticket] = acq[a].ask == ENQUEUE_SENT;
+        late[acq[a].ticket] =
+            acq[a].ask == ENQUEUE_SENT && alive[CLIENT(a)];
         enqueue_unsure(a)
     :: acq[a].ask == LIST_SENT || acq[a].ask == LIST_ANSWERED ->
         list_failed(a)
@@ -150,7 +151,7 @@ inline crashed(c)
     for (y : c * PER .. c * PER + PER - 1) {
         if
         :: acq[y].ask == ENQUEUE_SENT ->
-            late[acq[y].ticket] = true
+            late[acq[y].ticket] = alive[c]
         :: else
         fi;
         forget_answer(y);

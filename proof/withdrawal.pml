@@ -45,8 +45,9 @@ inline withdrawal_done(t)
 }
 
 /* hf_acquisition_lurks() */
+#define LURKS_AT(a, k)                                                         \
+    (k < ATTEMPTS &&                                                           \
+     withdrawal[(a) * ATTEMPTS + (k < ATTEMPTS -> k : 0)] != NONE)
 #define LURKS_ANY(a)                                                           \
-    (withdrawal[(a) * ATTEMPTS] != NONE ||                                     \
-     withdrawal[(a) * ATTEMPTS + 1] != NONE ||                                 \
-     withdrawal[(a) * ATTEMPTS + ATTEMPTS - 1] != NONE ||                      \
-     (ATTEMPTS > 3 && withdrawal[(a) * ATTEMPTS + ATTEMPTS - 2] != NONE))
+    (LURKS_AT(a, 0) || LURKS_AT(a, 1) || LURKS_AT(a, 2) || LURKS_AT(a, 3) ||   \
+     LURKS_AT(a, 4))
