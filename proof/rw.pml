@@ -14,9 +14,7 @@
 #define QUEUE(a) 0
 #define WRITES(a) ((a) < WRITERS)
 #define HAS_READERS (true)
-#ifndef ORDER_AS_TEXT
 #define ALIKE(a) (a > 0 && a != WRITERS)
-#endif
 
 #include "names.pml"
 #include "plain.pml"
