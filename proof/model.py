@@ -47,8 +47,6 @@ WORLDS = {
                        "mutex", "-DCLIENTS=3 -DATTEMPTS=3 -DCANCELS=1"),
     "mutex-3-twice": (False, "3 want a mutex twice each, a crash", "mutex",
                       "-DCLIENTS=3 -DATTEMPTS=2 -DROUNDS=2 -DMISHAP=CRASH"),
-    "mutex-3-two": (False, "3 want a mutex, 2 mishaps", "mutex",
-                    "-DCLIENTS=3 -DATTEMPTS=5 -DMISHAPS=2"),
     "rw-3-any": (False, "2 writers and a reader, a writer may become a "
                  "reader, a mishap", "rw",
                  "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"),
@@ -92,7 +90,7 @@ PLANTS = {
                            "there is room for one permit more than there is"),
     "COHORT_SHARES": ("cohort", "-DMISHAPS=0", "exclusion",
                       "a ticket serves the next member before its release"),
-    "OLD_SNAPSHOT": ("mutex", TWO + " -DMISHAPS=0", "exclusion",
+    "OLD_SNAPSHOT": ("mutex", TWO + " -DMISHAPS=0", "order",
                      "an enqueue reads the queue before it has its place"),
     "DOWNGRADE_GAP": ("rw", DOWNGRADE, "exclusion",
                       "a downgrade deletes first and then creates"),
