@@ -15,9 +15,10 @@ bool lease[CLIENTS];
 bool promise[CLIENTS];
 byte proof[CLIENTS]; /* NOTHING, ASKED or ANSWERED */
 
+/* hf_session_may_admit() */
 #ifdef ADMIT_EXPIRED
 #define MAY_ADMIT(c) (session[c] == UP)
 #else
-#define MAY_ADMIT(c) (session[c] == UP && promise[c]) /* hf_session_may_admit() */
+#define MAY_ADMIT(c) (session[c] == UP && promise[c])
 #endif
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every world consists of, and how it is judged. */
 #define OUT(a) (a >= ACQUISITIONS || IS_OUT(a))
-#define ALL_OUT (OUT(0) && OUT(1) && OUT(2) && OUT(3) && OUT(4) && OUT(5) && OUT(6) && OUT(7))
+#define ALL_OUT                                                                \
+    (OUT(0) && OUT(1) && OUT(2) && OUT(3) && OUT(4) && OUT(5) && OUT(6) &&     \
+     OUT(7))
 #ifndef ROUNDS
 #define ROUNDS 1
 #endif
@@ -10,6 +12,7 @@
 #include "withdrawal.pml"
 #include "session_state.pml"
 #include "acquisition.pml"
+#include "contender.pml"
 #include "service.pml"
 #include "session.pml"
 
