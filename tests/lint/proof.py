@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What docs/proof.md says is so: every test that it names exists, and it has
-every planted fault of the model and of the simulator, and no others.
+every planted fault of the model, and none that is not planted.
 
 Prints what is not so, and how many were found.
 """
@@ -39,9 +39,10 @@ def complaints(document):
     planted = set(re.findall(
         r"^    X\(([A-Z_]+),", known_failures.text_of("src/core/plant.h"),
         re.MULTILINE)) | set(model.PLANTS)
-    for plant in sorted(told ^ planted):
-        yield "%s is %s" % (plant, "no planted fault" if plant in told else
-                            "a planted fault and not there")
+    for plant in sorted(told - planted):
+        yield "%s is no planted fault" % plant
+    for plant in sorted(set(model.PLANTS) - told):
+        yield "%s is a planted fault of the model and not there" % plant
 
 
 def main():
