@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a lookout hears, and what the engine does for it. */
+
+proctype lookout(byte c)
+{
+end:
+    do
+    :: atomic {
+        if
+        :: d_step {
+            session[c] == UP && look[c] == ANSWERED;
+            looked(c)
+        }
+        :: d_step {
+            session[c] == UP && look[c] == WATCHING && look_changed[c];
+#ifdef LOOKED_ONCE
+            look_changed[c] = false
+#else
+            end_look(c)
+#endif
+        }
+        fi;
+        d_step {
+            pump(LEASE(c));
+            after(c)
+        }
+    }
+    :: d_step { /* the engine: LISTED, and CHANGED once a lease goes */
+        session[c] == UP && alive[c] && look[c] == ASKED;
+        look_room[c] = HAS_ROOM(LEASE(c));
+        look[c] = ANSWERED
+    }
+    od
+}

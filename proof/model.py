@@ -1,0 +1,289 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Check the model of the acquisition protocol with spin, in every world or in
+those that are named; see proof/README.md and docs/proof.md.
+
+    model.py [--quick | --list | WORLD...]   all holds, in all that can happen
+    model.py --plants [--quick | PLANT...]   each planted fault breaks something
+
+Ends with 1 if something is broken that should hold, or holds that should be
+broken; with 77, as a test that is skipped, where there is no spin."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 77
+
+# What a world is, whether it takes seconds only, and how it is made of which
+# file.  A mishap is a cut link, a crash, or a promise that runs out, whatever
+# follows from it included: a session lost, a late create, a search.
+WORLDS = {
+    "mutex-2": (True, "2 want a mutex, a mishap", "mutex",
+                "-DCLIENTS=2 -DATTEMPTS=3"),
+    "mutex-2-ends": (True, "the same: every history ends", "mutex",
+                     "-DCLIENTS=2 -DATTEMPTS=3"),
+    "mutex-3": (True, "3 want a mutex, a mishap", "mutex",
+                "-DCLIENTS=3 -DATTEMPTS=3"),
+    "rw-3": (True, "2 writers and a reader, a writer may become a reader, "
+             "a crash", "rw",
+             "-DCLIENTS=3 -DATTEMPTS=2 -DDOWNGRADES=1 -DMISHAP=CRASH"),
+    "semaphore-2": (True, "2 want the one permit there is, a mishap",
+                    "semaphore", "-DCLIENTS=2 -DLIMIT=1 -DATTEMPTS=3"),
+    "semaphore-2-ends": (True, "the same: every history ends", "semaphore",
+                         "-DCLIENTS=2 -DLIMIT=1 -DATTEMPTS=3"),
+    "semaphore-3": (True, "3 want one of 2 permits, a crash", "semaphore",
+                    "-DCLIENTS=3 -DATTEMPTS=2 -DMISHAP=CRASH"),
+    "cohort-3": (True, "3 threads behind one ticket, another process, a "
+                 "request to let go", "cohort", "-DMISHAPS=0"),
+    "cohort-3-ends": (True, "the same: every history ends", "cohort",
+                      "-DMISHAPS=0"),
+    "mutex-2-two": (False, "2 want a mutex, 2 mishaps", "mutex",
+                    "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2"),
+    "mutex-2-two-ends": (False, "the same: every history ends", "mutex",
+                         "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2"),
+    "mutex-3-cancel": (False, "3 want a mutex, one may give up, a mishap",
+                       "mutex", "-DCLIENTS=3 -DATTEMPTS=3 -DCANCELS=1"),
+    "mutex-3-twice": (False, "3 want a mutex twice each, a crash", "mutex",
+                      "-DCLIENTS=3 -DATTEMPTS=2 -DROUNDS=2 -DMISHAP=CRASH"),
+    "rw-3-any": (False, "2 writers and a reader, a writer may become a "
+                 "reader, a mishap", "rw",
+                 "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"),
+    "rw-4": (False, "2 writers and 2 readers, a mishap", "rw",
+             "-DATTEMPTS=3"),
+    "rw-4-downgrade": (False, "2 writers and 2 readers, a writer may become "
+                       "a reader, a crash", "rw",
+                       "-DATTEMPTS=2 -DDOWNGRADES=1 -DMISHAP=CRASH"),
+    "semaphore-3-any": (False, "3 want one of 2 permits, a mishap",
+                        "semaphore", "-DCLIENTS=3 -DATTEMPTS=3"),
+    "semaphore-4": (False, "4 want one of 2 permits, a crash", "semaphore",
+                    "-DCLIENTS=4 -DATTEMPTS=2 -DMISHAP=CRASH"),
+    "cohort-2-any": (False, "2 threads behind one ticket, another process, a "
+                     "mishap", "cohort",
+                     "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"),
+}
+
+# Each fault, with the property that breaks first and the world in which.  Those
+# of src/core/plant.h have its names.
+TWO = "-DCLIENTS=2 -DATTEMPTS=4"
+THREE = "-DCLIENTS=3 -DATTEMPTS=3"
+DOWNGRADE = "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"
+SMALL_COHORT = "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"
+PLANTS = {
+    "ADMIT_ON_ANY_GONE": ("mutex", THREE, "order",
+                          "any watched ticket that goes admits"),
+    "GONE_ADMITS_WRITER": ("rw", DOWNGRADE, "exclusion",
+                           "a writer behind a write ticket does not list"),
+    "READ_PASSES_WRITE": ("rw", "-DCLIENTS=2 -DWRITERS=1 -DATTEMPTS=3",
+                          "order", "a reader waits for nobody"),
+    "SAFE_FROM_ANSWER": ("mutex", "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2",
+                         "exclusion",
+                         "safe-until counts from a proof's answer"),
+    "ADMIT_EXPIRED": ("mutex", TWO, "exclusion",
+                      "safe-until is not looked at when admitting"),
+    "LEASES_NOT_COUNTED": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0",
+                           "order",
+                           "there is always room for another lease"),
+    "ONE_LEASE_TOO_MANY": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0",
+                           "order",
+                           "there is room for one permit more than there is"),
+    "COHORT_SHARES": ("cohort", "-DMISHAPS=0", "exclusion",
+                      "a ticket serves the next member before its release"),
+    "OLD_SNAPSHOT": ("mutex", TWO + " -DMISHAPS=0", "order",
+                     "an enqueue reads the queue before it has its place"),
+    "DOWNGRADE_GAP": ("rw", DOWNGRADE, "exclusion",
+                      "a downgrade deletes first and then creates"),
+    "TOKEN_KEPT": ("mutex", TWO, "token",
+                   "the token of a first ticket serves for its second"),
+    "GONE_SKIPS_ONE": ("mutex", THREE, "order",
+                       "the ticket ahead of the watched one is not counted"),
+    "ORDER_AS_TEXT": ("mutex", TWO, "order",
+                      "tickets are ordered by their names"),
+    "COHORT_BARGES": ("cohort", "-DMISHAPS=0", "order",
+                      "the last member is granted first"),
+    "COHORT_UNBOUNDED": ("cohort", "-DMISHAPS=0", "order",
+                         "a ticket passes from member to member for ever"),
+    "COHORT_REVOKED_STAYS": ("cohort", "-DMISHAPS=0", "order",
+                             "a ticket that is asked for is handed on"),
+    "GONE_FORGOTTEN": ("mutex", THREE, "progress",
+                       "a GONE that comes during a list is dropped"),
+    "WATCH_OWN_ONLY": ("mutex", TWO, "progress",
+                       "a waiter does not watch the one before"),
+    "NO_LIST_AFTER_GONE": ("mutex", THREE, "progress",
+                           "a GONE that does not admit is not followed up"),
+    "PROOF_NOT_HEARD": ("mutex", TWO, "progress",
+                        "who waits for a proof is not woken by it"),
+    "WATCH_NOT_LOOKED": ("mutex", TWO, "progress",
+                         "a watch is armed without a second look"),
+    "ZK_NOT_RESUMED": ("mutex", TWO, "progress",
+                       "watches end with their connection"),
+    "LOOKED_ONCE": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0", "progress",
+                    "who waits for room does not look again"),
+    "SEARCH_SKIPPED": ("mutex", TWO, "progress",
+                       "a ticket without an answer is not looked for"),
+    "ABANDONED_FORGOTTEN": ("mutex", TWO, "progress",
+                            "an id that got no answer is not remembered"),
+    "COHORT_KEEPS_TICKET": ("cohort",
+                            "-DMISHAPS=0 -DHANDOFFS=3 -DASKED_FOR=0",
+                            "progress", "the ticket stays when nobody needs it"),
+    "BUNDLE_KEEPS_PART": ("semaphore", "-DCLIENTS=2 -DATTEMPTS=3", "progress",
+                          "a bundle that is given up keeps what it had"),
+    "CANCEL_KEEPS_TICKET": ("mutex", TWO + " -DCANCELS=1 -DMISHAPS=0", "leak",
+                            "a cancelled wait leaves its ticket"),
+    "WITHDRAW_ONCE": ("mutex", TWO, "leak",
+                      "a withdraw that failed is not repeated"),
+    "WATCH_FIRST": ("mutex", THREE, "herd",
+                    "a waiter watches the head of the queue"),
+    "LOST_NOT_TOLD": ("mutex", TWO, "loss",
+                      "safe-until passes in silence"),
+    "COHORT_LOSS_UNTOLD": ("cohort", SMALL_COHORT, "loss",
+                           "the member that holds a lost ticket believes on"),
+    "SUSPENDED_ENDS": ("mutex", TWO, "wait",
+                       "a waiter gives up when the link drops"),
+    "LOST_SESSION_ENDS": ("mutex", TWO, "wait",
+                          "a waiter gives up when its session is lost"),
+    "COHORT_LOSS_ENDS": ("cohort", SMALL_COHORT, "wait",
+                         "who waits behind a ticket that is lost gives up"),
+}
+# Of each property and each world one or two, for every day.
+SAMPLE = ("ADMIT_EXPIRED", "OLD_SNAPSHOT", "GONE_ADMITS_WRITER",
+          "ONE_LEASE_TOO_MANY", "COHORT_SHARES", "TOKEN_KEPT",
+          "GONE_SKIPS_ONE", "GONE_FORGOTTEN", "SEARCH_SKIPPED",
+          "CANCEL_KEEPS_TICKET", "WATCH_FIRST", "LOST_NOT_TOLD",
+          "LOST_SESSION_ENDS")
+INVARIANTS = {"exclusion": 1, "token": 2, "order": 3, "progress": 4,
+              "leak": 5, "herd": 6, "loss": 7, "wait": 9}
+
+
+class Run:
+    """One world: made by spin, built, gone through.  .broken is the name of
+    the property that is, or None."""
+
+    def __init__(self, file, flags, ends=False, optimise="-O2"):
+        self.flags = flags.split()
+        self.file = file + ".pml"
+        self.directory = tempfile.mkdtemp(prefix="holdfast-model-")
+        for name in os.listdir(HERE):
+            if name.endswith(".pml"):
+                shutil.copy(os.path.join(HERE, name), self.directory)
+        self.call("spin", "-a", *self.flags, self.file)
+        # Cycles are looked for with the one test, all the rest with the other.
+        search = ["-DNP"] if ends else ["-DSAFETY"]
+        self.call(os.environ.get("CC", "cc"), optimise, "-w", "-DCOLLAPSE",
+                  "-DMEMLIM=16000", *search, "-o", "pan", "pan.c")
+        self.out = self.call("./pan", "-m20000", *(["-l"] if ends else []))
+        self.broken = self.judge()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.directory)
+
+    def call(self, *command):
+        done = subprocess.run(command, cwd=self.directory, text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            sys.exit("model: %s failed:\n%s" % (" ".join(command), done.stdout))
+        return done.stdout
+
+    def judge(self):
+        named = re.search(r"assertion violated\s+!\(broken_(\w+)\)", self.out)
+        if named:
+            return named.group(1)
+        if "invalid end state" in self.out.split("State-vector")[0].split(
+                "Full statespace")[0]:
+            return "progress"
+        if "errors: 0" in self.out and "Search not completed" not in self.out:
+            return None
+        return "the model itself"
+
+    def number(self, pattern):
+        found = re.search(pattern, self.out)
+        return found.group(1) if found else "?"
+
+    def figures(self):
+        seconds = self.number(r"elapsed time ([\d.]+)")
+        return "%10d states  depth %4s  %8s MB  %7s s" % (
+            float(self.number(r"([\d.e+]+) states, stored")),
+            self.number(r"depth reached (\d+)"),
+            self.number(r"([\d.]+)\s+total actual memory"), seconds)
+
+    def story(self):
+        """What led there: what was chosen, and what it changed."""
+        told = self.call("spin", "-t", "-p", *self.flags, self.file)
+        steps = [re.sub(r"\s+\(state \d+\)\s*", " ", line.strip())
+                 for line in told.splitlines() if "proc " in line]
+        dull = re.compile(r"sub-seq|\[DO\]|\[IF\]|goto|\[[uvwxy] = |D_STEP|"
+                          r"\[else\]|valid end state|:init:|seen_|\[break\]")
+        return [step for step in steps if not dull.search(step)]
+
+
+def check(names):
+    bad = 0
+    for name in names:
+        quick, what, file, flags = WORLDS[name]
+        # A small one is gone through before a good compiler is done with it.
+        with Run(file, flags, ends=name.endswith("-ends"),
+                 optimise="-O0" if quick else "-O2") as run:
+            print("%-16s %s  %s" % (name, run.figures(),
+                                    what if run.broken is None else
+                                    "BROKEN: " + run.broken), flush=True)
+            if run.broken is not None:
+                bad += 1
+                print("\n".join(run.story()[-40:] or [run.out]))
+    return bad
+
+
+def check_plants(names):
+    bad = 0
+    for name in names:
+        file, flags, expected, what = PLANTS[name]
+        with Run(file, "-D%s %s" % (name, flags), optimise="-O0") as run:
+            caught = run.broken == expected
+            print("%-20s %d %-10s %-10s %s%s" %
+                  (name, INVARIANTS[expected], run.broken, file, what,
+                   "" if caught else "  EXPECTED: " + expected), flush=True)
+            bad += not caught
+    print("%d of %d caught" % (len(names) - bad, len(names)))
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev model",
+                                     description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="a world, or with --plants a fault")
+    parser.add_argument("--quick", action="store_true",
+                        help="only worlds that take seconds, or a sample of "
+                        "the faults")
+    parser.add_argument("--plants", action="store_true",
+                        help="show that each planted fault breaks something")
+    parser.add_argument("--list", action="store_true",
+                        help="say what there is")
+    options = parser.parse_args()
+    table = PLANTS if options.plants else WORLDS
+    unknown = [name for name in options.names if name not in table]
+    if unknown:
+        parser.error("no %s; there are %s" % (unknown[0], " ".join(table)))
+    if options.list:
+        for name, row in table.items():
+            print("%-20s %s" % (name, row[3] if options.plants else row[1]))
+        return 0
+    if shutil.which("spin") is None:
+        print("model: no spin here; apt-get install spin")
+        return SKIPPED
+    quick = SAMPLE if options.plants else [
+        name for name, row in WORLDS.items() if row[0]]
+    names = options.names or (quick if options.quick else table)
+    return 1 if (check_plants if options.plants else check)(names) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/proof.md says is so: every test that it names exists, and it has
+every planted fault of the model, and none that is not planted.
+
+Prints what is not so, and how many were found.
+"""
+
+import os
+import re
+import sys
+
+import known_failures
+
+sys.path.insert(0, os.path.join(known_failures.ROOT, "proof"))
+
+import model  # noqa: E402
+
+DOC = "docs/proof.md"
+LISTS = ("tests/sim/CMakeLists.txt", "proof/CMakeLists.txt")
+
+
+def exists(test, name):
+    """Some are no files of their own."""
+    if known_failures.exists(test, name):
+        return True
+    if test.startswith("fuzz/"):
+        return os.path.isdir(os.path.join(
+            known_failures.ROOT, "tests/fuzz/corpus", test[5:]))
+    return any(re.search(r"NAME %s\s" % test, known_failures.text_of(path))
+               for path in LISTS)
+
+
+def complaints(document):
+    for pair in known_failures.tests_in(document):
+        if not exists(*pair):
+            yield "names %s, which is not there" % ": ".join(pair)
+    told = set(re.findall(r"^\| `([A-Z_]+)` \|", document, re.MULTILINE))
+    planted = set(re.findall(
+        r"^    X\(([A-Z_]+),", known_failures.text_of("src/core/plant.h"),
+        re.MULTILINE)) | set(model.PLANTS)
+    for plant in sorted(told - planted):
+        yield "%s is no planted fault" % plant
+    for plant in sorted(set(model.PLANTS) - told):
+        yield "%s is a planted fault of the model and not there" % plant
+
+
+def main():
+    document = known_failures.text_of(DOC)
+    wrong = list(complaints(document))
+    for what in wrong:
+        print("%s: %s" % (DOC, what))
+    print("%d tests named" % len(known_failures.tests_in(document)))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
