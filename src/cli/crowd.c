@@ -58,10 +58,12 @@ static void note(const struct crowd *crowd, const struct member *member,
     struct hf_note note = {.client = member->name, .word = word};
     char line[HF_NOTE_BYTES];
     struct timespec now;
+    size_t bytes;
 
     clock_gettime(CLOCK_BOOTTIME, &now);
     note.at_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-    fwrite(line, 1, hf_note_format(&note, line), crowd->history);
+    bytes = hf_note_format(&note, line);
+    fwrite(line, 1, bytes, crowd->history);
 }
 
 /* Until there is nothing more for now.  Lines come whole. */

@@ -131,6 +131,7 @@ struct hf_acquisition {
     struct hf_retry_state watch_retry;
     /* HELD, by a writer that is to be a reader and has not heard. */
     bool downgrading;
+    bool downgrade_asked;     /* and it may have been done */
     uint64_t downgrade_at_ms; /* not asked for before */
     struct hf_retry_state downgrade_retry;
     /* RELEASING, WITHDRAWING. */

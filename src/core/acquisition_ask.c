@@ -139,6 +139,19 @@ static void pump_stamp(struct hf_core *core, struct hf_acquisition *a)
     ask(core, a, HF_REQUEST_STAMP);
 }
 
+/* Is its own ticket to be watched?  Not once it may have become a reader's.
+ * Until that is asked for it is: it may run out while nobody can be asked. */
+static bool watches_own(const struct hf_core *core,
+                        const struct hf_acquisition *a)
+{
+    if (a->state == STATE(QUEUED))
+        return true;
+    if (a->state != STATE(HELD))
+        return false;
+    return !a->downgrading || HF_PLANTED(DOWNGRADE_WATCHED) ||
+           (!a->downgrade_asked && !hf_session_usable(&core->session));
+}
+
 static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_watched wanted[HF_WATCHED_MAX];
@@ -155,9 +168,7 @@ static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
             core->config.traits & HF_ENGINE_LOOKS_AHEAD)
             wanted[count++] = a->beyond;
     }
-    if (a->state == STATE(QUEUED) ||
-        (a->state == STATE(HELD) &&
-         (!a->downgrading || HF_PLANTED(DOWNGRADE_WATCHED))))
+    if (watches_own(core, a))
         wanted[count++] = (struct hf_watched){a->ticket, a->kind};
     hf_watches_follow(&a->watches, &core->effects, wanted, count, may_ask);
 }
@@ -166,6 +177,7 @@ static void pump_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
     if (!a->downgrading || a->ask.busy || core->now_ms < a->downgrade_at_ms)
         return;
+    a->downgrade_asked = true;
     ask(core, a, HF_REQUEST_DOWNGRADE);
 }
 

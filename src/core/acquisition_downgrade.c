@@ -20,6 +20,7 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind == HF_TICKET_WRITE);
     assert(!a->downgrading && a->whole == NULL && a->bundle == NULL);
     a->downgrading = true;
+    a->downgrade_asked = false;
     a->downgrade_at_ms = 0;
     a->downgrade_retry = (struct hf_retry_state){0};
     hf_acquisition_pump(core, a);

@@ -95,6 +95,7 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     ticket(ink, a->beyond_known, &a->beyond.id);
     number(ink, a->beyond_known ? a->beyond.kind : 0);
     number(ink, a->downgrading);
+    number(ink, a->downgrade_asked);
     instant(ink, a->downgrade_at_ms);
     number(ink, a->gone_admits);
     number(ink, a->stale);

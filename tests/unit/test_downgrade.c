@@ -75,9 +75,9 @@ static void a_broken_link_is_waited_for(void **state)
     suspended(&s);
     expect(&s, "STATE SUSPENDED");
     downgrade(&s, &s.a);
-    expect(&s, "a FORGET a1");
+    expect(&s, "");
     connected(&s, STAGE_START_MS, true);
-    expect(&s, "STATE CONNECTED; a DOWNGRADE a1");
+    expect(&s, "STATE CONNECTED; a FORGET a1; a DOWNGRADE a1");
     suspended(&s);
     failed(&s, "a DOWNGRADE a1", HF_FAILURE_UNSURE);
     expect(&s, "STATE SUSPENDED");
@@ -85,6 +85,22 @@ static void a_broken_link_is_waited_for(void **state)
     expect(&s, "STATE CONNECTED; a DOWNGRADE a1");
     downgraded(&s, "a DOWNGRADE a1");
     expect(&s, "a DOWNGRADED HF_OK; a WATCH a1");
+}
+
+/* Until anybody can be asked the ticket is a writer's, and may run out. */
+static void a_loss_while_the_link_is_broken_is_told_first(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    hold(&s);
+    suspended(&s);
+    expect(&s, "STATE SUSPENDED");
+    downgrade(&s, &s.a);
+    gone(&s, "a WATCH a1");
+    expect(&s, "a LOST; a DOWNGRADED HF_ELOST");
+    connected(&s, STAGE_START_MS + 1000, true);
+    expect(&s, "STATE CONNECTED");
 }
 
 static void a_ticket_that_is_gone_is_a_loss(void **state)
@@ -247,6 +263,7 @@ int main(void)
         cmocka_unit_test(its_ticket_is_not_watched_meanwhile),
         cmocka_unit_test(it_is_asked_again_until_answered),
         cmocka_unit_test(a_broken_link_is_waited_for),
+        cmocka_unit_test(a_loss_while_the_link_is_broken_is_told_first),
         cmocka_unit_test(a_ticket_that_is_gone_is_a_loss),
         cmocka_unit_test(what_is_refused_leaves_a_writer),
         cmocka_unit_test(a_release_ends_it),

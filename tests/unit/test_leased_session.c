@@ -459,6 +459,32 @@ static void a_renewal_goes_past_a_crowd(void **state)
     assert_int_equal(model_tickets(model, "one"), CROWD);
 }
 
+/* It is not promised another lease by a renewal that has seen its ticket gone,
+ * although it does not watch it then. */
+static void who_asks_to_be_a_reader_is_promised_nothing_it_lost(void **state)
+{
+    struct hf_ticket_id id;
+    const char *told;
+
+    (void)state;
+    memset(id.bytes, 'a', sizeof id.bytes);
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_WRITE);
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a");
+    model_lose_notices(model, true);
+    assert_true(model_evict(model, "q", &id));
+    crowd_comes();
+    (void)model_ask(a, HF_REQUEST_DOWNGRADE, "q", 'a');
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 100);
+    told = model_told(a);
+    assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
+    assert_null(strstr(told, "PROVEN"));
+    assert_non_null(strstr(told, "FAILED DOWNGRADE a FATAL"));
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    (void)run_until_told(a, "PROVEN", 20);
+}
+
 /* Of those that were not sent it is known that nothing happened. */
 static void a_crowd_that_was_not_sent_is_sure(void **state)
 {
@@ -514,6 +540,7 @@ int main(void)
         STORY(a_goodbye_is_not_waited_for_long),
         STORY(an_end_without_a_link_is_told_at_once),
         STORY(a_renewal_goes_past_a_crowd),
+        STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
         STORY(a_crowd_that_was_not_sent_is_sure),
         STORY(a_goodbye_goes_past_a_crowd),
     };

@@ -153,6 +153,23 @@ void hf_leased_ops_cut(struct hf_leased *leased)
         end_unsent(leased, leased->ops.waiting.first);
 }
 
+static bool has(const struct hf_leased_op_list *list,
+                enum hf_store_call_kind kind, const struct hf_ticket_id *id)
+{
+    for (const struct hf_leased_op *op = list->first; op != NULL; op = op->next)
+        if (op->call.kind == kind && hf_ticket_id_equal(&op->call.ticket, id))
+            return true;
+    return false;
+}
+
+bool hf_leased_ops_has(const struct hf_leased *leased,
+                       enum hf_store_call_kind kind,
+                       const struct hf_ticket_id *id)
+{
+    return has(&leased->ops.sent, kind, id) ||
+           has(&leased->ops.waiting, kind, id);
+}
+
 uint64_t hf_leased_ops_deadline_ms(const struct hf_leased *leased)
 {
     const struct hf_leased_op *oldest = leased->ops.sent.first;

@@ -70,6 +70,11 @@ void hf_leased_op_free(struct hf_leased *leased, struct hf_leased_op *op);
  * happened: they are answered so. */
 void hf_leased_ops_cut(struct hf_leased *leased);
 
+/* Is such a call about the ticket called ${id} sent, or waiting? */
+bool hf_leased_ops_has(const struct hf_leased *leased,
+                       enum hf_store_call_kind kind,
+                       const struct hf_ticket_id *id);
+
 /* The deadline of the oldest that was sent, HF_FOREVER if there is none. */
 uint64_t hf_leased_ops_deadline_ms(const struct hf_leased *leased);
 

@@ -137,6 +137,16 @@ static void fail_prove(struct hf_leased *leased,
         hf_leased_fail_as(leased, prove, answer);
 }
 
+static void fail_unseen(struct hf_leased *leased)
+{
+    struct hf_request *prove = leased->renewal.prove;
+
+    leased->renewal.prove = NULL;
+    if (prove != NULL)
+        hf_leased_fail(leased, prove, HF_FAILURE_RETRY, HF_ELOST,
+                       "a ticket of this session has run out");
+}
+
 static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
 {
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
@@ -145,6 +155,20 @@ static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
     event.as.answer.anchor_ms = anchor_ms;
     leased->renewal.prove = NULL;
     hf_leased_tell(leased, &event);
+}
+
+/* Has one run out whose owner asks to become a reader?  It watches its ticket
+ * neither as a writer any more nor as a reader yet, and only the answer to that
+ * will tell it. */
+static bool loses_unseen(const struct hf_leased *leased,
+                         const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->leases[i].missing &&
+            hf_leased_ops_has(leased, HF_STORE_DOWNGRADE,
+                              &answer->tickets[i].id))
+            return true;
+    return false;
 }
 
 /* Those that an ENQUEUE has not been answered for may well be missing. */
@@ -169,6 +193,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
     uint64_t anchor_ms;
+    bool unseen;
 
     renewal->under_way = false;
     renewal->at_ms = HF_FOREVER;
@@ -187,8 +212,14 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
                                                   RENEWAL_MOST_MS));
     anchor_ms =
         HF_PLANTED(LEASED_SAFE_FROM_ANSWER) ? leased->now_ms : op->sent_at_ms;
-    /* Whoever has lost his ticket is not promised anything first. */
+    /* Whoever has lost his ticket is not promised anything first, and by this
+     * renewal nothing at all where he will only hear of it later. */
+    unseen = loses_unseen(leased, answer);
     take_news(leased, answer);
+    if (unseen) {
+        fail_unseen(leased);
+        return;
+    }
     if (leased->session.state == HF_LEASED_ENDED)
         return; /* somebody who heard of it wanted no more */
     if (hf_leased_session_renewed(leased, anchor_ms))
