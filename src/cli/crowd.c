@@ -96,6 +96,9 @@ static _Noreturn void be_contender(struct crowd *crowd,
     /* SIGINT, which a terminal sends to all of us, stays blocked, and SIGTERM
      * until it looks. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* Where nobody outside of our group looks after it, the kernel would hang
+     * all of it up as soon as one that is stopped were left in it. */
+    setpgid(0, 0);
     close(crowd->notes[0]);
     close(crowd->signals);
     _exit(hf_contender_main(&self));
