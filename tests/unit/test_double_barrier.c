@@ -156,8 +156,8 @@ static void somebody_always_gets_on(void **state)
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         size_t keep = 0;
 
-        for (char name = 'a'; name <= 'c'; name++)
-            keep += leave(orders[i], name, 4, true) == HF_LEAVE_WAIT;
+        for (const char *name = "abc"; *name != '\0'; name++)
+            keep += leave(orders[i], *name, 4, true) == HF_LEAVE_WAIT;
         assert_int_equal(keep, 1);
     }
 }
