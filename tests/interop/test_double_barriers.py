@@ -31,9 +31,13 @@ class Parties(Case):
         return [name for name in self.client.children(PATH) or []
                 if name != "ready"]
 
-    def await_members(self, count):
-        place.eventually("%d members" % count,
-                         lambda: len(self.members()) == count)
+    def await_members(self, count, what="they leave"):
+        try:
+            place.eventually("%d members" % count,
+                             lambda: len(self.members()) == count)
+        except AssertionError as error:
+            raise AssertionError("%s as %s; there are %s" % (
+                error, what, self.client.children(PATH))) from None
 
     def assert_silent(self, parties):
         streams = [party.popen.stdout for party in parties]
@@ -45,7 +49,7 @@ class Parties(Case):
             self.assert_silent(parties)
             party.say("enter")
             if i + 1 < len(parties):
-                self.await_members(i + 1)
+                self.await_members(i + 1, "%s enters" % party.name)
         for party in parties:
             party.expect("inside")
 
