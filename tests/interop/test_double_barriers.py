@@ -36,8 +36,11 @@ class Parties(Case):
             place.eventually("%d members" % count,
                              lambda: len(self.members()) == count)
         except AssertionError as error:
-            raise AssertionError("%s as %s; there are %s" % (
-                error, what, self.client.children(PATH))) from None
+            raise AssertionError("%s as %s; there are %s; ended: %s" % (
+                error, what, self.client.children(PATH),
+                [(party.name, party.popen.communicate()[1])
+                 for party in self.contenders
+                 if party.popen.poll() is not None])) from None
 
     def assert_silent(self, parties):
         streams = [party.popen.stdout for party in parties]
@@ -137,6 +140,10 @@ class Ours(Parties):
 
 class Mixed(Parties):
     def test_with_curators(self):
+        """On nodes that stay: Curator makes missing parents as containers and
+        tries once more, and the server may have taken them away again."""
+        self.client.create("/interop")
+        self.client.create(PATH)
         parties = [self.ours(0, 4), self.theirs(1, 4), self.ours(2, 4),
                    self.theirs(3, 4)]
         for party in parties:
