@@ -211,12 +211,13 @@ static void do_fault(struct crowd *crowd)
     struct member *member = choose(crowd);
     bool kills = hf_random_below(&crowd->random, 2) == 0;
 
-    if (member->pid == 0)
+    /* One that is frozen thaws first: what it does then is what counts. */
+    if (member->pid == 0 || member->thaw_at_ms != HF_FOREVER)
         return;
     if (kills) {
         kill_member(crowd, member);
         start(crowd, member);
-    } else if (member->thaw_at_ms == HF_FOREVER) {
+    } else {
         freeze(crowd, member);
     }
 }
