@@ -8,6 +8,7 @@ import unittest
 import uuid
 
 import schema
+import place
 import postgres
 from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, READ, READY,
                     WRITE, Session)
@@ -386,7 +387,9 @@ class SchemaTest(unittest.TestCase):
         self.a.connection.autocommit = False
         self.a.ttl_ms = 60000
         self.assertEqual(self.a.renew(), {ticket})
-        self.server.sql("SELECT pg_sleep(0.3)")
+        place.eventually("its end, as others see it", lambda: self.server.sql(
+            "SELECT expires_at < clock_timestamp() FROM holdfast.session"
+            " WHERE id = %s", (self.a.id,))[0][0])
         _, rows = self.b.call("list", self.queue.encode(), False, False)
         self.assertEqual([row["expires_in_ms"] for row in rows], [0])
         self.a.connection.commit()
