@@ -40,6 +40,9 @@ struct bench {
     bool leases_have_no_order;
     bool has_members; /* of double barriers */
     bool has_no_barriers;
+    /* What another client took out may be shown for a little longer: a server
+     * of the minority that is behind may have it yet. */
+    bool tickets_linger;
     /* Cut the connection of every client, each of which will be CONNECTED again
      * in the same session; NULL where there are none that could be cut. */
     void (*cut)(struct bench *bench);

@@ -110,7 +110,7 @@ static void members_are_counted(void **state)
     first = come(a, "d");
     second = come(b, "d");
     (void)list(a, "d", 2, 0);
-    assert_int_equal(queue_length(a, "d"), 0); /* nobody stands in line */
+    expect_length(a, "d", 0); /* nobody stands in line */
     go(a, "d", first);
     (void)list(b, "d", 1, 0);
     go(b, "d", second);

@@ -14,12 +14,7 @@
 
 static struct call *look(struct seat *seat, const char *queue, size_t expected)
 {
-    struct hf_ticket_id nobody = {{0}};
-    struct call *call = seat_ask(seat, HF_REQUEST_LOOK, queue, nobody);
-
-    assert_int_equal(call->answer, HF_EVENT_LISTED);
-    assert_int_equal(call->count, expected);
-    return call;
+    return shows(seat, HF_REQUEST_LOOK, queue, expected);
 }
 
 static void a_look_is_told_of_a_ticket_that_goes(void **state)
@@ -248,7 +243,7 @@ static void a_lease_is_found_again(void **state)
     assert_true(again->answer == HF_EVENT_PROVEN ||
                 again->answer == HF_EVENT_FAILED);
     leave_place(a, "s/leases", id);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
+    expect_length(a, "s/leases", 0);
     again = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
     assert_int_equal(again->answer, HF_EVENT_WITHDRAWN);
     assert_false(again->found);
@@ -276,7 +271,7 @@ static void a_lease_goes_as_one(void **state)
     assert_true(seat_sees_gone(a, own));
     assert_true(seat_sees_gone(b, other));
     assert_true(seat_sees_gone(b, seen));
-    assert_int_equal(queue_length(b, "s/leases"), 0);
+    expect_length(b, "s/leases", 0);
     seat_settle(a);
     seat_settle(b);
     assert_int_equal(own->gone + other->gone + seen->gone, 3);
@@ -298,7 +293,7 @@ static void a_dead_owner_leaves_no_lease(void **state)
     bench->victim_kill(bench, victim);
     assert_true(seat_sees_gone(b, watch));
     assert_true(seat_sees_gone(b, seen));
-    assert_int_equal(queue_length(b, "s/leases"), 0);
+    expect_length(b, "s/leases", 0);
     seat_close(b);
 }
 
@@ -316,7 +311,7 @@ static void a_lease_taken_by_force_is_gone(void **state)
     assert_true(seat_sees_gone(a, watch));
     call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
     assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
+    expect_length(a, "s/leases", 0);
     seat_settle(a);
     assert_int_equal(watch->gone, 1);
     seat_close(a);
@@ -338,7 +333,7 @@ static void a_lease_that_was_taken_is_not_listed(void **state)
     assert_null(call_find(call, id));
     call = seat_ask(a, HF_REQUEST_WITHDRAW, "s/leases", id);
     assert_int_equal(call->answer, HF_EVENT_WITHDRAWN);
-    assert_int_equal(queue_length(a, "s/leases"), 0);
+    expect_length(a, "s/leases", 0);
     seat_close(a);
 }
 

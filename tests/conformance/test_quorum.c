@@ -236,6 +236,7 @@ int main(void)
         .victim_kill = real_host_kill,
         .evict = evict,
         .has_no_barriers = true,
+        .tickets_linger = true,
         .cut = cut,
     };
 
