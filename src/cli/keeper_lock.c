@@ -144,28 +144,6 @@ static hf_status start_acquire(struct hf_keeper *keeper)
                                 &keeper->op);
 }
 
-/* Where there is no session to be made first, ask right here: a run that need
- * not wait then starts neither a thread nor a loop.  Elsewhere signals must be
- * heard meanwhile, and a second request is dear. */
-static bool acquire_at_once(struct hf_keeper *keeper)
-{
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    hf_status status;
-
-    if (hf_client_state(keeper->client) != HF_STATE_CONNECTED)
-        return false;
-    opts.wait_ms = 0;
-    opts.text = word_of(keeper->run->options->command[0]);
-    status = hf_acquire_all(keeper->locks, keeper->lock_count, &opts,
-                            &keeper->grant);
-    if (status == HF_EBUSY && keeper->run->options->wait_ms > 0)
-        return false;
-    if (status != HF_OK)
-        hf_lock_error(keeper->locks[0], &keeper->failure);
-    keeper->answered = true;
-    return true;
-}
-
 static void describe(struct hf_keeper *keeper)
 {
     char place[HF_ERROR_TEXT_BYTES - 16];
@@ -195,7 +173,7 @@ bool hf_keeper_open(struct hf_keeper *keeper)
         }
         keeper->lock_count++;
     }
-    if (!acquire_at_once(keeper) && start_acquire(keeper) != HF_OK) {
+    if (start_acquire(keeper) != HF_OK) {
         hf_lock_error(keeper->locks[0], &keeper->failure);
         return false;
     }

@@ -41,6 +41,35 @@ struct wish {
     const struct hf_acquire_opts *opts;
 };
 
+static hf_status need_driver(struct hf_client *client, struct hf_error *error)
+{
+    hf_status status = hf_client_need_driver(client);
+
+    if (status != HF_OK)
+        hf_error_set(error, status,
+                     "no thread for callbacks could be started; raise the "
+                     "limits on open files and processes");
+    return status;
+}
+
+/* Whose callbacks the user runs, and who hears of nothing after the answer,
+ * needs no thread if that comes at once. */
+static bool may_need_none(const struct wish *wish)
+{
+    return wish->locks[0]->client->delivery.place == HF_PLACE_DISPATCH &&
+           wish->opts->on_loss.fn == NULL && wish->opts->on_revoke.fn == NULL;
+}
+
+static void want(struct hf_grant *grant)
+{
+    struct hf_event event = {.kind = HF_EVENT_WANT};
+
+    hf_grant_reference(grant); /* the core's, until FORGOTTEN */
+    hf_grant_set_unsettled(grant, true);
+    event.as.acquisition = &grant->acquisition;
+    hf_client_step(grant->client, &event);
+}
+
 /* With the lock: hand ${wish} to the core as ${grant}. */
 static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_slot *slot, struct hf_grant **grant,
@@ -48,27 +77,30 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
 {
     const struct hf_acquire_opts *opts = wish->opts;
     struct hf_client *client = wish->locks[0]->client;
-    struct hf_event event = {.kind = HF_EVENT_WANT};
-    bool calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
-                      opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
+    struct hf_grant *made;
     hf_status status;
+    bool calls_back;
 
     if ((status = check_opts(opts, error)) != HF_OK ||
         (status = hf_members_check(wish->locks, wish->count, error)) != HF_OK)
         return status;
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    if (calls_back && (status = hf_client_need_driver(client)) != HF_OK)
-        return hf_error_set(error, status,
-                            "no thread for callbacks could be started; raise "
-                            "the limits on open files and processes");
-    if ((*grant = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
+    calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
+                 opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
+    if (calls_back && !may_need_none(wish) &&
+        (status = need_driver(client, error)) != HF_OK)
+        return status;
+    if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    (*grant)->slot = slot;
-    hf_grant_reference(*grant); /* the core's, until FORGOTTEN */
-    hf_grant_set_unsettled(*grant, true);
-    event.as.acquisition = &(*grant)->acquisition;
-    hf_client_step(client, &event);
+    made->slot = slot;
+    want(made);
+    if (calls_back && made->unsettled &&
+        (status = need_driver(client, error)) != HF_OK) {
+        hf_grant_disown(made);
+        return status;
+    }
+    *grant = made;
     return HF_OK;
 }
 

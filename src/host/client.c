@@ -176,7 +176,9 @@ bool hf_client_must_be_driven(const struct hf_client *client)
 
     if (client->ended || client->slots != NULL)
         return false;
-    return client->unsettled > 0 || client->delivery.first != NULL ||
+    return client->unsettled > 0 ||
+           (client->delivery.first != NULL &&
+            client->delivery.place != HF_PLACE_DISPATCH) ||
            (session->state != HF_STATE_CLOSED &&
             (session->state != HF_STATE_CONNECTED ||
              session->timeout_ms != HF_FOREVER));

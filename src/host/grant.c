@@ -245,6 +245,17 @@ static void complete(struct hf_grant *grant, hf_status status)
         hf_grant_dereference(grant); /* a release that nobody waits for */
 }
 
+void hf_grant_disown(struct hf_grant *grant)
+{
+    unqueue(grant, &grant->wait_callback);
+    grant->on_wait = (struct hf_on_wait){NULL, NULL, NULL};
+    grant->on_loss = (struct hf_on_loss){NULL, NULL, NULL};
+    grant->on_revoke = (struct hf_on_revoke){NULL, NULL, NULL};
+    grant->done = (struct hf_done){NULL, NULL, NULL};
+    grant->slot = NULL;
+    hf_grant_cancel(grant);
+}
+
 static void show_loss(const struct hf_grant *grant)
 {
     uint64_t one = 1;

@@ -78,6 +78,10 @@ void hf_grant_dereference(struct hf_grant *grant);
 /* Note whether the core has work to do on it. */
 void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled);
 
+/* Take back what was asked for a moment ago and is not granted: the caller
+ * answers for it, drops its callbacks, and has it no more. */
+void hf_grant_disown(struct hf_grant *grant);
+
 /* Queue a callback of it, unless it is queued. */
 void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
 

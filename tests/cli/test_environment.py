@@ -32,6 +32,20 @@ class Variables(harness.Case):
                   for _ in range(5)]
         self.assertEqual(tokens, sorted(set(tokens)))
 
+    def test_a_waiter_keeps_its_first_ticket(self):
+        """Nobody can come between: it has the number after the holder's, also
+        if it first found the lock taken."""
+        first = self.start("a", "--", "sh", "-c",
+                           "echo $HOLDFAST_TOKEN; exec cat >/dev/null",
+                           stdin=subprocess.PIPE)
+        held = int(first.stdout.readline())
+        second = self.start("a", "--", "sh", "-c", "echo $HOLDFAST_TOKEN")
+        self.queued(2)
+        first.stdin.close()
+        first.stdin = None
+        self.assertEqual(self.finish(second)[:2], (0, "%d\n" % (held + 1)))
+        self.assertEqual(self.finish(first)[0], 0)
+
     def test_outer_values_are_replaced(self):
         self.environment["HOLDFAST_NAME"] = "outer"
         self.environment["HOLDFAST_TOKEN"] = "1"

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that drives a client whose callbacks its user runs: it is started
+ * when something has yet to happen, and what happens if it cannot be. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "front.h"
+#include "kit.h"
+
+/* ------------------------------------------- a process without threads -- */
+
+static bool no_threads;
+
+typedef int create_fn(pthread_t *thread, const pthread_attr_t *attributes,
+                      void *(*main)(void *arg), void *arg);
+
+/* In the place of libc's. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                   void *(*main)(void *arg), void *arg)
+{
+    create_fn *real;
+
+    if (no_threads)
+        return EAGAIN;
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return real(thread, attributes, main, arg);
+}
+
+/* ---------------------------------------------------------------- world -- */
+
+static const struct hf_on_state no_listener = {NULL, NULL, NULL};
+
+struct world {
+    struct place place;
+    struct front front;
+    struct hf_lock *lock;
+};
+
+static void world_open(struct world *w)
+{
+    no_threads = false;
+    place_make(&w->place);
+    front_open(&w->front, WAY_DISPATCH, w->place.url, no_listener);
+    w->lock = front_lock(&w->front, "nightly");
+}
+
+static void world_close(struct world *w)
+{
+    hf_lock_free(w->lock);
+    front_close(&w->front);
+    assert_int_equal(place_tickets(&w->place), 0);
+    place_remove(&w->place);
+}
+
+/* ---------------------------------------------------------------- tests -- */
+
+static void what_is_answered_at_once_starts_no_thread(void **state)
+{
+    struct hf_acquire_opts try = HF_ACQUIRE_OPTS_INIT;
+    struct outcome first, second;
+    struct world w;
+    int threads;
+
+    (void)state;
+    world_open(&w);
+    threads = kit_threads();
+    no_threads = true;
+    front_acquire(&w.front, w.lock, NULL, &first);
+    front_await(&first);
+    assert_int_equal(first.status, HF_OK);
+    try.wait_ms = 0;
+    front_acquire(&w.front, w.lock, &try, &second);
+    front_await(&second);
+    assert_int_equal(second.status, HF_EBUSY);
+    assert_int_equal(hf_grant_release(first.grant), HF_OK);
+    assert_int_equal(kit_threads(), threads);
+    world_close(&w);
+}
+
+static void a_wait_starts_it(void **state)
+{
+    struct hf_grant *grant;
+    struct outcome waiter;
+    struct world w;
+    int threads;
+
+    (void)state;
+    world_open(&w);
+    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    threads = kit_threads();
+    front_acquire(&w.front, w.lock, NULL, &waiter);
+    assert_true(kit_threads() > threads);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    front_await(&waiter);
+    assert_int_equal(waiter.status, HF_OK);
+    assert_int_equal(hf_grant_release(waiter.grant), HF_OK);
+    world_close(&w);
+}
+
+static void must_not_come(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+    fail();
+}
+
+static void count_drop(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static void must_not_wait(void *arg, const struct hf_wait *wait)
+{
+    (void)arg;
+    (void)wait;
+    fail();
+}
+
+/* It had a place in the queue by then. */
+static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    int dropped = 0;
+    struct hf_done done = {must_not_come, &dropped, count_drop};
+    struct hf_error error;
+    struct hf_grant *grant;
+    struct hf_op *op;
+    struct world w;
+
+    (void)state;
+    world_open(&w);
+    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
+    no_threads = true;
+    assert_int_equal(hf_acquire_start(w.lock, &opts, done, &op), HF_ELIMIT);
+    assert_null(op);
+    assert_int_equal(dropped, 2);
+    hf_lock_error(w.lock, &error);
+    assert_non_null(strstr(error.text, "no thread for callbacks"));
+    assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
+    assert_int_equal(place_tickets(&w.place), 1);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    no_threads = false;
+    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_answered_at_once_starts_no_thread),
+        cmocka_unit_test(a_wait_starts_it),
+        cmocka_unit_test(a_wait_that_nobody_would_drive_is_taken_back),
+    };
+
+    return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
+}
