@@ -69,7 +69,7 @@ static void usual_values(void **state)
     assert_good("zks://h", &config);
     assert_true(config.tls);
     assert_int_equal(config.servers[0].port, 2281);
-    assert_string_equal(config.ca, "");
+    assert_string_equal(config.files.ca, "");
 }
 
 static void servers_are_taken_apart(void **state)
@@ -243,9 +243,9 @@ static void options_are_taken(void **state)
     assert_true(config.token_floor == INT64_MAX);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
-    assert_string_equal(config.ca, "/ca.pem");
-    assert_string_equal(config.cert, "/cert.pem");
-    assert_string_equal(config.key, "/key.pem");
+    assert_string_equal(config.files.ca, "/ca.pem");
+    assert_string_equal(config.files.cert, "/cert.pem");
+    assert_string_equal(config.files.key, "/key.pem");
 }
 
 static void layouts_are_taken(void **state)

@@ -2,28 +2,7 @@
 #include "engines/redis/base.h"
 
 #include "core/error.h"
-#include "core/memory.h"
-
-static hf_status get_tls(struct hf_redis_base *base,
-                         const struct hf_redis_config *config,
-                         struct hf_error *error)
-{
-    static const struct hf_tls_memory memory = {hf_alloc, hf_free};
-    const struct hf_engine_host *host = &base->engine->host;
-    struct hf_tls_files files = {config->ca, config->cert, config->key};
-    hf_status status;
-
-    if (!config->tls)
-        return HF_OK;
-    if (host->tls == NULL)
-        return hf_error_set(error, HF_EUNSUPPORTED,
-                            "there is no TLS where this engine is used; "
-                            "expected redis:");
-    status = host->tls(host->host, &base->tls, error);
-    if (status == HF_OK)
-        status = base->tls->context_new(&memory, &files, &base->context, error);
-    return status;
-}
+#include "transport/tls_context.h"
 
 hf_status hf_redis_base_begin(struct hf_redis_base *base,
                               struct hf_engine *engine,
@@ -31,10 +10,12 @@ hf_status hf_redis_base_begin(struct hf_redis_base *base,
                               struct hf_error *error)
 {
     const struct hf_resolver_log log = {engine->host.log, engine->host.host};
-    hf_status status;
+    hf_status status = HF_OK;
 
     *base = (struct hf_redis_base){.engine = engine};
-    status = get_tls(base, config, error);
+    if (config->tls)
+        status = hf_tls_context_get(&engine->host, &config->files, "redis",
+                                    &base->tls, &base->context, error);
     if (status != HF_OK)
         return status;
     base->resolver = hf_resolver_new(engine->loop, &log);

@@ -14,13 +14,13 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/pem_files.h"
 #include "core/url.h"
 
 #define HF_REDIS_PORT 6379
 #define HF_REDIS_HOST_BYTES 256
 #define HF_REDIS_PATH_BYTES 108 /* sockaddr_un */
 #define HF_REDIS_SECRET_BYTES 512
-#define HF_REDIS_FILE_BYTES 1024
 #define HF_REDIS_DB_MAX 65535u
 #define HF_REDIS_WAIT_MAX 16u
 
@@ -44,10 +44,7 @@ struct hf_redis_config {
     bool plain;    /* layout=redis-py */
     unsigned wait; /* replicas that have to have what is held */
     bool tls;
-    /* TLS: paths of PEM files, or "" */
-    char ca[HF_REDIS_FILE_BYTES];
-    char cert[HF_REDIS_FILE_BYTES];
-    char key[HF_REDIS_FILE_BYTES];
+    struct hf_pem_files files; /* of TLS */
 };
 
 /* HF_EURL, naming the offending part; never a password. */

@@ -362,41 +362,6 @@ static hf_status take_floor(struct hf_zk_config *config,
     return HF_OK;
 }
 
-static hf_status take_file(const struct hf_url *url, const char *key,
-                           char path[HF_ZK_CHROOT_BYTES],
-                           struct hf_error *error)
-{
-    const char *text = hf_url_option(url, key);
-
-    if (text == NULL)
-        return HF_OK;
-    if (text[0] != '/' || strlen(text) >= HF_ZK_CHROOT_BYTES)
-        return hf_error_set(error, HF_EURL,
-                            "%s=%s is not the path of a file; expected an "
-                            "absolute one of at most %d bytes",
-                            key, hf_quote(text, strlen(text)).text,
-                            HF_ZK_CHROOT_BYTES - 1);
-    memcpy(path, text, strlen(text) + 1);
-    return HF_OK;
-}
-
-static hf_status take_files(struct hf_zk_config *config,
-                            const struct hf_url *url, struct hf_error *error)
-{
-    hf_status status = take_file(url, "ca", config->ca, error);
-
-    if (status == HF_OK)
-        status = take_file(url, "cert", config->cert, error);
-    if (status == HF_OK)
-        status = take_file(url, "key", config->key, error);
-    if (status == HF_OK &&
-        (config->cert[0] == '\0') != (config->key[0] == '\0'))
-        status = hf_error_set(error, HF_EURL,
-                              "the URL has only one of cert= and key=; "
-                              "expected both, or neither");
-    return status;
-}
-
 static hf_status take_options(struct hf_zk_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
@@ -415,7 +380,7 @@ static hf_status take_options(struct hf_zk_config *config,
     if (status == HF_OK)
         status = take_floor(config, url, error);
     if (status == HF_OK)
-        status = take_files(config, url, error);
+        status = hf_pem_files_parse(&config->files, url, error);
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/pem_files.h"
 #include "core/random.h"
 #include "core/url.h"
 #include "engines/zookeeper/node.h"
@@ -42,11 +43,8 @@ struct hf_zk_config {
     uint64_t token_floor;      /* added to every token */
     enum hf_zk_dialect layout; /* how tickets are written */
     bool tls;
-    /* TLS: paths of PEM files, or "" */
-    char ca[HF_ZK_CHROOT_BYTES];
-    char cert[HF_ZK_CHROOT_BYTES];
-    char key[HF_ZK_CHROOT_BYTES];
-    struct hf_random random; /* seeded; .servers are shuffled by it */
+    struct hf_pem_files files; /* of TLS */
+    struct hf_random random;   /* seeded; .servers are shuffled by it */
 };
 
 /* Fill in ${config} from ${url} but .random, .auth taken from its user and

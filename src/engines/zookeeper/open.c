@@ -12,6 +12,7 @@
 #include "core/memory.h"
 #include "engines/zookeeper/auth_file.h"
 #include "engines/zookeeper/engine.h"
+#include "transport/tls_context.h"
 
 static hf_status get_credentials(struct hf_zk_config *config,
                                  const struct hf_url *url,
@@ -79,27 +80,6 @@ static hf_status describe_servers(struct hf_engine *engine,
     return HF_OK;
 }
 
-static hf_status get_tls(struct hf_engine *engine,
-                         const struct hf_zk_config *config,
-                         struct hf_error *error)
-{
-    static const struct hf_tls_memory memory = {hf_alloc, hf_free};
-    struct hf_tls_files files = {config->ca, config->cert, config->key};
-    hf_status status;
-
-    if (!config->tls)
-        return HF_OK;
-    if (engine->host.tls == NULL)
-        return hf_error_set(error, HF_EUNSUPPORTED,
-                            "there is no TLS where this engine is used; "
-                            "expected zk:");
-    status = engine->host.tls(engine->host.host, &engine->tls, error);
-    if (status == HF_OK)
-        status =
-            engine->tls->context_new(&memory, &files, &engine->context, error);
-    return status;
-}
-
 static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
 {
     const struct hf_resolver_log log = {engine->host.log, engine->host.host};
@@ -139,8 +119,9 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
         status = get_random(config, error);
     if (status == HF_OK)
         status = describe_servers(engine, config, error);
-    if (status == HF_OK)
-        status = get_tls(engine, config, error);
+    if (status == HF_OK && config->tls)
+        status = hf_tls_context_get(&engine->host, &config->files, "zk",
+                                    &engine->tls, &engine->context, error);
     if (status == HF_OK)
         status = start_io(engine, error);
     if (status == HF_OK)

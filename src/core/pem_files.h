@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that a URL names for TLS: ca=, cert= and key=. */
+#ifndef HF_CORE_PEM_FILES_H
+#define HF_CORE_PEM_FILES_H
+
+#include "core/url.h"
+
+#define HF_PEM_PATH_BYTES 1024
+
+/* Absolute paths, or "". */
+struct hf_pem_files {
+    char ca[HF_PEM_PATH_BYTES];
+    char cert[HF_PEM_PATH_BYTES];
+    char key[HF_PEM_PATH_BYTES]; /* together with .cert, or neither */
+};
+
+/* Those of ${url}.  HF_EURL, naming the offending part; nobody has looked
+ * whether they are there. */
+hf_status hf_pem_files_parse(struct hf_pem_files *files,
+                             const struct hf_url *url, struct hf_error *error);
+
+#endif
