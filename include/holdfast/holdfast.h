@@ -298,7 +298,8 @@ struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
     enum hf_delivery delivery;
     /* How long the first connection may take before acquires that wait for it
-     * end with HF_EUNREACHABLE.  Later outages are ridden out. */
+     * end with HF_EUNREACHABLE.  Later outages are ridden out.  Who is
+     * refused instead hears so at once: HF_EDENIED HF_EURL. */
     uint64_t connect_ms;
     struct hf_on_state on_state;
     struct hf_on_log on_log;

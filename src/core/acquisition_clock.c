@@ -20,16 +20,11 @@ static uint64_t limit_ms(const struct hf_core *core,
         return HF_FOREVER;
     if (a->only_try)
         at_ms = hf_after_ms(a->started_at_ms, core->config.connect_ms);
+    if (hf_session_refused(&core->session))
+        at_ms = hf_earlier_ms(at_ms, a->started_at_ms);
     if (!core->session.ever_connected)
         at_ms = hf_earlier_ms(at_ms, a->connect_by_ms);
     return at_ms;
-}
-
-static const char *place_of(const struct hf_core *core)
-{
-    const char *place = core->config.place;
-
-    return place != NULL && place[0] != '\0' ? place : "the engine";
 }
 
 /* Whose place in the queue is its own. */
@@ -61,10 +56,8 @@ static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     if (!core->session.ever_connected)
-        hf_error_set(&why, hf_session_trouble_status(&core->session),
-                     "no connection to %.200s within %" PRIu64
-                     " ms; see that it runs and that the URL is right%s%s",
-                     place_of(core), waited_ms, colon, trouble);
+        hf_session_never_connected(&core->session, core->config.place,
+                                   waited_ms, &why);
     else if (a->only_try)
         hf_error_set(&why, HF_EUNREACHABLE,
                      "the engine gave no answer within %" PRIu64

@@ -205,7 +205,9 @@ struct hf_event {
             const char *text; /* why there is no connection, never NULL: for
                                  the errors of those who wait in vain */
             hf_status status; /* and theirs, while there was none yet; HF_OK:
-                                 HF_EUNREACHABLE */
+                                 HF_EUNREACHABLE.  HF_EDENIED and HF_EURL
+                                 end their waits at once: all servers say so,
+                                 and it does not pass */
         } trouble;
         struct {
             struct hf_request *request;  /* answered by this event */

@@ -338,23 +338,21 @@ static uint64_t limit_ms(const struct hf_core *core,
 {
     if (core->session.ever_connected)
         return inquiry->deadline_at_ms;
+    if (hf_session_refused(&core->session))
+        return inquiry->started_at_ms;
     return hf_earlier_ms(inquiry->deadline_at_ms, inquiry->connect_by_ms);
 }
 
 static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
 {
     uint64_t waited_ms = core->now_ms - inquiry->started_at_ms;
-    const char *place = core->config.place;
     const char *trouble = core->session.trouble;
     const char *colon = trouble[0] != '\0' ? ": " : "";
     struct hf_error why;
 
     if (!core->session.ever_connected)
-        hf_error_set(&why, hf_session_trouble_status(&core->session),
-                     "no connection to %.200s within %" PRIu64
-                     " ms; see that it runs and that the URL is right%s%s",
-                     place != NULL && place[0] != '\0' ? place : "the engine",
-                     waited_ms, colon, trouble);
+        hf_session_never_connected(&core->session, core->config.place,
+                                   waited_ms, &why);
     else if (inquiry->state == STATE(WATCHING))
         hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
                      inquiry->stamp != 0

@@ -2,6 +2,7 @@
 #include "core/session.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/instant.h"
@@ -113,10 +114,29 @@ static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
                         hf_session_margin_ms(timeout_ms));
 }
 
-hf_status hf_session_trouble_status(const struct hf_session *session)
+bool hf_session_refused(const struct hf_session *session)
 {
-    return session->trouble_status != HF_OK ? session->trouble_status
-                                            : HF_EUNREACHABLE;
+    return !session->ever_connected && (session->trouble_status == HF_EDENIED ||
+                                        session->trouble_status == HF_EURL);
+}
+
+void hf_session_never_connected(const struct hf_session *session,
+                                const char *place, uint64_t waited_ms,
+                                struct hf_error *why)
+{
+    hf_status status = session->trouble_status;
+    const char *colon = session->trouble[0] != '\0' ? ": " : "";
+
+    if (place == NULL || place[0] == '\0')
+        place = "the engine";
+    if (hf_session_refused(session))
+        hf_error_set(why, status, "no connection to %.200s%s%s", place, colon,
+                     session->trouble);
+    else
+        hf_error_set(why, status != HF_OK ? status : HF_EUNREACHABLE,
+                     "no connection to %.200s within %" PRIu64
+                     " ms; see that it runs and that the URL is right%s%s",
+                     place, waited_ms, colon, session->trouble);
 }
 
 void hf_session_trouble(struct hf_session *session, hf_status status,

@@ -14,6 +14,7 @@
 
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/error.h"
 #include "core/machine.h"
 
 #define HF_TROUBLE_BYTES 192
@@ -79,8 +80,15 @@ void hf_session_closed(struct hf_session *session);
 void hf_session_trouble(struct hf_session *session, hf_status status,
                         const char *text);
 
-/* What they hear who have waited in vain for the first connection. */
-hf_status hf_session_trouble_status(const struct hf_session *session);
+/* Is there no first connection for a reason that waiting does not mend: who we
+ * are, or what the URL names? */
+bool hf_session_refused(const struct hf_session *session);
+
+/* What they hear who have waited in vain for the first connection to
+ * ${place}, or were refused it. */
+void hf_session_never_connected(const struct hf_session *session,
+                                const char *place, uint64_t waited_ms,
+                                struct hf_error *why);
 
 /* The session was alive at ${anchor_ms}. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);

@@ -395,6 +395,12 @@ static void forget_watches(struct stage *s)
     }
 }
 
+void trouble(struct stage *s, hf_status status, const char *text)
+{
+    step(s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
+                              .as.trouble = {.text = text, .status = status}});
+}
+
 void session_lost(struct stage *s, hf_status status)
 {
     forget_watches(s);

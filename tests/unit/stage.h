@@ -75,6 +75,7 @@ void connected(struct stage *s, uint64_t anchor_ms, bool resumed);
 void connected_for(struct stage *s, uint64_t timeout_ms, uint64_t anchor_ms,
                    bool resumed);
 void resuming(struct stage *s, uint64_t sent_at_ms, uint64_t least_timeout_ms);
+void trouble(struct stage *s, hf_status status, const char *text);
 void suspended(struct stage *s);
 void session_lost(struct stage *s, hf_status status);
 void closed(struct stage *s);

@@ -56,6 +56,46 @@ static void a_want_waits_for_the_connection(void **state)
     expect(s, "STATE CONNECTED; a ENQUEUE a1");
 }
 
+static void a_wrong_password_is_not_waited_out(void **state)
+{
+    static const hf_status finals[] = {HF_EDENIED, HF_EURL};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct stage stage;
+        struct stage *s = &stage;
+
+        stage_init(s, 0);
+        want(s, &s->a);
+        trouble(s, HF_EUNREACHABLE, "refused");
+        ring(s);
+        assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_CONNECT_MS);
+        expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
+
+        stage_init(s, 0);
+        want(s, &s->a);
+        trouble(s, finals[i], "here: wrong password");
+        ring(s);
+        assert_int_equal(s->now_ms, STAGE_START_MS);
+        assert_int_equal(s->a.status, finals[i]);
+        assert_non_null(strstr(s->a.text, ": here: wrong password"));
+    }
+}
+
+/* Whoever was let in once, is let in again. */
+static void a_refusal_after_a_connection_is_waited_out(void **state)
+{
+    STAGE(s, 0);
+    queue_a(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    trouble(s, HF_EDENIED, "the passwords are just being changed");
+    at(s, s->now_ms + 1);
+    expect(s, "");
+    connected(s, s->now_ms, true);
+    assert_true(hf_session_usable(&s->core.session));
+}
+
 static void a_longer_hold_watches_its_own_ticket(void **state)
 {
     STAGE(s, 0);
@@ -545,6 +585,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_answer_is_enough_for_an_empty_queue),
         cmocka_unit_test(a_want_waits_for_the_connection),
+        cmocka_unit_test(a_wrong_password_is_not_waited_out),
+        cmocka_unit_test(a_refusal_after_a_connection_is_waited_out),
         cmocka_unit_test(a_longer_hold_watches_its_own_ticket),
         cmocka_unit_test(fn59_the_one_before_is_watched_and_nobody_else),
         cmocka_unit_test(a_list_decides_after_the_one_before_went),

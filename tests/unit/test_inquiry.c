@@ -188,6 +188,22 @@ static void without_a_connection_it_ends_as_an_acquire_does(void **state)
     assert_non_null(strstr(s.inquiry.text, "sim:here"));
 }
 
+static void a_wrong_password_ends_it_at_once(void **state)
+{
+    struct desk s;
+
+    (void)state;
+    begin(&s, HF_REQUEST_LIST, HF_FOREVER);
+    desk_inquire(&s);
+    desk_step(&s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
+                                    .as.trouble = {.text = "wrong password",
+                                                   .status = HF_EDENIED}});
+    ring(&s);
+    assert_int_equal(s.now_ms, DESK_START_MS);
+    desk_expect_end(&s, HF_EDENIED);
+    assert_non_null(strstr(s.inquiry.text, "sim:here: wrong password"));
+}
+
 static void a_close_ends_it(void **state)
 {
     struct desk s;
@@ -248,6 +264,7 @@ int main(void)
         cmocka_unit_test(it_waits_out_a_lost_link_and_a_lost_session),
         cmocka_unit_test(a_deadline_does_not_wait_for_the_engine),
         cmocka_unit_test(without_a_connection_it_ends_as_an_acquire_does),
+        cmocka_unit_test(a_wrong_password_ends_it_at_once),
         cmocka_unit_test(a_close_ends_it),
         cmocka_unit_test(a_close_leaves_the_engine_its_request),
         cmocka_unit_test(a_session_that_is_refused_for_good_ends_it),

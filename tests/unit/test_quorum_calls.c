@@ -450,6 +450,16 @@ static void who_was_started_lately_does_not_count(void **state)
     hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
     assert_int_equal(told.ups, 0);
     assert_int_equal(told.downs, 1);
+    assert_int_equal(told.status, HF_EUNREACHABLE); /* it passes */
+}
+
+static void what_a_majority_refuses_is_no_matter_of_time(void **state)
+{
+    (void)state;
+    hf_quorum_server_up(quorum, 0, 5000, LONG_MS, now_ms);
+    hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
+    hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
+    assert_int_equal(told.downs, 1);
     assert_int_equal(told.status, HF_EDENIED);
 }
 
@@ -470,6 +480,7 @@ int main(void)
         TEST(barriers_are_refused),
         TEST(a_majority_is_up_a_little_later),
         TEST(who_was_started_lately_does_not_count),
+        TEST(what_a_majority_refuses_is_no_matter_of_time),
     };
 
     return cmocka_run_group_tests_name("quorum calls", tests, NULL, NULL);

@@ -163,13 +163,31 @@ static void describe(const struct hf_quorum *quorum,
                        server->why[0] != '\0' ? server->why : "no answer yet");
 }
 
+/* Why there is no majority, if for one reason only: a server that refuses us
+ * does not speak for others that will soon be there. */
+static hf_status common_status(const struct hf_quorum *quorum,
+                               const struct hf_quorum_server *worst)
+{
+    size_t same = 0;
+
+    for (size_t i = 0; i < quorum->config.servers; i++) {
+        const struct hf_quorum_server *server = &quorum->servers[i];
+
+        same +=
+            server->link != HF_QUORUM_LINKED && server->status == worst->status;
+    }
+    if (worst->status == HF_OK || worst->link == HF_QUORUM_LINKED ||
+        same < hf_quorum_majority(quorum))
+        return HF_EUNREACHABLE;
+    return worst->status;
+}
+
 /* ${count} of the servers can be used, which is too few. */
 static void tell_too_few(struct hf_quorum *quorum, size_t count)
 {
     const struct hf_quorum_server *worst = NULL;
     char reason[HF_QUORUM_WHY_BYTES];
     char why[HF_QUORUM_WHY_BYTES + 80];
-    hf_status status = HF_EUNREACHABLE;
 
     for (size_t i = 0; i < quorum->config.servers; i++) {
         const struct hf_quorum_server *server = &quorum->servers[i];
@@ -182,12 +200,10 @@ static void tell_too_few(struct hf_quorum *quorum, size_t count)
     }
     assert(worst != NULL);
     describe(quorum, worst, reason, sizeof reason);
-    if (worst->link != HF_QUORUM_LINKED && worst->status != HF_OK)
-        status = worst->status;
     (void)snprintf(why, sizeof why,
                    "%zu of %zu servers can be used, expected %zu: %s", count,
                    quorum->config.servers, hf_quorum_majority(quorum), reason);
-    hf_quorum_go_down(quorum, status, why);
+    hf_quorum_go_down(quorum, common_status(quorum, worst), why);
 }
 
 static bool all_tried(const struct hf_quorum *quorum)

@@ -9,6 +9,9 @@
 #include "engines/redis/greeting.h"
 #include "engines/redis/link.h"
 
+/* So much of what the server says is told. */
+#define REFUSAL_BYTES 130
+
 void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what)
 {
     struct hf_resp *out = &link->calls.out;
@@ -69,9 +72,14 @@ void hf_redis_refuse(struct hf_redis_link *link, const char *what,
                      const struct redisReply *reply)
 {
     struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
+    size_t bytes = strlen(reply->str);
     char text[HF_LINK_TEXT_BYTES];
 
-    (void)snprintf(text, sizeof text, "%.130s%.100s", reply->str, fault.advice);
+    if (bytes > 0 && reply->str[bytes - 1] == '.')
+        bytes--; /* what we add goes on with the sentence */
+    (void)snprintf(text, sizeof text, "%.*s%.100s",
+                   (int)(bytes < REFUSAL_BYTES ? bytes : REFUSAL_BYTES),
+                   reply->str, fault.advice);
     hf_redis_tell_down(link, fault.status, what, text);
 }
 
@@ -127,9 +135,6 @@ void hf_redis_greeted(struct hf_redis_link *link, enum hf_redis_reply what,
 
     if (what == HF_REDIS_INFORMED) {
         take_info(link, reply);
-    } else if (failed && what == HF_REDIS_AUTHENTICATED) {
-        hf_redis_tell_down(link, HF_EDENIED,
-                           "it did not accept the credentials: ", reply->str);
     } else if (failed && what == HF_REDIS_SELECTED) {
         hf_redis_tell_down(link, HF_EURL,
                            "it has not the database of the URL (a Redis "
