@@ -101,6 +101,16 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     hf_inquiry_give_up(core, inquiry, &why);
 }
 
+/* A request of ${a} has ended: who has it taken for him, and renewed when it is
+ * over, may have been waiting for that. */
+static void touch_owner(struct hf_core *core, const struct hf_acquisition *a)
+{
+    if (a->whole != NULL)
+        hf_bundle_touch(core, a->whole);
+    if (a->stands_for != NULL)
+        hf_cohort_touch(core, a->stands_for);
+}
+
 /* The engine has returned from the FORGET it was handed: its slot is free, and
  * whose it is may have been waiting for one.  NULL if there was none. */
 static struct hf_acquisition *taken_back(struct hf_core *core)
@@ -118,10 +128,7 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
         hf_lookout_taken_back(&forget->acquisition->lookout);
     else
         hf_watches_taken_back(&forget->acquisition->watches, forget->request);
-    if (forget->acquisition->whole != NULL) /* may be waited for */
-        hf_bundle_touch(core, forget->acquisition->whole);
-    if (forget->acquisition->stands_for != NULL)
-        hf_cohort_touch(core, forget->acquisition->stands_for);
+    touch_owner(core, forget->acquisition);
     return forget->acquisition;
 }
 
@@ -285,12 +292,14 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         look(core, event);
-    if (a != NULL)
+    if (a != NULL) {
         hf_acquisition_answered(core, a, event);
-    else if (inquiry != NULL)
+        touch_owner(core, a); /* it may have crossed its own FORGET */
+    } else if (inquiry != NULL) {
         hf_inquiry_answered(core, inquiry, event);
-    else
+    } else {
         session_answered(core, event);
+    }
 }
 
 /* ------------------------------------------------------------------ step -- */

@@ -136,6 +136,39 @@ static void what_is_left_of_a_waiting_one_is_withdrawn(void **state)
     expect(&s, "a ENQUEUE a2; a FORGET");
 }
 
+/* a is the mutex in front of the leases and b the lease of one semaphore.  The
+ * mutex is lost, so all is given back; the end of b's look crosses the FORGET
+ * of it, which then is none any more. */
+static void what_crosses_its_forget_is_heard_of_too(void **state)
+{
+    struct hf_acquisition whole = {.queue = "pool",
+                                   .payload = "owner",
+                                   .kind = HF_TICKET_MUTEX,
+                                   .deadline_at_ms = HF_FOREVER};
+    struct hf_bundle bundle = {.count = 2, .token = 1};
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s, HF_ENGINE_GONE_ADMITS);
+    bundle.parts = &s.a;
+    whole.bundle = &bundle;
+    s.a.whole = &whole;
+    s.a.gate = true;
+    s.b.whole = &whole;
+    s.b.kind = HF_TICKET_LEASE;
+    s.b.weight = 2;
+    s.b.limit = 3;
+    want(&s, &whole);
+    expect(&s, "a ENQUEUE a1");
+    enqueued(&s, "a ENQUEUE a1", "a1");
+    expect(&s, "b LOOK");
+    ring(&s);
+    expect(&s, "a WATCH a1");
+    gone(&s, "a WATCH a1");
+    failed(&s, "b LOOK", HF_FAILURE_RETRY);
+    expect(&s, "a ENQUEUE a2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +178,7 @@ int main(void)
         cmocka_unit_test(fn32_what_is_left_of_it_is_withdrawn),
         cmocka_unit_test(of_one_permit_nothing_is_left),
         cmocka_unit_test(what_is_left_of_a_waiting_one_is_withdrawn),
+        cmocka_unit_test(what_crosses_its_forget_is_heard_of_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
