@@ -497,10 +497,14 @@ struct hf_wait {
     uint64_t waited_ms; /* since the acquire was started */
     const char *holder; /* what the owner at the head of the queue says of
                            itself, as .owner of struct hf_ticket_view */
+    uint32_t displaced; /* how often the ticket was lost, with the session or
+                           because somebody took it out, and another one had at
+                           the tail */
 };
 
 /* Told while waiting: after the ticket is in the queue, and each time its
- * place was looked up again. */
+ * place was looked up again; of a place that was lost also before the callback
+ * of hf_acquire_start(), lest the grant be taken for one in the old place. */
 struct hf_on_wait {
     void (*fn)(void *arg, const struct hf_wait *wait);
     void *arg;
@@ -867,10 +871,10 @@ HF_API hf_status hf_lock_waiters_start(struct hf_lock *lock, uint64_t wait_ms,
 /**
  * hf_lock_evict(lock, id, wait_ms):
  * Take the ticket called ${id} out of the queue of ${lock} by force, whosever
- * it is.  One of ours hears: a holder that its grant is lost, a waiter nothing,
- * for it goes to the tail of the queue.  The next one may enter before the
- * evicted holder has heard, or while it goes on because it cannot hear: only
- * its token tells the two apart.
+ * it is.  One of ours hears: a holder that its grant is lost, a waiter that it
+ * is displaced (struct hf_wait), for it goes to the tail of the queue.  The
+ * next one may enter before the evicted holder has heard, or while it goes on
+ * because it cannot hear: only its token tells the two apart.
  *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED it may
  *             have been taken out, or may yet be.
  *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as

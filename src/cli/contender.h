@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that wants a lock again and again, and notes what it does and is
- * told: one of those that holdfast torture sets against each other.
+ * A process that bids for locks of one kind or of all, again and again, and
+ * notes what it does and is told: one of those that holdfast torture sets
+ * against each other.
  */
 #ifndef HF_CLI_CONTENDER_H
 #define HF_CLI_CONTENDER_H
 
-#include <stdatomic.h>
+#include "cli/bid.h"
 
-#include <holdfast/holdfast.h>
+/* A set of enum hf_bid_kind. */
+#define HF_BID_SET(kind) (1U << (kind))
+#define HF_BID_SET_ALL ((1U << HF_BIDS) - 1)
 
-/* What the lock protects: it takes no write with a token less than it has
- * seen.  In memory that all contenders share. */
-struct hf_resource {
-    _Atomic uint64_t token;
-    _Atomic unsigned holder; /* the .number of one that holds; 0: nobody */
-};
+/* Of mutexes those of every so many contenders are bid for by the tool, where
+ * both are in the set: it costs more. */
+#define HF_CONTENDER_TOOL_EVERY 4
 
 struct hf_contender {
-    const char *url; /* NULL: as hf_client_open() has it */
-    const char *lock;
-    enum hf_kind kind; /* MUTEX, SEMAPHORE; WRITE: now that, now READ */
-    const char *name;  /* of the client, in the history */
-    unsigned number;   /* among all contenders, from 1 */
+    const char *url;  /* NULL: as hf_client_open() has it */
+    const char *lock; /* of the one kind, or what those of all are below */
+    unsigned kinds;   /* the set of what it bids for */
+    const char *name; /* of the client, in the history */
+    unsigned number;  /* among all contenders, from 1 */
     uint64_t seed;
-    struct hf_resource *resource;
-    int history; /* a pipe: where it notes */
+    struct hf_resource *resources; /* HF_RESOURCES of them */
+    int history;                   /* a pipe: where it notes */
 };
+
+/* How many resources there are, whatever is bid for. */
+#define HF_RESOURCES ((size_t)HF_BIDS * HF_BID_LOCKS)
 
 /* Contend until SIGTERM, then let go and return: 0, or the exit status of a
  * failure that trying again does not mend, which it has said. */

@@ -28,6 +28,7 @@
 
 #define TURN_MS 50
 #define NAME_BYTES 32
+#define RESOURCES_BYTES (HF_RESOURCES * sizeof(struct hf_resource))
 
 struct member {
     pid_t pid; /* 0: it has ended */
@@ -40,8 +41,8 @@ struct crowd {
     const struct hf_crowd_opts *opts;
     FILE *history;
     struct hf_random random;
-    struct hf_resource *resource;
-    int notes[2]; /* a pipe: from all of them */
+    struct hf_resource *resources; /* HF_RESOURCES of them */
+    int notes[2];                  /* a pipe: from all of them */
     int signals;
     sigset_t mask_before;
     struct member members[HF_CROWD_MAX];
@@ -84,12 +85,12 @@ static _Noreturn void be_contender(struct crowd *crowd,
     struct hf_contender self = {
         .url = crowd->opts->url,
         .lock = crowd->opts->lock,
-        .kind = crowd->opts->kind,
+        .kinds = crowd->opts->kinds,
         .name = member->name,
         .number = (unsigned)(member - crowd->members) + 1,
         .seed = crowd->opts->seed + (uint64_t)(member - crowd->members) +
                 (uint64_t)member->lives * HF_CROWD_MAX,
-        .resource = crowd->resource,
+        .resources = crowd->resources,
         .history = crowd->notes[1],
     };
 
@@ -199,7 +200,13 @@ static void plan_fault(struct crowd *crowd)
 /* Every other time one that holds: it is hit while it relies on the lock. */
 static struct member *choose(struct crowd *crowd)
 {
-    unsigned holder = atomic_load(&crowd->resource->holder);
+    uint64_t place = hf_random_below(&crowd->random, HF_RESOURCES);
+    unsigned holder = 0;
+
+    /* Of any lock that is held, the first from there on. */
+    for (unsigned i = 0; i < HF_RESOURCES && holder == 0; i++)
+        holder =
+            atomic_load(&crowd->resources[(place + i) % HF_RESOURCES].holder);
 
     if (holder != 0 && hf_random_below(&crowd->random, 2) == 0)
         return &crowd->members[holder - 1];
@@ -297,10 +304,9 @@ static int open_crowd(struct crowd *crowd)
     sigaddset(&mask, SIGTERM);
     sigprocmask(SIG_BLOCK, &mask, &crowd->mask_before);
     crowd->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    crowd->resource =
-        mmap(NULL, sizeof *crowd->resource, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (crowd->signals >= 0 && crowd->resource != MAP_FAILED &&
+    crowd->resources = mmap(NULL, RESOURCES_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (crowd->signals >= 0 && crowd->resources != MAP_FAILED &&
         pipe2(crowd->notes, O_CLOEXEC) == 0) {
         fcntl(crowd->notes[0], F_SETFL, O_NONBLOCK);
         return 0;
@@ -319,8 +325,8 @@ static void close_crowd(struct crowd *crowd)
     }
     if (crowd->signals >= 0)
         close(crowd->signals);
-    if (crowd->resource != MAP_FAILED)
-        munmap(crowd->resource, sizeof *crowd->resource);
+    if (crowd->resources != MAP_FAILED)
+        munmap(crowd->resources, RESOURCES_BYTES);
     sigprocmask(SIG_SETMASK, &crowd->mask_before, NULL);
 }
 

@@ -13,10 +13,10 @@
 #define HF_CROWD_MAX 64
 
 struct hf_crowd_opts {
-    const char *url; /* NULL: as hf_client_open() has it */
-    const char *lock;
-    enum hf_kind kind; /* as of a contender */
-    unsigned count;    /* of contenders, 1 to HF_CROWD_MAX */
+    const char *url;  /* NULL: as hf_client_open() has it */
+    const char *lock; /* as of a contender, as the next */
+    unsigned kinds;
+    unsigned count; /* of contenders, 1 to HF_CROWD_MAX */
     uint64_t for_ms;
     uint64_t fault_every_ms; /* on average; 0: never */
     uint64_t seed;

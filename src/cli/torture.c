@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -29,13 +30,14 @@ static const char usage[] =
     "\n"
     "Set processes against each other for the lock NAME, kill and freeze them\n"
     "at random, note all that they do and are told, and judge it as\n"
-    "'holdfast verify' does.  Use a NAME that nobody else uses; else\n"
-    "holdfast-torture/KIND.\n"
+    "'holdfast verify' does.  Use a NAME that nobody else uses, nor any below\n"
+    "it; else holdfast-torture/KIND, or holdfast-torture.\n"
     "\n"
     "  -c URL             the engine; else HOLDFAST_URL, else file:\n"
     "  -n COUNT           so many processes, at most 64; else 8\n"
     "  --for DURATION     how long; else 20s\n"
-    "  --kind KIND        mutex, rwlock or semaphore; else mutex\n"
+    "  --kind KIND        mutex, rwlock, semaphore, several, election, tool\n"
+    "                     or all; else mutex\n"
     "  --faults DURATION  one is killed or frozen so often on average; 0s:\n"
     "                     none ever; else 500ms\n"
     "  --seed SEED        choose as another run did\n"
@@ -53,7 +55,7 @@ struct torture {
     struct hf_crowd_opts crowd;
     struct hf_report_opts report;
     const char *history; /* NULL: a file of ours */
-    char made[64];
+    char made[PATH_MAX];
 };
 
 enum {
@@ -119,24 +121,30 @@ static bool take_count(unsigned *count)
 /* Each with a name of its own, for the kind belongs to the name. */
 static const struct {
     const char *text;
-    enum hf_kind kind;
+    unsigned kinds; /* a set, as of a contender */
     const char *name;
 } kinds[] = {
-    {"mutex", HF_KIND_MUTEX, "holdfast-torture/mutex"},
-    {"rwlock", HF_KIND_WRITE, "holdfast-torture/rwlock"},
-    {"semaphore", HF_KIND_SEMAPHORE, "holdfast-torture/semaphore"},
+    {"mutex", HF_BID_SET(HF_BID_MUTEX), "holdfast-torture/mutex"},
+    {"rwlock", HF_BID_SET(HF_BID_RWLOCK), "holdfast-torture/rwlock"},
+    {"semaphore", HF_BID_SET(HF_BID_SEMAPHORE), "holdfast-torture/semaphore"},
+    {"several", HF_BID_SET(HF_BID_SEVERAL), "holdfast-torture"},
+    {"election", HF_BID_SET(HF_BID_ELECTION), "holdfast-torture/election"},
+    {"tool", HF_BID_SET(HF_BID_TOOL), "holdfast-torture/mutex"},
+    {"all", HF_BID_SET_ALL, "holdfast-torture"},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static bool take_kind(enum hf_kind *kind)
+static bool take_kind(unsigned *set)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (strcmp(optarg, kinds[i].text) == 0) {
-            *kind = kinds[i].kind;
+            *set = kinds[i].kinds;
             return true;
         }
     }
-    hf_say("--kind '%.80s': expected mutex, rwlock or semaphore", optarg);
+    hf_say("--kind '%.80s': expected mutex, rwlock, semaphore, several, "
+           "election, tool or all",
+           optarg);
     return false;
 }
 
@@ -152,7 +160,7 @@ static bool take_option(char **argv, int option, struct torture *torture)
     case OPTION_FOR:
         return take_duration("--for", &torture->crowd.for_ms);
     case OPTION_KIND:
-        return take_kind(&torture->crowd.kind);
+        return take_kind(&torture->crowd.kinds);
     case OPTION_FAULTS:
         return take_duration("--faults", &torture->crowd.fault_every_ms);
     case OPTION_SEED:
@@ -188,7 +196,7 @@ static bool take_name(int argc, char **argv, struct torture *torture)
         return false;
     }
     for (size_t i = 0; i < KINDS; i++)
-        if (kinds[i].kind == torture->crowd.kind)
+        if (kinds[i].kinds == torture->crowd.kinds)
             torture->crowd.lock = kinds[i].name;
     if (optind < argc)
         torture->crowd.lock = argv[optind];
@@ -201,6 +209,23 @@ static bool take_name(int argc, char **argv, struct torture *torture)
 
 /* ------------------------------------------------------------------ main -- */
 
+/* -1 with errno. */
+static int make_history(struct torture *torture)
+{
+    const char *directory = getenv("TMPDIR");
+    int bytes;
+
+    if (directory == NULL || *directory == '\0')
+        directory = "/tmp";
+    bytes = snprintf(torture->made, sizeof torture->made,
+                     "%s/holdfast-torture-XXXXXX", directory);
+    if (bytes < 0 || (size_t)bytes >= sizeof torture->made) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return mkostemp(torture->made, O_CLOEXEC);
+}
+
 static FILE *open_history(struct torture *torture)
 {
     FILE *file;
@@ -210,9 +235,7 @@ static FILE *open_history(struct torture *torture)
         file = fopen(torture->history, "we");
         torture->report.name = torture->history;
     } else {
-        snprintf(torture->made, sizeof torture->made,
-                 "/tmp/holdfast-torture-XXXXXX");
-        fd = mkostemp(torture->made, O_CLOEXEC);
+        fd = make_history(torture);
         file = fd >= 0 ? fdopen(fd, "w") : NULL;
         torture->report.name = torture->made;
     }
@@ -258,7 +281,7 @@ static int run(struct torture *torture)
 
 int hf_torture_main(int argc, char **argv)
 {
-    struct torture torture = {.crowd = {.kind = HF_KIND_MUTEX,
+    struct torture torture = {.crowd = {.kinds = HF_BID_SET(HF_BID_MUTEX),
                                         .count = COUNT_DEFAULT,
                                         .for_ms = FOR_DEFAULT_MS,
                                         .fault_every_ms = FAULTS_DEFAULT_MS},

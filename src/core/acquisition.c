@@ -393,6 +393,8 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_clear(&a->abandoned[i], &core->effects);
     if (hf_acquisition_is_waiting(a) && a->state != STATE(PAUSED)) {
+        if (a->state == STATE(QUEUED))
+            hf_acquisition_displaced(a);
         a->before_known = a->beyond_known = false;
         a->enqueue_at_ms = 0;
         hf_acquisition_move(core, a, STATE(PAUSED));

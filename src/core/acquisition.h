@@ -79,6 +79,7 @@ struct hf_acquisition {
     char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED: the story */
     uint64_t started_at_ms;
     uint32_t ahead;                /* WAITING */
+    uint32_t displaced;            /* how often a place was lost */
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
     struct hf_ticket_id ticket;    /* GRANTED */
     uint64_t token;                /* GRANTED */

@@ -33,10 +33,18 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
     a->revoked = false;
 }
 
+void hf_acquisition_displaced(struct hf_acquisition *a)
+{
+    a->displaced++;
+    if (a->whole != NULL)
+        a->whole->displaced++;
+}
+
 /* The ticket is gone though nobody here withdrew it.  Back to the tail, but
  * not faster than a retry, lest we fight with whoever removes it. */
 void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a)
 {
+    hf_acquisition_displaced(a);
     hf_acquisition_unask(core, a);
     a->before_known = a->beyond_known = false;
     hf_acquisition_move(core, a, STATE(PAUSED));

@@ -10,8 +10,8 @@
  *
  *     want     kind= [permits= limit=]  begins to ask
  *     queued                            its ticket is in the queue
- *     unqueued                          and is there no more: it is to be put
- *                                       in again, at the tail
+ *     unqueued                          was lost there: another one is, or is
+ *                                       to be, at the tail
  *     grant    token= safe_until=       was admitted
  *     held     safe_until=              is so still, and until then
  *     write    token= accepted=         wrote to the resource: yes or no

@@ -52,12 +52,14 @@ static void run_wait(struct hf_client *client, void *arg)
     struct hf_grant *grant = arg;
     char holder[HF_PAYLOAD_BYTES];
     struct hf_wait wait = {
-        .ahead = grant->acquisition.ahead,
+        .ahead = grant->granted ? 0 : grant->acquisition.ahead,
         .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
         .holder = holder,
+        .displaced = grant->acquisition.displaced,
     };
 
-    memcpy(holder, grant->acquisition.holder, sizeof(holder));
+    hf_payload_copy(holder, grant->granted ? "" : grant->acquisition.holder);
+    grant->displaced = wait.displaced;
     hf_log_unlock(client);
     grant->on_wait.fn(grant->on_wait.arg, &wait);
     pthread_mutex_lock(&client->lock);
@@ -280,6 +282,16 @@ static void lose(struct hf_grant *grant)
         hf_grant_queue(grant, &grant->loss_callback);
 }
 
+/* A blocking call has nobody left to tell. */
+static void end_waiting(struct hf_grant *grant)
+{
+    if (grant->on_wait.fn != NULL && grant->slot == NULL &&
+        grant->acquisition.displaced != grant->displaced)
+        hf_grant_queue(grant, &grant->wait_callback);
+    else
+        unqueue(grant, &grant->wait_callback);
+}
+
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
 {
     struct hf_election *election = grant->election;
@@ -292,7 +304,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_GRANTED:
         grant->granted = true;
         hf_grant_set_unsettled(grant, false);
-        unqueue(grant, &grant->wait_callback);
+        end_waiting(grant);
         complete(grant, HF_OK);
         break;
     case HF_EFFECT_ENDED:

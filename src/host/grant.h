@@ -38,6 +38,7 @@ struct hf_grant {
     struct hf_done done; /* of the acquire, then of the release */
     hf_status done_status;
     struct hf_on_wait on_wait;
+    uint32_t displaced; /* as the last on_wait said */
     struct hf_on_loss on_loss;
     struct hf_on_revoke on_revoke;
     struct hf_callback done_callback;

@@ -25,7 +25,7 @@ from proxy import BOTH, DOWN, UP, Proxy  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 ENGINE = sys.argv.pop(1)
-KIND = sys.argv.pop(1) if len(sys.argv) > 1 else None
+KIND = sys.argv.pop(1) if len(sys.argv) > 1 else "all"
 
 LONG = os.environ.get("HF_LONG") == "1"
 SECONDS = int(os.environ.get("HF_SECONDS") or (300 if LONG else 20))
@@ -162,9 +162,7 @@ class Torture(unittest.TestCase):
 
     def test_torture(self):
         arguments = [HOLDFAST, "torture", "--for",
-                     "%ds" % SECONDS, "--seed", str(SEED), "--kind",
-                     KIND or self.chance.choice(("mutex", "rwlock",
-                                                 "semaphore"))]
+                     "%ds" % SECONDS, "--seed", str(SEED), "--kind", KIND]
         if "HF_HISTORY" in os.environ:
             arguments += ["--history", os.environ["HF_HISTORY"]]
         process = place.Process(

@@ -243,9 +243,19 @@ static void a_holder_is_evicted(enum way way)
     assert_int_equal(atomic_load(&told.dropped), 1);
 }
 
-/* It is not told, and gets the lock all the same. */
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    _Atomic uint32_t *displaced = arg;
+
+    atomic_store(displaced, wait->displaced);
+}
+
+/* It gets the lock all the same, and hears first that it has another place; in
+ * a blocking call only if it has to wait there. */
 static void a_waiter_is_evicted(enum way way)
 {
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    _Atomic uint32_t displaced = 0;
     struct outcome first, second;
     struct world w;
     char id[64];
@@ -253,13 +263,16 @@ static void a_waiter_is_evicted(enum way way)
     world_open(&w, way);
     front_acquire(&w.a, w.mine, NULL, &first);
     front_await(&first);
-    front_acquire(&w.b, w.theirs, NULL, &second);
+    opts.on_wait = (struct hf_on_wait){on_wait, &displaced, NULL};
+    front_acquire(&w.b, w.theirs, &opts, &second);
     kit_await_tickets(&w.place, 2);
     id_at(&w.a, w.mine, 1, id);
     assert_int_equal(run(&w.a, w.mine, EVICT, id, NULL), HF_OK);
     assert_int_equal(front_give(&w.a, first.grant), HF_OK);
     front_await(&second);
     assert_int_equal(second.status, HF_OK);
+    if (way != WAY_BLOCKING)
+        assert_int_equal(atomic_load(&displaced), 1);
     assert_int_equal(front_give(&w.b, second.grant), HF_OK);
     world_close(&w);
 }
