@@ -2,6 +2,7 @@
 /* holdfast-sim: random worlds by their seeds, and stories. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,10 @@
 #include "plants.h"
 #include "seeds.h"
 #include "world.h"
+
+/* More than a world needs. */
+#define MEMORY_KEPT (256 << 20)
+#define MEMORY_AT_ONCE (1 << 20)
 
 static const char usage[] =
     "usage: holdfast-sim [--rounds] [--engine zk|leased] --seeds N [--first S] "
@@ -193,6 +198,14 @@ static int scenes_run(const struct options *options)
     return explore_run(&exploration);
 }
 
+/* World after world needs about the same memory: what one gave back is kept for
+ * the next, or half of the time goes to the kernel. */
+static void keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
+    mallopt(M_TOP_PAD, MEMORY_AT_ONCE);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {
@@ -204,6 +217,7 @@ int main(int argc, char **argv)
     (void)argc;
     if (complaint != NULL)
         return wrong(complaint);
+    keep_memory();
     if (options.scene != NULL)
         return scenes_run(&options);
     if (options.plants)
