@@ -199,6 +199,17 @@ static struct hf_sim_config choose_any(enum world_sort sort, uint64_t seed,
     }
 }
 
+static bool is_calm(const struct hf_sim_config *config)
+{
+    const struct hf_sim_leases *leases = &config->leases;
+
+    return plan.faults == 0 && config->refuse_chance == 0 &&
+           config->lose_chance == 0 && config->slow_chance == 0 &&
+           config->late_chance == 0 && config->deny_chance == 0 &&
+           config->garble_chance == 0 && leases->notice_lost_chance == 0 &&
+           leases->notice_twice_chance == 0 && leases->notice_late_chance == 0;
+}
+
 /* From numbers of its own: without cohorts a seed is the world it always was.
  */
 static void choose_cohorts(uint64_t seed, enum world_sort sort)
@@ -235,7 +246,7 @@ static void begin(struct world *world, uint64_t seed, enum world_sort sort)
     plan.want_every_us = scale * (20 + below(300)) * MS_US;
     plan.hold_most_us = scale * (10 + below(one_in(2) ? 1500 : 150)) * MS_US;
     plan.until_us = scale * (2000 + below(6000)) * MS_US;
-    world->calm = plan.faults == 0;
+    world->calm = is_calm(&config);
     world->lied_to = config.garble_chance > 0;
     world->denied = config.deny_chance > 0;
     world->tokens_alone =
