@@ -2,6 +2,7 @@
 #include "chaos.h"
 
 #include "outage.h"
+#include "turn.h"
 #include "user.h"
 
 struct plan plan;
@@ -71,7 +72,8 @@ static void open_again(void *arg)
     int32_t ppm = (int32_t)below(9001) - 4500;
 
     if (!client->alive)
-        world_open(client, 1000 + below(1000000), plan.world->calm ? 0 : ppm);
+        world_open(client, 1000 + below(1000000),
+                   plan.world->calm || turns_without_drift() ? 0 : ppm);
 }
 
 /* Give back the memory of a closed client, once all its grants are. */
@@ -166,7 +168,7 @@ static void one_fault(enum fault fault, struct client *client)
     }
 }
 
-static void chaos(void *arg)
+static void chaos_once(void)
 {
     enum fault fault = (enum fault)below(plan.fault_count);
     /* Processes come and go more rarely than links. */
@@ -174,16 +176,23 @@ static void chaos(void *arg)
                 fault == FAULT_RESTART || fault == FAULT_KILL ||
                 fault == FAULT_SERVER_RESTART;
 
-    (void)arg;
-    if (plan.over)
-        return;
     if (plan.faults >> fault & 1 && (!rare || one_in(4))) {
         if (fault >= FAULT_COUNT)
             outage_of_any(fault);
         else
             one_fault(fault, any_client());
     }
-    later(1 + below(2 * plan.fault_every_us), chaos, NULL);
+}
+
+static void chaos(void *arg)
+{
+    (void)arg;
+    if (plan.over)
+        return;
+    if (turn_taken(TURN_FAULT, 0))
+        chaos_once();
+    later(turn_in_us(TURN_FAULT, 0, 1 + below(2 * plan.fault_every_us)), chaos,
+          NULL);
 }
 
 void chaos_end(void)
@@ -212,7 +221,8 @@ void chaos_begin(void)
 
     users_begin();
     for (unsigned i = 0; i < world->client_count; i++) {
-        open_again(&world->clients[i]);
+        if (turn_taken(TURN_OPEN, i))
+            open_again(&world->clients[i]);
         user_begin(&world->clients[i]);
     }
     later(plan.fault_every_us, chaos, NULL);

@@ -94,7 +94,7 @@ static void request(struct client *client, struct hf_request *asked)
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
     }
-    if (world->line != NULL && !world->terse)
+    if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",
                    world_request_name(asked->kind), world_asker(asked));
     hf_sim_ops(world->sim)->request(client->engine, asked);

@@ -2,6 +2,7 @@
 /* holdfast-sim: random worlds by their seeds, and stories. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +10,25 @@
 #include "explore.h"
 #include "plants.h"
 #include "seeds.h"
+#include "shrink.h"
 #include "world.h"
+
+/* More than a world needs. */
+#define MEMORY_KEPT (256 << 20)
+#define MEMORY_AT_ONCE (1 << 20)
 
 static const char usage[] =
     "usage: holdfast-sim [--rounds] [--engine zk|leased] --seeds N [--first S] "
     "[--jobs N]\n"
-    "       holdfast-sim [--rounds] [--engine zk|leased] --seed S [--trace]\n"
+    "       holdfast-sim [--rounds] [--engine zk|leased] --seed S\n"
+    "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
     "       holdfast-sim --story FILE... [--update]\n"
     "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
     "       holdfast-sim --explore SCENE --choices A,B...\n"
     "       holdfast-sim --explore plants [--depth N]\n"
     "\n"
-    "  --rounds    worlds of double barriers, which have no trace\n"
+    "  --rounds    worlds of double barriers\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
     "the\n"
     "              plain model; leased: the client of servers that lease\n"
@@ -30,6 +37,9 @@ static const char usage[] =
     "  --first S   the seed of the first (1)\n"
     "  --jobs N    in so many processes at once (1)\n"
     "  --seed S    live through one; --trace prints all that happens in it\n"
+    "  --only      have only those of its turns: a world that breaks is made\n"
+    "              as small as that goes, and says how to see it again\n"
+    "  --whole     do not: a world that breaks is only named\n"
     "  --story     play stories and compare what happens with what they "
     "expect;\n"
     "              --update writes down what happened\n"
@@ -53,6 +63,7 @@ struct options {
     uint64_t seed;
     bool one;
     bool trace;
+    bool whole;
     bool story;
     bool update;
     bool plants;
@@ -61,6 +72,8 @@ struct options {
     bool doubt;
     const char *scene;
     const char *choices;
+    const char *only;
+    const char *without;
 };
 
 static int wrong(const char *what)
@@ -84,6 +97,8 @@ static bool flag(struct options *options, const char *word)
 {
     if (strcmp(word, "--trace") == 0)
         options->trace = true;
+    else if (strcmp(word, "--whole") == 0)
+        options->whole = true;
     else if (strcmp(word, "--story") == 0)
         options->story = true;
     else if (strcmp(word, "--update") == 0)
@@ -105,6 +120,10 @@ static const char **text_of(struct options *options, const char *word)
         return &options->scene;
     if (strcmp(word, "--choices") == 0)
         return &options->choices;
+    if (strcmp(word, "--only") == 0)
+        return &options->only;
+    if (strcmp(word, "--without") == 0)
+        return &options->without;
     return NULL;
 }
 
@@ -193,6 +212,24 @@ static int scenes_run(const struct options *options)
     return explore_run(&exploration);
 }
 
+/* World after world needs about the same memory: what one gave back is kept for
+ * the next, or half of the time goes to the kernel. */
+static void keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
+    mallopt(M_TOP_PAD, MEMORY_AT_ONCE);
+}
+
+static int one_seed(const struct options *options)
+{
+    if (options->only != NULL)
+        return shrink_replay(options->kind, options->seed, options->only,
+                             options->without, options->trace);
+    if (options->trace)
+        return seeds_trace(options->kind, options->seed);
+    return seeds_run(options->kind, options->seed, 1, 1, !options->whole);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {
@@ -204,6 +241,7 @@ int main(int argc, char **argv)
     (void)argc;
     if (complaint != NULL)
         return wrong(complaint);
+    keep_memory();
     if (options.scene != NULL)
         return scenes_run(&options);
     if (options.plants)
@@ -212,9 +250,9 @@ int main(int argc, char **argv)
     if (options.story)
         return stories(paths, path_count, options.update);
     if (options.one)
-        return seeds_replay(options.seed, options.kind, options.trace);
+        return one_seed(&options);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)
         return wrong("nothing to do");
     return seeds_run(options.kind, options.first, options.seeds,
-                     (unsigned)options.jobs);
+                     (unsigned)options.jobs, !options.whole);
 }

@@ -135,6 +135,11 @@ static void print_row(unsigned plant, const char *where,
     puts(report->story);
 }
 
+const char *plants_selected(void)
+{
+    return hf_plant == HF_PLANT_NONE ? NULL : plants[hf_plant].name;
+}
+
 static bool begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
@@ -314,6 +319,11 @@ bool plants_select(const char *name)
     (void)name;
     complain();
     return false;
+}
+
+const char *plants_selected(void)
+{
+    return NULL;
 }
 
 #endif

@@ -18,4 +18,7 @@ int plants_explore(unsigned depth);
 /* Have the fault called ${name} in force; false if there is none. */
 bool plants_select(const char *name);
 
+/* The one that is in force, or NULL. */
+const char *plants_selected(void);
+
 #endif

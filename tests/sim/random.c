@@ -14,6 +14,7 @@
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
 #include "question.h"
+#include "turn.h"
 #include "user.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
@@ -199,6 +200,17 @@ static struct hf_sim_config choose_any(enum world_sort sort, uint64_t seed,
     }
 }
 
+static bool is_calm(const struct hf_sim_config *config)
+{
+    const struct hf_sim_leases *leases = &config->leases;
+
+    return plan.faults == 0 && config->refuse_chance == 0 &&
+           config->lose_chance == 0 && config->slow_chance == 0 &&
+           config->late_chance == 0 && config->deny_chance == 0 &&
+           config->garble_chance == 0 && leases->notice_lost_chance == 0 &&
+           leases->notice_twice_chance == 0 && leases->notice_late_chance == 0;
+}
+
 /* From numbers of its own: without cohorts a seed is the world it always was.
  */
 static void choose_cohorts(uint64_t seed, enum world_sort sort)
@@ -219,23 +231,26 @@ static void begin(struct world *world, uint64_t seed, enum world_sort sort)
 {
     struct hf_random random;
     struct hf_sim_config config;
-    bool read_write;
+    bool read_write, calm;
     uint64_t scale;
 
     hf_random_seed(&random, seed);
     memset(&plan, 0, sizeof plan);
     plan.fault_count = FAULT_COUNT;
     config = choose_any(sort, seed, &random);
+    calm = is_calm(&config);
+    turns_still(&config);
     plan.scale_ms = sort == WORLD_PLAIN ? hf_earlier_ms(config.timeout_ms, 1000)
                                         : config.timeout_ms;
     scale = sort == WORLD_PLAIN ? 1 : 1 + config.timeout_ms / 1000;
     world_init(world, &config);
+    turns_begin(&world->random, world->sim);
     plan.world = world;
     plan.fault_every_us = scale * (20 + below(300)) * MS_US;
     plan.want_every_us = scale * (20 + below(300)) * MS_US;
     plan.hold_most_us = scale * (10 + below(one_in(2) ? 1500 : 150)) * MS_US;
     plan.until_us = scale * (2000 + below(6000)) * MS_US;
-    world->calm = plan.faults == 0;
+    world->calm = calm;
     world->lied_to = config.garble_chance > 0;
     world->denied = config.deny_chance > 0;
     world->tokens_alone =
@@ -302,13 +317,13 @@ static bool all_closed(struct world *world)
 }
 
 bool random_run(struct world *world, uint64_t seed, enum world_sort sort,
-                void (*line)(void *arg, const char *text), void *arg)
+                void (*line)(void *arg, const char *text), bool brief)
 {
     uint64_t lease_us;
 
     begin(world, seed, sort);
     world->line = line;
-    world->line_arg = arg;
+    world->brief = brief;
     lease_us = 1000 * plan.scale_ms;
     chaos_begin();
     look(NULL);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rounds.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,72 +10,30 @@
 #include "engines/leased/leased.h"
 #include "engines/sim/ensemble.h"
 #include "engines/sim/sim.h"
+#include "rounds_private.h"
+#include "turn.h"
 
-#define PARTIES_MAX 4
-#define QUEUE "d"
-#define LIVE_MAX 64
-#define LENT_MAX 256
 #define CHAOS_MS 20000
 #define CALM_MS 20000
 #define SETTLE_MS 5000
 #define ROUNDS_LEAST 5 /* in that time */
 
-enum where { OUTSIDE, ENTERING, INSIDE, LEAVING };
-
-struct party {
-    struct hf_engine *engine;
-    struct hf_core core;
-    struct hf_acquisition *member; /* until FORGOTTEN, or given up for lost */
-    enum where where;
-    bool draining;
-    bool yields;
-    bool holds; /* granted, and not released */
-    bool lost;  /* and told so */
-    uint64_t tick_us;
-    unsigned rounds;
-};
-
-/* A ticket that is there. */
-struct live {
-    struct hf_ticket_id id;
-    uint64_t token;
-    bool called; /* since it came the mark was made, and all were there */
-};
-
-static struct {
-    struct hf_sim *sim;
-    struct hf_random random;
-    struct party parties[PARTIES_MAX];
-    unsigned count;
-    struct live live[LIVE_MAX];
-    unsigned live_count;
-    bool calm;
-    bool over;
-    bool marked;            /* the mark is there, */
-    unsigned lowered_under; /* or was lowered when so many were */
-    void *lent[LENT_MAX];
-    unsigned lent_count;
-    struct rounds_end *end;
-} world;
+struct rounds_world rounds;
 
 static uint64_t below(uint64_t bound)
 {
-    return hf_random_below(&world.random, bound);
+    return hf_random_below(&rounds.random, bound);
 }
 
 static void later(uint64_t ms, void (*fn)(void *arg), void *arg)
 {
-    hf_sim_call_at(world.sim, hf_sim_now_us(world.sim) + 1000 * ms, true, fn,
+    hf_sim_call_at(rounds.sim, hf_sim_now_us(rounds.sim) + 1000 * ms, true, fn,
                    arg);
 }
 
-/* The first that does not hold is the finding. */
-static void must(bool holds, int invariant, const char *story)
+static unsigned number_of(const struct party *party)
 {
-    if (holds || world.end->broken != 0)
-        return;
-    world.end->broken = invariant;
-    world.end->story = story;
+    return (unsigned)(party - rounds.parties);
 }
 
 /* Memory that is the core's for a while; what it still has when the world ends
@@ -85,9 +42,9 @@ static void *lend(size_t bytes)
 {
     void *memory = calloc(1, bytes);
 
-    if (memory == NULL || world.lent_count == LENT_MAX)
+    if (memory == NULL || rounds.lent_count == LENT_MAX)
         abort();
-    world.lent[world.lent_count++] = memory;
+    rounds.lent[rounds.lent_count++] = memory;
     return memory;
 }
 
@@ -95,93 +52,11 @@ static void take_back(void *memory)
 {
     unsigned i = 0;
 
-    while (i < world.lent_count && world.lent[i] != memory)
+    while (i < rounds.lent_count && rounds.lent[i] != memory)
         i++;
-    assert(i < world.lent_count);
-    world.lent[i] = world.lent[--world.lent_count];
+    assert(i < rounds.lent_count);
+    rounds.lent[i] = rounds.lent[--rounds.lent_count];
     free(memory);
-}
-
-/* ----------------------------------------------------------------- truth -- */
-
-static void on_added(void *arg, const char *queue,
-                     const struct hf_ticket *ticket)
-{
-    (void)arg;
-    (void)queue;
-    assert(world.live_count < LIVE_MAX);
-    world.live[world.live_count++] =
-        (struct live){ticket->id, ticket->token, false};
-}
-
-/* Lowered, and not to be made anew at the same instant. */
-static void see_lowered(void *arg)
-{
-    (void)arg;
-    must(world.marked || world.lowered_under == 0, 4,
-         "the mark was lowered while somebody was there");
-}
-
-static void on_marked(void *arg, const char *queue, bool up)
-{
-    (void)arg;
-    if (strcmp(queue, QUEUE "/ready") != 0)
-        return;
-    world.marked = up;
-    world.lowered_under = up ? 0 : world.live_count;
-    if (!up) {
-        later(0, see_lowered, NULL);
-        return;
-    }
-    must(world.live_count >= world.count, 1,
-         "the mark was made before all were there");
-    for (unsigned i = 0; i < world.live_count; i++)
-        world.live[i].called = true;
-}
-
-static struct live *find_live(const struct hf_ticket_id *id)
-{
-    for (unsigned i = 0; i < world.live_count; i++) {
-        if (hf_ticket_id_equal(&world.live[i].id, id))
-            return &world.live[i];
-    }
-    return NULL;
-}
-
-static void on_gone(void *arg, const char *queue,
-                    const struct hf_ticket *ticket,
-                    struct hf_request *const *watches, size_t count)
-{
-    struct live *live = find_live(&ticket->id);
-
-    (void)arg;
-    (void)queue;
-    (void)watches;
-    (void)count;
-    assert(live != NULL);
-    *live = world.live[--world.live_count];
-}
-
-/* The ticket may have gone since, with its session. */
-static void check_entry(const struct party *party)
-{
-    const struct live *live = find_live(&party->member->ticket);
-
-    must(live == NULL || live->called, 1,
-         "somebody went in to whom no mark was made");
-}
-
-static void check_passage(const struct party *party, uint64_t stamp)
-{
-    for (unsigned i = 0; i < world.count; i++) {
-        const struct party *other = &world.parties[i];
-        const struct live *live = other->where == INSIDE && other != party
-                                      ? find_live(&other->member->ticket)
-                                      : NULL;
-
-        must(live == NULL || live->token >= stamp, 1,
-             "somebody left one of his round behind");
-    }
 }
 
 /* --------------------------------------------------------------- parties -- */
@@ -227,19 +102,31 @@ static void wait_on(struct party *party, const struct hf_ticket_id *id,
 {
     struct hf_inquiry like = {.ticket = *id, .stamp = stamp, .keeps = keeps};
 
-    if (!world.calm && below(4) == 0)
+    if (!rounds.calm && below(4) == 0)
         like.deadline_at_ms = now_ms(party) + below(2000);
     inquire(party, HF_REQUEST_LOOK, like);
+}
+
+/* When all is calm, all have to come. */
+static void come_later(struct party *party, uint64_t most_ms)
+{
+    uint64_t us = 1000 * below(most_ms);
+
+    if (!rounds.calm)
+        us = turn_in_us(TURN_PARTY, number_of(party), us);
+    hf_sim_call_at(rounds.sim, hf_sim_now_us(rounds.sim) + us, true, come,
+                   party);
 }
 
 static void be_outside(struct party *party, bool whole)
 {
     party->where = OUTSIDE;
+    rounds_line(party, "is outside%s", whole ? "" : ", without having left");
     party->rounds += whole;
     if (whole)
         inquire(party, HF_REQUEST_LOWER,
                 (struct hf_inquiry){.mark = HF_TICKET_READY});
-    later(below(30), come, party);
+    come_later(party, 30);
 }
 
 static void come(void *arg)
@@ -247,21 +134,26 @@ static void come(void *arg)
     struct party *party = arg;
     struct hf_acquisition *member;
 
-    if (party->where != OUTSIDE || world.over)
+    if (party->where != OUTSIDE || rounds.over)
         return;
     if (hf_sim_frozen(party->engine)) {
         later(10, come, party);
         return;
     }
+    if (!rounds.calm && !turn_taken(TURN_PARTY, number_of(party))) {
+        come_later(party, 30);
+        return;
+    }
+    rounds_line(party, "enters");
     party->where = ENTERING;
     party->yields = false;
     party->member = member = lend(sizeof *member);
     member->queue = QUEUE;
     member->payload = "";
     member->kind = HF_TICKET_MEMBER;
-    member->limit = world.count;
+    member->limit = rounds.count;
     member->deadline_at_ms = HF_FOREVER;
-    if (!world.calm && below(4) == 0)
+    if (!rounds.calm && below(4) == 0)
         member->deadline_at_ms = now_ms(party) + below(2000);
     step(party,
          (struct hf_event){.kind = HF_EVENT_WANT, .as.acquisition = member});
@@ -285,6 +177,7 @@ static void go(void *arg)
         return;
     }
     party->where = LEAVING;
+    rounds_line(party, "leaves");
     wait_on(party, &party->member->ticket, party->member->stamp, true);
 }
 
@@ -293,7 +186,7 @@ static void answered(struct party *party, const struct hf_inquiry *inquiry)
     if (inquiry->kind != HF_REQUEST_LOOK)
         return;
     if (inquiry->status == HF_OK)
-        check_passage(party, inquiry->stamp);
+        rounds_check_passage(party, inquiry->stamp);
     if (inquiry->keeps) {
         party->yields = inquiry->status == HF_EBUSY;
         release(party);
@@ -314,24 +207,28 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
 {
     switch (effect->kind) {
     case HF_EFFECT_REQUEST:
-        hf_sim_ops(world.sim)->request(party->engine, effect->request);
+        hf_sim_ops(rounds.sim)->request(party->engine, effect->request);
         break;
     case HF_EFFECT_FORGET:
-        hf_sim_ops(world.sim)->forget(party->engine, effect->request);
+        hf_sim_ops(rounds.sim)->forget(party->engine, effect->request);
         break;
     case HF_EFFECT_GRANTED:
-        check_entry(party);
+        rounds_check_entry(party);
         party->where = INSIDE;
+        rounds_line(party, "is INSIDE");
         party->holds = true;
         party->lost = false;
         later(below(50), go, party);
         break;
     case HF_EFFECT_LOST:
         party->lost = true;
+        rounds_line(party, "LOST");
         break;
     case HF_EFFECT_STATE:
-        must(effect->state != HF_STATE_LOST || !party->holds || party->lost, 7,
-             "a member was not told that it is lost");
+        rounds_line(party, "state %s", hf_state_name(effect->state));
+        rounds_must(effect->state != HF_STATE_LOST || !party->holds ||
+                        party->lost,
+                    7, "a member was not told that it is lost");
         break;
     case HF_EFFECT_ENDED:
         be_outside(party, false);
@@ -358,7 +255,7 @@ static void tick(void *arg)
     struct party *party = arg;
 
     if (hf_sim_frozen(party->engine) ||
-        hf_sim_now_us(world.sim) < party->tick_us)
+        hf_sim_now_us(rounds.sim) < party->tick_us)
         return;
     party->tick_us = UINT64_MAX;
     step(party, (struct hf_event){.kind = HF_EVENT_TICK});
@@ -375,7 +272,7 @@ static void arm(struct party *party)
     if (at_us == UINT64_MAX || at_us == party->tick_us)
         return;
     party->tick_us = at_us;
-    hf_sim_call_at(world.sim, at_us, true, tick, party);
+    hf_sim_call_at(rounds.sim, at_us, true, tick, party);
 }
 
 static void drain(struct party *party)
@@ -400,6 +297,7 @@ static void thaw(void *arg)
 {
     struct party *party = arg;
 
+    rounds_line(party, "thaws");
     hf_sim_set_frozen(party->engine, false);
     party->tick_us = UINT64_MAX;
     step(party, (struct hf_event){.kind = HF_EVENT_TICK});
@@ -407,42 +305,66 @@ static void thaw(void *arg)
 
 static void unstall(void *arg)
 {
+    rounds_line(arg, "its server is reached again");
     hf_sim_set_stalled(((struct party *)arg)->engine, true, true);
 }
 
 static void relink(void *arg)
 {
+    rounds_line(arg, "link mends");
     hf_sim_set_link(((struct party *)arg)->engine, true, true);
 }
 
-static void fault(void *arg)
+static void cut(struct party *party)
 {
-    struct party *party = &world.parties[below(world.count)];
+    bool out = below(2) == 0, in = below(2) == 0;
 
-    if (world.calm || world.over)
-        return;
-    later(below(500), fault, arg);
+    rounds_line(party, "link cut%s%s", out ? "" : " out", in ? "" : " in");
+    hf_sim_set_link(party->engine, out, in);
+    later(below(1500), relink, party);
+}
+
+static void fault_once(void)
+{
+    struct party *party = &rounds.parties[below(rounds.count)];
+
     if (hf_sim_frozen(party->engine))
         return;
     switch (below(5)) {
     case 0:
+        rounds_line(party, "link breaks");
         hf_sim_break(party->engine);
         break;
     case 1:
+        rounds_line(party, "session killed");
         hf_sim_kill_session(party->engine);
         break;
     case 2:
+        rounds_line(party, "its server is cut off");
         hf_sim_set_stalled(party->engine, false, false);
         later(below(1500), unstall, party);
         break;
     case 3:
-        hf_sim_set_link(party->engine, below(2) == 0, below(2) == 0);
-        later(below(1500), relink, party);
+        cut(party);
         break;
     default:
+        rounds_line(party, "freezes");
         hf_sim_set_frozen(party->engine, true);
         later(below(1500), thaw, party);
     }
+}
+
+static void fault(void *arg)
+{
+    uint64_t us;
+
+    if (rounds.calm || rounds.over)
+        return;
+    if (turn_taken(TURN_FAULT, 0))
+        fault_once();
+    us = turn_in_us(TURN_FAULT, 0, 1000 * below(500));
+    hf_sim_call_at(rounds.sim, hf_sim_now_us(rounds.sim) + us, true, fault,
+                   arg);
 }
 
 /* ----------------------------------------------------------------- world -- */
@@ -486,14 +408,13 @@ static void choose_leases(struct hf_sim_config *config)
 
 static void begin(struct rounds_end *end, uint64_t seed, enum world_sort sort)
 {
-    struct hf_sim_observer observer = {
-        .added = on_added, .gone = on_gone, .marked = on_marked};
+    struct hf_sim_observer observer = rounds_observer();
     struct hf_sim_config config = calm(seed, sort);
 
-    memset(&world, 0, sizeof world);
-    world.end = end;
-    hf_random_seed(&world.random, seed);
-    world.count = 1 + (unsigned)below(PARTIES_MAX);
+    memset(&rounds, 0, sizeof rounds);
+    rounds.end = end;
+    hf_random_seed(&rounds.random, seed);
+    rounds.count = 1 + (unsigned)below(PARTIES_MAX);
     config.timeout_ms = config.least_timeout_ms = 300 + below(1200);
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + below(3000));
@@ -506,8 +427,10 @@ static void begin(struct rounds_end *end, uint64_t seed, enum world_sort sort)
         choose_ensemble(&config);
     if (sort == WORLD_LEASED)
         choose_leases(&config);
-    world.sim = hf_sim_new(&config);
-    hf_sim_observe(world.sim, &observer);
+    turns_still(&config);
+    rounds.sim = hf_sim_new(&config);
+    turns_begin(&rounds.random, rounds.sim);
+    hf_sim_observe(rounds.sim, &observer);
 }
 
 static void join(struct party *party, uint64_t seed)
@@ -522,28 +445,28 @@ static void join(struct party *party, uint64_t seed)
 
     hf_random_seed(&config.random, seed);
     party->tick_us = UINT64_MAX;
-    party->engine = hf_sim_engine_new(world.sim, &host);
+    party->engine = hf_sim_engine_new(rounds.sim, &host);
     hf_core_init(&party->core, &config, now_ms(party));
-    later(below(100), come, party);
+    come_later(party, 100);
 }
 
 /* Whoever still waits to go in waits for somebody who does not come. */
 static void wind_up(void)
 {
-    world.over = true;
-    hf_sim_run_ms(world.sim, SETTLE_MS);
-    for (unsigned i = 0; i < world.count; i++) {
-        struct party *party = &world.parties[i];
+    rounds.over = true;
+    hf_sim_run_ms(rounds.sim, SETTLE_MS);
+    for (unsigned i = 0; i < rounds.count; i++) {
+        struct party *party = &rounds.parties[i];
 
         if (party->where == ENTERING)
             step(party, (struct hf_event){.kind = HF_EVENT_CANCEL,
                                           .as.acquisition = party->member});
     }
-    hf_sim_run_ms(world.sim, SETTLE_MS);
-    for (unsigned i = 0; i < world.count; i++)
-        must(world.parties[i].where == OUTSIDE, 4,
-             "somebody is held up for ever");
-    must(world.live_count == 0, 5, "a ticket was left behind");
+    hf_sim_run_ms(rounds.sim, SETTLE_MS);
+    for (unsigned i = 0; i < rounds.count; i++)
+        rounds_must(rounds.parties[i].where == OUTSIDE, 4,
+                    "somebody is held up for ever");
+    rounds_must(rounds.live_count == 0, 5, "a ticket was left behind");
 }
 
 static bool is_fine(const struct rounds_end *end)
@@ -554,35 +477,39 @@ static bool is_fine(const struct rounds_end *end)
 /* Without faults all go on from round to round. */
 static void see_progress(void)
 {
-    unsigned rounds[PARTIES_MAX] = {0};
+    unsigned before[PARTIES_MAX] = {0};
 
-    for (unsigned i = 0; i < world.count; i++)
-        rounds[i] = world.parties[i].rounds;
-    hf_sim_run_ms(world.sim, CALM_MS);
-    for (unsigned i = 0; i < world.count; i++)
-        must(world.parties[i].rounds >= rounds[i] + ROUNDS_LEAST, 4,
-             "without faults nobody gets on");
+    for (unsigned i = 0; i < rounds.count; i++)
+        before[i] = rounds.parties[i].rounds;
+    hf_sim_run_ms(rounds.sim, CALM_MS);
+    for (unsigned i = 0; i < rounds.count; i++)
+        rounds_must(rounds.parties[i].rounds >= before[i] + ROUNDS_LEAST, 4,
+                    "without faults nobody gets on");
 }
 
-bool rounds_run(uint64_t seed, enum world_sort sort, struct rounds_end *end)
+bool rounds_run(uint64_t seed, enum world_sort sort,
+                void (*line)(void *arg, const char *text),
+                struct rounds_end *end)
 {
+
     *end = (struct rounds_end){0};
     begin(end, seed, sort);
-    for (unsigned i = 0; i < world.count; i++)
-        join(&world.parties[i], seed * PARTIES_MAX + i);
+    rounds.line = line;
+    for (unsigned i = 0; i < rounds.count; i++)
+        join(&rounds.parties[i], seed * PARTIES_MAX + i);
     later(below(1000), fault, NULL);
-    hf_sim_run_ms(world.sim, CHAOS_MS);
-    world.calm = true;
-    hf_sim_calm(world.sim);
-    hf_sim_run_ms(world.sim, SETTLE_MS); /* what was under way ends */
+    hf_sim_run_ms(rounds.sim, CHAOS_MS);
+    rounds.calm = true;
+    hf_sim_calm(rounds.sim);
+    hf_sim_run_ms(rounds.sim, SETTLE_MS); /* what was under way ends */
     if (is_fine(end))
         see_progress();
     if (is_fine(end))
         wind_up();
-    for (unsigned i = 0; i < world.count; i++)
-        end->rounds += world.parties[i].rounds;
-    hf_sim_free(world.sim);
-    while (world.lent_count > 0)
-        take_back(world.lent[0]);
+    for (unsigned i = 0; i < rounds.count; i++)
+        end->rounds += rounds.parties[i].rounds;
+    hf_sim_free(rounds.sim);
+    while (rounds.lent_count > 0)
+        take_back(rounds.lent[0]);
     return is_fine(end);
 }

@@ -23,13 +23,15 @@
 
 /* How such a world ended. */
 struct rounds_end {
-    int broken; /* number of the invariant; 0: all hold */
-    const char *story;
-    uint64_t rounds; /* entered and left by a party, all of them together */
+    int broken;        /* number of the invariant; 0: all hold */
+    const char *story; /* NULL: none */
+    uint64_t rounds;   /* entered and left by a party, all of them together */
 };
 
-/* Live through the world of ${seed} and ${sort}.  True if all
- * holds. */
-bool rounds_run(uint64_t seed, enum world_sort sort, struct rounds_end *end);
+/* Live through the world of ${seed} and ${sort}, and tell ${line}, which may be
+ * NULL, what happens until something does not hold.  True if all does. */
+bool rounds_run(uint64_t seed, enum world_sort sort,
+                void (*line)(void *arg, const char *text),
+                struct rounds_end *end);
 
 #endif

@@ -10,61 +10,61 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plants.h"
 #include "rounds.h"
+#include "shrink.h"
 
 #define JOBS_MAX 64
 
 static struct world world; /* too large for a stack */
 
-static void print(void *arg, const char *line)
+static void (*line)(void *arg, const char *text);
+static bool lines_brief;
+
+static void print(void *arg, const char *text)
 {
     (void)arg;
-    puts(line);
+    puts(text);
+    fflush(stdout); /* an assertion may end the next step */
 }
 
-static void print_replay(uint64_t seed, struct seeds_kind kind)
+void seeds_aloud(bool brief)
+{
+    line = print;
+    lines_brief = brief;
+}
+
+void seeds_print_command(struct seeds_kind kind, uint64_t seed)
 {
     static const char *const words[] = {
         [WORLD_PLAIN] = "",
         [WORLD_ZOOKEEPER] = " --engine zk",
         [WORLD_LEASED] = " --engine leased",
     };
+    const char *plant = plants_selected();
 
-    printf("replay: ./dev sim%s%s --seed %" PRIu64 "%s\n",
-           kind.rounds ? " --rounds" : "", words[kind.sort], seed,
-           kind.rounds ? "" : " --trace");
+    printf("./dev sim%s%s%s%s --seed %" PRIu64,
+           plant == NULL ? "" : " --plant ", plant == NULL ? "" : plant,
+           kind.rounds ? " --rounds" : "", words[kind.sort], seed);
 }
 
-static int replay_rounds(uint64_t seed, enum world_sort sort)
+void seeds_print(const struct seeds_report *report)
 {
-    struct rounds_end end;
-    bool fine = rounds_run(seed, sort, &end);
-
-    printf("seed %" PRIu64 ": ", seed);
-    if (fine)
-        printf("fine, %" PRIu64 " rounds\n", end.rounds);
+    printf("seed %" PRIu64 ": ", report->seed);
+    if (report->broken > 0)
+        printf("invariant %d broken: ", report->broken);
+    if (report->broken != 0)
+        puts(report->story);
+    else if (report->range.kind.rounds)
+        printf("fine, %" PRIu64 " rounds\n", report->rounds);
     else
-        printf("invariant %d broken: %s\n", end.broken, end.story);
-    return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+        printf("fine, %" PRIu64 " steps\n", report->steps);
 }
 
-int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace)
+bool seeds_alike(const struct seeds_report *a, const struct seeds_report *b)
 {
-    bool fine;
-
-    if (kind.rounds)
-        return replay_rounds(seed, kind.sort);
-    setvbuf(stdout, NULL, trace ? _IOLBF : _IOFBF, 0);
-    fine = random_run(&world, seed, kind.sort, trace ? print : NULL, NULL);
-    printf("seed %" PRIu64 ": ", seed);
-    if (fine)
-        printf("fine, %" PRIu64 " steps\n", world.steps);
-    else
-        printf("invariant %d broken: %s\n", world.broken, world.story);
-    if (!fine && !trace)
-        print_replay(seed, kind);
-    world_free(&world);
-    return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+    return a->broken != 0 && a->broken == b->broken && a->check == b->check &&
+           (a->broken > 0 || strcmp(a->story, b->story) == 0);
 }
 
 /* ------------------------------------------------------------- processes -- */
@@ -86,16 +86,19 @@ static void live_rounds(struct seeds_report *report)
 {
     struct rounds_end end;
 
-    if (!rounds_run(report->seed, report->range.kind.sort, &end))
+    if (!rounds_run(report->seed, report->range.kind.sort, line, &end))
         snprintf(report->story, sizeof report->story, "%s", end.story);
     report->broken = end.broken;
+    report->check = end.story;
     report->rounds += end.rounds;
 }
 
 static void live_world(struct seeds_report *report)
 {
-    random_run(&world, report->seed, report->range.kind.sort, NULL, NULL);
+    random_run(&world, report->seed, report->range.kind.sort, line,
+               lines_brief);
     report->broken = world.broken;
+    report->check = world.check;
     memcpy(report->story, world.story, sizeof report->story);
     report->steps += world.steps;
     report->grants += world.grants;
@@ -158,48 +161,116 @@ void seeds_finish(pid_t child, struct seeds_report *report)
     }
 }
 
-static void print_report(const struct seeds_report *report)
+/* What the child works on that nobody hears; set before it is started. */
+static struct {
+    void (*work)(struct seeds_report *report);
+    int told; /* what it says goes there */
+} hushed;
+
+static void work_hushed(struct seeds_report *report)
 {
-    if (report->broken == 0)
-        return;
+    dup2(hushed.told, STDERR_FILENO);
+    dup2(hushed.told, STDOUT_FILENO);
+    hushed.work(report);
+    fflush(stdout);
+}
+
+static void quote_assertion(struct seeds_report *report)
+{
+    char text[1024];
+    ssize_t got = pread(hushed.told, text, sizeof text - 1, 0);
+    const char *from;
+
+    text[got < 0 ? 0 : got] = '\0';
+    if ((from = strstr(text, "Assertion ")) != NULL)
+        snprintf(report->story, sizeof report->story, "the code's own: %.*s",
+                 (int)strcspn(from, "\n"), from);
+}
+
+void seeds_quietly(struct seeds_report *report, const struct seeds_range *range,
+                   void (*work)(struct seeds_report *report))
+{
+    hushed.work = work;
+    hushed.told = memfd_create("told", MFD_CLOEXEC);
+    if (hushed.told < 0) {
+        perror("holdfast-sim: memfd_create");
+        exit(EXIT_FAILURE);
+    }
+    seeds_finish(seeds_start(report, range, work_hushed), report);
     if (report->broken < 0)
-        printf("seed %" PRIu64 ": %s\n", report->seed, report->story);
+        quote_assertion(report);
+    close(hushed.told);
+}
+
+/* ----------------------------------------------------------------- whole -- */
+
+int seeds_trace(struct seeds_kind kind, uint64_t seed)
+{
+    struct seeds_report report = {.range = {kind, seed, 1, 1}};
+
+    seeds_aloud(false);
+    seeds_live(&report);
+    seeds_print(&report);
+    return report.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Say what broke, and the whole of the first. */
+static void print_broken(const struct seeds_report *reports, unsigned jobs,
+                         bool shrinks)
+{
+    const struct seeds_report *first = NULL;
+
+    for (unsigned i = 0; i < jobs; i++) {
+        if (reports[i].broken == 0)
+            continue;
+        seeds_print(&reports[i]);
+        if (first == NULL || reports[i].seed < first->seed)
+            first = &reports[i];
+    }
+    if (first == NULL)
+        return;
+    printf("replay: ");
+    seeds_print_command(first->range.kind, first->seed);
+    puts(" --trace");
+    if (shrinks)
+        shrink_seed(first->range.kind, first->seed);
+}
+
+static void print_sum(const struct seeds_report *sum)
+{
+    printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
+    if (sum->range.kind.rounds)
+        printf("%" PRIu64 " rounds: ", sum->rounds);
     else
-        printf("seed %" PRIu64 ": invariant %d broken: %s\n", report->seed,
-               report->broken, report->story);
-    print_replay(report->seed, report->range.kind);
+        printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
+               " of them lost: ",
+               sum->steps, sum->grants, sum->losses);
+    puts(sum->broken == 0 ? "every invariant held" : "BROKEN");
 }
 
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
-              unsigned jobs)
+              unsigned jobs, bool shrinks)
 {
     struct seeds_report *reports = seeds_share();
     pid_t children[JOBS_MAX];
-    struct seeds_report sum = {0};
-    bool fine = true;
+    struct seeds_report sum = {.range = {.kind = kind, .first = first}};
 
     for (unsigned i = 0; i < jobs; i++) {
-        struct seeds_range range = {kind, first + i, count - i, jobs};
+        struct seeds_range range = {kind, first + i, count > i ? count - i : 0,
+                                    jobs};
 
         children[i] = seeds_start(&reports[i], &range, seeds_live);
     }
     for (unsigned i = 0; i < jobs; i++) {
         seeds_finish(children[i], &reports[i]);
-        print_report(&reports[i]);
         sum.done += reports[i].done;
         sum.steps += reports[i].steps;
         sum.rounds += reports[i].rounds;
         sum.grants += reports[i].grants;
         sum.losses += reports[i].losses;
-        fine &= reports[i].broken == 0;
+        sum.broken |= reports[i].broken;
     }
-    printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum.done, first);
-    if (kind.rounds)
-        printf("%" PRIu64 " rounds: ", sum.rounds);
-    else
-        printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
-               " of them lost: ",
-               sum.steps, sum.grants, sum.losses);
-    puts(fine ? "every invariant held" : "BROKEN");
-    return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+    print_broken(reports, jobs, shrinks);
+    print_sum(&sum);
+    return sum.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -32,14 +32,16 @@ struct seeds_report {
     uint64_t rounds;
     uint64_t grants;
     uint64_t losses;
-    int broken; /* number of the invariant; -1: the child died */
+    int broken;        /* number of the invariant; -1: the child died */
+    const char *check; /* as in struct world */
     char story[WORLD_TEXT];
 };
 
-/* Each function returns an exit code. */
+/* Live through so many, and shrink the first that breaks.  An exit code. */
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
-              unsigned jobs);
-int seeds_replay(uint64_t seed, struct seeds_kind kind, bool trace);
+              unsigned jobs, bool shrinks);
+/* Through one, with all that happens in it. */
+int seeds_trace(struct seeds_kind kind, uint64_t seed);
 
 /* Memory for reports of children. */
 struct seeds_report *seeds_share(void);
@@ -52,5 +54,22 @@ void seeds_live(struct seeds_report *report);
 
 /* Wait for ${child}; one that died in the middle of a seed broke it. */
 void seeds_finish(pid_t child, struct seeds_report *report);
+
+/* Both of them, and nobody hears what the child says: its story is the
+ * assertion that ended it, if one did. */
+void seeds_quietly(struct seeds_report *report, const struct seeds_range *range,
+                   void (*work)(struct seeds_report *report));
+
+/* From now on worlds of this process print what happens in them: all, or if
+ * ${brief} what users do and hear of, and what fails. */
+void seeds_aloud(bool brief);
+
+/* Did both break, in the same way? */
+bool seeds_alike(const struct seeds_report *a, const struct seeds_report *b);
+
+/* "seed 3: invariant 1 broken: ...", and "./dev sim --seed 3" without an end of
+ * line. */
+void seeds_print(const struct seeds_report *report);
+void seeds_print_command(struct seeds_kind kind, uint64_t seed);
 
 #endif

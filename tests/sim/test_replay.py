@@ -24,7 +24,7 @@ class Replay(unittest.TestCase):
         steps = 0
         for seed in range(40, 60):
             words = self.run_sim("--seed", str(seed)).split()
-            steps += int(words[words.index("steps") - 1])
+            steps += int(words[words.index("steps,") - 1])
         batch = self.run_sim("--seeds", "20", "--first", "40", "--jobs", "2")
         self.assertIn(f"20 seeds from 40, {steps} steps,", batch)
 

@@ -12,7 +12,7 @@ void world_line(struct world *world, const char *who, const char *format, ...)
     va_list arguments;
     int used;
 
-    if (world->line == NULL)
+    if (world->line == NULL || (world->brief && world->broken != 0))
         return;
     used = snprintf(text, sizeof text, "%6" PRIu64 ".%03u  %-6s  ",
                     now_us / 1000, (unsigned)(now_us % 1000), who);
@@ -86,7 +86,8 @@ void world_line_event(struct client *client, const struct hf_event *event)
     struct world *world = client->world;
     const char *name = event_names[event->kind];
 
-    if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK)
+    if (world->line == NULL || world->terse || event->kind == HF_EVENT_TICK ||
+        (world->brief && event->kind != HF_EVENT_FAILED))
         return;
     if (event->kind == HF_EVENT_PROVEN)
         world_line(world, client->name, "  engine %s PROVEN anchor=%" PRIu64,

@@ -5,6 +5,7 @@
 #include "chaos.h"
 #include "gate.h"
 #include "question.h"
+#include "turn.h"
 
 /* ---------------------------------------------------------------- locks -- */
 
@@ -151,18 +152,26 @@ static unsigned busy(const struct client *client)
 /* More than a ticket is handed on to. */
 #define CROWD_MAX (2 * HF_COHORT_HANDOFFS)
 
-static void use(void *arg)
+static void use_once(struct client *client)
 {
-    struct client *client = arg;
-
-    if (plan.over)
-        return;
     if (world_can_call(client) && !client->closing &&
         busy(client) < (plan.crowded ? CROWD_MAX : 4))
         want_one(client);
     if (plan.bundles && world_can_call(client) && !client->closing && one_in(8))
         resize(client);
-    later(1 + below(2 * plan.want_every_us), use, client);
+}
+
+static void use(void *arg)
+{
+    struct client *client = arg;
+    unsigned i = (unsigned)(client - plan.world->clients);
+
+    if (plan.over)
+        return;
+    if (turn_taken(TURN_USER, i))
+        use_once(client);
+    later(turn_in_us(TURN_USER, i, 1 + below(2 * plan.want_every_us)), use,
+          client);
 }
 
 /* Any ticket, also one that is long gone, of any process. */
@@ -180,26 +189,33 @@ static struct attempt *any_attempt(void)
 }
 
 /* Somebody looks at a queue or meddles with those in it. */
-static void meddle(void *arg)
+static void meddle_once(void)
 {
     struct client *client = any_client();
     struct attempt *target = any_attempt();
     uint64_t wait_ms = one_in(3) ? below(2000) : HF_FOREVER;
 
+    if (!world_can_call(client) || client->closing)
+        return;
+    if (target == NULL || one_in(3))
+        question_list(client,
+                      &plan.world->places[below(plan.world->place_count)],
+                      wait_ms);
+    else if (plan.faults >> FAULT_EVICT & 1 && one_in(3))
+        question_evict(client, target, wait_ms);
+    else
+        question_revoke(client, target, wait_ms);
+}
+
+static void meddle(void *arg)
+{
     (void)arg;
     if (plan.over)
         return;
-    if (world_can_call(client) && !client->closing) {
-        if (target == NULL || one_in(3))
-            question_list(client,
-                          &plan.world->places[below(plan.world->place_count)],
-                          wait_ms);
-        else if (plan.faults >> FAULT_EVICT & 1 && one_in(3))
-            question_evict(client, target, wait_ms);
-        else
-            question_revoke(client, target, wait_ms);
-    }
-    later(1 + below(4 * plan.want_every_us), meddle, NULL);
+    if (turn_taken(TURN_MEDDLER, 0))
+        meddle_once();
+    later(turn_in_us(TURN_MEDDLER, 0, 1 + below(4 * plan.want_every_us)),
+          meddle, NULL);
 }
 
 /* -------------------------------------------------------------- barriers -- */
@@ -211,15 +227,12 @@ static void recall(void *arg)
 
 /* Somebody raises a barrier, lowers it, or waits there; rather more often the
  * last. */
-static void use_gate(void *arg)
+static void use_gate_once(struct gate *gate)
 {
-    struct gate *gate = arg;
     struct client *client = any_client();
     uint64_t wait_ms = one_in(3) ? below(3000) : HF_FOREVER;
     struct question *question;
 
-    if (plan.over)
-        return;
     if (one_in(6)) {
         hf_sim_foreign_touch(plan.world->sim, gate->name);
     } else if (one_in(6)) {
@@ -233,7 +246,19 @@ static void use_gate(void *arg)
                 later(below(500) * MS_US, recall, question);
         }
     }
-    later(1 + below(2 * plan.want_every_us), use_gate, gate);
+}
+
+static void use_gate(void *arg)
+{
+    struct gate *gate = arg;
+    unsigned i = (unsigned)(gate - plan.world->gates);
+
+    if (plan.over)
+        return;
+    if (turn_taken(TURN_GATE, i))
+        use_gate_once(gate);
+    later(turn_in_us(TURN_GATE, i, 1 + below(2 * plan.want_every_us)), use_gate,
+          gate);
 }
 
 /* At the end it is down for good, whoever has yet to raise it. */
@@ -256,16 +281,13 @@ void users_gate(struct gate *gate)
 
 /* Another program that writes, then reads from the same place, as Curator's
  * read-write lock lets a writer do. */
-static void foreign(void *arg)
+static void foreign_once(struct place *place)
 {
-    struct place *place = arg;
     struct world *world = plan.world;
     struct hf_ticket_id next = hf_random_ticket_id(&world->random);
     struct hf_snapshot queue = hf_sim_queue(world->sim, place->name);
 
     if (!plan.foreign_there) {
-        if (plan.over)
-            return;
         world_remember(world, &next, NULL, NULL);
         plan.foreign_there = hf_sim_foreign_enqueue(
             world->sim, place->name, HF_TICKET_WRITE, &next, NULL);
@@ -286,7 +308,19 @@ static void foreign(void *arg)
         plan.foreign_there = false;
         world_line(world, "other", "leaves %s", place->name);
     }
-    later((10 + below(plan.foreign_there ? 40 : 400)) * MS_US, foreign, place);
+}
+
+static void foreign(void *arg)
+{
+    struct place *place = arg;
+
+    if (plan.over && !plan.foreign_there)
+        return;
+    if (turn_taken(TURN_FOREIGN, 0))
+        foreign_once(place);
+    later(turn_in_us(TURN_FOREIGN, 0,
+                     (10 + below(plan.foreign_there ? 40 : 400)) * MS_US),
+          foreign, place);
 }
 
 void users_foreign(struct place *place)

@@ -24,12 +24,13 @@ void world_broken(struct world *world, int invariant, const char *format, ...)
 
     if (world->broken != 0 || (world->tokens_alone && !survives(invariant)))
         return;
-    world->broken = invariant;
+    world->check = format;
     va_start(arguments, format);
     vsnprintf(world->story, sizeof world->story, format, arguments);
     va_end(arguments);
     world_line(world, "CHECK", "invariant %d broken: %s", invariant,
                world->story);
+    world->broken = invariant;
 }
 
 static struct client *client_of(struct world *world,

@@ -195,12 +195,14 @@ struct world {
                              what tokens promise is kept, and that each call
                              has its end */
     /* The first violation. */
-    int broken; /* number of the invariant, 0 if none */
+    int broken;        /* number of the invariant, 0 if none */
+    const char *check; /* its story, before names were put in */
     char story[WORLD_TEXT];
     /* The transcript; NULL: none. */
     void (*line)(void *arg, const char *line);
     void *line_arg;
     bool terse; /* without requests, answers and the texts of failures */
+    bool brief; /* without requests, and answers but for failures */
     /* Told when an attempt got a grant, or has nothing more to come. */
     void (*on_granted)(struct attempt *attempt);
     void (*on_lost)(struct attempt *attempt);
@@ -340,9 +342,9 @@ void world_remember(struct world *world, const struct hf_ticket_id *id,
 /* ------------------------------------------------------------- random.c -- */
 
 /* Live through the world of ${seed} and ${sort}.  True if no invariant broke;
- * else .broken and .story tell.  ${line} may be NULL. */
+ * else .broken and .story tell.  ${line} is told what happens, or is NULL. */
 bool random_run(struct world *world, uint64_t seed, enum world_sort sort,
-                void (*line)(void *arg, const char *text), void *arg);
+                void (*line)(void *arg, const char *text), bool brief);
 
 /* -------------------------------------------------------------- story.c -- */
 

@@ -343,6 +343,11 @@ void hf_sim_free(struct hf_sim *sim)
     free(sim);
 }
 
+struct hf_random *hf_sim_random(struct hf_sim *sim)
+{
+    return &sim->random;
+}
+
 const struct hf_engine_ops *hf_sim_ops(const struct hf_sim *sim)
 {
     return &sim->ops;

@@ -105,6 +105,9 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config);
 /* Free everything, engines included, whatever is still under way. */
 void hf_sim_free(struct hf_sim *sim);
 
+/* The numbers from which it draws: who sets them has it draw the same again. */
+struct hf_random *hf_sim_random(struct hf_sim *sim);
+
 /* The vtable of the engines of ${sim}.  Its .open is refused, for lack of a
  * place to name a ${sim}: engines come from hf_sim_engine_new(). */
 const struct hf_engine_ops *hf_sim_ops(const struct hf_sim *sim);

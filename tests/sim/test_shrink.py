@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A world that breaks is made small: what is printed of it is short, breaks as
+the whole world did, and does so again when it is asked for."""
+
+import re
+import subprocess
+import sys
+import unittest
+
+# Of each sort one or two, found by the first seeds, by a check and by an
+# assertion: the fault, the options of the world, and how many lines the whole
+# of what it prints may have.
+FAULTS = (
+    ("GONE_FORGOTTEN", (), 60),
+    ("WITHDRAW_ONCE", (), 60),
+    ("ADMIT_EXPIRED", (), 80),
+    ("GRANTED_TWICE", (), 60),
+    ("ZK_PING_PROVES", ("--engine", "zk"), 80),
+    ("ZK_ORDER_BY_NAME", ("--engine", "zk"), 60),
+    ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
+    ("LEASED_NOT_PROBED", ("--engine", "leased"), 60),
+    ("MEMBER_OLD_STAMP", ("--rounds",), 60),
+    ("ZK_MEMBER_LOWERED", ("--rounds", "--engine", "zk"), 80),
+)
+TURNS = 16
+
+
+class Shrink(unittest.TestCase):
+    program = ""
+
+    def run_sim(self, *arguments):
+        ran = subprocess.run([self.program, *arguments], capture_output=True,
+                             text=True)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def shrunk(self, fault, options):
+        """The transcript of the small world, and the words that replay it."""
+        status, said = self.run_sim("--plant", fault, *options,
+                                    "--seeds", "400")
+        self.assertEqual(status, 1, said)
+        found = re.search(r"^the same with (\d+) of its \d+ turns, after \d+ "
+                          r"attempts:\n(.*)^replay: \./dev sim ([^\n]*)$", said,
+                          re.MULTILINE | re.DOTALL)
+        self.assertIsNotNone(found, said)
+        self.assertLessEqual(int(found.group(1)), TURNS, said)
+        return found.group(2).splitlines(), found.group(3).split()
+
+    def check_again(self, words, finding):
+        status, said = self.run_sim(*words)
+        self.assertEqual(status, 1, said)
+        self.assertIn(finding, said)
+
+    def test_faults(self):
+        for fault, options, most in FAULTS:
+            with self.subTest(fault=fault):
+                lines, words = self.shrunk(fault, options)
+                self.assertLessEqual(len(lines), most, "\n".join(lines))
+                finding = lines[-1].split("  CHECK   ")[1]
+                self.check_again(words, finding.replace("the code's own: ",
+                                                        ""))
+
+    def test_the_whole_tells_more(self):
+        _, words = self.shrunk("GONE_FORGOTTEN", ())
+        brief = self.run_sim(*words)[1].splitlines()
+        whole = self.run_sim(*words, "--trace")[1].splitlines()
+        self.assertLess(set(brief), set(whole))
+        self.assertIn("core asks to enqueue", "\n".join(whole))
+
+    def test_it_is_only_named_if_that_is_wanted(self):
+        status, said = self.run_sim("--plant", "GONE_FORGOTTEN", "--whole",
+                                    "--seeds", "400")
+        self.assertEqual(status, 1)
+        self.assertNotIn("the same with", said)
+
+    def test_what_is_no_choice_is_refused(self):
+        for words in (("--only", "a"), ("--only", "3-"), ("--only", "5-2"),
+                      ("--only", "1", "--without", "luck")):
+            status, said = self.run_sim("--seed", "1", *words)
+            self.assertEqual(status, 64)
+            self.assertIn("expected --only", said)
+
+    def test_nothing_is_broken_by_leaving_out(self):
+        for options in ((), ("--engine", "zk"), ("--engine", "leased"),
+                        ("--rounds",)):
+            for turns in ("none", "0-20", "0-9,30-60"):
+                status, said = self.run_sim("--seed", "7", *options,
+                                            "--only", turns)
+                self.assertEqual(status, 0, said)
+
+
+if __name__ == "__main__":
+    Shrink.program = sys.argv.pop()
+    unittest.main()
