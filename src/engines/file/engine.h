@@ -223,7 +223,8 @@ void hf_own_forget(struct hf_watch *watch);
 void hf_own_close(struct hf_engine *engine);
 /* ROOT was opened anew: its directories are other ones. */
 void hf_own_place_opened(struct hf_engine *engine);
-/* Is the ticket still in its queue, in the directory at its path? */
+/* Is the ticket still in its queue, in the directory at its path?  Yes where it
+ * cannot be told. */
 bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
 /* Tell what inotify knows by now, and what a look at one's own tickets in
