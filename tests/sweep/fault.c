@@ -115,8 +115,7 @@ void *fault_real(const char *name)
 
 _Noreturn void abort(void)
 {
-    if (report != NULL &&
-        fault_is_from(__builtin_return_address(0), "libuv."))
+    if (report != NULL && fault_is_from(__builtin_return_address(0), "libuv."))
         atomic_store(&report->uv_aborted, true);
     (void)signal(SIGABRT, SIG_DFL);
     (void)raise(SIGABRT);

@@ -19,7 +19,10 @@
 #define FAULT_ERRORS_MAX 6
 
 /* FAULT_TABLE(X): X(ROW, name, what it may fail with...).  A row for each kind
- * of descriptor where that makes a difference. */
+ * of descriptor where that makes a difference.  Not here is what cannot fail:
+ * adding to a count (an eventfd), as long as it does not block, arming a timer,
+ * reading a clock, giving a lock back; nor is what does not block interrupted.
+ */
 #define FAULT_TABLE(X)                                                         \
     X(ALLOC, "allocate", ENOMEM)                                               \
     X(UV_ALLOC, "libuv's allocate", ENOMEM)                                    \
@@ -29,11 +32,12 @@
     X(FOPEN, "fopen", EMFILE, ENOMEM, EACCES)                                  \
     X(CLOSE, "close", EINTR, EIO)                                              \
     X(READ, "read", EINTR, EIO)                                                \
-    X(READ_COUNT, "read of a count", EINTR, EAGAIN)                            \
+    X(READ_COUNT, "read of a count", EAGAIN)                                   \
+    X(READ_PIPE, "read of a pipe", EINTR)                                      \
     X(READ_SOCKET, "read of a socket", EINTR, EAGAIN, ECONNRESET, FAULT_SHORT, \
       FAULT_END)                                                               \
     X(WRITE, "write", EINTR, ENOSPC, EIO)                                      \
-    X(WRITE_COUNT, "write of a count", EINTR)                                  \
+    X(WRITE_PIPE, "write of a pipe", EINTR)                                    \
     X(PREAD, "pread", EINTR, EIO)                                              \
     X(PWRITE, "pwrite", EINTR, ENOSPC, EIO, FAULT_SHORT)                       \
     X(FDATASYNC, "fdatasync", EINTR, EIO, ENOSPC)                              \
@@ -42,7 +46,7 @@
     X(MMAP, "mmap", ENOMEM)                                                    \
     X(MKDIR, "mkdir", ENOSPC, EACCES, EROFS)                                   \
     X(RMDIR, "rmdir", EBUSY, EACCES, EIO)                                      \
-    X(FLOCK, "flock", EINTR, ENOLCK)                                           \
+    X(FLOCK, "flock", ENOLCK)                                                  \
     X(FSTAT, "fstat", ENOMEM, EIO)                                             \
     X(LSTAT, "lstat", ENOMEM, EACCES, EIO)                                     \
     X(FSTATAT, "fstatat", ENOMEM, EACCES, EIO)                                 \
@@ -133,7 +137,5 @@ bool fault_is_from(const void *caller, const char *library);
 
 /* The function ${name} of libc, for who stands in for it. */
 void *fault_real(const char *name);
-
-
 
 #endif

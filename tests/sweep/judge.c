@@ -10,7 +10,8 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-/* --------------------------------------------------------- of the process -- */
+/* --------------------------------------------------------- of the process --
+ */
 
 static long entries_of(const char *path)
 {
@@ -50,8 +51,9 @@ static void judge_process(struct cast *cast, const struct rest *usual)
         story_complain(cast, "%ld descriptors are left, usually %ld", rest.fds,
                        usual->fds);
     if (rest.uv_memory > usual->uv_memory)
-        story_complain(cast, "%ld pieces of libuv's memory are left, usually "
-                             "%ld",
+        story_complain(cast,
+                       "%ld pieces of libuv's memory are left, usually "
+                       "%ld",
                        rest.uv_memory, usual->uv_memory);
 #if defined(__SANITIZE_ADDRESS__)
     if (__lsan_do_recoverable_leak_check() != 0)
@@ -59,7 +61,8 @@ static void judge_process(struct cast *cast, const struct rest *usual)
 #endif
 }
 
-/* ----------------------------------------------------------- of the queues -- */
+/* ----------------------------------------------------------- of the queues --
+ */
 
 /* Whoever is new. */
 static void enter_as_heir(struct cast *cast, struct hf_client *client,
@@ -91,8 +94,7 @@ static bool is_empty(void *arg)
 {
     struct look *look = arg;
     struct hf_tickets *tickets;
-    hf_status status =
-        hf_lock_tickets(look->lock, STORY_PATIENCE_MS, &tickets);
+    hf_status status = hf_lock_tickets(look->lock, STORY_PATIENCE_MS, &tickets);
 
     if (status != HF_OK)
         story_complain(look->cast, "who looks after it hears %s",

@@ -2,7 +2,8 @@
 /* Stories of those who wait for each other. */
 #include "story.h"
 
-/* ---------------------------------------------------------------- barrier -- */
+/* ---------------------------------------------------------------- barrier --
+ */
 
 static void a_barrier_is_raised_and_lowered(struct cast *cast)
 {
@@ -31,7 +32,8 @@ static void a_barrier_is_raised_and_lowered(struct cast *cast)
     story_leave(cast, client);
 }
 
-/* --------------------------------------------------------- double barrier -- */
+/* --------------------------------------------------------- double barrier --
+ */
 
 struct two {
     struct hf_double_barrier *barriers[2];
@@ -67,7 +69,7 @@ static bool have_entered(struct cast *cast, struct two *two)
             hf_op_cancel(two->laters[i].op);
         status = later_end(&two->laters[i], two->started[i]);
         if (!entered && status == HF_OK)
-            (void)hf_double_barrier_leave(two->barriers[i], 0);
+            entered = hf_double_barrier_leave(two->barriers[i], 0) == HF_ESTATE;
         else if (entered || status != HF_ECANCELLED)
             (void)story_ended_well(cast, call, status, NULL);
     }
@@ -87,19 +89,17 @@ static bool enter(struct cast *cast, struct two *two)
 static void leave(struct cast *cast, struct two *two)
 {
     struct later *later = &two->laters[0];
-    hf_status status =
-        hf_double_barrier_leave_start(two->barriers[0], STORY_PATIENCE_MS,
-                                      later_done(later), &later->op);
-    bool begun = story_ended_well(cast, "hf_double_barrier_leave_start", status,
-                                  NULL);
+    hf_status status = hf_double_barrier_leave_start(
+        two->barriers[0], STORY_PATIENCE_MS, later_done(later), &later->op);
+    bool begun =
+        story_ended_well(cast, "hf_double_barrier_leave_start", status, NULL);
 
     if (!begun) /* it is inside still, and out when it is freed */
         CHECK(cast, later_end(later, status) == status);
-    (void)story_went_well(
-        cast, "hf_double_barrier_leave",
-        hf_double_barrier_leave(two->barriers[1], begun ? STORY_PATIENCE_MS
-                                                        : 0),
-        text_of_double, two->barriers[1]);
+    (void)story_went_well(cast, "hf_double_barrier_leave",
+                          hf_double_barrier_leave(
+                              two->barriers[1], begun ? STORY_PATIENCE_MS : 0),
+                          text_of_double, two->barriers[1]);
     if (begun)
         (void)story_ended_well(cast, "hf_double_barrier_leave_start",
                                later_end(later, HF_OK), NULL);
@@ -110,8 +110,7 @@ static void see_members(struct cast *cast, struct hf_double_barrier *barrier,
 {
     struct hf_tickets *members;
 
-    WELL(cast,
-         hf_double_barrier_members(barrier, STORY_PATIENCE_MS, &members),
+    WELL(cast, hf_double_barrier_members(barrier, STORY_PATIENCE_MS, &members),
          text_of_double, barrier);
     CHECK(cast, hf_tickets_count(members) == count);
     hf_tickets_free(members);

@@ -5,7 +5,8 @@
 
 #include "story.h"
 
-/* ----------------------------------------------------------------- cancel -- */
+/* ----------------------------------------------------------------- cancel --
+ */
 
 static void a_wait_is_cancelled(struct cast *cast)
 {
@@ -31,7 +32,8 @@ static void a_wait_is_cancelled(struct cast *cast)
     story_leave(cast, b_client);
 }
 
-/* ------------------------------------------------------------------ close -- */
+/* ------------------------------------------------------------------ close --
+ */
 
 /* A holder's client goes, and one that waits behind another. */
 static void clients_close_on_what_they_do(struct cast *cast)
@@ -57,7 +59,8 @@ static void clients_close_on_what_they_do(struct cast *cast)
     hf_lock_free(b);
 }
 
-/* --------------------------------------------------------------- dispatch -- */
+/* --------------------------------------------------------------- dispatch --
+ */
 
 static void close_by_dispatch(struct cast *cast, struct hf_client *client)
 {
@@ -101,7 +104,8 @@ static void callbacks_are_dispatched(struct cast *cast)
     close_by_dispatch(cast, client);
 }
 
-/* --------------------------------------------------------- a borrowed loop -- */
+/* --------------------------------------------------------- a borrowed loop --
+ */
 
 struct lodger {
     struct later later;
@@ -133,9 +137,8 @@ static struct hf_client *lodge(struct cast *cast, struct lodger *lodger)
     story_complain(cast, "hf_client_open_uv: failed twice: %s", error.text);
 }
 
-static struct hf_grant *acquire_on_loop(struct cast *cast,
-                                        struct lodger *lodger,
-                                        struct hf_lock *lock)
+static struct hf_grant *
+acquire_on_loop(struct cast *cast, struct lodger *lodger, struct hf_lock *lock)
 {
     hf_status status = HF_EBUG;
 

@@ -27,7 +27,8 @@ static void part(struct cast *cast, struct pair *pair)
     story_leave(cast, pair->b_client);
 }
 
-/* ------------------------------------------------------------------ mutex -- */
+/* ------------------------------------------------------------------ mutex --
+ */
 
 static void a_mutex_is_taken(struct cast *cast)
 {
@@ -112,7 +113,8 @@ static void a_descriptor_holds_a_mutex(struct cast *cast)
     part(cast, &pair);
 }
 
-/* -------------------------------------------------------------- reentrant -- */
+/* -------------------------------------------------------------- reentrant --
+ */
 
 static uint64_t another_owner(void *arg)
 {
@@ -154,7 +156,8 @@ static void a_mutex_is_counted(struct cast *cast)
     story_leave(cast, client);
 }
 
-/* ------------------------------------------------------- readers, writers -- */
+/* ------------------------------------------------------- readers, writers --
+ */
 
 static void a_writer_becomes_a_reader(struct cast *cast)
 {
@@ -201,7 +204,8 @@ static void a_read_write_lock_is_counted(struct cast *cast)
     story_leave(cast, client);
 }
 
-/* -------------------------------------------------------------- semaphore -- */
+/* -------------------------------------------------------------- semaphore --
+ */
 
 static void permits_are_shared(struct cast *cast)
 {
@@ -225,7 +229,8 @@ static void permits_are_shared(struct cast *cast)
     part(cast, &pair);
 }
 
-/* ---------------------------------------------------------------- several -- */
+/* ---------------------------------------------------------------- several --
+ */
 
 static void take_all(struct cast *cast, struct hf_lock *const *locks,
                      struct hf_lock *in_the_way)

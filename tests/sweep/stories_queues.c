@@ -73,7 +73,8 @@ static void strike(struct scene *scene)
     story_leave(scene->cast, scene->b_client);
 }
 
-/* ---------------------------------------------------------------- looking -- */
+/* ---------------------------------------------------------------- looking --
+ */
 
 static void a_queue_is_looked_at(struct cast *cast)
 {
@@ -137,7 +138,8 @@ static void a_holder_is_evicted(struct cast *cast)
     strike(&scene);
 }
 
-/* --------------------------------------------------------------- election -- */
+/* --------------------------------------------------------------- election --
+ */
 
 struct candidate {
     struct cast *cast;
@@ -182,8 +184,8 @@ static void nominate(struct candidate *candidate, struct cast *cast,
     candidate->client = story_join(cast, HF_DELIVER_THREAD);
     opts.on_elected = (struct hf_on_election){on_elected, candidate, on_drop};
     opts.on_ended = (struct hf_on_ended){on_ended, candidate, on_drop};
-    status = hf_election_open(candidate->client, name, &opts,
-                              &candidate->election);
+    status =
+        hf_election_open(candidate->client, name, &opts, &candidate->election);
     if (story_went_well(cast, "hf_election_open", status, text_of_client,
                         candidate->client))
         return;

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* ------------------------------------------------------------- complaints -- */
+/* ------------------------------------------------------------- complaints --
+ */
 
 _Noreturn void story_complain(struct cast *cast, const char *format, ...)
 {
@@ -42,7 +43,8 @@ void story_until(struct cast *cast, bool (*condition)(void *arg), void *arg,
     }
 }
 
-/* --------------------------------------------------------------- statuses -- */
+/* --------------------------------------------------------------- statuses --
+ */
 
 void text_of_client(const void *client, struct hf_error *error)
 {
@@ -129,7 +131,8 @@ bool story_is(struct cast *cast, const char *call, hf_status status,
     return story_went_well(cast, call, status, text_of, handle);
 }
 
-/* ---------------------------------------------------------------- parties -- */
+/* ---------------------------------------------------------------- parties --
+ */
 
 static void heed_log(void *arg, enum hf_log_level level, const char *line)
 {
@@ -230,7 +233,8 @@ void story_release(struct cast *cast, struct hf_grant *grant)
                           NULL, NULL);
 }
 
-/* ------------------------------------------------------ calls that end later */
+/* ------------------------------------------------------ calls that end later
+ */
 
 static void on_done(void *arg, const struct hf_result *result)
 {

@@ -21,8 +21,8 @@
 /* Where a story is told, and what it left its traces on. */
 struct cast {
     const char *url;
-    const char *prefix;  /* of each name */
-    bool has_leases;     /* a dead ticket may stay till its session has ended */
+    const char *prefix; /* of each name */
+    bool has_leases;    /* a dead ticket may stay till its session has ended */
     struct fault_report *report;
     struct trace {
         char name[STORY_NAME_BYTES];
@@ -42,7 +42,8 @@ extern const struct story stories_of_barriers[];
 extern const struct story stories_of_queues[];
 extern const struct story stories_of_ends[];
 
-/* ------------------------------------------------------------- complaints -- */
+/* ------------------------------------------------------------- complaints --
+ */
 
 /* End the process with ${format} as its complaint. */
 _Noreturn void story_complain(struct cast *cast, const char *format, ...)
@@ -59,7 +60,8 @@ _Noreturn void story_complain(struct cast *cast, const char *format, ...)
 void story_until(struct cast *cast, bool (*condition)(void *arg), void *arg,
                  const char *what);
 
-/* --------------------------------------------------------------- statuses -- */
+/* --------------------------------------------------------------- statuses --
+ */
 
 /* Copies the last failure on ${handle}; NULL where a handle has none. */
 typedef void (*story_text_of)(const void *handle, struct hf_error *error);
@@ -100,7 +102,8 @@ bool story_is(struct cast *cast, const char *call, hf_status status,
             story_complain(cast, "%s: failed twice", #call);                   \
     } while (0)
 
-/* ---------------------------------------------------------------- parties -- */
+/* ---------------------------------------------------------------- parties --
+ */
 
 /* A client of ${cast}; it goes by story_leave(). */
 struct hf_client *story_join(struct cast *cast, enum hf_delivery delivery);
@@ -122,7 +125,8 @@ struct hf_grant *story_acquire(struct cast *cast, struct hf_lock *lock);
 /* The release of a grant that is valid, or was lost by the fault. */
 void story_release(struct cast *cast, struct hf_grant *grant);
 
-/* ------------------------------------------------------ calls that end later */
+/* ------------------------------------------------------ calls that end later
+ */
 
 /* One operation that was begun, and how it ended. */
 struct later {

@@ -23,6 +23,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "judge.h"
 #include "wrap.h"
@@ -43,7 +44,18 @@ static const struct {
 } ends_of_libuv[] = {
     {FAULT_UV_ALLOC, "uv__io_start() cannot grow its table of watchers"},
     {FAULT_EPOLL_ADD, "uv__io_poll() cannot have a descriptor watched"},
-    {FAULT_PIPE, "uv__signal_global_init() has no pipe for its first loop"},
+};
+
+/*
+ * What libuv leaves when a call of its own fails.
+ */
+static const struct {
+    enum fault_row row;
+    struct rest rest;
+    const char *why;
+} rests_of_libuv[] = {
+    {FAULT_PIPE, {1, 0}, "uv_loop_init() forgets its epoll descriptor"},
+    {FAULT_EVENTFD, {1, 0}, "uv_loop_init() forgets its epoll descriptor"},
 };
 
 static struct {
@@ -98,11 +110,11 @@ static bool set_stage(struct stage *stage)
                        address == NULL ? "" : address);
     } else if (strcmp(wanted.engine, "redis") == 0) {
         address = getenv("HF_REDIS");
-        (void)snprintf(stage->url, sizeof(stage->url),
-                       "redis://%s?lease=4s", address == NULL ? "" : address);
+        (void)snprintf(stage->url, sizeof(stage->url), "redis://%s?ttl=4s",
+                       address == NULL ? "" : address);
     } else {
         address = getenv("HF_PG");
-        (void)snprintf(stage->url, sizeof(stage->url), "%s?lease=4s",
+        (void)snprintf(stage->url, sizeof(stage->url), "%s?ttl=4s",
                        address == NULL ? "" : address);
     }
     return address != NULL;
@@ -163,9 +175,21 @@ static int reap(pid_t process)
     return hung ? -1 : status;
 }
 
+/* What libuv leaves on account of ${plan} is none of ours. */
+static void expect(const struct fault_plan *plan, const struct rest *usual,
+                   struct rest *expected)
+{
+    *expected = *usual;
+    for (size_t i = 0; i < sizeof(rests_of_libuv) / sizeof(rests_of_libuv[0]);
+         i++)
+        if (plan->error != 0 && rests_of_libuv[i].row == plan->row)
+            expected->fds += rests_of_libuv[i].rest.fds;
+}
+
 static int run(const struct story *story, const struct fault_plan *plan,
                const struct rest *usual, struct rest *rest)
 {
+    struct rest expected;
     struct stage stage;
     pid_t process;
     int status;
@@ -176,9 +200,10 @@ static int run(const struct story *story, const struct fault_plan *plan,
         exit(70);
     }
     memset(report, 0, sizeof(*report));
+    expect(plan, usual, &expected);
     (void)fflush(NULL);
     if ((process = fork()) == 0)
-        tell(story, &stage, plan, usual, rest);
+        tell(story, &stage, plan, &expected, rest);
     status = process < 0 ? -1 : reap(process);
     clear_stage(&stage);
     return status;
@@ -268,7 +293,7 @@ static void fail_each_call(const struct story *story,
 static bool count(const struct story *story, struct rest *usual,
                   unsigned counted[FAULT_ROWS])
 {
-    static const struct rest anything = {LONG_MAX, LONG_MAX};
+    static const struct rest anything = {LONG_MAX / 2, LONG_MAX / 2};
     static const struct fault_plan no_fault;
     int status = run(story, &no_fault, &anything, usual);
 
@@ -372,6 +397,15 @@ static void summarize(void)
                  tally.met, calls, tally.ended_by_uv, tally.findings);
 }
 
+/* libuv keeps for ever what its first loop makes; it ends the process if it
+ * cannot, see uv__signal_global_init(). */
+static bool warm_up(void)
+{
+    uv_loop_t loop;
+
+    return uv_loop_init(&loop) == 0 && uv_loop_close(&loop) == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct rest *usual;
@@ -384,6 +418,8 @@ int main(int argc, char **argv)
     usual = mmap(NULL, sizeof(*usual), PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED || usual == MAP_FAILED)
+        return 70;
+    if (!warm_up())
         return 70;
     sweep(stories_of_locks, usual);
     sweep(stories_of_barriers, usual);

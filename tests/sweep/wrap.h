@@ -29,7 +29,8 @@
     }
 
 /* What a descriptor is, as far as it decides how its calls may fail. */
-enum wrap_sort { WRAP_PLAIN, WRAP_COUNT, WRAP_SOCKET };
+/* A count is an eventfd, a timer or an inotify: they do not block. */
+enum wrap_sort { WRAP_PLAIN, WRAP_COUNT, WRAP_PIPE, WRAP_SOCKET };
 
 void wrap_remember(int fd, enum wrap_sort sort);
 enum wrap_sort wrap_sort_of(int fd);

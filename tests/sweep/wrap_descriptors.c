@@ -30,7 +30,8 @@ enum wrap_sort wrap_sort_of(int fd)
     return fd >= 0 && fd < FDS_MAX ? atomic_load(&sorts[fd]) : WRAP_PLAIN;
 }
 
-/* ---------------------------------------------------------- made and gone -- */
+/* ---------------------------------------------------------- made and gone --
+ */
 
 int eventfd(unsigned count, int flags)
 {
@@ -74,6 +75,21 @@ int inotify_init1(int flags)
     return fd;
 }
 
+int pipe2(int fds[2], int flags)
+{
+    int done;
+
+    WRAP_OPENING(FAULT_PIPE, pipe2);
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
+    done = real(fds, flags);
+    for (int i = 0; done == 0 && i < 2; i++)
+        wrap_remember(fds[i], WRAP_PIPE);
+    return done;
+}
+
 /* It is closed also when it says that it failed. */
 int close(int fd)
 {
@@ -109,13 +125,16 @@ int fcntl(int fd, int command, ...)
     return real(fd, command, value);
 }
 
-/* --------------------------------------------------------- read and write -- */
+/* --------------------------------------------------------- read and write --
+ */
 
 static enum fault_row row_of_read(int fd)
 {
     switch (wrap_sort_of(fd)) {
     case WRAP_COUNT:
         return FAULT_READ_COUNT;
+    case WRAP_PIPE:
+        return FAULT_READ_PIPE;
     case WRAP_SOCKET:
         return FAULT_READ_SOCKET;
     case WRAP_PLAIN:
@@ -140,10 +159,15 @@ ssize_t read(int fd, void *data, size_t bytes)
 
 ssize_t write(int fd, const void *data, size_t bytes)
 {
-    enum fault_row row =
-        wrap_sort_of(fd) == WRAP_COUNT ? FAULT_WRITE_COUNT : FAULT_WRITE;
+    static __typeof__(&write) real;
+    enum wrap_sort sort = wrap_sort_of(fd);
+    enum fault_row row = sort == WRAP_PIPE ? FAULT_WRITE_PIPE : FAULT_WRITE;
+    int error = 0;
 
-    WRAP_OPENING(row, write);
+    if (real == NULL)
+        *(void **)&real = fault_real("write");
+    if (sort != WRAP_COUNT)
+        error = fault_meets(row, __builtin_return_address(0));
     if (error != 0) {
         errno = error;
         return -1;
@@ -151,7 +175,8 @@ ssize_t write(int fd, const void *data, size_t bytes)
     return real(fd, data, bytes);
 }
 
-/* ------------------------------------------------------------------ epoll -- */
+/* ------------------------------------------------------------------ epoll --
+ */
 
 int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
@@ -185,7 +210,6 @@ WRAP(FAULT_EPOLL_WAIT, int, epoll_pwait,
      (int set, struct epoll_event *events, int most, int wait_ms,
       const sigset_t *mask),
      (set, events, most, wait_ms, mask))
-WRAP(FAULT_PIPE, int, pipe2, (int fds[2], int flags), (fds, flags))
 WRAP(FAULT_POLL, int, poll, (struct pollfd *fds, nfds_t count, int wait_ms),
      (fds, count, wait_ms))
 WRAP(FAULT_GETRANDOM, ssize_t, getrandom,
