@@ -16,9 +16,6 @@
 
 #define HF_TICKET_BUCKETS 256
 
-/* As .tv_nsec: a time that could not be learnt. */
-#define HF_TIME_UNKNOWN (-1)
-
 /* One of this session's own. */
 struct hf_own_ticket {
     struct hf_ticket ticket; /* .payload is not kept */

@@ -107,9 +107,8 @@ static bool was_asked(struct hf_watch *watch)
         return false;
     }
     watch->seen = status.st_mtim;
-    return seen.tv_nsec != HF_TIME_UNKNOWN &&
-           (seen.tv_sec != watch->seen.tv_sec ||
-            seen.tv_nsec != watch->seen.tv_nsec);
+    return seen.tv_sec != watch->seen.tv_sec ||
+           seen.tv_nsec != watch->seen.tv_nsec;
 }
 
 static struct hf_watch *first_asked(struct hf_engine *engine,
