@@ -122,11 +122,10 @@ struct hf_lock *story_permits(struct cast *cast, struct hf_client *client,
 
 struct hf_grant *story_acquire(struct cast *cast, struct hf_lock *lock);
 
-/* The release of a grant that is valid, or was lost by the fault. */
+/* The release of a grant that is valid: it has few ways to fail. */
 void story_release(struct cast *cast, struct hf_grant *grant);
 
-/* ------------------------------------------------------ calls that end later
- */
+/* ------------------------------------------------------------ later ends -- */
 
 /* One operation that was begun, and how it ended. */
 struct later {
