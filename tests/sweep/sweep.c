@@ -73,7 +73,8 @@ static struct {
     unsigned met;
     unsigned ended_by_uv;
     unsigned findings;
-    unsigned of_row[FAULT_ROWS];
+    unsigned of_row[FAULT_ROWS]; /* met */
+    bool called[FAULT_ROWS];
 } tally;
 
 static struct fault_report *report;
@@ -303,6 +304,7 @@ static bool count(const struct story *story, struct rest *usual,
     }
     for (int row = 0; row < FAULT_ROWS; row++) {
         counted[row] = atomic_load(&report->calls[row]);
+        tally.called[row] |= counted[row] > 0;
         if (counted[row] > CALLS_MAX) {
             (void)printf("%s: %u calls of %s\n", story->name, counted[row],
                          fault_kinds[row].name);
@@ -385,16 +387,16 @@ static void summarize(void)
 {
     unsigned calls = 0;
 
-    for (int row = 0; row < FAULT_ROWS; row++)
-        if (tally.of_row[row] > 0) {
-            calls++;
+    for (int row = 0; row < FAULT_ROWS; row++) {
+        calls += tally.called[row];
+        if (tally.of_row[row] > 0)
             (void)printf("  %5u  %s\n", tally.of_row[row],
                          fault_kinds[row].name);
-        }
-    (void)printf("%s: %u stories, %u points; told %u, met %u of %u calls; "
+    }
+    (void)printf("%s: %u stories, %u calls, %u points; told %u, met %u; "
                  "%u ended by libuv, %u findings\n",
-                 wanted.engine, tally.stories, tally.points, tally.told,
-                 tally.met, calls, tally.ended_by_uv, tally.findings);
+                 wanted.engine, tally.stories, calls, tally.points, tally.told,
+                 tally.met, tally.ended_by_uv, tally.findings);
 }
 
 /* libuv keeps for ever what its first loop makes; it ends the process if it
