@@ -42,22 +42,21 @@ hf_status hf_borrowed_open(struct hf_client *client, uv_loop_t *loop)
 {
     struct hf_borrowed *borrowed = &client->borrowed;
     uv_loop_t *own = hf_loop_get(client);
-    int rest;
 
     if (own == NULL)
         return HF_ELIMIT;
     if (uv_async_init(loop, &borrowed->async, on_async) != 0)
         return HF_ELIMIT;
-    /* Fails only for a descriptor that epoll does not take. */
-    rest = uv_poll_init(loop, &borrowed->poll, uv_backend_fd(own));
-    assert(rest == 0);
     borrowed->async.data = client;
-    borrowed->poll.data = client;
-    (void)uv_poll_start(&borrowed->poll, UV_READABLE, on_poll);
     borrowed->loop = loop;
     borrowed->thread = pthread_self();
-    borrowed->handles = 2;
+    borrowed->handles = 1;
     atomic_store(&borrowed->in_use, true);
+    if (uv_poll_init(loop, &borrowed->poll, uv_backend_fd(own)) != 0)
+        return HF_ELIMIT;
+    borrowed->poll.data = client;
+    borrowed->handles = 2;
+    (void)uv_poll_start(&borrowed->poll, UV_READABLE, on_poll);
     return HF_OK;
 }
 
@@ -86,7 +85,8 @@ void hf_borrowed_close(struct hf_client *client)
 
     assert(hf_borrowed_is_self(client));
     hf_client_reference(client); /* given back by on_close */
-    uv_close((uv_handle_t *)&borrowed->poll, on_close);
+    if (borrowed->handles == 2)
+        uv_close((uv_handle_t *)&borrowed->poll, on_close);
     uv_close((uv_handle_t *)&borrowed->async, on_close);
 }
 

@@ -21,7 +21,8 @@ struct hf_borrowed {
     unsigned handles; /* not closed yet */
 };
 
-/* Put the handles on ${loop}, on its thread.  HF_ELIMIT. */
+/* Put the handles on ${loop}, on its thread.  HF_ELIMIT; if there are .handles
+ * then, they want hf_borrowed_close() all the same. */
 hf_status hf_borrowed_open(struct hf_client *client, uv_loop_t *loop);
 
 /* From any thread: have callbacks run soon. */

@@ -64,8 +64,8 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
 
     hf_client_settle(grant->client);
     if (grant->lost)
-        return HF_ELOST;
-    if (grant->downgrading || grant->downgrade_callback.queued)
+        hf_error_set(&error, HF_ELOST, "%s", hf_status_text(HF_ELOST));
+    else if (grant->downgrading || grant->downgrade_callback.queued)
         hf_error_set(&error, HF_ESTATE,
                      "it is being downgraded already; wait for the end of "
                      "that");
@@ -94,8 +94,24 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
     return HF_OK;
 }
 
+static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
+                       const char *call)
+{
+    hf_status status = hf_client_wait(grant->client, slot);
+    struct hf_error error;
+
+    if (!slot->done)
+        grant->downgrade_slot = NULL; /* goes on, and nobody is told */
+    if (status == HF_OK)
+        return HF_OK;
+    hf_error_set(&error, status, "%s",
+                 slot->done ? story(grant) : hf_status_text(status));
+    return hf_lock_fail(grant->lock, call, &error);
+}
+
 hf_status hf_grant_downgrade(struct hf_grant *grant)
 {
+    static const char call[] = "hf_grant_downgrade";
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hf_client *client = grant->client;
     struct hf_slot slot = {.done = false};
@@ -105,12 +121,9 @@ hf_status hf_grant_downgrade(struct hf_grant *grant)
         return status;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
-    status = begin(grant, &slot, untold, "hf_grant_downgrade");
-    if (status == HF_OK) {
-        status = hf_client_wait(client, &slot);
-        if (!slot.done)
-            grant->downgrade_slot = NULL; /* goes on, and nobody is told */
-    }
+    status = begin(grant, &slot, untold, call);
+    if (status == HF_OK)
+        status = await(grant, &slot, call);
     hf_client_leave(client);
     return status;
 }

@@ -136,14 +136,25 @@ static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
     return HF_OK;
 }
 
-/* One that waits for ${lock} by another number, or NULL. */
+static bool is_uninformed(const struct hf_lock *lock,
+                          const struct hf_acquisition *a)
+{
+    return a->queue == lock->leases && a->limit != lock->limit;
+}
+
+/* One that waits for ${lock} by another number, or will when those parts of its
+ * whole that come first are had; or NULL. */
 static struct hf_acquisition *uninformed(const struct hf_lock *lock)
 {
-    struct hf_acquisition *a = lock->client->core.first;
-
-    while (a != NULL && (a->queue != lock->leases || a->limit == lock->limit))
-        a = a->next;
-    return a;
+    for (struct hf_acquisition *a = lock->client->core.first; a != NULL;
+         a = a->next) {
+        if (is_uninformed(lock, a))
+            return a;
+        for (size_t i = 0; a->bundle != NULL && i < a->bundle->count; i++)
+            if (is_uninformed(lock, &a->bundle->parts[i]))
+                return &a->bundle->parts[i];
+    }
+    return NULL;
 }
 
 hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)

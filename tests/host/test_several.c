@@ -179,6 +179,39 @@ static void fn33_who_waits_hears_of_another_size(enum way way)
     world_close(&w);
 }
 
+/* It waits behind another one yet, and asks for permits only after it. */
+static void who_waits_at_the_gate_hears_of_another_size(enum way way)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct world w;
+    struct hf_lock *mine, *theirs, *others;
+    struct hf_grant *grant;
+    struct outcome first, second;
+
+    world_open(&w, way);
+    mine = semaphore(&w.a, 1, 1);
+    theirs = semaphore(&w.b, 1, 1);
+    others = semaphore(&w.b, 1, 1);
+    grant = front_take(&w.a, mine);
+    kit_await_tickets(&w.place, 1);
+    opts.wait_ms = 300;
+    front_acquire(&w.b, theirs, &opts, &first);
+    kit_await_tickets(&w.place, 2);
+    front_acquire(&w.b, others, NULL, &second);
+    kit_await_tickets(&w.place, 3);
+    assert_int_equal(hf_lock_set_limit(others, 2), HF_OK);
+    front_await(&first);
+    assert_int_equal(first.status, HF_ETIMEDOUT);
+    front_await(&second);
+    assert_int_equal(second.status, HF_OK);
+    assert_int_equal(front_give(&w.a, grant), HF_OK);
+    assert_int_equal(front_give(&w.b, second.grant), HF_OK);
+    hf_lock_free(mine);
+    hf_lock_free(theirs);
+    hf_lock_free(others);
+    world_close(&w);
+}
+
 /* ---------------------------------------------------------- several locks */
 
 static void fn63_all_of_them_or_none(enum way way)
@@ -534,6 +567,7 @@ static void wrong_permits_are_refused(void **state)
     X(all_permits_or_none)                                                     \
     X(a_wait_for_permits_ends_in_time)                                         \
     X(fn33_who_waits_hears_of_another_size)                                    \
+    X(who_waits_at_the_gate_hears_of_another_size)                             \
     X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"

@@ -27,6 +27,9 @@ def exists(test, name):
     if test.startswith("fuzz/"):
         return os.path.isdir(os.path.join(
             known_failures.ROOT, "tests/fuzz/corpus", test[5:]))
+    if test.startswith("sweep/"):
+        return re.search(r"hf_sweep_(test|server)\(%s\b" % test[6:],
+                         known_failures.text_of("tests/sweep/CMakeLists.txt"))
     return any(re.search(r"NAME %s\s" % test, known_failures.text_of(path))
                for path in LISTS)
 

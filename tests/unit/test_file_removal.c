@@ -115,6 +115,65 @@ static void the_lock_is_removed(void **state)
     lose_by("rm -r $P", path);
 }
 
+/* Whoever waits for a ticket that is removed is let go, also when its owner
+ * finds that by itself and before it has been told of anything. */
+static void a_ticket_is_removed_before_it_is_watched(void **state)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+    struct seat *a = seat_open(&bench_file);
+    struct seat *b = seat_open(&bench_file);
+    struct hf_ticket_id held = fresh_id();
+    struct call *others;
+
+    (void)state;
+    bench_file_path("q", path);
+    (void)take(a, "q", held, 1);
+    (void)take(b, "q", fresh_id(), 2);
+    others = watch(b, "q", held);
+    shell("cd $P && rm $(ls | grep -v payload | head -n 1)", path);
+    assert_int_equal(seat_ask(a, HF_REQUEST_WATCH, "q", held)->answer,
+                     HF_EVENT_GONE);
+    assert_true(seat_sees_gone(b, others));
+    expect_not_found(a, "q", held);
+    seat_close(b);
+    seat_close(a);
+}
+
+static unsigned looks_left;
+
+static int no_looks(const char *call)
+{
+    if (strcmp(call, "fstat") != 0 && strcmp(call, "lstat") != 0)
+        return 0;
+    return looks_left > 0 && --looks_left == 0 ? ENOMEM : 0;
+}
+
+/* That a ticket cannot be looked at does not say that it is gone. */
+static void a_ticket_is_not_seen_for_once(void **state)
+{
+    char path[BENCH_FILE_PATH_BYTES];
+    struct seat *a = seat_open(&bench_file);
+    struct call *own;
+
+    (void)state;
+    for (unsigned look = 1; look <= 5; look++) {
+        struct hf_ticket_id id = fresh_id();
+
+        (void)take(a, "q", id, 1);
+        looks_left = look;
+        hf_sys_step = no_looks;
+        own = watch(a, "q", id);
+        assert_int_equal(looks_left, 0);
+        hf_sys_step = NULL;
+        seat_settle(a);
+        assert_int_equal(own->gone, 0);
+        bench_file_path("q", path);
+        shell("rm -r $P", path);
+        assert_true(seat_sees_gone(a, own));
+    }
+    seat_close(a);
+}
+
 static void the_lock_is_moved(void **state)
 {
     char path[BENCH_FILE_PATH_BYTES];
@@ -485,6 +544,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_lock_is_removed),
+        TEST(a_ticket_is_removed_before_it_is_watched),
+        TEST(a_ticket_is_not_seen_for_once),
         TEST(the_lock_is_moved),
         TEST(the_root_is_removed),
         TEST(the_root_is_moved),

@@ -48,6 +48,7 @@ static hf_status open_directory(struct change *c)
 {
     char file[HF_TICKET_FILE_BYTES];
     struct stat there, open_one;
+    bool found;
 
     c->dir = hf_sys_open(c->path, DIR_FLAGS, 0);
     if (c->dir < 0 && errno == ENOENT)
@@ -59,8 +60,11 @@ static hf_status open_directory(struct change *c)
     hf_ticket_file_format(&c->own->ticket, file);
     if (hf_sys_fstat(c->own->fifo, &open_one) != 0)
         return trouble(c, "examine a ticket of");
-    if (hf_sys_lstatat(c->dir, file, &there) != 0 ||
-        there.st_dev != open_one.st_dev || there.st_ino != open_one.st_ino)
+    found = hf_sys_lstatat(c->dir, file, &there) == 0;
+    if (!found && errno != ENOENT)
+        return trouble(c, "examine a ticket of");
+    if (!found || there.st_dev != open_one.st_dev ||
+        there.st_ino != open_one.st_ino)
         return hf_error_set(c->error, HF_ELOST,
                             "the ticket was removed from %s", c->path);
     return HF_OK;

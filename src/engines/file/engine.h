@@ -16,9 +16,6 @@
 
 #define HF_TICKET_BUCKETS 256
 
-/* As .tv_nsec: a time that could not be learnt. */
-#define HF_TIME_UNKNOWN (-1)
-
 /* One of this session's own. */
 struct hf_own_ticket {
     struct hf_ticket ticket; /* .payload is not kept */
@@ -223,7 +220,8 @@ void hf_own_forget(struct hf_watch *watch);
 void hf_own_close(struct hf_engine *engine);
 /* ROOT was opened anew: its directories are other ones. */
 void hf_own_place_opened(struct hf_engine *engine);
-/* Is the ticket still in its queue, in the directory at its path? */
+/* Is the ticket still in its queue, in the directory at its path?  Yes where it
+ * cannot be told. */
 bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
 /* Tell what inotify knows by now, and what a look at one's own tickets in

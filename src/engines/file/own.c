@@ -26,8 +26,15 @@
 /* One round of reading; what is left wakes the loop again. */
 #define READS_MAX 16
 
-bool hf_own_present(const struct hf_engine *engine,
-                    const struct hf_own_ticket *ticket)
+enum presence { PRESENT, GONE, UNKNOWN };
+
+static bool says_gone(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+static enum presence look_at(const struct hf_engine *engine,
+                             const struct hf_own_ticket *ticket)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
@@ -35,12 +42,25 @@ bool hf_own_present(const struct hf_engine *engine,
 
     hf_ticket_file_format(&ticket->ticket, file);
     hf_site_path(&engine->site, ticket->entry, file, path);
-    if (hf_sys_fstat(ticket->fifo, &open_one) != 0 || open_one.st_nlink == 0)
-        return false;
-    return hf_sys_lstat(path, &at_path) == 0 &&
-           at_path.st_dev == open_one.st_dev &&
-           at_path.st_ino == open_one.st_ino;
+    if (hf_sys_fstat(ticket->fifo, &open_one) != 0)
+        return UNKNOWN;
+    if (open_one.st_nlink == 0)
+        return GONE;
+    if (hf_sys_lstat(path, &at_path) != 0)
+        return says_gone(errno) ? GONE : UNKNOWN;
+    return at_path.st_dev == open_one.st_dev &&
+                   at_path.st_ino == open_one.st_ino
+               ? PRESENT
+               : GONE;
 }
+
+bool hf_own_present(const struct hf_engine *engine,
+                    const struct hf_own_ticket *ticket)
+{
+    return look_at(engine, ticket) != GONE;
+}
+
+static bool start_timer(struct hf_engine *engine);
 
 /* Which watches a round of looking concerns. */
 struct look {
@@ -57,12 +77,21 @@ static bool concerns(const struct look *look, const struct hf_watch *watch)
            watch->dir_wd == look->wd;
 }
 
+/* Where it cannot be told, for want of memory say, it is looked at again. */
+static bool is_gone(struct hf_engine *engine, const struct hf_own_ticket *own)
+{
+    enum presence presence = look_at(engine, own);
+
+    if (presence == UNKNOWN)
+        (void)start_timer(engine);
+    return presence == GONE;
+}
+
 static struct hf_watch *first_gone(struct hf_engine *engine,
                                    const struct look *look)
 {
     for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && concerns(look, w) &&
-            !hf_own_present(engine, w->own))
+        if (w->own != NULL && concerns(look, w) && is_gone(engine, w->own))
             return w;
     return NULL;
 }
@@ -73,12 +102,13 @@ static bool was_asked(struct hf_watch *watch)
     struct timespec seen = watch->seen;
     struct stat status;
 
-    if (hf_sys_fstat(watch->own->fifo, &status) != 0)
+    if (hf_sys_fstat(watch->own->fifo, &status) != 0) {
+        (void)start_timer(watch->engine);
         return false;
+    }
     watch->seen = status.st_mtim;
-    return seen.tv_nsec != HF_TIME_UNKNOWN &&
-           (seen.tv_sec != watch->seen.tv_sec ||
-            seen.tv_nsec != watch->seen.tv_nsec);
+    return seen.tv_sec != watch->seen.tv_sec ||
+           seen.tv_nsec != watch->seen.tv_nsec;
 }
 
 static struct hf_watch *first_asked(struct hf_engine *engine,
@@ -401,6 +431,18 @@ void hf_own_wake(struct hf_engine *engine, const char *entry)
             (void)arm(engine, w); /* it says so where it could not */
 }
 
+/* Closed as drop_gone() does it: others may wait for that alone. */
+static void answer_gone(struct hf_engine *engine, struct hf_request *request,
+                        struct hf_own_ticket *own)
+{
+    char entry[HF_ENTRY_BYTES];
+
+    memcpy(entry, own->entry, sizeof(entry));
+    (void)hf_engine_drop(engine, own);
+    hf_engine_answer(engine, request, HF_EVENT_GONE);
+    hf_looks_changed(engine, entry);
+}
+
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
                   struct hf_own_ticket *ticket)
 {
@@ -410,9 +452,12 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     struct hf_watch *watch;
 
     /* A ticket that is gone already needs no loop to be told of. */
-    if (ticket->ticket.kind != request->ticket_kind ||
-        !hf_own_present(engine, ticket)) {
+    if (ticket->ticket.kind != request->ticket_kind) {
         hf_engine_answer(engine, request, HF_EVENT_GONE);
+        return;
+    }
+    if (!hf_own_present(engine, ticket)) {
+        answer_gone(engine, request, ticket);
         return;
     }
     watch = hf_watch_new(engine, request);
@@ -431,7 +476,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     /* It may have gone between the first look and the arming. */
     if (request->engine_data != watch)
         return;
-    if (!hf_own_present(engine, ticket))
+    if (is_gone(engine, ticket))
         drop_gone(engine, ticket);
     else if (was_asked(watch))
         hf_engine_answer(engine, request, HF_EVENT_REVOKED);

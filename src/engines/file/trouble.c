@@ -2,8 +2,8 @@
 #include "engines/file/trouble.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "core/error.h"
 
@@ -28,6 +28,21 @@ static const struct {
     {ELOOP, HF_EDIR, "it must not be a symbolic link"},
 };
 
+/* libuv's names are for the errors that it knows, and it leaks the others. */
+static const char *meaning(int number)
+{
+    const char *text = strerrordesc_np(number);
+
+    return text == NULL ? "unknown error" : text;
+}
+
+static const char *symbol(int number)
+{
+    const char *name = strerrorname_np(number);
+
+    return name == NULL ? "?" : name;
+}
+
 hf_status hf_trouble(struct hf_error *error, const char *what, const char *path)
 {
     int number = errno;
@@ -36,11 +51,11 @@ hf_status hf_trouble(struct hf_error *error, const char *what, const char *path)
         if (troubles[i].number == number)
             return hf_error_set(error, troubles[i].status,
                                 "cannot %s %s as user %u: %s; %s", what, path,
-                                (unsigned)geteuid(), uv_strerror(-number),
+                                (unsigned)geteuid(), meaning(number),
                                 troubles[i].remedy);
     return hf_error_set(error, HF_EDIR, "cannot %s %s as user %u: %s (%s)",
-                        what, path, (unsigned)geteuid(), uv_strerror(-number),
-                        uv_err_name(-number));
+                        what, path, (unsigned)geteuid(), meaning(number),
+                        symbol(number));
 }
 
 bool hf_trouble_passes(hf_status status)

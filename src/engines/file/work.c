@@ -14,14 +14,29 @@
 #include "engines/file/sys.h"
 #include "engines/file/trouble.h"
 
-/* Those who ask the owner to let go change it: see others.c. */
-static struct timespec time_of(int fifo)
+/* Takes over the FIFO of ${result}; NULL if it cannot be had. */
+static struct hf_own_ticket *own_new(const struct hf_section_result *result,
+                                     struct hf_error *error)
 {
+    struct hf_own_ticket *own = hf_alloc(sizeof(*own));
     struct stat status;
 
-    if (hf_sys_fstat(fifo, &status) != 0)
-        status.st_mtim = (struct timespec){0, HF_TIME_UNKNOWN};
-    return status.st_mtim;
+    if (own == NULL) {
+        hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
+        return NULL;
+    }
+    /* Those who ask the owner to let go change its time: see others.c. */
+    if (hf_sys_fstat(result->fifo, &status) != 0) {
+        hf_trouble(error, "examine a ticket in", result->listing->entry);
+        hf_free(own);
+        return NULL;
+    }
+    own->made_at = status.st_mtim;
+    own->ticket = result->ticket;
+    own->ticket.payload = "";
+    memcpy(own->entry, result->listing->entry, sizeof(own->entry));
+    own->fifo = result->fifo;
+    return own;
 }
 
 /* Make what the section has done the session's own and tell of it.  Takes
@@ -30,24 +45,18 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
                   struct hf_section_result *result)
 {
     struct hf_own_ticket **bucket = hf_engine_bucket(engine, &request->ticket);
-    struct hf_own_ticket *own = hf_alloc(sizeof(*own));
     struct hf_listing *listing = result->listing;
-    struct hf_error error;
+    struct hf_error error, unused;
+    struct hf_own_ticket *own = own_new(result, &error);
     bool found;
 
     result->listing = NULL;
     if (own == NULL) {
         (void)hf_section_remove(&engine->site, listing->entry, &result->ticket,
-                                &found, &error);
+                                &found, &unused);
         hf_descriptors_close(&engine->descriptors, &result->fifo);
-        hf_error_set(&error, HF_ENOMEM, "no memory for a ticket");
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
-        own->ticket = result->ticket;
-        own->ticket.payload = "";
-        memcpy(own->entry, listing->entry, sizeof(own->entry));
-        own->fifo = result->fifo;
-        own->made_at = time_of(own->fifo);
         own->next = *bucket;
         *bucket = own;
         result->fifo = -1;

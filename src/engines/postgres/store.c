@@ -195,8 +195,10 @@ hf_status hf_pg_open(const struct hf_url *url,
     static const char scheme[] = "postgresql://";
     char description[HF_URL_BYTES];
     struct hf_pg_config config;
+    struct hf_engine *mine;
     hf_status status;
 
+    *engine = NULL;
     /* A module has its own copy of the functions, and one chance: before
      * anything was allocated.  Later it is the same allocator. */
     if (host->allocator != NULL)
@@ -206,14 +208,16 @@ hf_status hf_pg_open(const struct hf_url *url,
         return status;
     hf_pg_config_describe(&config, description + strlen(scheme),
                           sizeof description - strlen(scheme));
-    *engine = hf_leased_engine_new(host, description, error);
-    if (*engine == NULL) {
+    mine = hf_leased_engine_new(host, description, error);
+    if (mine == NULL) {
         hf_pg_config_free(&config);
         return error->status;
     }
-    status =
-        start(*engine, &config, (*engine)->description + strlen(scheme), error);
-    if (status != HF_OK)
-        hf_leased_engine_free(*engine);
-    return status;
+    status = start(mine, &config, mine->description + strlen(scheme), error);
+    if (status != HF_OK) {
+        hf_leased_engine_free(mine);
+        return status;
+    }
+    *engine = mine;
+    return HF_OK;
 }

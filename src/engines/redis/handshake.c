@@ -20,15 +20,15 @@ void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what)
     hf_resp_put_text(out, "SCRIPT");
     hf_resp_put_text(out, "LOAD");
     hf_resp_put_text(out, hf_redis_script);
-    hf_redis_expect(link, what, NULL);
+    (void)hf_redis_expect(link, what, NULL);
 }
 
-void hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
+bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
                        struct hf_store_call *call)
 {
     hf_resp_begin(&link->calls.out, 1);
     hf_resp_put_text(&link->calls.out, "TIME");
-    hf_redis_expect(link, what, call);
+    return hf_redis_expect(link, what, call);
 }
 
 void hf_redis_greet(struct hf_redis_link *link)
@@ -36,18 +36,18 @@ void hf_redis_greet(struct hf_redis_link *link)
     struct hf_resp *out = &link->calls.out;
 
     if (hf_redis_put_auth(out, &link->config) > 0)
-        hf_redis_expect(link, HF_REDIS_AUTHENTICATED, NULL);
+        (void)hf_redis_expect(link, HF_REDIS_AUTHENTICATED, NULL);
     if (link->config.db > 0) {
         hf_resp_begin(out, 2);
         hf_resp_put_text(out, "SELECT");
         hf_resp_put_number(out, link->config.db);
-        hf_redis_expect(link, HF_REDIS_SELECTED, NULL);
+        (void)hf_redis_expect(link, HF_REDIS_SELECTED, NULL);
     }
     hf_resp_begin(out, 1);
     hf_resp_put_text(out, "INFO");
-    hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
+    (void)hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
     hf_redis_load_script(link, HF_REDIS_LOADED);
-    hf_redis_ask_time(link, HF_REDIS_TIMED, NULL);
+    (void)hf_redis_ask_time(link, HF_REDIS_TIMED, NULL);
 }
 
 void hf_redis_subscribe(struct hf_redis_link *link)

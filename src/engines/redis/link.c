@@ -76,7 +76,7 @@ static void fail_later(struct hf_redis_link *link)
 
 /* -------------------------------------------------------------- expected -- */
 
-void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
+bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
                      struct hf_store_call *call)
 {
     struct hf_redis_expected *expected = hf_alloc(sizeof *expected);
@@ -84,7 +84,7 @@ void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
     if (expected == NULL) {
         (void)snprintf(link->why, sizeof link->why, "out of memory");
         link->calls.out.failed = true; /* the replies would not fit */
-        return;
+        return false;
     }
     expected->what = what;
     expected->call = call;
@@ -93,6 +93,7 @@ void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
     else
         link->first = expected;
     link->last = expected;
+    return true;
 }
 
 /* ----------------------------------------------------------------- calls -- */
@@ -178,7 +179,7 @@ static bool is_waited_for(const struct hf_redis_link *link,
 /* For less than a call may take: the link is not at fault. */
 #define WAIT_MOST_MS UINT64_C(3000)
 
-static void wait_for_replicas(struct hf_redis_link *link,
+static bool wait_for_replicas(struct hf_redis_link *link,
                               struct hf_store_call *call)
 {
     struct hf_resp *out = &link->calls.out;
@@ -190,13 +191,14 @@ static void wait_for_replicas(struct hf_redis_link *link,
     hf_resp_put_number(out,
                        hf_earlier_ms(link->config.ttl_ms / 6, WAIT_MOST_MS));
     answer->pending++;
-    hf_redis_expect(link, HF_REDIS_WAITED, call);
+    return hf_redis_expect(link, HF_REDIS_WAITED, call);
 }
 
 void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
 {
     struct hf_redis_answer *answer = hf_alloc(sizeof *answer);
     size_t count = hf_redis_command_count(call);
+    bool expected = false;
 
     assert(link->up);
     if (answer == NULL) {
@@ -208,20 +210,23 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     answer->pending = count;
     hf_redis_command_put(&link->calls.out, call, &link->manner);
     for (size_t i = 0; i < count; i++)
-        hf_redis_expect(link, HF_REDIS_RUN, call);
+        expected |= hf_redis_expect(link, HF_REDIS_RUN, call);
     if (count == 0) {
         answer->pending++;
-        hf_redis_ask_time(link, HF_REDIS_TOLD_TIME, call);
+        expected |= hf_redis_ask_time(link, HF_REDIS_TOLD_TIME, call);
     }
     if (is_waited_for(link, call))
-        wait_for_replicas(link, call);
+        expected |= wait_for_replicas(link, call);
     /* A connection that only listens shows by this that it lives. */
     if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
         answer->pending++;
         hf_resp_begin(&link->notices.out, 1);
         hf_resp_put_text(&link->notices.out, "PING");
+        expected = true;
     }
+    if (!expected) /* the link goes down and knows nothing of it */
+        drop_answer(call);
 }
 
 void hf_redis_link_call_asking(struct hf_redis_link *link,
@@ -230,7 +235,7 @@ void hf_redis_link_call_asking(struct hf_redis_link *link,
     assert(hf_redis_command_count(call) == 1);
     hf_resp_begin(&link->calls.out, 1);
     hf_resp_put_text(&link->calls.out, "ASKING");
-    hf_redis_expect(link, HF_REDIS_ASKING, NULL);
+    (void)hf_redis_expect(link, HF_REDIS_ASKING, NULL);
     hf_redis_link_call(link, call);
 }
 
@@ -239,7 +244,7 @@ void hf_redis_link_ask_slots(struct hf_redis_link *link)
     hf_resp_begin(&link->calls.out, 2);
     hf_resp_put_text(&link->calls.out, "CLUSTER");
     hf_resp_put_text(&link->calls.out, "SLOTS");
-    hf_redis_expect(link, HF_REDIS_MAPPED, NULL);
+    (void)hf_redis_expect(link, HF_REDIS_MAPPED, NULL);
 }
 
 static void on_call_reply(struct hf_redis_link *link,

@@ -125,8 +125,9 @@ void hf_redis_link_free(struct hf_redis_link *link);
 
 /* ------------------------------------------------- shared by its parts -- */
 
-/* A reply is to come behind all others; ${call} if it is for one. */
-void hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
+/* A reply is to come behind all others; ${call} if it is for one.  False for
+ * lack of memory: the link then goes down. */
+bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
                      struct hf_store_call *call);
 
 /* There is no link any more, for the reason ${what}${text}: end it and tell. */
@@ -147,7 +148,7 @@ void hf_redis_subscribe(struct hf_redis_link *link);
 void hf_redis_go_up(struct hf_redis_link *link);
 
 void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what);
-void hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
+bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
                        struct hf_store_call *call);
 /* Milliseconds since 1970; false if ${reply} is none to TIME. */
 bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls that can fail: what each may fail with, how often each was made,
+ * and the one that is to fail in this process.  Only calls that the library,
+ * its modules and the libraries below it make are counted, see fault.c; those
+ * of a story and of libc itself are not.
+ */
+#ifndef HF_TESTS_FAULT_H
+#define HF_TESTS_FAULT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Two ways to fail that have no errno. */
+#define FAULT_SHORT (-1) /* one byte is taken */
+#define FAULT_END (-2)   /* the other side has ended the connection */
+
+#define FAULT_ERRORS_MAX 6
+
+/* FAULT_TABLE(X): X(ROW, name, what it may fail with...).  A row for each kind
+ * of descriptor where that makes a difference.  Not here is what cannot fail:
+ * adding to a count (an eventfd), as long as it does not block, arming a timer,
+ * reading a clock, giving a lock back; nor is what does not block interrupted.
+ */
+#define FAULT_TABLE(X)                                                         \
+    X(ALLOC, "allocate", ENOMEM)                                               \
+    X(UV_ALLOC, "libuv's allocate", ENOMEM)                                    \
+    X(BELOW_ALLOC, "malloc", ENOMEM)                                           \
+    X(OPEN, "open", EINTR, EMFILE, ENOMEM, EACCES, EIO)                        \
+    X(OPENAT, "openat", EINTR, EMFILE, ENOSPC, ENOMEM, EACCES, EIO)            \
+    X(FOPEN, "fopen", EMFILE, ENOMEM, EACCES)                                  \
+    X(CLOSE, "close", EINTR, EIO)                                              \
+    X(READ, "read", EINTR, EIO)                                                \
+    X(READ_COUNT, "read of a count", EAGAIN)                                   \
+    X(READ_PIPE, "read of a pipe", EINTR)                                      \
+    X(READ_SOCKET, "read of a socket", EINTR, EAGAIN, ECONNRESET, FAULT_SHORT, \
+      FAULT_END)                                                               \
+    X(WRITE, "write", EINTR, ENOSPC, EIO)                                      \
+    X(WRITE_PIPE, "write of a pipe", EINTR)                                    \
+    X(PREAD, "pread", EINTR, EIO)                                              \
+    X(PWRITE, "pwrite", EINTR, ENOSPC, EIO, FAULT_SHORT)                       \
+    X(FDATASYNC, "fdatasync", EINTR, EIO, ENOSPC)                              \
+    X(FSYNC, "fsync", EINTR, EIO, ENOSPC)                                      \
+    X(LSEEK, "lseek", EIO)                                                     \
+    X(MMAP, "mmap", ENOMEM)                                                    \
+    X(MKDIR, "mkdir", ENOSPC, EACCES, EROFS)                                   \
+    X(RMDIR, "rmdir", EBUSY, EACCES, EIO)                                      \
+    X(FLOCK, "flock", ENOLCK)                                                  \
+    X(FSTAT, "fstat", ENOMEM, EIO)                                             \
+    X(LSTAT, "lstat", ENOMEM, EACCES, EIO)                                     \
+    X(FSTATAT, "fstatat", ENOMEM, EACCES, EIO)                                 \
+    X(FSTATFS, "fstatfs", EINTR, EIO)                                          \
+    X(FCHMOD, "fchmod", EPERM, EIO)                                            \
+    X(SYMLINKAT, "symlinkat", ENOSPC, EACCES)                                  \
+    X(READLINKAT, "readlinkat", ENOMEM, EACCES, EIO)                           \
+    X(MKFIFOAT, "mkfifoat", ENOSPC, EACCES)                                    \
+    X(RENAMEAT, "renameat", ENOSPC, EACCES, EIO)                               \
+    X(UNLINKAT, "unlinkat", EACCES, EIO)                                       \
+    X(UNLINK, "unlink", EACCES, EIO)                                           \
+    X(GETDENTS, "getdents64", EIO, ENOMEM)                                     \
+    X(UTIMENSAT, "utimensat", EACCES, EROFS)                                   \
+    X(ACCESS, "access", EACCES)                                                \
+    X(INOTIFY_INIT, "inotify_init1", EMFILE, ENOMEM)                           \
+    X(INOTIFY_ADD, "inotify_add_watch", ENOSPC, ENOMEM)                        \
+    X(TIMERFD, "timerfd_create", EMFILE, ENOMEM)                               \
+    X(EVENTFD, "eventfd", EMFILE, ENOMEM)                                      \
+    X(EPOLL_CREATE, "epoll_create1", EMFILE, ENOMEM)                           \
+    X(EPOLL_ADD, "epoll_ctl to add", ENOMEM, ENOSPC)                           \
+    X(EPOLL_WAIT, "epoll_wait", EINTR)                                         \
+    X(PIPE, "pipe2", EMFILE)                                                   \
+    X(POLL, "poll", EINTR, ENOMEM)                                             \
+    X(DUPLICATE, "fcntl to duplicate", EMFILE)                                 \
+    X(SOCKET, "socket", EMFILE, ENOBUFS, EACCES)                               \
+    X(CONNECT, "connect", ECONNREFUSED, ENETUNREACH, EAGAIN, EINTR)            \
+    X(SEND, "send", EINTR, EAGAIN, ECONNRESET, EPIPE, FAULT_SHORT)             \
+    X(RECV, "recv", EINTR, EAGAIN, ECONNRESET, ETIMEDOUT, FAULT_SHORT,         \
+      FAULT_END)                                                               \
+    X(GETSOCKOPT, "getsockopt", ENOBUFS)                                       \
+    X(SETSOCKOPT, "setsockopt", ENOBUFS)                                       \
+    X(GETSOCKNAME, "getsockname", ENOBUFS)                                     \
+    X(GETPEERNAME, "getpeername", ENOTCONN)                                    \
+    X(GETADDRINFO, "getaddrinfo", EAGAIN, ENOMEM)                              \
+    X(GETRANDOM, "getrandom", ENOSYS)                                          \
+    X(THREAD, "pthread_create", EAGAIN)
+
+enum fault_row {
+#define FAULT_ROW_(row, name, ...) FAULT_##row,
+    FAULT_TABLE(FAULT_ROW_)
+#undef FAULT_ROW_
+        FAULT_ROWS
+};
+
+struct fault_kind {
+    const char *name;
+    int errors[FAULT_ERRORS_MAX + 1]; /* ends with 0 */
+};
+
+extern const struct fault_kind fault_kinds[FAULT_ROWS];
+
+/* "EMFILE", "short" and so on. */
+const char *fault_error_name(int error);
+
+/* The ${nth} call, from 1, of ${row} fails with ${error}; with 0 none. */
+struct fault_plan {
+    enum fault_row row;
+    unsigned nth;
+    int error;
+};
+
+/* What the process of a story leaves for the one that began it; in memory of
+ * both. */
+struct fault_report {
+    _Atomic unsigned calls[FAULT_ROWS];
+    _Atomic unsigned met;     /* how often the fault was */
+    _Atomic bool uv_aborted;  /* libuv ended the process */
+    _Atomic long own_memory;  /* of the library, in pieces */
+    _Atomic long uv_memory;   /* of libuv, in pieces */
+    char caller[64];          /* who met the fault: a library */
+    char complaint[640];      /* what should not be; "" if all is well */
+    _Atomic bool story_ended; /* what is left was looked at */
+};
+
+/* Before any thread: ${plan} is carried out and ${report} kept between
+ * fault_begin() and fault_end(). */
+void fault_set(const struct fault_plan *plan, struct fault_report *report);
+void fault_begin(void);
+void fault_end(void);
+
+/* For who stands in for a call of ${row} made from ${caller}: what it is to
+ * fail with, else 0. */
+int fault_meets(enum fault_row row, const void *caller);
+
+/* Whether ${caller} is in one of the libraries that are looked at, in libuv,
+ * or in a client library below a module. */
+bool fault_is_from(const void *caller, const char *library);
+
+/* The function ${name} of libc, for who stands in for it. */
+void *fault_real(const char *name);
+
+#endif
