@@ -36,6 +36,7 @@ enum api_way { API_UV, API_DISPATCH, API_THREAD, API_WAYS };
 
 struct api_client {
     struct hf_client *client; /* NULL: never opened, or must not be used */
+    bool used;
     enum api_way way;
     unsigned seat;
     unsigned busy; /* calls of it are under way: it must not be closed */
@@ -220,6 +221,8 @@ void api_check(void);
 
 /* Make one step, in whatever thread and callback. */
 void api_step(const struct api_step *step, bool inside);
+/* Inside a callback. */
+void api_step_inside(const struct api_step *step);
 
 void api_client_open(const struct api_step *s);
 void api_client_close(const struct api_step *s, bool inside);

@@ -23,18 +23,18 @@ static void on_state_drop(void *arg)
 }
 
 static hf_status open_(struct api_client *c, const char *url,
-                       const struct hf_client_opts *opts)
+                       const struct hf_client_opts *opts,
+                       struct hf_client **made)
 {
     if (c->way == API_UV)
-        return hf_client_open_uv(&api.loop, url, opts, &c->client, &c->error);
-    return hf_client_open(url, opts, &c->client, &c->error);
+        return hf_client_open_uv(&api.loop, url, opts, made, &c->error);
+    return hf_client_open(url, opts, made, &c->error);
 }
 
 static struct api_client *new_client(void)
 {
     for (unsigned i = 0; i < API_CLIENTS; i++)
-        if (api.clients[i].client == NULL && api.clients[i].drops == 0 &&
-            api.clients[i].closing == NULL && !api.clients[i].closed)
+        if (!api.clients[i].used)
             return &api.clients[i];
     return NULL;
 }
@@ -46,6 +46,7 @@ void api_client_open(const struct api_step *s)
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct api_client *c = new_client();
     bool is_wrong = s->c % 16 == 15;
+    struct hf_client *made;
     hf_status status;
 
     if (c == NULL || seats_taken() == SEATS_MAX)
@@ -53,6 +54,7 @@ void api_client_open(const struct api_step *s)
     c->way = s->b % API_WAYS;
     if (c->way == API_UV && !pthread_equal(pthread_self(), api.main))
         return;
+    c->used = true;
     opts.delivery =
         c->way == API_DISPATCH ? HF_DELIVER_DISPATCH : HF_DELIVER_THREAD;
     opts.connect_ms = connect_ms[s->a % 4];
@@ -60,14 +62,15 @@ void api_client_open(const struct api_step *s)
     if (is_wrong)
         opts.size = s->a;
     c->seat = seats_taken();
-    status = open_(c, s->c % 16 == 14 ? "nowhere:" : "sim:", &opts);
+    status = open_(c, s->c % 16 == 14 ? "nowhere:" : "sim:", &opts, &made);
     api_expect("hf_client_open", status,
                BIT(HF_OK) | BIT(HF_ENOMEM) | BIT(HF_EINVAL) |
                    BIT(HF_EUNSUPPORTED));
-    MUST((c->client != NULL) == (status == HF_OK));
+    MUST((made != NULL) == (status == HF_OK));
     MUST((c->error.text[0] == '\0') == (status == HF_OK));
     MUST(status == HF_OK || (c->drops == 1 && c->error.status == status));
     MUST(status != HF_OK || !is_wrong);
+    c->client = made;
 }
 
 /* ----------------------------------------------------------------- close -- */

@@ -48,6 +48,13 @@ bool api_is_reentrant(const struct api_client *client)
                              pthread_equal(pthread_self(), api.main));
 }
 
+void api_step_inside(const struct api_step *step)
+{
+    callbacks++;
+    api_step(step, true);
+    callbacks--;
+}
+
 struct api_blocking api_blocks(const struct api_client *client,
                                uint64_t wait_ms)
 {
@@ -124,15 +131,13 @@ static void on_done(void *arg, const struct hf_result *result)
     MUST(result->grant == NULL || result->status == HF_OK);
     MUST((result->grant != NULL) ==
          (deed->acquires && result->status == HF_OK));
-    callbacks++;
     if (result->tickets != NULL)
         note_id(result->tickets);
     if (result->grant != NULL)
         api_keep(deed, result->grant);
     if (deed->told != NULL)
         deed->told(deed, result->status);
-    api_step(&deed->then, true);
-    callbacks--;
+    api_step_inside(&deed->then);
     api_check();
 }
 

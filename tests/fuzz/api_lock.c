@@ -14,35 +14,39 @@
 void api_lock_open(const struct api_step *s)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
-    struct api_lock *lock = FREE_ONE(api.locks);
+    unsigned name = s->b % API_NAMES;
+    struct api_lock *lock;
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     struct hf_lock *made;
     hf_status status;
 
-    if (c == NULL || lock == NULL)
+    if (c == NULL)
         return;
-    lock->name = s->b % API_NAMES;
     opts.kind = (enum hf_kind)(s->c % 5);
     if (opts.kind == HF_KIND_SEMAPHORE) {
         opts.permits = 1 + s->c / 5 % 3;
         opts.limit = opts.permits + s->c / 15 % 3;
     }
     c->busy++;
-    status = hf_lock_open(c->client, api_name(lock->name),
-                          s->c == 0 ? NULL : &opts, &made);
+    status = hf_lock_open(c->client, api_name(name), s->c == 0 ? NULL : &opts,
+                          &made);
     c->busy--;
     api_expect("hf_lock_open", status, BIT(HF_OK) | BIT(HF_ENOMEM));
     MUST((made != NULL) == (status == HF_OK));
     if (made == NULL)
         return;
-    lock->client = c;
-    lock->kind = opts.kind;
-    lock->permits = opts.permits;
-    lock->busy = 0;
-    if (api.limit[lock->name] < opts.limit)
-        api.limit[lock->name] = opts.limit;
-    MUST(hf_lock_name(made)[0] != '/');
-    lock->lock = made;
+    MUST(strcmp(hf_lock_name(made), api_name(name)) == 0);
+    if ((lock = FREE_ONE(api.locks)) == NULL) {
+        hf_lock_free(made);
+        return;
+    }
+    *lock = (struct api_lock){.lock = made,
+                              .client = c,
+                              .name = name,
+                              .kind = opts.kind,
+                              .permits = opts.permits};
+    if (api.limit[name] < opts.limit)
+        api.limit[name] = opts.limit;
 }
 
 void api_lock_free(const struct api_step *s)

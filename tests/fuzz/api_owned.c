@@ -14,29 +14,33 @@ static uint64_t owner_of(void *arg)
 void api_owned_open(const struct api_step *s)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
-    struct api_owned *owned = NULL;
+    struct api_owned *owned = NULL, made = {.name = s->b % API_NAMES};
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_rwlock_opts rwlock_opts = HF_RWLOCK_OPTS_INIT;
     const char *name = api_name(s->b % API_NAMES);
     hf_status status;
 
-    for (unsigned i = 0; i < API_FEW; i++)
-        if (api.owned[i].client == NULL)
-            owned = &api.owned[i];
-    if (c == NULL || owned == NULL)
+    if (c == NULL)
         return;
-    *owned = (struct api_owned){.client = c, .name = s->b % API_NAMES};
+    made.client = c;
     mutex_opts.owner = rwlock_opts.owner = owner_of;
     c->busy++;
     if (s->c % 2 == 0)
-        status = hf_mutex_open(c->client, name, &mutex_opts, &owned->mutex);
+        status = hf_mutex_open(c->client, name, &mutex_opts, &made.mutex);
     else
-        status = hf_rwlock_open(c->client, name, &rwlock_opts, &owned->rwlock);
+        status = hf_rwlock_open(c->client, name, &rwlock_opts, &made.rwlock);
     c->busy--;
     api_expect("hf_mutex_open", status, BIT(HF_OK) | BIT(HF_ENOMEM));
-    MUST((owned->mutex != NULL || owned->rwlock != NULL) == (status == HF_OK));
-    if (status != HF_OK)
-        owned->client = NULL;
+    MUST((made.mutex != NULL || made.rwlock != NULL) == (status == HF_OK));
+    for (unsigned i = 0; i < API_FEW; i++)
+        if (api.owned[i].client == NULL)
+            owned = &api.owned[i];
+    if (status == HF_OK && owned != NULL) {
+        *owned = made;
+    } else {
+        hf_mutex_free(made.mutex);
+        hf_rwlock_free(made.rwlock);
+    }
 }
 
 static struct api_owned *choose(uint8_t n)

@@ -19,7 +19,7 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
     MUST(!e->leads && !e->rests && !e->freed && e->drops == 0);
     e->leads = true;
     api_check();
-    api_step(&e->then, true);
+    api_step_inside(&e->then);
 }
 
 static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
@@ -75,6 +75,7 @@ void api_election_open(const struct api_step *s)
     struct api_client *c = CHOOSE(api.clients, s->a);
     struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
     struct api_election *e = new_election();
+    struct hf_election *made;
     hf_status status;
 
     if (c == NULL || e == NULL)
@@ -88,12 +89,12 @@ void api_election_open(const struct api_step *s)
     opts.on_revoke = (struct hf_on_election){on_revoke, e, on_election_drop};
     opts.on_ended = (struct hf_on_ended){on_ended, e, on_election_drop};
     c->busy++;
-    status =
-        hf_election_open(c->client, api_name(e->name), &opts, &e->election);
+    status = hf_election_open(c->client, api_name(e->name), &opts, &made);
     c->busy--;
     api_expect("hf_election_open", status, OPENED);
-    MUST((e->election != NULL) == (status == HF_OK));
+    MUST((made != NULL) == (status == HF_OK));
     MUST(status == HF_OK || e->drops == 4);
+    e->election = made;
 }
 
 void api_election_run(const struct api_step *s)
@@ -211,18 +212,21 @@ void api_election_free(const struct api_step *s)
 void api_barrier_open(const struct api_step *s)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
-    struct api_barrier *b = FREE_ONE(api.barriers);
+    struct api_barrier *b;
     struct hf_barrier *made;
     hf_status status;
 
-    if (c == NULL || b == NULL)
+    if (c == NULL)
         return;
     c->busy++;
     status = hf_barrier_open(c->client, s->b % 2 ? "gate/1" : "gate/2", &made);
     c->busy--;
     api_expect("hf_barrier_open", status, OPENED);
     MUST((made != NULL) == (status == HF_OK));
-    *b = (struct api_barrier){made, c, 0};
+    if ((b = FREE_ONE(api.barriers)) == NULL)
+        hf_barrier_free(made);
+    else
+        *b = (struct api_barrier){made, c, 0};
 }
 
 /* The three calls, each of which waits or begins. */
@@ -310,14 +314,14 @@ void api_double_open(const struct api_step *s)
 
     if (c == NULL || d == NULL)
         return;
+    *d = (struct api_double){.client = c, .used = true, .state = API_OUTSIDE};
     c->busy++;
     status =
         hf_double_barrier_open(c->client, names[s->b % 3], 1 + s->b % 3, &made);
     c->busy--;
     api_expect("hf_double_barrier_open", status, OPENED);
     MUST((made != NULL) == (status == HF_OK));
-    *d = (struct api_double){
-        .barrier = made, .client = c, .used = true, .state = API_OUTSIDE};
+    d->barrier = made;
 }
 
 static void told_entered(struct api_deed *deed, hf_status status)

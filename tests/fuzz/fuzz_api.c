@@ -185,60 +185,68 @@ static bool hand_over(const struct api_step *s, const struct api_step *next)
 
 /* ----------------------------------------------------------------- steps -- */
 
-enum {
-    STEP_HAND_OVER,
-    STEP_PASS,
-    STEP_CLIENT_OPEN,
-    STEP_CLIENT_CLOSE,
-};
-
-static void (*const steps[])(const struct api_step *s) = {
-    NULL, /* to be handed over: not here */
-    pass_some,
-    api_client_open,
-    NULL, /* close: it has to know whether it is inside */
-    api_client_look,
-    api_lock_open,
-    api_lock_open,
-    api_lock_free,
-    api_lock_set_limit,
-    api_acquire,
-    api_acquire,
-    api_acquire_start,
-    api_acquire_start,
-    api_acquire_start,
-    api_acquire_all,
-    api_cancel,
-    api_op_free,
-    api_release,
-    api_release_start,
-    api_release_start,
-    api_downgrade,
-    api_grant_look,
-    api_list,
-    api_evict,
-    api_request_release,
-    api_election_open,
-    api_election_run,
-    api_election_resign,
-    api_election_look,
-    api_election_free,
-    api_barrier_open,
-    api_barrier_call,
-    api_barrier_free,
-    api_double_open,
-    api_double_move,
-    api_double_free,
-    api_owned_open,
-    api_owned_lock,
-    api_owned_lock,
-    api_owned_unlock,
-    api_owned_free,
-    api_misuse,
-    trouble,
-    run_out,
+/* What the first byte of a step says; twice what there should be more of. */
+static const struct {
+    const char *name;
+    void (*make)(const struct api_step *s);
+} steps[] = {
+    {"hand over", NULL},
+    {"pass some", pass_some},
+    {"client open", api_client_open},
+    {"client close", NULL},
+    {"client look", api_client_look},
+    {"lock open", api_lock_open},
+    {"lock open", api_lock_open},
+    {"lock free", api_lock_free},
+    {"lock set limit", api_lock_set_limit},
+    {"acquire", api_acquire},
+    {"acquire", api_acquire},
+    {"acquire start", api_acquire_start},
+    {"acquire start", api_acquire_start},
+    {"acquire start", api_acquire_start},
+    {"acquire all", api_acquire_all},
+    {"cancel", api_cancel},
+    {"op free", api_op_free},
+    {"release", api_release},
+    {"release start", api_release_start},
+    {"release start", api_release_start},
+    {"downgrade", api_downgrade},
+    {"grant look", api_grant_look},
+    {"list", api_list},
+    {"evict", api_evict},
+    {"request release", api_request_release},
+    {"election open", api_election_open},
+    {"election run", api_election_run},
+    {"election resign", api_election_resign},
+    {"election look", api_election_look},
+    {"election free", api_election_free},
+    {"barrier open", api_barrier_open},
+    {"barrier call", api_barrier_call},
+    {"barrier free", api_barrier_free},
+    {"double open", api_double_open},
+    {"double move", api_double_move},
+    {"double free", api_double_free},
+    {"owned open", api_owned_open},
+    {"owned lock", api_owned_lock},
+    {"owned lock", api_owned_lock},
+    {"owned unlock", api_owned_unlock},
+    {"owned free", api_owned_free},
+    {"misuse", api_misuse},
+    {"trouble", trouble},
+    {"run out", run_out},
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
+enum { STEP_HAND_OVER = 0, STEP_PASS = 1, STEP_CLIENT_CLOSE = 3 };
+
+/* For whoever has to explain a finding. */
+static void trace(const struct api_step *s, bool inside)
+{
+    if (getenv("HF_FUZZ_TRACE") != NULL)
+        fprintf(stderr, "%10llu %s%s%s %u %u %u\n",
+                (unsigned long long)turns_now_ms(), works ? "  " : "",
+                inside ? "> " : "", steps[s->op % STEPS].name, s->a, s->b,
+                s->c);
+}
 
 void api_step(const struct api_step *s, bool inside)
 {
@@ -246,10 +254,11 @@ void api_step(const struct api_step *s, bool inside)
 
     if (inside && (s->op == 0 || op == STEP_PASS || api.ends))
         return;
+    trace(s, inside);
     if (op == STEP_CLIENT_CLOSE)
         api_client_close(s, inside);
-    else if (steps[op] != NULL)
-        steps[op](s);
+    else if (steps[op].make != NULL)
+        steps[op].make(s);
 }
 
 static void play(const uint8_t *data, size_t bytes)
@@ -409,11 +418,23 @@ static void free_all(void)
     others();
 }
 
-static void check_rest(void)
+/* What could not be said goodbye to is gone with its session. */
+static bool queues_are_empty(void)
 {
     static const char *const suffixes[] = {"", "/locks", "/leases"};
     char queue[64];
 
+    for (unsigned i = 0; i < 3 * API_NAMES; i++) {
+        (void)snprintf(queue, sizeof(queue), "%s%s", api_name(i / 3),
+                       suffixes[i % 3]);
+        if (hf_sim_queue(api.sim, queue).count > 0)
+            return false;
+    }
+    return true;
+}
+
+static void check_rest(void)
+{
     for (unsigned i = 0; i < API_DEEDS; i++) {
         const struct api_deed *deed = &api.deeds[i];
 
@@ -423,11 +444,7 @@ static void check_rest(void)
         MUST(!api.elections[i].used || api.elections[i].drops == 4);
     for (unsigned i = 0; i < API_CLIENTS; i++)
         MUST(api.clients[i].heard_closed == api.clients[i].closed);
-    for (unsigned i = 0; i < 3 * API_NAMES; i++) {
-        (void)snprintf(queue, sizeof(queue), "%s%s", api_name(i / 3),
-                       suffixes[i % 3]);
-        MUST(hf_sim_queue(api.sim, queue).count == 0);
-    }
+    MUST(queues_are_empty());
     MUST(turns_count() == 1);
     MUST(stage_allocations() == 0);
 }
@@ -479,6 +496,7 @@ static void begin(const uint8_t *header)
 
 static void end(uint8_t how)
 {
+    others(); /* what was handed over is under way, at least */
     calm();
     if (how % 4 != 0)
         end_waits();
@@ -486,6 +504,8 @@ static void end(uint8_t how)
     close_all(how);
     end_workers();
     free_all();
+    if (api.leased && !queues_are_empty())
+        pass(3 * API_SESSION_MS);
     MUST(uv_run(&api.loop, UV_RUN_NOWAIT) == 0);
     MUST(uv_loop_close(&api.loop) == 0);
     check_rest();

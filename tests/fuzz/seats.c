@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../unit/zk_stage.h"
 #include "core/error.h"
 #include "fuzz.h"
 #include "host/client.h"
@@ -76,8 +77,10 @@ static hf_status open_(const struct hf_url *url,
     MUST(hall.count++ < SEATS_MAX);
     *seat = (struct seat){.host = *host};
     MUST(uv_async_init(host->loop(host->host), &seat->wake, on_wake) == 0);
+    stage_allocates(true); /* the model ends the program without memory */
     seat->engine = hf_sim_engine_new(hall.sim, &by_way_of_here);
     hf_sim_client_set_clock(seat->engine, turns_now_ms(), 0);
+    stage_allocates(false);
     *engine = seat->engine;
     return HF_OK;
 }
@@ -91,7 +94,7 @@ static void request(struct hf_engine *engine, struct hf_request *asked)
     seat->inside--;
 }
 
-static void forget(struct hf_engine *engine, struct hf_request *watch)
+static void forget_(struct hf_engine *engine, struct hf_request *watch)
 {
     struct seat *seat = seat_of(engine);
 
@@ -100,8 +103,8 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     seat->inside--;
 }
 
-static hf_status hold(struct hf_engine *engine,
-                      const struct hf_ticket_id *ticket, int *fd)
+static hf_status hold_(struct hf_engine *engine,
+                       const struct hf_ticket_id *ticket, int *fd)
 {
     return hf_sim_ops(hall.sim)->hold(engine, ticket, fd);
 }
@@ -129,8 +132,8 @@ void seats_begin(struct hf_sim *sim)
     hall.ops = *hf_sim_ops(sim);
     hall.ops.open = open_;
     hall.ops.request = request;
-    hall.ops.forget = forget;
-    hall.ops.hold = hold;
+    hall.ops.forget = forget_;
+    hall.ops.hold = hold_;
     hall.ops.describe = describe;
     hall.ops.free = free_;
 }
