@@ -222,10 +222,10 @@ static void *run(void *arg)
     await_turn(me);
     self = me;
     result = me->main(me->arg);
-    self = NULL;
     MUST(me->held == 0);
     me->state = TURN_IS_OVER;
     MUST(pass_on(me));
+    self = NULL;
     return result;
 }
 
