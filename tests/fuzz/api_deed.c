@@ -72,7 +72,8 @@ bool api_blocked(const struct api_blocking *call, const char *name,
     uint64_t took_ms = turns_now_ms() - call->began_ms;
 
     if (call->reentrant) {
-        api_expect(name, status, BIT(HF_EREENTRANT) | BIT(HF_EINVAL));
+        api_expect(name, status,
+                   BIT(HF_EREENTRANT) | BIT(HF_EINVAL) | BIT(HF_ENOMEM));
         return false;
     }
     api_expect(name, status, allowed);
