@@ -111,8 +111,8 @@ static void count_owners(struct tally *tallies)
     for (unsigned i = 0; i < API_FEW; i++) {
         const struct api_owned *owned = &api.owned[i];
 
-        if (owned->client == NULL)
-            continue;
+        if (owned->client == NULL || owned->client->client == NULL)
+            continue; /* closed, and so is what it had */
         for (unsigned n = 0; n < API_OWNERS; n++) {
             unsigned writes = owned->owners[n].writes;
             unsigned reads = owned->owners[n].reads;

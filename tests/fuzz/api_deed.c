@@ -64,7 +64,7 @@ struct api_blocking api_blocks(const struct api_client *client,
 
 /* So long may a call take that waits for nobody but the engine, links and
  * sessions included, which break and come again. */
-#define PATIENCE_MS (30 * API_SESSION_MS)
+#define PATIENCE_MS ((uint64_t)30 * API_SESSION_MS)
 
 bool api_blocked(const struct api_blocking *call, const char *name,
                  hf_status status, uint64_t allowed)
@@ -73,7 +73,8 @@ bool api_blocked(const struct api_blocking *call, const char *name,
 
     if (call->reentrant) {
         api_expect(name, status,
-                   BIT(HF_EREENTRANT) | BIT(HF_EINVAL) | BIT(HF_ENOMEM));
+                   BIT(HF_EREENTRANT) | BIT(HF_EINVAL) | BIT(HF_ESTATE) |
+                       BIT(HF_ENOMEM));
         return false;
     }
     api_expect(name, status, allowed);

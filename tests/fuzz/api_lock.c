@@ -137,7 +137,7 @@ static struct hf_acquire_opts options(struct api_deed *deed, uint8_t wait,
         opts.on_loss = (struct hf_on_loss){on_loss, deed, api_drop};
     if ((byte & 4) != 0)
         opts.on_revoke = (struct hf_on_revoke){on_revoke, deed, api_drop};
-    opts.on_wait_every_ms = wait / 8 % 4 * 700;
+    opts.on_wait_every_ms = wait / 8 % 4 * UINT64_C(700);
     deed->wanted_drops =
         (unsigned)((byte & 1) + (byte >> 1 & 1) + (byte >> 2 & 1));
     deed->acquires = true;

@@ -504,7 +504,7 @@ static void end(uint8_t how)
     end_workers();
     free_all();
     if (api.leased && !queues_are_empty())
-        pass(3 * API_SESSION_MS);
+        pass(UINT64_C(3) * API_SESSION_MS);
     MUST(uv_run(&api.loop, UV_RUN_NOWAIT) == 0);
     MUST(uv_loop_close(&api.loop) == 0);
     check_rest();

@@ -352,15 +352,16 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
     return wait_on(cond, mutex, UINT64_MAX);
 }
 
-static void noop(void *arg)
+static void wake(void *arg)
 {
     (void)arg;
+    turns_stir();
 }
 
 static uint64_t wake_at(uint64_t at_us)
 {
     if (at_us > START_US)
-        hf_sim_call_at(stage.sim, at_us - START_US, true, noop, NULL);
+        hf_sim_call_at(stage.sim, at_us - START_US, true, wake, NULL);
     return at_us;
 }
 
