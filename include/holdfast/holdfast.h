@@ -30,11 +30,12 @@
  *            thread of a borrowed uv loop, where it could only wait for
  *            itself.
  * Callbacks  A call that returns anything but HF_OK never calls back.  One
- *            that returns HF_OK calls back exactly once, never before it has
- *            returned, with no lock of the library held.  Where callbacks run
- *            is chosen when the client is opened (enum hf_delivery).  The
- *            .drop of a callback, if any, runs once when .arg is no longer
- *            needed, also when the call failed.
+ *            that returns HF_OK calls back exactly once, never from inside it,
+ *            though another thread may be there before it has returned, and
+ *            with no lock of the library held.  Where callbacks run is chosen
+ *            when the client is opened (enum hf_delivery).  The .drop of a
+ *            callback, if any, runs once when .arg is no longer needed, also
+ *            when the call failed; it is a callback like the others.
  * Time       Names end in their unit.  An instant (_at_ms, safe_until_ms) is
  *            on CLOCK_BOOTTIME; a duration (_ms) starts at the call.  No wall
  *            clock decides anything; what is called _utc_ms is for people.

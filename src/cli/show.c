@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/show.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/exit_status.h"
-#include "cli/json.h"
 #include "cli/say.h"
-#include "cli/words.h"
 #include "core/quote.h"
 #include "core/url.h"
-#include "host/owner.h"
 
 static const char usage[] =
     "usage: holdfast show [OPTION...] NAME\n"
@@ -39,90 +35,6 @@ static uint64_t utc_now_ms(void)
     return now > 0 ? (uint64_t)now * 1000 : 0;
 }
 
-/* ----------------------------------------------------------------- json -- */
-
-static void write_time(struct hf_json *json, uint64_t utc_ms)
-{
-    time_t seconds = (time_t)(utc_ms / 1000);
-    struct tm parts;
-    char text[64];
-
-    if (utc_ms != 0 && gmtime_r(&seconds, &parts) != NULL &&
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
-        hf_json_string(json, "created", text);
-    else
-        hf_json_null(json, "created");
-}
-
-static void write_owner(struct hf_json *json, const char *payload)
-{
-    struct hf_owner owner;
-
-    hf_json_string(json, "payload", payload);
-    if (!hf_owner_parse(payload, 0, &owner)) {
-        hf_json_null(json, "owner");
-        return;
-    }
-    hf_json_begin_object(json, "owner");
-    hf_json_string(json, "host", owner.host);
-    hf_json_number(json, "pid", owner.pid);
-    hf_json_string(json, "command", owner.command);
-    hf_json_number(json, "thread", owner.thread);
-    hf_json_string(json, "text", owner.text);
-    hf_json_end_object(json);
-}
-
-static void write_ticket(struct hf_json *json,
-                         const struct hf_ticket_view *view, size_t place)
-{
-    char token[24];
-
-    hf_json_begin_object(json, NULL);
-    hf_json_number(json, "place", place + 1);
-    hf_json_string(json, "state", hf_words_state(view));
-    hf_json_string(json, "kind", hf_words_kind(view->kind));
-    if (view->permits != 0)
-        hf_json_number(json, "permits", view->permits);
-    else
-        hf_json_null(json, "permits");
-    hf_json_string(json, "id", view->id);
-    /* As text: most readers of JSON have no room for 64 bits in a number. */
-    (void)snprintf(token, sizeof token, "%" PRIu64, view->token);
-    if (view->token != 0)
-        hf_json_string(json, "token", token);
-    else
-        hf_json_null(json, "token");
-    if (view->age_ms != HF_FOREVER)
-        hf_json_number(json, "age_ms", view->age_ms);
-    else
-        hf_json_null(json, "age_ms");
-    write_time(json, view->created_utc_ms);
-    hf_json_string(json, "dialect", view->dialect);
-    write_owner(json, view->owner);
-    hf_json_end_object(json);
-}
-
-static void write_json(const char *name, const char *engine,
-                       const struct hf_sights *sights)
-{
-    struct hf_json json = {.out = stdout};
-    const struct hf_ticket_view *view;
-    const char *foreign;
-
-    hf_json_begin_object(&json, NULL);
-    hf_json_string(&json, "name", name);
-    hf_json_string(&json, "engine", engine);
-    hf_json_begin_list(&json, "tickets");
-    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
-        write_ticket(&json, view, i);
-    hf_json_end_list(&json);
-    hf_json_begin_list(&json, "foreign");
-    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
-        hf_json_string(&json, NULL, foreign);
-    hf_json_end_list(&json);
-    hf_json_end_object(&json);
-}
-
 /* ----------------------------------------------------------------- show -- */
 
 static void report_foreign(const char *name, const struct hf_sights *sights)
@@ -138,7 +50,7 @@ static int show(const char *engine, const struct hf_show_options *options,
                 const struct hf_sights *sights)
 {
     if (options->json)
-        write_json(sights->name, engine, sights);
+        hf_show_json(stdout, engine, sights);
     else if (hf_sights_at(sights, 0) == NULL)
         printf("nobody holds or waits for %s\n", sights->name);
     else

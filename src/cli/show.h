@@ -25,6 +25,10 @@ enum hf_parsed hf_show_options_parse(int argc, char **argv,
  * ages that no other clock tells. */
 void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms);
 
+/* The same as one object of JSON; ${engine} is the place, described. */
+void hf_show_json(FILE *out, const char *engine,
+                  const struct hf_sights *sights);
+
 /* `holdfast show`, with argv[0] "show": the exit status. */
 int hf_show_main(int argc, char **argv);
 

@@ -201,10 +201,12 @@ static void sweep(struct hf_grave *dead)
 {
     struct hf_grave *next;
 
+    hf_delivery_begin();
     for (; dead != NULL; dead = next) {
         next = dead->next;
         dead->destroy(dead);
     }
+    hf_delivery_end();
 }
 
 void hf_client_sweep(struct hf_client *client)

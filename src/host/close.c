@@ -84,7 +84,9 @@ void hf_close_run(struct hf_client *client, void *arg)
 
 void hf_close_borrowed_gone(struct hf_client *client)
 {
+    hf_delivery_begin();
     end(client);
+    hf_delivery_end();
 }
 
 static void begin(struct hf_client *client)

@@ -88,6 +88,18 @@ bool hf_delivery_empty(const struct hf_delivery_queue *delivery)
     return delivery->first == NULL && !delivery->running;
 }
 
+void hf_delivery_begin(void)
+{
+    depth++;
+}
+
+/* In a child that was forked from there it is outside already. */
+void hf_delivery_end(void)
+{
+    if (depth > 0)
+        depth--;
+}
+
 void hf_delivery_run(struct hf_client *client)
 {
     struct hf_delivery_queue *delivery = &client->delivery;
@@ -97,7 +109,7 @@ void hf_delivery_run(struct hf_client *client)
 
     assert(!delivery->running);
     delivery->running = true;
-    depth++;
+    hf_delivery_begin();
     while (!last && (callback = delivery->first) != NULL) {
         last = &callback->next == stop;
         hf_delivery_remove(client, callback);
@@ -107,7 +119,7 @@ void hf_delivery_run(struct hf_client *client)
         if (hf_fork_parted(client))
             return; /* the rest is the parent's */
     }
-    depth--;
+    hf_delivery_end();
     delivery->running = false;
     pthread_cond_signal(&delivery->stopped);
 }

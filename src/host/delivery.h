@@ -56,6 +56,11 @@ void hf_delivery_after_fork(void);
 /* Wait for another thread that runs some to be done with them. */
 void hf_delivery_await(struct hf_client *client);
 
+/* The calling thread begins with calls of the user's functions that are not
+ * queued, and is done with them. */
+void hf_delivery_begin(void);
+void hf_delivery_end(void);
+
 /* Is the calling thread inside a callback of this library? */
 bool hf_delivery_inside(void);
 

@@ -523,6 +523,75 @@ static void dispatch_in_dispatch(void **state)
     front_close(&front);
 }
 
+static void wait_elsewhere(void *arg, const struct hf_result *result)
+{
+    struct inside *inside = arg;
+    struct hf_grant *grant;
+
+    inside->refused_all =
+        result->status == HF_OK &&
+        hf_try_acquire(inside->w->lock, &grant) == HF_EREENTRANT;
+    atomic_fetch_add(&inside->ran, 1);
+}
+
+/* The last one of all is called by the loop itself. */
+static void waiting_when_a_loop_is_given_back(void **state)
+{
+    struct inside inside = {.w = *state};
+    struct hf_done done = {wait_elsewhere, &inside, NULL};
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(hf_client_open_uv(&loop, inside.w->place.url, NULL,
+                                       &inside.client, NULL),
+                     HF_OK);
+    assert_int_equal(hf_client_close_start(inside.client, done), HF_OK);
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(inside.ran, 1);
+    assert_true(inside.refused_all);
+}
+
+static void close_in_drop(void *arg)
+{
+    struct inside *inside = arg;
+
+    inside->refused_all = hf_client_close(inside->client) == HF_EREENTRANT;
+    atomic_fetch_add(&inside->ran, 1);
+}
+
+static void never(void *arg, struct hf_grant *grant)
+{
+    (void)arg;
+    (void)grant;
+    assert_true(false);
+}
+
+static void untold(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+/* The background thread would be the one that it waits for. */
+static void closing_when_a_callback_is_dropped(void **state)
+{
+    struct inside inside = {.w = *state};
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_done done = {untold, NULL, NULL};
+
+    inside.client = kit_client(inside.w->place.url);
+    assert_int_equal(hf_lock_open(inside.client, "free", NULL, &inside.lock),
+                     HF_OK);
+    opts.on_loss = (struct hf_on_loss){never, &inside, close_in_drop};
+    assert_int_equal(hf_acquire(inside.lock, &opts, &inside.grant), HF_OK);
+    assert_int_equal(hf_grant_release_start(inside.grant, done), HF_OK);
+    kit_until(has_run, &inside);
+    assert_true(inside.refused_all);
+    hf_lock_free(inside.lock);
+    assert_int_equal(hf_client_close(inside.client), HF_OK);
+}
+
 /* ---------------------------------------------------------- after close -- */
 
 static void calls_after_close(void **state)
@@ -590,6 +659,8 @@ int main(void)
         MISUSE(waiting_on_the_thread_of_a_loop),
         MISUSE(dispatch_without_being_asked_to),
         MISUSE(dispatch_in_dispatch),
+        MISUSE(waiting_when_a_loop_is_given_back),
+        MISUSE(closing_when_a_callback_is_dropped),
         MISUSE(calls_after_close),
         MISUSE(freeing_nothing),
     };

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is seen of a lock as JSON: see holdfast-show(1). */
+#include <inttypes.h>
+#include <time.h>
+
+#include "cli/json.h"
+#include "cli/show.h"
+#include "cli/words.h"
+
+static void write_time(struct hf_json *json, uint64_t utc_ms)
+{
+    time_t seconds = (time_t)(utc_ms / 1000);
+    struct tm parts;
+    char text[64];
+
+    if (utc_ms != 0 && gmtime_r(&seconds, &parts) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0)
+        hf_json_string(json, "created", text);
+    else
+        hf_json_null(json, "created");
+}
+
+static void write_owner(struct hf_json *json, const char *payload)
+{
+    struct hf_owner owner;
+
+    hf_json_string(json, "payload", payload);
+    if (!hf_owner_parse(payload, 0, &owner)) {
+        hf_json_null(json, "owner");
+        return;
+    }
+    hf_json_begin_object(json, "owner");
+    hf_json_string(json, "host", owner.host);
+    hf_json_number(json, "pid", owner.pid);
+    hf_json_string(json, "command", owner.command);
+    hf_json_number(json, "thread", owner.thread);
+    hf_json_string(json, "text", owner.text);
+    hf_json_end_object(json);
+}
+
+static void write_ticket(struct hf_json *json,
+                         const struct hf_ticket_view *view, size_t place)
+{
+    char token[24];
+
+    hf_json_begin_object(json, NULL);
+    hf_json_number(json, "place", place + 1);
+    hf_json_string(json, "state", hf_words_state(view));
+    hf_json_string(json, "kind", hf_words_kind(view->kind));
+    if (view->permits != 0)
+        hf_json_number(json, "permits", view->permits);
+    else
+        hf_json_null(json, "permits");
+    hf_json_string(json, "id", view->id);
+    /* As text: most readers of JSON have no room for 64 bits in a number. */
+    (void)snprintf(token, sizeof token, "%" PRIu64, view->token);
+    if (view->token != 0)
+        hf_json_string(json, "token", token);
+    else
+        hf_json_null(json, "token");
+    if (view->age_ms != HF_FOREVER)
+        hf_json_number(json, "age_ms", view->age_ms);
+    else
+        hf_json_null(json, "age_ms");
+    write_time(json, view->created_utc_ms);
+    hf_json_string(json, "dialect", view->dialect);
+    write_owner(json, view->owner);
+    hf_json_end_object(json);
+}
+
+void hf_show_json(FILE *out, const char *engine, const struct hf_sights *sights)
+{
+    struct hf_json json = {.out = out};
+    const struct hf_ticket_view *view;
+    const char *foreign;
+
+    hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "name", sights->name);
+    hf_json_string(&json, "engine", engine);
+    hf_json_begin_list(&json, "tickets");
+    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
+        write_ticket(&json, view, i);
+    hf_json_end_list(&json);
+    hf_json_begin_list(&json, "foreign");
+    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
+        hf_json_string(&json, NULL, foreign);
+    hf_json_end_list(&json);
+    hf_json_end_object(&json);
+}

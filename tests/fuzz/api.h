@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public API as a random program: what there is of it, who may call it, and
+ * what has to be so.  A program is steps of four bytes; each makes one call,
+ * where the handle it needs is there.
+ */
+#ifndef HF_TESTS_FUZZ_API_H
+#define HF_TESTS_FUZZ_API_H
+
+#include <pthread.h>
+#include <uv.h>
+
+#include <holdfast/holdfast.h>
+
+#include "fuzz.h"
+#include "seats.h"
+#include "turns.h"
+
+#define API_CLIENTS 6
+#define API_LOCKS 16
+#define API_DEEDS 160
+#define API_GRANTS 32
+#define API_MEMBERS 4 /* locks taken together */
+#define API_FEW 6     /* of each other kind of handle */
+#define API_WORKERS 2
+#define API_OWNERS 4
+#define API_NAMES 6
+#define API_SESSION_MS 10000
+
+/* One step: what it does, and to what. */
+struct api_step {
+    uint8_t op, a, b, c;
+};
+
+enum api_way { API_UV, API_DISPATCH, API_THREAD, API_WAYS };
+
+struct api_client {
+    struct hf_client *client; /* NULL: never opened, or must not be used */
+    bool used;
+    enum api_way way;
+    unsigned seat;
+    unsigned busy; /* calls of it are under way: it must not be closed */
+    struct hf_client *closing; /* to be dispatched still */
+    bool closed;
+    bool heard_closed;
+    unsigned drops;
+    struct hf_error error;
+};
+
+struct api_lock {
+    struct hf_lock *lock;
+    struct api_client *client;
+    unsigned name;
+    enum hf_kind kind;
+    uint32_t permits;
+    unsigned busy;
+};
+
+/* What one grant entitles to, of one lock. */
+struct api_claim {
+    unsigned name;
+    enum hf_kind kind;
+    uint32_t permits;
+    uint64_t token;
+};
+
+struct api_grant {
+    struct hf_grant *grant;
+    struct api_client *client;
+    struct api_claim claims[API_MEMBERS];
+    unsigned count;
+    unsigned busy;
+};
+
+/* Something under way that ends with a callback, or a call that waits. */
+struct api_deed {
+    const char *call;
+    struct api_client *client;
+    uint64_t allowed;     /* statuses, by bit */
+    struct api_step then; /* made inside the callback */
+    struct hf_op *op;
+    pthread_t thread; /* that begins it */
+    bool used, begun, returned, ended;
+    bool tries, waits_for_ever;
+    bool acquires;
+    unsigned drops, wanted_drops;
+    struct api_grant wanted; /* what it is granted, if it is */
+    struct api_grant *granted;
+    bool released;
+    void (*told)(struct api_deed *deed, hf_status status);
+    void *about;
+};
+
+struct api_election {
+    struct hf_election *election;
+    struct api_client *client;
+    unsigned name;
+    unsigned busy, drops;
+    bool used, leads, rests, freed;
+    struct api_step then;
+};
+
+struct api_barrier {
+    struct hf_barrier *barrier;
+    struct api_client *client;
+    unsigned busy;
+};
+
+enum api_place { API_OUTSIDE, API_MOVING, API_INSIDE };
+
+struct api_double {
+    struct hf_double_barrier *barrier;
+    struct api_client *client;
+    bool used;
+    unsigned busy;
+    enum api_place state;
+};
+
+/* A hf_mutex or a hf_rwlock, and who has locked it how often. */
+struct api_owned {
+    struct hf_mutex *mutex;
+    struct hf_rwlock *rwlock;
+    struct api_client *client;
+    unsigned name;
+    unsigned busy;
+    struct {
+        unsigned writes, reads;
+        unsigned troubles; /* of the session, when it was locked first */
+        bool busy;
+    } owners[API_OWNERS];
+};
+
+struct api_worker {
+    pthread_t thread;
+    struct api_step step;
+    bool busy, quits;
+};
+
+struct api {
+    struct hf_sim *sim;
+    uv_loop_t loop;
+    pthread_t main;
+    bool fails;                 /* allocations may have failed */
+    bool leased;                /* sessions end */
+    bool ends;                  /* whatever is granted now is given back */
+    bool turned_off[API_NAMES]; /* a ticket may have been taken by force */
+    uint64_t highest[API_NAMES], highest_alone[API_NAMES];
+    uint32_t limit[API_NAMES];
+    struct api_client clients[API_CLIENTS];
+    struct api_lock locks[API_LOCKS];
+    struct api_deed deeds[API_DEEDS];
+    struct api_grant grants[API_GRANTS];
+    struct api_election elections[API_FEW];
+    struct api_barrier barriers[API_FEW];
+    struct api_double doubles[API_FEW];
+    struct api_owned owned[API_FEW];
+    struct api_worker workers[API_WORKERS];
+    char id[64]; /* of a ticket that was seen */
+};
+
+extern struct api api;
+
+#define BIT(status) ((uint64_t)1 << (status))
+
+/* The ${n}th of what is there, counting round; NULL if nothing is.  Of
+ * anything that has its handle first. */
+void *api_choose(void *array, size_t count, size_t bytes, uint8_t n);
+void *api_free_one(void *array, size_t count, size_t bytes);
+#define CHOOSE(array, n)                                                       \
+    api_choose(array, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), n)
+#define FREE_ONE(array)                                                        \
+    api_free_one(array, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]))
+
+/* How long to wait, from ${byte}: shorter than for ever where the others go on
+ * only when this thread does. */
+uint64_t api_wait_ms(uint8_t byte, bool blocks);
+
+/* Must a call on ${client} that waits be refused here? */
+bool api_is_reentrant(const struct api_client *client);
+
+/* One of the names, of a lock or what else; valid or not. */
+const char *api_name(unsigned n);
+const char *api_bad_name(unsigned n);
+
+/* ${status} has to be one of ${allowed}. */
+void api_expect(const char *call, hf_status status, uint64_t allowed);
+
+/* A call that waits, bracketed by these: it was refused where it had to be, and
+ * was back in time. */
+struct api_blocking {
+    bool reentrant;
+    uint64_t began_ms, wait_ms;
+};
+struct api_blocking api_blocks(const struct api_client *client,
+                               uint64_t wait_ms);
+/* True if it was not refused. */
+bool api_blocked(const struct api_blocking *call, const char *name,
+                 hf_status status, uint64_t allowed);
+
+/* ---------------------------------------------------------------- deeds -- */
+
+/* NULL if there are too many.  ${then}: the step to be made in its callback. */
+struct api_deed *api_deed(const char *call, struct api_client *client,
+                          uint64_t allowed, const struct api_step *then);
+struct hf_done api_done(struct api_deed *deed);
+void api_drop(void *arg);
+/* The starting call has returned ${status}. */
+void api_began(struct api_deed *deed, hf_status status, uint64_t allowed);
+/* A deed of a call that waits, and is over. */
+void api_over(struct api_deed *deed);
+
+/* --------------------------------------------------------------- claims -- */
+
+/* Keep ${grant}, of what ${deed} wanted; give it back at once if there is no
+ * room. */
+void api_keep(struct api_deed *deed, struct hf_grant *grant);
+/* What all say they have must go together. */
+void api_check(void);
+
+/* ---------------------------------------------------------------- steps -- */
+
+/* Make one step, in whatever thread and callback. */
+void api_step(const struct api_step *step, bool inside);
+/* Inside a callback. */
+void api_step_inside(const struct api_step *step);
+
+void api_client_open(const struct api_step *s);
+void api_client_close(const struct api_step *s, bool inside);
+void api_client_look(const struct api_step *s);
+
+void api_lock_open(const struct api_step *s);
+void api_lock_free(const struct api_step *s);
+void api_lock_set_limit(const struct api_step *s);
+void api_acquire(const struct api_step *s);
+void api_acquire_start(const struct api_step *s);
+void api_acquire_all(const struct api_step *s);
+void api_cancel(const struct api_step *s);
+void api_op_free(const struct api_step *s);
+
+void api_release(const struct api_step *s);
+void api_release_start(const struct api_step *s);
+void api_release_one(struct api_grant *grant);
+void api_downgrade(const struct api_step *s);
+void api_grant_look(const struct api_step *s);
+
+void api_list(const struct api_step *s);
+void api_evict(const struct api_step *s);
+void api_request_release(const struct api_step *s);
+
+void api_election_open(const struct api_step *s);
+void api_election_run(const struct api_step *s);
+void api_election_resign(const struct api_step *s);
+void api_election_look(const struct api_step *s);
+void api_election_free(const struct api_step *s);
+
+void api_barrier_open(const struct api_step *s);
+void api_barrier_call(const struct api_step *s);
+void api_barrier_free(const struct api_step *s);
+
+void api_double_open(const struct api_step *s);
+void api_double_move(const struct api_step *s);
+void api_double_free(const struct api_step *s);
+
+void api_owned_open(const struct api_step *s);
+void api_owned_lock(const struct api_step *s);
+void api_owned_unlock(const struct api_step *s);
+void api_owned_give_up(struct api_owned *owned);
+void api_owned_free(const struct api_step *s);
+
+void api_misuse(const struct api_step *s);
+
+#endif

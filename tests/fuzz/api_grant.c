@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants, to the end of them; and looking at queues. */
+#include <string.h>
+#include <unistd.h>
+
+#include "api.h"
+
+/* Its slot is nobody's while it is being given back. */
+static struct hf_grant *take(struct api_grant *kept, struct api_deed **deed)
+{
+    struct hf_grant *grant = kept->grant;
+
+    *deed = NULL;
+    for (unsigned i = 0; i < API_DEEDS; i++)
+        if (api.deeds[i].granted == kept)
+            *deed = &api.deeds[i];
+    kept->grant = NULL;
+    return grant;
+}
+
+static void put_back(const struct api_grant *before, struct hf_grant *grant,
+                     struct api_deed *deed)
+{
+    struct api_grant *kept = FREE_ONE(api.grants);
+
+    MUST(kept != NULL);
+    *kept = *before;
+    kept->grant = grant;
+    if (deed != NULL)
+        deed->granted = kept;
+}
+
+static void given_back(struct api_deed *deed)
+{
+    if (deed == NULL)
+        return;
+    deed->granted = NULL;
+    deed->released = true;
+}
+
+static bool release(struct api_grant *kept)
+{
+    const struct api_grant before = *kept;
+    struct api_blocking call = api_blocks(kept->client, 0);
+    struct api_deed *deed;
+    struct hf_grant *grant = take(kept, &deed);
+    hf_status status = hf_grant_release(grant);
+    bool gone = api_blocked(&call, "hf_grant_release", status,
+                            BIT(HF_OK) | BIT(HF_ELOST));
+
+    if (gone)
+        given_back(deed);
+    else
+        put_back(&before, grant, deed);
+    return gone;
+}
+
+static void release_start(struct api_grant *kept, bool told,
+                          const struct api_step *then)
+{
+    const struct hf_done untold = {NULL, NULL, NULL};
+    const struct api_grant before = *kept;
+    struct api_deed *grants;
+    struct hf_grant *grant;
+    struct api_deed *deed = api_deed("hf_grant_release_start", kept->client,
+                                     BIT(HF_OK) | BIT(HF_ELOST), then);
+    hf_status status;
+
+    if (deed == NULL)
+        told = false;
+    grant = take(kept, &grants);
+    status = hf_grant_release_start(grant, told ? api_done(deed) : untold);
+    if (told) {
+        api_began(deed, status, BIT(HF_OK) | BIT(HF_ECLOSED));
+    } else if (deed != NULL) {
+        deed->wanted_drops = 0;
+        api_over(deed);
+    }
+    MUST(told || status == HF_OK);
+    MUST(status == HF_OK || kept->client->client == NULL);
+    if (status == HF_OK)
+        given_back(grants);
+    else
+        put_back(&before, grant, grants);
+}
+
+void api_release(const struct api_step *s)
+{
+    struct api_grant *kept = CHOOSE(api.grants, s->a);
+
+    if (kept != NULL && kept->busy == 0)
+        (void)release(kept);
+}
+
+void api_release_start(const struct api_step *s)
+{
+    const struct api_step then = {s->c, s->b, s->a, 0};
+    struct api_grant *kept = CHOOSE(api.grants, s->a);
+
+    if (kept != NULL && kept->busy == 0)
+        release_start(kept, s->b % 4 != 0, &then);
+}
+
+void api_release_one(struct api_grant *kept)
+{
+    release_start(kept, false, NULL);
+}
+
+/* ------------------------------------------------------------ downgrade -- */
+
+#define DOWNGRADED                                                             \
+    (BIT(HF_OK) | BIT(HF_ELOST) | BIT(HF_ESTATE) | BIT(HF_ECANCELLED))
+
+/* From the call on somebody may read beside it. */
+void api_downgrade(const struct api_step *s)
+{
+    struct api_grant *kept = CHOOSE(api.grants, s->a);
+    struct api_blocking call;
+    struct api_deed *deed;
+    hf_status status;
+    bool can;
+
+    if (kept == NULL)
+        return;
+    can = kept->count == 1 && kept->claims[0].kind == HF_KIND_WRITE;
+    if (can)
+        kept->claims[0].kind = HF_KIND_READ;
+    kept->busy++;
+    if (s->b % 2 != 0) {
+        call = api_blocks(kept->client, 0);
+        status = hf_grant_downgrade(kept->grant);
+        (void)api_blocked(&call, "hf_grant_downgrade", status,
+                          DOWNGRADED | BIT(HF_ECLOSED));
+        MUST(can || status != HF_OK || kept->claims[0].kind == HF_KIND_READ);
+    } else if ((deed = api_deed("hf_grant_downgrade_start", kept->client,
+                                DOWNGRADED, NULL)) != NULL) {
+        status = hf_grant_downgrade_start(kept->grant, api_done(deed));
+        api_began(deed, status,
+                  BIT(HF_OK) | BIT(HF_ELOST) | BIT(HF_ESTATE) |
+                      BIT(HF_ECLOSED));
+    }
+    kept->busy--;
+}
+
+/* ----------------------------------------------------------------- look -- */
+
+void api_grant_look(const struct api_step *s)
+{
+    struct api_grant *kept = CHOOSE(api.grants, s->a);
+    struct api_lock *lock = CHOOSE(api.locks, s->b);
+    hf_status status;
+    int fd;
+
+    if (kept == NULL)
+        return;
+    kept->busy++;
+    status = hf_grant_check(kept->grant);
+    api_expect("hf_grant_check", status, BIT(HF_OK) | BIT(HF_ELOST));
+    MUST(hf_grant_token(kept->grant) == kept->claims[0].token);
+    if (s->c % 2 == 0) {
+        status = hf_grant_loss_fd(kept->grant, &fd);
+        api_expect("hf_grant_loss_fd", status, BIT(HF_OK));
+        MUST(fd >= 0);
+    }
+    status = hf_grant_hold_fd(kept->grant, &fd);
+    api_expect("hf_grant_hold_fd", status,
+               BIT(HF_EUNSUPPORTED) | BIT(HF_ELOST));
+    MUST(fd == -1);
+    if (lock != NULL) {
+        lock->busy++;
+        (void)hf_grant_token_of(kept->grant, lock->lock);
+        status = hf_grant_hold_fd_of(kept->grant, lock->lock, &fd);
+        api_expect("hf_grant_hold_fd_of", status,
+                   BIT(HF_EUNSUPPORTED) | BIT(HF_ELOST) | BIT(HF_EINVAL));
+        lock->busy--;
+    }
+    kept->busy--;
+}
+
+/* ---------------------------------------------------------------- queues -- */
+
+#define LISTED                                                                 \
+    (BIT(HF_OK) | BIT(HF_ETIMEDOUT) | BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) | \
+     BIT(HF_ENOMEM))
+#define BEGUN (BIT(HF_OK) | BIT(HF_ECLOSED) | BIT(HF_ENOMEM))
+
+static hf_status (*const lists[])(struct hf_lock *, uint64_t,
+                                  struct hf_tickets **) = {
+    hf_lock_tickets, hf_lock_holders, hf_lock_waiters};
+static hf_status (*const list_starts[])(struct hf_lock *, uint64_t,
+                                        struct hf_done) = {
+    hf_lock_tickets_start, hf_lock_holders_start, hf_lock_waiters_start};
+
+void api_list(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    const struct api_step then = {s->c, s->b, s->a, 0};
+    uint64_t wait_ms = api_wait_ms(s->c, true);
+    struct hf_tickets *tickets;
+    struct api_blocking call;
+    struct api_deed *deed;
+    hf_status status;
+
+    if (lock == NULL)
+        return;
+    lock->busy++;
+    if (s->b % 2 != 0) {
+        call = api_blocks(lock->client, wait_ms);
+        status = lists[s->b / 2 % 3](lock->lock, wait_ms, &tickets);
+        (void)api_blocked(&call, "hf_lock_tickets", status, LISTED);
+        MUST((tickets != NULL) == (status == HF_OK));
+        hf_tickets_free(tickets);
+    } else if ((deed = api_deed("hf_lock_tickets_start", lock->client, LISTED,
+                                &then)) != NULL) {
+        status = list_starts[s->b / 2 % 3](lock->lock, wait_ms, api_done(deed));
+        api_began(deed, status, BEGUN);
+    }
+    lock->busy--;
+}
+
+/* One that was seen, or that nobody has, or what is no id. */
+static void choose_id(uint8_t n, char id[sizeof(api.id)], bool *bad)
+{
+    static const char *const ids[] = {"00000000-0000-4000-8000-000000000000",
+                                      "", "x",
+                                      "00000000-0000-4000-8000-00000000000"};
+    const char *chosen = ids[n % 8 < 4 ? n % 4 : 0];
+
+    *bad = n % 8 < 4 && n % 4 != 0;
+    if (n % 8 >= 4 && api.id[0] != '\0')
+        chosen = api.id;
+    memcpy(id, chosen, strlen(chosen) + 1);
+}
+
+/* From then on anybody may hold what somebody else does not know to be lost. */
+void api_evict(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    uint64_t wait_ms = api_wait_ms(s->c, true), found;
+    const struct api_step then = {s->c, s->b, s->a, 0};
+    struct api_blocking call;
+    struct api_deed *deed;
+    char id[sizeof(api.id)];
+    hf_status status;
+    bool bad;
+
+    if (lock == NULL)
+        return;
+    choose_id(s->b / 2, id, &bad);
+    found = bad ? 0 : LISTED | BIT(HF_EGONE);
+    if (!bad)
+        api.turned_off[lock->name] = true;
+    lock->busy++;
+    if (s->b % 2 != 0) {
+        call = api_blocks(lock->client, wait_ms);
+        status = hf_lock_evict(lock->lock, id, wait_ms);
+        (void)api_blocked(&call, "hf_lock_evict", status,
+                          found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
+        MUST(!bad || status != HF_OK);
+    } else if ((deed = api_deed("hf_lock_evict_start", lock->client, found,
+                                &then)) != NULL) {
+        status = hf_lock_evict_start(lock->lock, id, wait_ms, api_done(deed));
+        api_began(deed, status, bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
+    }
+    lock->busy--;
+}
+
+void api_request_release(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    uint64_t wait_ms = api_wait_ms(s->c, true), found;
+    struct api_blocking call;
+    struct api_deed *deed;
+    char id[sizeof(api.id)];
+    hf_status status;
+    bool bad = false, all = s->b / 2 % 3 == 0;
+
+    if (lock == NULL)
+        return;
+    if (!all)
+        choose_id(s->b / 6, id, &bad);
+    found = bad ? 0 : LISTED | BIT(HF_EGONE);
+    lock->busy++;
+    if (s->b % 2 != 0) {
+        call = api_blocks(lock->client, wait_ms);
+        status = hf_lock_request_release(lock->lock, all ? NULL : id, wait_ms);
+        (void)api_blocked(&call, "hf_lock_request_release", status,
+                          found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
+    } else if ((deed = api_deed("hf_lock_request_release_start", lock->client,
+                                found, NULL)) != NULL) {
+        status = hf_lock_request_release_start(lock->lock, all ? NULL : id,
+                                               wait_ms, api_done(deed));
+        api_began(deed, status, bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
+    }
+    lock->busy--;
+}

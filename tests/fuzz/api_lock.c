@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks, and asking for them. */
+#include <string.h>
+
+#include "api.h"
+
+/* What an acquire may end with in the model's world.  The text is refused at
+ * once, and the client may have been closed before. */
+#define REFUSED (BIT(HF_EINVAL) | BIT(HF_ECLOSED) | BIT(HF_ENOMEM))
+#define ENDED                                                                  \
+    (BIT(HF_OK) | BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) | BIT(HF_EKIND) |     \
+     BIT(HF_ENOMEM))
+
+void api_lock_open(const struct api_step *s)
+{
+    struct api_client *c = CHOOSE(api.clients, s->a);
+    unsigned name = s->b % API_NAMES;
+    struct api_lock *lock;
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    struct hf_lock *made;
+    hf_status status;
+
+    if (c == NULL)
+        return;
+    opts.kind = (enum hf_kind)(s->c % 5);
+    if (opts.kind == HF_KIND_SEMAPHORE) {
+        opts.permits = 1 + s->c / 5 % 3;
+        opts.limit = opts.permits + s->c / 15 % 3;
+    }
+    c->busy++;
+    status = hf_lock_open(c->client, api_name(name), s->c == 0 ? NULL : &opts,
+                          &made);
+    c->busy--;
+    api_expect("hf_lock_open", status, BIT(HF_OK) | BIT(HF_ENOMEM));
+    MUST((made != NULL) == (status == HF_OK));
+    if (made == NULL)
+        return;
+    MUST(strcmp(hf_lock_name(made), api_name(name)) == 0);
+    if ((lock = FREE_ONE(api.locks)) == NULL) {
+        hf_lock_free(made);
+        return;
+    }
+    *lock = (struct api_lock){.lock = made,
+                              .client = c,
+                              .name = name,
+                              .kind = opts.kind,
+                              .permits = opts.permits};
+    if (api.limit[name] < opts.limit)
+        api.limit[name] = opts.limit;
+}
+
+void api_lock_free(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    struct hf_lock *freed;
+
+    if (lock == NULL || lock->busy > 0)
+        return;
+    freed = lock->lock;
+    lock->lock = NULL;
+    hf_lock_free(freed);
+}
+
+void api_lock_set_limit(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    bool is_wrong;
+
+    if (lock == NULL)
+        return;
+    is_wrong = lock->kind != HF_KIND_SEMAPHORE || s->b % 8 < lock->permits;
+    if (!is_wrong && api.limit[lock->name] < s->b % 8)
+        api.limit[lock->name] = s->b % 8;
+    lock->busy++;
+    api_expect("hf_lock_set_limit", hf_lock_set_limit(lock->lock, s->b % 8),
+               is_wrong ? BIT(HF_EINVAL) : BIT(HF_OK));
+    lock->busy--;
+}
+
+/* -------------------------------------------------------------- options -- */
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    struct api_deed *deed = arg;
+
+    MUST(wait->holder != NULL);
+    MUST(deed->begun ? !deed->ended : !deed->returned);
+}
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct api_deed *deed = arg;
+
+    MUST(!deed->begun || deed->ended);
+    MUST(grant != NULL && !deed->released);
+    MUST(hf_grant_safe_until_ms(grant) == 0);
+    api_check();
+}
+
+static void on_revoke(void *arg, struct hf_grant *grant)
+{
+    struct api_deed *deed = arg;
+
+    MUST(!deed->begun || deed->ended);
+    MUST(grant != NULL && !deed->released);
+}
+
+static const char *text_of(uint8_t n)
+{
+    static const char *const texts[] = {
+        NULL,
+        "",
+        "nightly \"report\" %41 =",
+        "1234567890123456789012345678901234567890123456789012345678901234567890"
+        "1"
+        "234567890",
+        "123456789012345678901234567890123456789012345678901234567890123456789"
+        "012345678\xc3\xa9",
+        "a\nb",
+        "\xff",
+        "\xe2\x82\xac"};
+
+    return texts[n % 8];
+}
+
+/* From ${byte}: which callbacks, and which text. */
+static struct hf_acquire_opts options(struct api_deed *deed, uint8_t wait,
+                                      uint8_t byte, bool blocks)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    opts.wait_ms = api_wait_ms(wait, blocks);
+    opts.text = text_of(byte / 8);
+    if ((byte & 1) != 0)
+        opts.on_wait = (struct hf_on_wait){on_wait, deed, api_drop};
+    if ((byte & 2) != 0)
+        opts.on_loss = (struct hf_on_loss){on_loss, deed, api_drop};
+    if ((byte & 4) != 0)
+        opts.on_revoke = (struct hf_on_revoke){on_revoke, deed, api_drop};
+    opts.on_wait_every_ms = wait / 8 % 4 * UINT64_C(700);
+    deed->wanted_drops =
+        (unsigned)((byte & 1) + (byte >> 1 & 1) + (byte >> 2 & 1));
+    deed->acquires = true;
+    deed->tries = opts.wait_ms == 0;
+    deed->waits_for_ever = opts.wait_ms == HF_FOREVER;
+    deed->allowed = ENDED;
+    deed->allowed |= deed->tries ? BIT(HF_EBUSY) : 0;
+    deed->allowed |=
+        deed->tries || deed->waits_for_ever ? 0 : BIT(HF_ETIMEDOUT);
+    return opts;
+}
+
+static void want(struct api_deed *deed, const struct api_lock *lock)
+{
+    deed->wanted.claims[deed->wanted.count++] = (struct api_claim){
+        .name = lock->name, .kind = lock->kind, .permits = lock->permits};
+}
+
+/* -------------------------------------------------------------- acquire -- */
+
+static void finish(struct api_deed *deed, const struct api_blocking *call,
+                   const char *name, hf_status status, struct hf_grant *grant)
+{
+    (void)api_blocked(call, name, status, deed->allowed | REFUSED);
+    MUST((grant != NULL) == (status == HF_OK));
+    api_over(deed);
+    if (grant != NULL)
+        api_keep(deed, grant);
+}
+
+void api_acquire(const struct api_step *s)
+{
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    struct api_deed *deed;
+    struct hf_acquire_opts opts;
+    struct api_blocking call;
+    struct hf_grant *grant;
+    struct hf_error error;
+    hf_status status;
+
+    if (lock == NULL ||
+        (deed = api_deed("hf_acquire", lock->client, 0, NULL)) == NULL)
+        return;
+    opts = options(deed, s->b, s->c, true);
+    want(deed, lock);
+    lock->busy++;
+    call = api_blocks(lock->client, opts.wait_ms);
+    if (deed->tries && deed->wanted_drops == 0)
+        status = hf_try_acquire(lock->lock, &grant);
+    else
+        status = hf_acquire(lock->lock, &opts, &grant);
+    hf_lock_error(lock->lock, &error);
+    MUST((error.status == HF_OK) == (error.text[0] == '\0'));
+    lock->busy--;
+    finish(deed, &call, "hf_acquire", status, grant);
+}
+
+void api_acquire_start(const struct api_step *s)
+{
+    const struct api_step then = {s->c, s->b, s->a, 0};
+    struct api_lock *lock = CHOOSE(api.locks, s->a);
+    struct hf_acquire_opts opts;
+    struct hf_op *op = NULL;
+    struct api_deed *deed;
+    hf_status status;
+
+    if (lock == NULL ||
+        (deed = api_deed("hf_acquire_start", lock->client, 0, &then)) == NULL)
+        return;
+    opts = options(deed, s->b, s->c, false);
+    deed->wanted_drops++;
+    deed->allowed |= BIT(HF_ECANCELLED);
+    want(deed, lock);
+    lock->busy++;
+    status = hf_acquire_start(lock->lock, &opts, api_done(deed),
+                              s->b % 2 ? NULL : &op);
+    lock->busy--;
+    MUST(op == NULL || status == HF_OK);
+    deed->op = op;
+    api_began(deed, status, BIT(HF_OK) | REFUSED);
+}
+
+/* Those from ${first} on that belong together; the last may be there twice. */
+static size_t gather(uint8_t first, uint8_t how, struct api_lock **chosen,
+                     bool *twice)
+{
+    struct api_lock *lock = CHOOSE(api.locks, first);
+    size_t count = 0;
+
+    *twice = false;
+    for (uint8_t i = 0;
+         lock != NULL && i < API_LOCKS && count < 1u + how % API_MEMBERS; i++) {
+        struct api_lock *other = &api.locks[(first + i) % API_LOCKS];
+        bool same = false;
+
+        if (other->lock == NULL || other->client != lock->client)
+            continue;
+        for (size_t n = 0; n < count; n++)
+            same |= chosen[n]->name == other->name;
+        if (same && how % 32 != 31)
+            continue;
+        *twice |= same;
+        chosen[count++] = other;
+    }
+    return count;
+}
+
+void api_acquire_all(const struct api_step *s)
+{
+    struct hf_lock *locks[API_MEMBERS];
+    struct api_lock *chosen[API_MEMBERS];
+    bool blocks = s->b % 2 != 0, twice;
+    size_t count = gather(s->a, s->b / 2, chosen, &twice);
+    struct hf_grant *grant = NULL;
+    struct hf_acquire_opts opts;
+    struct hf_op *op = NULL;
+    struct api_blocking call;
+    struct api_deed *deed;
+    hf_status status;
+
+    if (count == 0 ||
+        (deed = api_deed("hf_acquire_all", chosen[0]->client, 0, NULL)) == NULL)
+        return;
+    opts = options(deed, s->c, s->c, blocks);
+    for (size_t i = 0; i < count; i++) {
+        want(deed, chosen[i]);
+        locks[i] = chosen[i]->lock;
+        chosen[i]->busy++;
+    }
+    call = api_blocks(deed->client, opts.wait_ms);
+    if (blocks) {
+        status = hf_acquire_all(locks, count, &opts, &grant);
+        finish(deed, &call, "hf_acquire_all", status, grant);
+    } else {
+        deed->wanted_drops++;
+        deed->allowed |= BIT(HF_ECANCELLED);
+        status = hf_acquire_all_start(locks, count, &opts, api_done(deed), &op);
+        deed->op = op;
+        api_began(deed, status, BIT(HF_OK) | REFUSED);
+    }
+    MUST(!twice || status != HF_OK);
+    for (size_t i = 0; i < count; i++)
+        chosen[i]->busy--;
+}
+
+/* ------------------------------------------------------------------- op -- */
+
+static struct api_deed *with_op(uint8_t n)
+{
+    for (unsigned i = 0; i < API_DEEDS; i++) {
+        struct api_deed *deed = &api.deeds[(n + i) % API_DEEDS];
+
+        if (deed->op != NULL)
+            return deed;
+    }
+    return NULL;
+}
+
+void api_cancel(const struct api_step *s)
+{
+    struct api_deed *deed = with_op(s->a);
+    struct hf_op *op;
+
+    if (deed == NULL)
+        return;
+    op = deed->op;
+    deed->op = NULL; /* nobody else's meanwhile */
+    hf_op_cancel(op);
+    deed->op = op;
+}
+
+void api_op_free(const struct api_step *s)
+{
+    struct api_deed *deed = with_op(s->a);
+    struct hf_op *op;
+
+    if (deed == NULL)
+        return;
+    op = deed->op;
+    deed->op = NULL;
+    hf_op_free(op);
+}

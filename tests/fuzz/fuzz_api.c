@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public API as a random program: the input says which calls are made, by
+ * which thread, inside which callback, about which handle; when time passes,
+ * links break, sessions end and memory runs out; and in which order threads
+ * take turns.  The library is the real one, with its threads, on the model in
+ * made up time.
+ *
+ * Header: the kind of world, a seed, how often threads take turns, what to do
+ * about the end.  Then steps of four bytes: what, and three operands.
+ *
+ * Whatever the program: what is under way ends once, with a status that is
+ * documented, and a text if it is a failure; what was handed over is dropped
+ * once; claims that do not go together are never valid at one instant, and
+ * tokens rise; calls return in time.  In the end, with memory and with links,
+ * all who wait for what others have given back get it, every client closes, and
+ * no ticket, no thread and no memory is left.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "../unit/zk_stage.h"
+#include "api.h"
+
+#define STEPS_MAX 160
+#define HEADER_BYTES 4
+
+struct api api;
+
+static _Thread_local bool works; /* it is a thread that may wait for ever */
+
+/* ----------------------------------------------------------------- words -- */
+
+const char *api_name(unsigned n)
+{
+    static const char *const names[API_NAMES] = {
+        "a", "b", "jobs/nightly", "caf\xc3\xa9/x", "jobs/weekly", "z.z-z_z"};
+
+    return names[n % API_NAMES];
+}
+
+const char *api_bad_name(unsigned n)
+{
+    static const char *const names[] = {
+        "",        "a/",       "a//b",        "/",           "lock-0000000007",
+        "x/locks", "x/leases", "zookeeper/a", "a\nb",        "\xff",
+        "a/../b",  ".",        "//a",         "\xef\xbf\xb0"};
+
+    return names[n % (sizeof(names) / sizeof(names[0]))];
+}
+
+uint64_t api_wait_ms(uint8_t byte, bool blocks)
+{
+    static const uint64_t waits[] = {0,    1,     30,         700,
+                                     5000, 25000, HF_FOREVER, HF_FOREVER - 1};
+    uint64_t wait_ms = waits[byte % 8];
+
+    if (blocks && !works && wait_ms > 25000)
+        return 3000;
+    return wait_ms;
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+/* What this thread alone does: its loop, and callbacks that are dispatched. */
+static void drive(void)
+{
+    (void)uv_run(&api.loop, UV_RUN_NOWAIT);
+    for (unsigned i = 0; i < API_CLIENTS; i++) {
+        struct api_client *c = &api.clients[i];
+        struct hf_client *client = c->client != NULL ? c->client : c->closing;
+
+        if (c->way != API_DISPATCH || client == NULL || c->closed)
+            continue;
+        c->busy++;
+        api_expect("hf_client_dispatch", hf_client_dispatch(client),
+                   BIT(HF_OK));
+        c->busy--;
+        if (c->closed)
+            c->closing = NULL;
+    }
+}
+
+static void others(void)
+{
+    for (int i = 0; i < 3; i++) {
+        turns_let_others();
+        drive();
+    }
+    api_check();
+}
+
+static void noop(void *arg)
+{
+    (void)arg;
+}
+
+static void pass(uint64_t ms)
+{
+    uint64_t until_us = hf_sim_now_us(api.sim) + ms * 1000;
+
+    hf_sim_call_at(api.sim, until_us, true, noop, NULL);
+    others();
+    while (hf_sim_now_us(api.sim) < until_us)
+        if (turns_step(until_us))
+            others();
+    others();
+}
+
+static void pass_some(const struct api_step *s)
+{
+    static const uint64_t ms[] = {1, 2, 5, 20, 100, 700, 4000, 12000};
+
+    if (pthread_equal(pthread_self(), api.main))
+        pass(ms[s->a % 8]);
+}
+
+/* --------------------------------------------------------------- trouble -- */
+
+static void trouble(const struct api_step *s)
+{
+    struct seat *seat;
+
+    if (!api.leased || seats_taken() == 0)
+        return;
+    seat = seats_at(s->a % seats_taken());
+    if (seat->engine == NULL || seat->inside > 0)
+        return;
+    switch (s->b % 5) {
+    case 0:
+        hf_sim_break(seat->engine);
+        break;
+    case 1:
+        hf_sim_kill_session(seat->engine);
+        break;
+    case 2:
+        hf_sim_set_link(seat->engine, s->c % 2 != 0, s->c / 2 % 2 != 0);
+        break;
+    case 3:
+        hf_sim_set_link(seat->engine, true, true);
+        break;
+    case 4:
+        hf_sim_restart(api.sim);
+        break;
+    }
+}
+
+static void run_out(const struct api_step *s)
+{
+    api.fails = true;
+    stage_fail_allocation(1 + s->a % 16);
+}
+
+/* --------------------------------------------------------------- workers -- */
+
+static void *work(void *arg)
+{
+    struct api_worker *w = arg;
+
+    works = true;
+    while (!w->quits) {
+        if (w->busy) {
+            api_step(&w->step, false);
+            w->busy = false;
+            api_check();
+        } else {
+            turns_sleep_on(w);
+        }
+    }
+    return NULL;
+}
+
+/* The next step is for one of them. */
+static bool hand_over(const struct api_step *s, const struct api_step *next)
+{
+    struct api_worker *w = &api.workers[s->a % API_WORKERS];
+
+    if (w->busy)
+        return false;
+    w->step = *next;
+    w->busy = true;
+    turns_wake(w);
+    return true;
+}
+
+/* ----------------------------------------------------------------- steps -- */
+
+/* What the first byte of a step says; twice what there should be more of. */
+static const struct {
+    const char *name;
+    void (*make)(const struct api_step *s);
+} steps[] = {
+    {"hand over", NULL},
+    {"pass some", pass_some},
+    {"client open", api_client_open},
+    {"client close", NULL},
+    {"client look", api_client_look},
+    {"lock open", api_lock_open},
+    {"lock open", api_lock_open},
+    {"lock free", api_lock_free},
+    {"lock set limit", api_lock_set_limit},
+    {"acquire", api_acquire},
+    {"acquire", api_acquire},
+    {"acquire start", api_acquire_start},
+    {"acquire start", api_acquire_start},
+    {"acquire start", api_acquire_start},
+    {"acquire all", api_acquire_all},
+    {"cancel", api_cancel},
+    {"op free", api_op_free},
+    {"release", api_release},
+    {"release start", api_release_start},
+    {"release start", api_release_start},
+    {"downgrade", api_downgrade},
+    {"grant look", api_grant_look},
+    {"list", api_list},
+    {"evict", api_evict},
+    {"request release", api_request_release},
+    {"election open", api_election_open},
+    {"election run", api_election_run},
+    {"election resign", api_election_resign},
+    {"election look", api_election_look},
+    {"election free", api_election_free},
+    {"barrier open", api_barrier_open},
+    {"barrier call", api_barrier_call},
+    {"barrier free", api_barrier_free},
+    {"double open", api_double_open},
+    {"double move", api_double_move},
+    {"double free", api_double_free},
+    {"owned open", api_owned_open},
+    {"owned lock", api_owned_lock},
+    {"owned lock", api_owned_lock},
+    {"owned unlock", api_owned_unlock},
+    {"owned free", api_owned_free},
+    {"misuse", api_misuse},
+    {"trouble", trouble},
+    {"run out", run_out},
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+enum { STEP_HAND_OVER = 0, STEP_PASS = 1, STEP_CLIENT_CLOSE = 3 };
+
+/* For whoever has to explain a finding. */
+static void trace(const struct api_step *s, bool inside)
+{
+    if (getenv("HF_FUZZ_TRACE") != NULL)
+        fprintf(stderr, "%10llu %s%s%s %u %u %u\n",
+                (unsigned long long)turns_now_ms(), works ? "  " : "",
+                inside ? "> " : "", steps[s->op % STEPS].name, s->a, s->b,
+                s->c);
+}
+
+void api_step(const struct api_step *s, bool inside)
+{
+    size_t op = s->op % STEPS;
+
+    if (inside && (s->op == 0 || op == STEP_PASS || api.ends))
+        return;
+    trace(s, inside);
+    if (op == STEP_CLIENT_CLOSE)
+        api_client_close(s, inside);
+    else if (steps[op].make != NULL)
+        steps[op].make(s);
+}
+
+static void play(const uint8_t *data, size_t bytes)
+{
+    size_t count = bytes / sizeof(struct api_step);
+    struct api_step s, next;
+
+    for (size_t i = 0; i < count && i < STEPS_MAX; i++) {
+        memcpy(&s, data + i * sizeof(s), sizeof(s));
+        if (s.op % STEPS != STEP_HAND_OVER) {
+            api_step(&s, false);
+        } else if (i + 1 < count) {
+            memcpy(&next, data + (i + 1) * sizeof(next), sizeof(next));
+            i += hand_over(&s, &next);
+        } else {
+            others();
+        }
+        if (s.c % 4 == 0)
+            others();
+        api_check();
+    }
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+static void calm(void)
+{
+    stage_fail_allocation(0);
+    hf_sim_calm(api.sim);
+    for (unsigned i = 0; i < seats_taken(); i++)
+        if (seats_at(i)->engine != NULL)
+            hf_sim_set_link(seats_at(i)->engine, true, true);
+}
+
+/* Wherever it has to wait: on a thread of its own. */
+static void *give_up(void *arg)
+{
+    (void)arg;
+    works = true;
+    for (unsigned i = 0; i < API_FEW; i++)
+        if (api.owned[i].client != NULL)
+            api_owned_give_up(&api.owned[i]);
+    return NULL;
+}
+
+static void give_back(void)
+{
+    for (unsigned i = 0; i < API_GRANTS; i++)
+        if (api.grants[i].grant != NULL && api.grants[i].busy == 0)
+            api_release_one(&api.grants[i]);
+}
+
+static bool somebody_waits(void)
+{
+    for (unsigned i = 0; i < API_DEEDS; i++) {
+        const struct api_deed *deed = &api.deeds[i];
+
+        if (deed->acquires && !(deed->begun ? deed->ended : deed->returned))
+            return true;
+    }
+    return false;
+}
+
+/* Everything is given back, and so everybody gets what he waits for. */
+static void end_waits(void)
+{
+    pthread_t thread;
+
+    api.ends = true;
+    for (uint8_t i = 0; i < API_FEW; i++)
+        api_election_free(&(struct api_step){.a = i});
+    for (unsigned i = 0; i < 100; i++) {
+        give_back();
+        thread = turns_start(give_up, NULL);
+        pass(5000);
+        turns_join(thread);
+        if (!somebody_waits())
+            return;
+    }
+    MUST(!somebody_waits());
+}
+
+static void *close_one(void *arg)
+{
+    struct api_client *c = arg;
+    struct hf_client *client = c->client;
+
+    works = true;
+    c->client = NULL;
+    MUST(hf_client_close(client) == HF_OK);
+    MUST(c->drops == 1);
+    c->closed = true;
+    return NULL;
+}
+
+static bool all_closed(void)
+{
+    for (unsigned i = 0; i < API_CLIENTS; i++)
+        if (api.clients[i].client != NULL || api.clients[i].closing != NULL)
+            if (!api.clients[i].closed)
+                return false;
+    return true;
+}
+
+static void close_all(uint8_t how)
+{
+    pthread_t threads[API_CLIENTS];
+    unsigned count = 0;
+
+    for (uint8_t i = 0; i < API_CLIENTS; i++) {
+        struct api_client *c = &api.clients[i];
+
+        if (c->client == NULL)
+            continue;
+        MUST(c->busy == 0);
+        if (c->way != API_UV && (how >> i & 1) != 0)
+            threads[count++] = turns_start(close_one, c);
+        else
+            api_client_close(&(struct api_step){.a = i, .b = 0}, true);
+    }
+    for (unsigned i = 0; i < 100 && !all_closed(); i++)
+        pass(1000);
+    MUST(all_closed());
+    while (count > 0)
+        turns_join(threads[--count]);
+}
+
+static void end_workers(void)
+{
+    for (unsigned i = 0; i < API_WORKERS; i++) {
+        struct api_worker *w = &api.workers[i];
+
+        for (unsigned n = 0; n < 100 && w->busy; n++)
+            pass(1000);
+        MUST(!w->busy);
+        w->quits = true;
+        turns_wake(w);
+        turns_join(w->thread);
+    }
+}
+
+static void free_all(void)
+{
+    const struct api_step first = {0, 0, 0, 0};
+
+    give_back();
+    for (unsigned i = 0; i < API_LOCKS; i++)
+        api_lock_free(&first);
+    for (unsigned i = 0; i < API_DEEDS; i++)
+        api_op_free(&first);
+    for (unsigned i = 0; i < API_FEW; i++) {
+        api_election_free(&first);
+        api_barrier_free(&first);
+        api_double_free(&first);
+        api_owned_free(&first);
+    }
+    others();
+}
+
+/* What could not be said goodbye to is gone with its session. */
+static bool queues_are_empty(void)
+{
+    static const char *const suffixes[] = {"", "/locks", "/leases"};
+    char queue[64];
+
+    for (unsigned i = 0; i < 3 * API_NAMES; i++) {
+        (void)snprintf(queue, sizeof(queue), "%s%s", api_name(i / 3),
+                       suffixes[i % 3]);
+        if (hf_sim_queue(api.sim, queue).count > 0)
+            return false;
+    }
+    return true;
+}
+
+static void check_rest(void)
+{
+    for (unsigned i = 0; i < API_DEEDS; i++) {
+        const struct api_deed *deed = &api.deeds[i];
+
+        MUST(!deed->used || (deed->ended && deed->drops == deed->wanted_drops));
+    }
+    for (unsigned i = 0; i < API_FEW; i++)
+        MUST(!api.elections[i].used || api.elections[i].drops == 4);
+    for (unsigned i = 0; i < API_CLIENTS; i++)
+        MUST(api.clients[i].heard_closed == api.clients[i].closed);
+    MUST(queues_are_empty());
+    MUST(turns_count() == 1);
+}
+
+/* ------------------------------------------------------------------ world --
+ */
+
+static struct hf_sim *new_world(uint8_t kind, uint8_t seed)
+{
+    struct hf_sim_config config;
+
+    switch (kind % 4) {
+    case 0:
+    case 1:
+        config = hf_sim_config_calm(seed);
+        break;
+    case 2:
+        config = hf_sim_config_leased(seed);
+        break;
+    default:
+        config = hf_sim_config_ensemble(seed);
+    }
+    if (kind % 4 == 1)
+        config.timeout_ms = config.least_timeout_ms = HF_FOREVER;
+    else if (kind / 4 % 2 == 1) {
+        config.refuse_chance = 30000;
+        config.lose_chance = 10000;
+        config.slow_chance = 30000;
+        config.late_chance = 300000;
+    }
+    if (kind / 8 % 4 == 1)
+        config.traits = 0;
+    api.leased = kind % 4 != 1;
+    return hf_sim_new(&config);
+}
+
+static void begin(const uint8_t *header)
+{
+    memset(&api, 0, sizeof(api));
+    stage_own_the_heap();
+    api.sim = new_world(header[0], header[1]);
+    seats_begin(api.sim);
+    turns_begin(api.sim, header[1], header[2] / 4);
+    MUST(uv_loop_init(&api.loop) == 0);
+    api.main = pthread_self();
+    for (unsigned i = 0; i < API_WORKERS; i++)
+        api.workers[i].thread = turns_start(work, &api.workers[i]);
+}
+
+static void end(uint8_t how)
+{
+    others(); /* what was handed over is under way, at least */
+    calm();
+    if (how % 4 != 0)
+        end_waits();
+    api.ends = true;
+    close_all(how);
+    end_workers();
+    free_all();
+    if (api.leased && !queues_are_empty())
+        pass(UINT64_C(3) * API_SESSION_MS);
+    MUST(uv_run(&api.loop, UV_RUN_NOWAIT) == 0);
+    MUST(uv_loop_close(&api.loop) == 0);
+    check_rest();
+    turns_end();
+    hf_sim_free(api.sim); /* which has what a client left there */
+    MUST(stage_allocations() == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes < HEADER_BYTES)
+        return 0;
+    begin(data);
+    play(data + HEADER_BYTES, bytes - HEADER_BYTES);
+    end(data[3]);
+    return 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is in a queue as anybody may have put it there, on its way to those who
+ * look: the input is tickets, with a byte for the kind, one for what goes with
+ * it and one for the length of what their owner says, and names of what is no
+ * ticket.  They become a list, and the list a table and JSON, which a terminal
+ * and a reader of JSON must be able to take.
+ */
+#include <string.h>
+
+#include "cli/show.h"
+#include "cli/words.h"
+#include "core/core.h"
+#include "core/utf8.h"
+#include "fuzz.h"
+#include "host/lock.h"
+#include "host/owner.h"
+#include "host/tickets.h"
+#include "json_check.h"
+
+#define TICKETS_MAX 8
+#define FOREIGN_MAX 8
+
+static struct {
+    struct hf_ticket tickets[TICKETS_MAX];
+    size_t count;
+    const char *foreign[FOREIGN_MAX];
+    size_t foreign_count;
+    char *texts[TICKETS_MAX + FOREIGN_MAX];
+    size_t text_count;
+} queue;
+
+/* --------------------------------------------------------------- reading -- */
+
+struct input {
+    const uint8_t *at;
+    size_t left;
+};
+
+static uint8_t take(struct input *in)
+{
+    if (in->left == 0)
+        return 0;
+    in->left--;
+    return *in->at++;
+}
+
+/* No NUL is in it, as in any that came through an engine. */
+static const char *take_text(struct input *in, size_t bytes)
+{
+    char *text;
+
+    if (bytes > in->left)
+        bytes = in->left;
+    text = fuzz_text(in->at, bytes);
+    in->at += bytes;
+    in->left -= bytes;
+    queue.texts[queue.text_count++] = text;
+    return text;
+}
+
+static void take_ticket(struct input *in)
+{
+    static const char *const dialects[] = {NULL, "curator", "kazoo",
+                                           "go-zookeeper"};
+    struct hf_ticket *ticket = &queue.tickets[queue.count++];
+    uint8_t kind = take(in), flags = take(in), length = take(in);
+
+    *ticket = (struct hf_ticket){
+        .id = {{(uint8_t)queue.count, flags}},
+        .sequence = queue.count,
+        .token = flags % 4 == 0 ? 0 : queue.count,
+        .kind = (enum hf_ticket_kind)(1 + kind % HF_TICKET_READY),
+        .weight = 1u + flags / 4 % 3,
+        .dialect = dialects[flags / 16 % 4],
+        .created_utc_ms = flags / 64 * (UINT64_MAX / 3),
+    };
+    ticket->payload = take_text(in, (size_t)length * 2);
+}
+
+static void take_queue(struct input *in)
+{
+    memset(&queue, 0, sizeof(queue));
+    while (in->left > 0 && queue.count < TICKETS_MAX && *in->at != 0xff)
+        take_ticket(in);
+    while (in->left > 0 && queue.foreign_count < FOREIGN_MAX) {
+        size_t length = take(in);
+
+        queue.foreign[queue.foreign_count++] = take_text(in, length);
+    }
+}
+
+/* --------------------------------------------------------------- showing -- */
+
+static char *print(const struct hf_sights *sights, bool json)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    MUST(out != NULL);
+    if (json)
+        hf_show_json(out, "zk://here", sights);
+    else
+        hf_show_table(out, sights, 1000);
+    MUST(fclose(out) == 0 && strlen(text) == bytes);
+    return text;
+}
+
+/* Nothing in it moves a cursor but the ends of its lines. */
+static void check_table(const struct hf_sights *sights)
+{
+    char *text = print(sights, false);
+    size_t lines = 0, rows = 0, length, left = strlen(text);
+    uint32_t code;
+
+    for (const char *at = text; left > 0; at += length, left -= length) {
+        length = hf_utf8_decode(at, left, &code);
+        MUST(length > 0 && (code == '\n' || !hf_utf8_control(code)));
+        lines += code == '\n';
+    }
+    while (hf_sights_at(sights, rows) != NULL)
+        rows++;
+    MUST(lines == rows + 1);
+    free(text);
+}
+
+static void check_json(const struct hf_sights *sights)
+{
+    char *text = print(sights, true);
+
+    MUST(json_is_valid(text));
+    free(text);
+}
+
+static void check_views(const struct hf_tickets *tickets)
+{
+    const struct hf_ticket_view *view;
+    const char *foreign;
+
+    for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++) {
+        MUST(hf_utf8_valid(view->owner, strlen(view->owner)));
+        MUST(strlen(view->id) == HF_TICKET_ID_TEXT_BYTES - 1);
+    }
+    for (size_t i = 0; (foreign = hf_tickets_foreign(tickets, i)) != NULL; i++)
+        MUST(strcmp(foreign, queue.foreign[i]) == 0);
+}
+
+/* What an engine shows of them to somebody who looks so. */
+static size_t show_some(enum hf_ticket_kind kind, struct hf_ticket *shown)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < queue.count; i++) {
+        enum hf_ticket_kind other = queue.tickets[i].kind;
+
+        if (kind == HF_TICKET_MEMBER
+                ? other == HF_TICKET_MEMBER || other == HF_TICKET_READY
+                : other <= HF_TICKET_EXCLUSIVE)
+            shown[count++] = queue.tickets[i];
+    }
+    return count;
+}
+
+/* As it came, and as the three who look would have it. */
+static void look(enum hf_ticket_kind kind, struct hf_tickets **tickets)
+{
+    static struct hf_client client; /* which has no ticket there */
+    struct hf_event listed = {.kind = HF_EVENT_LISTED};
+    struct hf_lock *lock = calloc(1, sizeof(*lock) + 1);
+    struct hf_ticket shown[TICKETS_MAX];
+
+    MUST(lock != NULL);
+    lock->client = &client;
+    lock->kind = kind;
+    listed.as.answer.snapshot.tickets = shown;
+    listed.as.answer.snapshot.count = show_some(kind, shown);
+    listed.as.answer.foreign = queue.foreign;
+    listed.as.answer.foreign_count = queue.foreign_count;
+    for (int which = HF_TICKETS_ALL; which <= HF_TICKETS_WAITERS; which++) {
+        hf_tickets_free(*tickets);
+        *tickets = NULL;
+        MUST(hf_tickets_add(tickets, lock, "q", &listed,
+                            (enum hf_tickets_which)which));
+        check_views(*tickets);
+    }
+    hf_tickets_free(*tickets);
+    *tickets = NULL;
+    MUST(hf_tickets_add(tickets, lock, "q", &listed, HF_TICKETS_ALL));
+    free(lock);
+}
+
+/* ---------------------------------------------------------------- owners -- */
+
+/* What is said of an owner is what he said, if he may say it. */
+static void check_text(const char *text)
+{
+    char payload[HF_PAYLOAD_BYTES], words[HF_WORDS_BYTES];
+    struct hf_error error;
+    struct hf_owner owner;
+
+    if (hf_owner_check_text(text, &error) != HF_OK) {
+        MUST(hf_utf8_valid(error.text, strlen(error.text)));
+        return;
+    }
+    hf_owner_describe(payload, 1000, text);
+    MUST(hf_owner_parse(payload, 3000, &owner));
+    MUST(strcmp(owner.text, text) == 0 && owner.pid != 0);
+    MUST(owner.age_ms == 2000 || owner.age_ms == HF_FOREVER);
+    hf_words_owner(payload, words);
+    MUST(text[0] == '\0' || strstr(words, text) != NULL);
+}
+
+static void check_owner(const char *payload)
+{
+    char copy[HF_PAYLOAD_BYTES];
+    struct hf_owner owner;
+
+    hf_payload_copy(copy, payload);
+    MUST(strncmp(copy, payload, strlen(copy)) == 0);
+    MUST(!hf_utf8_valid(payload, strlen(payload)) ||
+         hf_utf8_valid(copy, strlen(copy)));
+    if (hf_owner_parse(payload, UINT64_MAX, &owner))
+        MUST(owner.pid != 0);
+    check_text(payload);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct input in = {data, bytes};
+    struct hf_sights sights = {.name = "jobs/nightly"};
+
+    take_queue(&in);
+    look(HF_TICKET_MUTEX, &sights.tickets[HF_SIGHT_PLAIN]);
+    look(HF_TICKET_LEASE, &sights.tickets[HF_SIGHT_SEMAPHORE]);
+    look(HF_TICKET_MEMBER, &sights.tickets[HF_SIGHT_MEMBERS]);
+    check_table(&sights);
+    check_json(&sights);
+    for (size_t i = 0; i < queue.count; i++)
+        check_owner(queue.tickets[i].payload);
+    hf_sights_free(&sights);
+    for (size_t i = 0; i < queue.text_count; i++)
+        free(queue.texts[i]);
+    return 0;
+}

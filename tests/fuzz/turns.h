@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that take turns, in time that is made up: whatever the library calls
+ * to sleep, to wait for another thread, or to learn the time ends here
+ * (CMakeLists.txt has the linker put it in place of what it is called), so that
+ * one thread runs at a time, and the same input is the same run.
+ *
+ * A turn ends where a thread sleeps or waits, and, by chance, ahead of taking a
+ * lock while it has none.  When all sleep the model's next event happens.
+ */
+#ifndef HF_TESTS_FUZZ_TURNS_H
+#define HF_TESTS_FUZZ_TURNS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engines/sim/sim.h"
+
+/* The calling thread is the first one of a run, on the time of ${sim}.  The
+ * order of turns comes from ${seed}; ${rate} of 256 locks end one. */
+void turns_begin(struct hf_sim *sim, uint64_t seed, uint8_t rate);
+/* Every other thread must have ended. */
+void turns_end(void);
+
+void turns_reseed(uint64_t seed);
+
+/* CLOCK_BOOTTIME. */
+uint64_t turns_now_ms(void);
+
+/* A new thread; and wait for its end. */
+pthread_t turns_start(void *(*main)(void *arg), void *arg);
+void turns_join(pthread_t thread);
+
+/* Sleep until somebody wakes whoever sleeps on ${what}. */
+void turns_sleep_on(const void *what);
+void turns_wake(const void *what);
+
+/* Let the others run until they all sleep. */
+void turns_let_others(void);
+
+/* Let time pass, but no more than that until the model's next event; the event
+ * may have been for somebody here if this is true. */
+bool turns_step(uint64_t until_us);
+
+/* Something has become ready; to be said by whoever made it so. */
+void turns_stir(void);
+
+/* How many threads there are, the calling one included. */
+unsigned turns_count(void);
+
+#endif
