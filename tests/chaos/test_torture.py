@@ -63,6 +63,10 @@ class Servers:
         return ",".join("127.0.0.1:%d" % proxy.port
                         for _, proxy in self.targets)
 
+    def around(self, server):
+        """All ways to it and from it."""
+        return [proxy for one, proxy in self.targets if one is server]
+
     def close(self):
         for server, proxy in self.targets:
             proxy.close()
@@ -74,9 +78,18 @@ class ZooKeeper(Servers):
         from ensemble import Ensemble
         self.ensemble = Ensemble()
         self.put(self.ensemble.members)
+        self.clients = self.addresses()
+        # The ways on which followers hear from their leader.
+        self.targets += [(member, link) for member in self.servers
+                         for link in member.links.values()]
 
     def url(self):
-        return "zk://%s?timeout=%dms" % (self.addresses(), LEASE_MS)
+        return "zk://%s?timeout=%dms" % (self.clients, LEASE_MS)
+
+    def around(self, server):
+        return super().around(server) + [
+            member.links[server.id] for member in self.servers
+            if member is not server]
 
 
 class Redis(Servers):
@@ -213,6 +226,13 @@ class Torture(unittest.TestCase):
         proxy.delay(self.chance.choice((5, 50, 500)))
         return lambda: proxy.delay(0)
 
+    def isolate(self, server, _):
+        """Nothing comes to it or from it, and nobody is told."""
+        around = self.engine.around(server)
+        for proxy in around:
+            proxy.drop()
+        return lambda: [proxy.thaw() for proxy in around]
+
     def fail_over(self, *_):
         if not hasattr(self.engine, "fail_over"):
             return None
@@ -227,7 +247,8 @@ class Torture(unittest.TestCase):
     def fault(self):
         server, proxy = self.chance.choice(self.engine.targets)
         kind = self.chance.choice((self.die, self.freeze, self.cut,
-                                   self.swallow, self.hold, self.delay))
+                                   self.swallow, self.hold, self.delay,
+                                   self.isolate))
         # Every other time, where there is such a thing.
         undo = self.chance.random() < 0.5 and self.fail_over()
         if undo:
