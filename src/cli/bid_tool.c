@@ -167,6 +167,9 @@ static bool may_be(const struct tool_bid *mine, int status)
     if (WIFSIGNALED(status))
         return mine->shot || mine->warned;
     switch (WEXITSTATUS(status)) {
+    case HF_EXIT_SIGNAL +
+        SIGTERM: /* the command had begun, and was passed it */
+        return mine->warned;
     case 0:
     case HF_EXIT_UNREACHABLE:
     case HF_EXIT_BUSY:

@@ -79,7 +79,8 @@ struct hf_acquisition {
     char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED: the story */
     uint64_t started_at_ms;
     uint32_t ahead;                /* WAITING */
-    uint32_t displaced;            /* how often a place was lost */
+    uint32_t displaced;            /* WAITING: how often a place was lost
+                                      before the one that it has, or had */
     char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
     struct hf_ticket_id ticket;    /* GRANTED */
     uint64_t token;                /* GRANTED */
@@ -91,6 +92,7 @@ struct hf_acquisition {
 
     /* The core's own; see acquisition.c. */
     unsigned state;
+    bool placeless; /* its place is lost, and it has no other yet */
     struct hf_cohort *stands_for;  /* whose ticket it has, or NULL */
     struct hf_acquisition *awaits; /* a member that ends: hears of it when
                                       this ticket has ended; NULL: now */

@@ -35,9 +35,17 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_displaced(struct hf_acquisition *a)
 {
-    a->displaced++;
+    a->placeless = true;
     if (a->whole != NULL)
-        a->whole->displaced++;
+        a->whole->placeless = true;
+}
+
+/* Counted with the new place: what is told before is of the old one. */
+static void count_place(struct hf_acquisition *a)
+{
+    if (a->placeless)
+        a->displaced++;
+    a->placeless = false;
 }
 
 /* The ticket is gone though nobody here withdrew it.  Back to the tail, but
@@ -213,6 +221,9 @@ void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_enqueue_again(core, a, &why);
         return;
     }
+    count_place(a);
+    if (a->whole != NULL)
+        count_place(a->whole);
     a->enqueue_retry = (struct hf_retry_state){0};
     if (!HF_PLANTED(TOKEN_KEPT) || a->token == 0)
         a->token = snapshot->tickets[place].token;

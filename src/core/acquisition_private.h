@@ -105,7 +105,7 @@ void hf_acquisition_downgrade_failed(struct hf_core *core,
 void hf_acquisition_downgrade_ends(struct hf_core *core,
                                    struct hf_acquisition *a);
 
-/* Its place is lost; the next one is at the tail. */
+/* Its place is lost; the next one will be at the tail. */
 void hf_acquisition_displaced(struct hf_acquisition *a);
 
 /* QUEUED, and the ticket is gone though nobody here withdrew it. */

@@ -105,7 +105,7 @@ static bool are_over(const struct hf_acquisition *whole)
 static void undo(struct hf_core *core, struct hf_acquisition *whole)
 {
     whole->bundle->undoing = true;
-    whole->displaced++;
+    hf_acquisition_displaced(whole);
     whole->revoked = false; /* of tickets that go */
     give_back(core, whole);
 }

@@ -41,10 +41,6 @@
 
 #include <holdfast/holdfast.h>
 
-#if defined(HF_PLANTS)
-#include "core/plant.h"
-#endif
-
 /* How often the promise is looked at. */
 #define LOOK_MS 2
 
@@ -271,25 +267,6 @@ static void hold(struct holder *holder)
 
 /* ------------------------------------------------------------------ main -- */
 
-#if defined(HF_PLANTS)
-static enum hf_plant plant_called(const char *name)
-{
-    static const char *const names[] = {[HF_PLANT_NONE] = "",
-#define NAME_(name, invariant, what) [HF_PLANT_##name] = #name,
-                                        HF_PLANT_TABLE(NAME_)
-#undef NAME_
-    };
-
-    for (int i = 0; i < HF_PLANT_COUNT; i++) {
-        if (name != NULL && strcmp(name, names[i]) == 0)
-            return (enum hf_plant)i;
-    }
-    need(false, name != NULL ? "no such fault" : "not set",
-         name != NULL ? name : "HF_PLANT");
-    return HF_PLANT_NONE;
-}
-#endif
-
 int main(int count, char **arguments)
 {
     struct holder holder = {.promise_ms = HF_FOREVER, .loss_fd = -1};
@@ -298,9 +275,6 @@ int main(int count, char **arguments)
         fputs("usage: see the top of holder.c\n", stderr);
         return 64;
     }
-#if defined(HF_PLANTS)
-    hf_plant = plant_called(getenv("HF_PLANT"));
-#endif
     (void)snprintf(holder.name, sizeof holder.name, "%s", arguments[2]);
     holder.store = arguments[3];
     take(&holder, arguments[1]);

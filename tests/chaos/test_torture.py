@@ -63,6 +63,10 @@ class Servers:
         return ",".join("127.0.0.1:%d" % proxy.port
                         for _, proxy in self.targets)
 
+    def around(self, server):
+        """All ways to it and from it."""
+        return [proxy for one, proxy in self.targets if one is server]
+
     def close(self):
         for server, proxy in self.targets:
             proxy.close()
@@ -74,9 +78,18 @@ class ZooKeeper(Servers):
         from ensemble import Ensemble
         self.ensemble = Ensemble()
         self.put(self.ensemble.members)
+        self.clients = self.addresses()
+        # The ways on which followers hear from their leader.
+        self.targets += [(member, link) for member in self.servers
+                         for link in member.links.values()]
 
     def url(self):
-        return "zk://%s?timeout=%dms" % (self.addresses(), LEASE_MS)
+        return "zk://%s?timeout=%dms" % (self.clients, LEASE_MS)
+
+    def around(self, server):
+        return super().around(server) + [
+            member.links[server.id] for member in self.servers
+            if member is not server]
 
 
 class Redis(Servers):
@@ -92,6 +105,74 @@ class Redis(Servers):
         return "redis://%s/0?ttl=%dms" % (self.addresses(), LEASE_MS)
 
 
+class Replicated(Servers):
+    """A Redis and its replica, behind one address that follows the primary.
+    With wait=1 what is granted the replica has, and so a failover to it loses
+    nothing, unless it is behind: then there is none here, as there must be none
+    anywhere (docs/engine-redis.md).  All rules are judged."""
+
+    def __init__(self):
+        from redis_server import Server
+        self.servers = [Server(["appendonly yes", "appendfsync always",
+                                "repl-diskless-sync-delay 0"])
+                        for _ in range(2)]
+        for server in self.servers:
+            server.start()
+        self.primary, self.replica = self.servers
+        self.address = Proxy(self.primary.port)
+        # By which each is followed as a primary.
+        self.ways = {server: Proxy(server.port) for server in self.servers}
+        self.targets = [(server, proxy) for server in self.servers
+                        for proxy in (self.address, self.ways[server])]
+        self.follow()
+
+    def url(self):
+        return "redis://127.0.0.1:%d/0?ttl=%dms&wait=1" % (self.address.port,
+                                                           LEASE_MS)
+
+    def follow(self):
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "127.0.0.1",
+                       self.ways[self.primary].port)
+
+    def is_in_step(self):
+        with self.replica.client() as client:
+            said = client.ask("INFO", "replication")
+        return "master_link_status:up" in said
+
+    def fail_over(self, chance):
+        """The primary is killed or frozen, and the replica promoted; how the
+        one is made the other's replica later.  None if the replica lacks
+        something."""
+        if not self.is_in_step():
+            return None
+        old = self.primary
+        dies = chance.random() < 0.5
+        if dies:
+            old.kill()
+        else:
+            old.freeze()
+        with self.replica.client() as client:
+            client.ask("REPLICAOF", "NO", "ONE")
+        self.primary, self.replica = self.replica, old
+        self.address.target = self.primary.port
+        self.address.cut()
+
+        def undo():
+            if dies:
+                old.start()
+            else:
+                old.thaw()
+            self.follow()
+        return undo
+
+    def close(self):
+        self.address.close()
+        for server in self.servers:
+            self.ways[server].close()
+            server.close()
+
+
 class PostgreSQL(Servers):
     def __init__(self):
         from postgres import Server
@@ -105,13 +186,14 @@ class PostgreSQL(Servers):
 
 
 ENGINES = {"file": File, "zookeeper": ZooKeeper, "redis": Redis,
-           "postgres": PostgreSQL}
+           "redis-replica": Replicated, "postgres": PostgreSQL}
 
 
 class Torture(unittest.TestCase):
     def setUp(self):
         print("HF_SEED=%d replays the choices" % SEED, flush=True)
         self.chance = random.Random(SEED)
+        self.failovers = 0
         self.engine = ENGINES[ENGINE]()
         self.addCleanup(self.engine.close)
 
@@ -144,6 +226,20 @@ class Torture(unittest.TestCase):
         proxy.delay(self.chance.choice((5, 50, 500)))
         return lambda: proxy.delay(0)
 
+    def isolate(self, server, _):
+        """Nothing comes to it or from it, and nobody is told."""
+        around = self.engine.around(server)
+        for proxy in around:
+            proxy.drop()
+        return lambda: [proxy.thaw() for proxy in around]
+
+    def fail_over(self, *_):
+        if not hasattr(self.engine, "fail_over"):
+            return None
+        undo = self.engine.fail_over(self.chance)
+        self.failovers += undo is not None
+        return undo
+
     def pause(self, least_s, most_s):
         """Part of the fault's story, not a wait for something."""
         time.sleep(self.chance.uniform(least_s, most_s))
@@ -151,8 +247,14 @@ class Torture(unittest.TestCase):
     def fault(self):
         server, proxy = self.chance.choice(self.engine.targets)
         kind = self.chance.choice((self.die, self.freeze, self.cut,
-                                   self.swallow, self.hold, self.delay))
-        undo = kind(server, proxy)
+                                   self.swallow, self.hold, self.delay,
+                                   self.isolate))
+        # Every other time, where there is such a thing.
+        undo = self.chance.random() < 0.5 and self.fail_over()
+        if undo:
+            kind = self.fail_over
+        else:
+            undo = kind(server, proxy)
         self.pause(0.05, 2 * LEASE_MS / 1000)
         undo()
         if kind == self.die:
@@ -177,7 +279,8 @@ class Torture(unittest.TestCase):
             faults += 1
         out, err = process.popen.communicate(
             timeout=max(0, end - time.monotonic()) + PATIENCE_S)
-        print("%d faults of servers and their ways" % faults)
+        print("%d faults of servers and their ways, %d of them failovers" % (
+            faults, self.failovers))
         print(out.decode(), flush=True)
         self.assertEqual(process.popen.returncode, 0, err.decode())
 

@@ -28,6 +28,34 @@ def sleeps(pid):
     return total
 
 
+def rests(pid):
+    """Do all its threads sleep, and is no timer of it set?  Then it wakes when
+    something happens to it, and not before."""
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] != "S":
+                    return False
+        for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+            with open(f"/proc/{pid}/fdinfo/{fd}") as info:
+                timers = [line for line in info if line.startswith("it_value")]
+            if any("(0, 0)" not in timer for timer in timers):
+                return False
+    except FileNotFoundError:
+        return False  # something of it has just ended
+    return True
+
+
+def eventually(what, condition):
+    """Poll until condition() is true and return its value."""
+    until = time.monotonic() + 60
+    while not (value := condition()):
+        if time.monotonic() > until:
+            sys.exit(f"waited in vain for {what}")
+        select.select([], [], [], 0.005)
+    return value
+
+
 def now_us():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
@@ -52,22 +80,17 @@ class World:
             return 0
 
     def until_tickets(self, count):
-        until = time.monotonic() + 60
-        while self.tickets() != count:
-            if time.monotonic() > until:
-                sys.exit(f"{self.tickets()} tickets, expected {count}")
-            time.sleep(0.005)
+        eventually(f"{count} tickets", lambda: self.tickets() == count)
 
     def until_quiet(self, processes):
-        """Until none of them has run for a while."""
-        before = None
-        until = time.monotonic() + 60
-        while (now := [sleeps(p.pid) for p in processes]) != before:
-            if time.monotonic() > until:
-                sys.exit("the waiters do not come to rest: somebody polls")
-            before = now
-            time.sleep(0.3)
-        return now
+        """Until none of them runs, or will by itself: how often each went to
+        sleep."""
+        def quiet():
+            before = [sleeps(p.pid) for p in processes]
+            return all(rests(p.pid) for p in processes) and \
+                before == [sleeps(p.pid) for p in processes] and before
+
+        return eventually("the waiters to come to rest", quiet)
 
 
 def main():

@@ -480,10 +480,12 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH a1");
     expect(s, "a FORGET x");
+    assert_int_equal(s->a.displaced, 0); /* it has no other place yet */
     ring(s);
     expect(s, "a ENQUEUE a2");
     enqueued(s, "a ENQUEUE a2", "x y a2");
     expect(s, "a WAITING 2; a WATCH y; a WATCH a2");
+    assert_int_equal(s->a.displaced, 1);
     gone(s, "a WATCH y");
     expect(s, "a LIST");
     listed(s, "a LIST", "x"); /* purged, unless the list is wrong */
@@ -494,6 +496,7 @@ static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
     enqueued(s, "a ENQUEUE a3", "a3");
     expect(s, "a GRANTED");
     assert_int_equal(s->a.token, 103);
+    assert_int_equal(s->a.displaced, 2);
 }
 
 static void a_late_list_shows_a_holder_its_eviction(void **state)

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does holdfast torture see what is out of order, and only that?  Once the
+library is wrong on purpose; once waiters lose their places, which puts others
+before them by right.
+
+    test_order.py HOLDFAST_PLANTS
+"""
+
+import glob
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import place  # noqa: E402
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+
+
+class Order(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(dir=place.shared_memory())
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.history = os.path.join(self.directory, "history")
+
+    def torture(self, kind, plant=""):
+        return place.Process(
+            [HOLDFAST, "torture", "--json", "--kind", kind, "--faults", "0s",
+             "--for", "3s", "--history", self.history, "name"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, HF_PLANT=plant, HOLDFAST_URL="file:%s/locks"
+                     % self.directory))
+
+    def verdict(self, process, status):
+        out, err = process.popen.communicate(timeout=place.PATIENCE_S)
+        self.assertEqual((process.popen.returncode, err), (status, b""))
+        return json.loads(out)["broken"]
+
+    def test_a_planted_fault_is_seen(self):
+        for kind, plant in (("mutex", "ADMIT_ON_ANY_GONE"),
+                            ("rwlock", "READ_PASSES_WRITE")):
+            with self.subTest(plant=plant):
+                broken = self.verdict(self.torture(kind, plant), 1)
+                self.assertGreater(broken["order"], 0)
+                self.assertGreater(broken["exclusion"], 0)
+
+    def tickets(self):
+        """In the order of the queue."""
+        return sorted(path for path in glob.glob(
+            os.path.join(self.directory, "locks", "locks", "name", "[0-9]*"))
+            if stat.S_ISFIFO(os.lstat(path).st_mode))
+
+    def displace_one(self):
+        """The last of many, who cannot be about to hold it."""
+        try:
+            tickets = self.tickets()
+            if len(tickets) > 4:
+                os.unlink(tickets[-1])
+        except FileNotFoundError:
+            pass  # it has gone by itself
+
+    def displaced(self):
+        self.displace_one()
+        with open(self.history) as file:
+            return file.read().count(" unqueued ") > 20
+
+    def test_who_lost_its_place_was_not_overtaken(self):
+        process = self.torture("mutex")
+        place.eventually("a history", lambda: os.path.exists(self.history))
+        place.eventually("waiters that were displaced", lambda:
+                         not process.is_alive() or self.displaced())
+        broken = self.verdict(process, 0)
+        self.assertEqual(set(broken.values()), {0})
+        self.assertTrue(self.displaced())
+
+
+if __name__ == "__main__":
+    unittest.main()
