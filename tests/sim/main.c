@@ -22,11 +22,11 @@ static const char usage[] =
     "[--jobs N]\n"
     "       holdfast-sim [--rounds] [--engine zk|leased] --seed S\n"
     "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
+    "       holdfast-sim --all --seeds N [--first S] [--jobs N]\n"
     "       holdfast-sim --story FILE... [--update]\n"
-    "       holdfast-sim --plants [--seeds N] [--story FILE...]\n"
+    "       holdfast-sim --plants\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
     "       holdfast-sim --explore SCENE --choices A,B...\n"
-    "       holdfast-sim --explore plants [--depth N]\n"
     "\n"
     "  --rounds    worlds of double barriers\n"
     "  --engine zk the client of ZooKeeper on a model ensemble, instead of "
@@ -34,7 +34,8 @@ static const char usage[] =
     "              plain model; leased: the client of servers that lease\n"
     "              tickets on a model of one\n"
     "  --seeds N   live through N worlds and check the invariants in each\n"
-    "  --first S   the seed of the first (1)\n"
+    "  --all       worlds of every kind, N of them together\n"
+    "  --first S   the seed of the first of each kind (1)\n"
     "  --jobs N    in so many processes at once (1)\n"
     "  --seed S    live through one; --trace prints all that happens in it\n"
     "  --only      have only those of its turns: a world that breaks is made\n"
@@ -43,13 +44,11 @@ static const char usage[] =
     "  --story     play stories and compare what happens with what they "
     "expect;\n"
     "              --update writes down what happened\n"
-    "  --plants    see that each planted fault is found within N worlds "
-    "(400),\n"
-    "              or else by one of the stories\n"
+    "  --plants    print the planted faults that there are\n"
     "  --explore   go through every order in which what happens in SCENE can\n"
     "              happen: two, mutex, rw and others in tests/sim/scene.c; "
     "all\n"
-    "              that take seconds; or see that planted faults are found so\n"
+    "              that take seconds\n"
     "  --depth N   give up paths of more than N steps (500)\n"
     "  --doubt     let nothing stand for anything else, and see that what\n"
     "              looks alike goes on alike\n"
@@ -64,6 +63,7 @@ struct options {
     bool one;
     bool trace;
     bool whole;
+    bool all;
     bool story;
     bool update;
     bool plants;
@@ -99,6 +99,8 @@ static bool flag(struct options *options, const char *word)
         options->trace = true;
     else if (strcmp(word, "--whole") == 0)
         options->whole = true;
+    else if (strcmp(word, "--all") == 0)
+        options->all = true;
     else if (strcmp(word, "--story") == 0)
         options->story = true;
     else if (strcmp(word, "--update") == 0)
@@ -203,8 +205,6 @@ static int scenes_run(const struct options *options)
         return wrong("expected --depth of 1 to 500");
     if (strcmp(options->scene, "all") == 0)
         return explore_all(exploration.depth);
-    if (strcmp(options->scene, "plants") == 0)
-        return plants_explore(exploration.depth);
     if (exploration.scene == NULL)
         return wrong("there is no such scene");
     if (options->choices != NULL)
@@ -245,14 +245,16 @@ int main(int argc, char **argv)
     if (options.scene != NULL)
         return scenes_run(&options);
     if (options.plants)
-        return plants_run(options.seeds == 0 ? 400 : options.seeds, paths,
-                          path_count);
+        return plants_print();
     if (options.story)
         return stories(paths, path_count, options.update);
     if (options.one)
         return one_seed(&options);
     if (options.seeds == 0 || options.jobs == 0 || options.jobs > 64)
         return wrong("nothing to do");
+    if (options.all)
+        return seeds_run_all(options.first, options.seeds,
+                             (unsigned)options.jobs, !options.whole);
     return seeds_run(options.kind, options.first, options.seeds,
                      (unsigned)options.jobs, !options.whole);
 }

@@ -274,3 +274,33 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
     print_sum(&sum);
     return sum.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)
+{
+    /* So that each has its share of the time, and rounds, which are long, of
+     * the worlds. */
+    static const struct {
+        const char *name;
+        struct seeds_kind kind;
+        unsigned percent;
+    } shares[] = {
+        {"plain", {WORLD_PLAIN, false}, 40},
+        {"zk", {WORLD_ZOOKEEPER, false}, 38},
+        {"leased", {WORLD_LEASED, false}, 18},
+        {"rounds", {WORLD_PLAIN, true}, 2},
+        {"zk rounds", {WORLD_ZOOKEEPER, true}, 1},
+        {"leased rounds", {WORLD_LEASED, true}, 1},
+    };
+    int worst = EXIT_SUCCESS;
+
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        uint64_t share = (count * shares[i].percent + 99) / 100;
+
+        printf("%s: ", shares[i].name);
+        fflush(stdout);
+        if (seeds_run(shares[i].kind, first, share, jobs, shrinks) !=
+            EXIT_SUCCESS)
+            worst = EXIT_FAILURE;
+    }
+    return worst;
+}

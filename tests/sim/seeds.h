@@ -40,6 +40,8 @@ struct seeds_report {
 /* Live through so many, and shrink the first that breaks.  An exit code. */
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
               unsigned jobs, bool shrinks);
+/* The same with worlds of every kind, ${count} of them together. */
+int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks);
 /* Through one, with all that happens in it. */
 int seeds_trace(struct seeds_kind kind, uint64_t seed);
 

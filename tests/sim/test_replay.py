@@ -28,6 +28,13 @@ class Replay(unittest.TestCase):
         batch = self.run_sim("--seeds", "20", "--first", "40", "--jobs", "2")
         self.assertIn(f"20 seeds from 40, {steps} steps,", batch)
 
+    def test_all_is_each_kind_in_its_share(self):
+        lines = self.run_sim("--all", "--seeds", "100").splitlines()
+        self.assertEqual(
+            [line.split(" seeds from 1, ")[0] for line in lines],
+            ["plain: 40", "zk: 38", "leased: 18", "rounds: 2", "zk rounds: 1",
+             "leased rounds: 1"])
+
 
 if __name__ == "__main__":
     Replay.program = sys.argv.pop()

@@ -4,15 +4,23 @@
 #ifndef HF_ENGINES_QUORUM_PLANT_H
 #define HF_ENGINES_QUORUM_PLANT_H
 
+/* X(name, invariant, what it does wrong) */
+#define HF_QUORUM_PLANT_TABLE(X)                                               \
+    X(LIST_BEFORE_SETTLING, 1, "the queue is that of the proposals")           \
+    X(ONE_LISTS, 1, "the list is one server's")                                \
+    X(MINORITY_SETTLES, 1, "one server that has settled is enough")            \
+    X(GREATEST_PROPOSED, 1, "what is proposed is taken for final")             \
+    X(FORGETFUL_COUNT, 1, "servers count as soon as they serve")
+
+/* clang-format off */
 enum hf_quorum_plant {
     HF_QUORUM_PLANT_NONE,
-    HF_QUORUM_LIST_BEFORE_SETTLING, /* the queue is that of the proposals */
-    HF_QUORUM_ONE_LISTS,            /* the list is one server's */
-    HF_QUORUM_MINORITY_SETTLES,     /* one server that has settled is enough */
-    HF_QUORUM_GREATEST_PROPOSED,    /* what is proposed is taken for final */
-    HF_QUORUM_FORGETFUL_COUNT,      /* servers count as soon as they serve */
-    HF_QUORUM_PLANTS,
+#define HF_QUORUM_PLANT_ENUM_(name, invariant, what) HF_QUORUM_##name,
+    HF_QUORUM_PLANT_TABLE(HF_QUORUM_PLANT_ENUM_)
+#undef HF_QUORUM_PLANT_ENUM_
+    HF_QUORUM_PLANTS
 };
+/* clang-format on */
 
 #if defined(HF_PLANTS)
 extern enum hf_quorum_plant hf_quorum_plant;
