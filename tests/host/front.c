@@ -260,8 +260,13 @@ struct hf_lock *front_lock(struct front *front, const char *name)
 
 void place_make(struct place *place)
 {
+    place_make_in(place, "/tmp");
+}
+
+void place_make_in(struct place *place, const char *parent)
+{
     snprintf(place->directory, sizeof(place->directory),
-             "/tmp/holdfast-test-XXXXXX");
+             "%s/holdfast-test-XXXXXX", parent);
     assert_non_null(mkdtemp(place->directory));
     snprintf(place->url, sizeof(place->url), "file:%s/run?state=%s/state",
              place->directory, place->directory);

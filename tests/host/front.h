@@ -79,6 +79,7 @@ struct place {
     char url[160];
 };
 void place_make(struct place *place);
+void place_make_in(struct place *place, const char *parent);
 void place_remove(struct place *place);
 
 /* Remove every ticket in ${place}, as a tidy administrator might. */

@@ -72,6 +72,11 @@ bool heap_fails_for_good(void)
     return heap.for_good;
 }
 
+long heap_live(void)
+{
+    return atomic_load(&heap.live);
+}
+
 uint64_t heap_patience_ms(void)
 {
     return heap.for_good ? 30 : 10000;
@@ -97,7 +102,7 @@ bool heap_note(hf_status status)
 static bool all_is_released(void *arg)
 {
     (void)arg;
-    return atomic_load(&heap.live) == 0;
+    return heap_live() == 0;
 }
 
 /* Threads that nobody waits for give theirs back in their own time. */

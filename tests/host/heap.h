@@ -21,6 +21,9 @@ bool heap_note(hf_status status);
 
 bool heap_fails_for_good(void);
 
+/* How much is allocated and not released. */
+long heap_live(void);
+
 /* So long may a call wait: where all fails, not long. */
 uint64_t heap_patience_ms(void);
 

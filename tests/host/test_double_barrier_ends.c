@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How entering and leaving a double barrier end before their time: called back,
- * freed, lost or closed at every stage. */
+/* How entering and leaving a double barrier end before their time, and where
+ * that leaves the others.  Each of it at every stage is in test_shutdown.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,28 +100,6 @@ static void who_waits_to_leave_can_be_called_back(enum way way)
         assert_int_equal(round_there(&w), 1); /* it is outside */
         round_say_first(&w, goes[keeps]);
     }
-    round_close(&w);
-}
-
-/* Whichever of its steps is under way. */
-static void a_leave_can_be_called_back_at_any_moment(enum way way)
-{
-    struct errand e;
-    struct round w;
-
-    if (way == WAY_BLOCKING)
-        return;
-    round_open(&w, way);
-    round_say_first(&w, SCRIPTED_FIRST_COMES);
-    for (int i = 0; i < 10 * ROUNDS; i++) {
-        assert_int_equal(round_run(&w, w.mine, ROUND_ENTER, HF_FOREVER), HF_OK);
-        round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
-        for (int turns = 0; turns < i % 4; turns++)
-            round_say_first(&w, SCRIPTED_SPEAK);
-        hf_op_cancel(e.op);
-        assert_int_equal(errand_end(&e), HF_ECANCELLED);
-    }
-    assert_int_equal(round_there(&w), 1);
     round_close(&w);
 }
 
@@ -258,51 +236,18 @@ static void who_waits_outside_rides_out_a_loss(enum way way)
     round_close(&w);
 }
 
-/* ----------------------------------------------------------------- close -- */
-
-static void a_close_ends_all_of_it(enum way way)
-{
-    struct hf_double_barrier *other;
-    struct errand leaves, enters;
-    struct round w;
-
-    round_open(&w, way);
-    other = round_party(&w, 9);
-    round_both(&w, ROUND_ENTER);
-    if (way != WAY_BLOCKING) {
-        round_begin(&w, &leaves, w.mine, ROUND_LEAVE, HF_FOREVER);
-        round_begin(&w, &enters, other, ROUND_ENTER, HF_FOREVER);
-    }
-    front_close(&w.front);
-    if (way != WAY_BLOCKING) {
-        assert_int_equal(atomic_load(&leaves.ended), 1);
-        assert_int_equal(atomic_load(&enters.ended), 1);
-        assert_int_equal(leaves.status, HF_ECLOSED);
-        assert_int_equal(enters.status, HF_ECLOSED);
-        hf_op_cancel(leaves.op);
-        hf_op_free(leaves.op);
-        hf_op_free(enters.op);
-    }
-    hf_double_barrier_free(w.mine);
-    hf_double_barrier_free(w.theirs); /* inside */
-    hf_double_barrier_free(other);    /* the last of the client */
-    round_forget(&w);
-}
-
 #define STORIES(X)                                                             \
     X(who_waits_to_go_in_can_be_called_back)                                   \
     X(a_cancel_may_cross_the_last_to_come)                                     \
     X(it_is_too_late_to_call_back_who_is_in)                                   \
     X(who_waits_to_leave_can_be_called_back)                                   \
-    X(a_leave_can_be_called_back_at_any_moment)                                \
     X(who_is_inside_is_taken_out_by_free)                                      \
     X(who_is_freed_while_entering_is_not_inside)                               \
     X(who_is_freed_while_leaving_leaves)                                       \
     X(who_waits_to_go_in_comes_anew_after_a_loss)                              \
     X(who_was_lost_inside_is_told_when_he_leaves)                              \
     X(who_is_lost_while_he_leaves_is_told)                                     \
-    X(who_waits_outside_rides_out_a_loss)                                      \
-    X(a_close_ends_all_of_it)
+    X(who_waits_outside_rides_out_a_loss)
 
 #include "in_each_way.h"
 

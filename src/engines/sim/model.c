@@ -155,9 +155,14 @@ void hf_sim_run_ms(struct hf_sim *sim, uint64_t ms)
     sim->now_us = until_us;
 }
 
+bool hf_sim_is_settled(const struct hf_sim *sim)
+{
+    return sim->foreground == 0;
+}
+
 bool hf_sim_settle(struct hf_sim *sim)
 {
-    for (unsigned steps = 0; sim->foreground > 0; steps++) {
+    for (unsigned steps = 0; !hf_sim_is_settled(sim); steps++) {
         if (steps == SETTLE_STEPS)
             return false;
         hf_sim_next(sim);

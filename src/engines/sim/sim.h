@@ -133,6 +133,9 @@ void hf_sim_run_ms(struct hf_sim *sim, uint64_t ms);
  * than a million steps. */
 bool hf_sim_settle(struct hf_sim *sim);
 
+/* Is only that left already? */
+bool hf_sim_is_settled(const struct hf_sim *sim);
+
 /* Call ${fn} at ${at_us}, or next if that is past.  ${background}: does not
  * keep hf_sim_settle() waiting. */
 void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
