@@ -132,6 +132,9 @@ static void trouble(const struct api_step *s)
         break;
     case 1:
         hf_sim_kill_session(seat->engine);
+        /* All its tickets were taken by force, before their time. */
+        for (unsigned i = 0; i < API_NAMES; i++)
+            api.turned_off[i] = true;
         break;
     case 2:
         hf_sim_set_link(seat->engine, s->c % 2 != 0, s->c / 2 % 2 != 0);
