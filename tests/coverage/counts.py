@@ -33,12 +33,16 @@ class Source:
                 if self.counts[number] == 0]
 
 
+def outdated(what):
+    raise SystemExit("coverage: since lines were counted, %s was changed; "
+                     "count them again: ./dev coverage" % what)
+
+
 def of_object(notes):
     answer = subprocess.run(["gcov", "--json-format", "--stdout", notes],
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if answer.returncode != 0:
-        raise SystemExit("coverage: %s was built since lines were counted; "
-                         "count them again: ./dev coverage" % notes)
+        outdated(notes)
     return notes, json.loads(answer.stdout)["files"]
 
 
@@ -75,6 +79,8 @@ def collect(root, build):
             path = os.path.relpath(file["file"], root)
             if not path.startswith("src" + os.sep):
                 continue
+            if os.path.getmtime(file["file"]) > os.path.getmtime(notes):
+                outdated(path)
             if path not in sources:
                 with open(os.path.join(root, path), encoding="utf-8") as text:
                     sources[path] = Source(path, text.read().splitlines())

@@ -3,14 +3,12 @@
 
 import re
 
-# Where every line that is not run has its reason.  The model of servers in
-# src/engines/sim is part of the tests.
-EXPLAINED = ("src/core/", "src/engines/")
-NOT_EXPLAINED = ("src/engines/sim/",)
+# Where every line that is not run has its reason.
+EXPLAINED = ("src/core/", "src/engines/zookeeper/")
 
 
 def needs_reason(path):
-    return path.startswith(EXPLAINED) and not path.startswith(NOT_EXPLAINED)
+    return path.startswith(EXPLAINED)
 
 
 def inexact(text):
