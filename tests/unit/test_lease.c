@@ -136,6 +136,20 @@ static void what_is_left_of_a_waiting_one_is_withdrawn(void **state)
     expect(&s, "a ENQUEUE a2; a FORGET");
 }
 
+static void a_look_that_nobody_has_seen_is_not_made(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s, HF_ENGINE_GONE_ADMITS);
+    s.a.kind = HF_TICKET_LEASE;
+    s.a.weight = 1;
+    s.a.limit = 3;
+    want(&s, &s.a);
+    cancel(&s, &s.a);
+    expect(&s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+}
+
 /* The room was found while the end of the wait was on its way. */
 static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
 {
@@ -176,6 +190,7 @@ int main(void)
         cmocka_unit_test(fn32_what_is_left_of_it_is_withdrawn),
         cmocka_unit_test(of_one_permit_nothing_is_left),
         cmocka_unit_test(what_is_left_of_a_waiting_one_is_withdrawn),
+        cmocka_unit_test(a_look_that_nobody_has_seen_is_not_made),
         cmocka_unit_test(an_answer_that_crosses_the_end_is_of_no_account),
         cmocka_unit_test(a_look_waits_for_the_last_one_to_be_taken_back),
     };

@@ -251,6 +251,16 @@ static void several_permits(struct stage *s, struct honest *h)
     s->kind = HF_TICKET_MUTEX;
 }
 
+/* Somebody else's is looked at and watched. */
+static void a_stranger_s_ticket(struct stage *s, struct honest *h)
+{
+    take_ticket(s, h, "a"); /* the queue */
+    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    honest_put(s, h, "q/x", false);
+    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: x#");
+    insist(s, h, HF_REQUEST_WATCH, "x", "WATCHING x");
+}
+
 /* More of them than there is room for at first. */
 static void a_list_for_people(struct stage *s, struct honest *h)
 {
@@ -364,6 +374,7 @@ static void fn26_searching(void **state)
     (void)state;
     sweep(a_swallowed_create);
     sweep(a_look);
+    sweep(a_stranger_s_ticket);
 }
 
 static void going_round(void **state)

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -43,6 +45,24 @@ static void who_has_gone_since_is_not_shown(void **state)
     refused(&s, HF_ZK_NO_NODE);
     data(&s, "her", 18, 1);
     assert_string_equal(stage_told(&s), "LISTED z: y#2@18=her");
+    stage_close(&s);
+}
+
+static void who_may_not_read_is_told_what_to_look_at(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_init(&s);
+    (void)snprintf(s.config.auth, sizeof s.config.auth, "u:p");
+    assert_true(stage_open(&s));
+    link_up(&s);
+    accept_session(&s);
+    s.whole = true;
+    ask(&s, HF_REQUEST_LIST, "z");
+    done(&s);
+    refused(&s, HF_ZK_NO_AUTH);
+    assert_non_null(strstr(s.text, "our user and password"));
     stage_close(&s);
 }
 
@@ -106,6 +126,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_ticket_is_asked_about),
         cmocka_unit_test(who_has_gone_since_is_not_shown),
+        cmocka_unit_test(who_may_not_read_is_told_what_to_look_at),
         cmocka_unit_test(what_it_may_be_answered),
         cmocka_unit_test(nothing_is_asked_behind_a_goodbye),
         cmocka_unit_test(names_that_are_none),

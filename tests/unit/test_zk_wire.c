@@ -296,22 +296,6 @@ static void frames_come_in_pieces(void **state)
         story_in_pieces(chunk);
 }
 
-static void a_read_of_nothing_changes_nothing(void **state)
-{
-    struct stage s;
-
-    (void)state;
-    stage_connected(&s);
-    ask(&s, HF_REQUEST_LIST, "a");
-    receive(&s, "", 0);
-    assert_string_equal(stage_told(&s), "");
-    assert_true(s.up);
-    done(&s);
-    children(&s, "");
-    assert_string_equal(stage_told(&s), "LISTED a:");
-    stage_close(&s);
-}
-
 static void impossible_lengths_end_the_connection(void **state)
 {
     static const struct {
@@ -461,7 +445,6 @@ int main(void)
         cmocka_unit_test(counts_cannot_lie),
         cmocka_unit_test(requests_have_their_bytes),
         cmocka_unit_test(frames_come_in_pieces),
-        cmocka_unit_test(a_read_of_nothing_changes_nothing),
         cmocka_unit_test(impossible_lengths_end_the_connection),
         cmocka_unit_test(a_bad_length_behind_a_good_frame),
         cmocka_unit_test(truncated_records_end_the_connection),
