@@ -42,7 +42,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
 {
     if (a->state == STATE(HELD))
         core->held--;
-    hf_machine_move(&table, &core->config.trace, a, &a->state, state);
+    hf_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD))
         core->held++;
 }

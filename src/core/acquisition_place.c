@@ -59,27 +59,15 @@ void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a)
     a->enqueue_at_ms = hf_acquisition_again_at_ms(core, &a->enqueue_retry);
 }
 
-static const char *kind_text(enum hf_ticket_kind kind)
-{
-    switch (kind) {
-    case HF_TICKET_MUTEX:
-    case HF_TICKET_EXCLUSIVE:
-        return "a mutex";
-    case HF_TICKET_LEASE:
-        return "a semaphore";
-    case HF_TICKET_ELECTION:
-        return "an election";
-    case HF_TICKET_BARRIER:
-        return "a barrier";
-    case HF_TICKET_MEMBER:
-    case HF_TICKET_READY:
-        return "a double barrier";
-    case HF_TICKET_READ:
-    case HF_TICKET_WRITE:
-        break;
-    }
-    return "a read/write lock";
-}
+/* Those that wait for each other, or turn one another away. */
+static const char *const kind_texts[] = {
+    [HF_TICKET_MUTEX] = "a mutex",
+    [HF_TICKET_READ] = "a read/write lock",
+    [HF_TICKET_WRITE] = "a read/write lock",
+    [HF_TICKET_LEASE] = "a semaphore",
+    [HF_TICKET_ELECTION] = "an election",
+    [HF_TICKET_EXCLUSIVE] = "a mutex",
+};
 
 static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_ticket *ahead)
@@ -93,7 +81,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
     hf_error_set(&why, HF_EKIND,
                  "the name is in use as %s%s, and this is %s; use another "
                  "name or the same kind of lock",
-                 kind_text(ahead->kind), by, kind_text(a->kind));
+                 kind_texts[ahead->kind], by, kind_texts[a->kind]);
     hf_acquisition_give_up(core, a, &why);
 }
 
@@ -239,13 +227,15 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
 {
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS && !a->stale &&
                   a->gone_admits;
+    /* Watches of an older place are taken back, and their news not heeded. */
+    bool watched = a->before_known && hf_ticket_id_equal(gone, &a->before.id);
 
-    if (a->before_known && hf_ticket_id_equal(gone, &a->before.id))
+    assert(watched ||
+           (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond.id)));
+    if (watched)
         a->before_known = false;
-    else if (a->beyond_known && hf_ticket_id_equal(gone, &a->beyond.id))
-        a->beyond_known = false;
     else
-        return; /* of an older place */
+        a->beyond_known = false;
     assert(a->blocking > 0);
     a->blocking--;
     if (HF_PLANTED(GONE_SKIPS_ONE) && a->blocking == 1)

@@ -51,8 +51,8 @@ void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
 {
     struct hf_acquisition *whole = part->whole;
 
-    if (whole->state != STATE(PAUSED) || whole->bundle->undoing)
-        return;
+    /* Who gives back has nobody wait, from the step on that begins it. */
+    assert(whole->state == STATE(PAUSED) && !whole->bundle->undoing);
     whole->ahead = part->ahead;
     memcpy(whole->holder, part->holder, sizeof whole->holder);
     if (!whole->waiting_effect.queued)
@@ -186,11 +186,9 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
             undo(core, whole);
             return;
         }
+        assert(part->state != STATE(LOST)); /* a grant is seen in its step */
         if (part->state == STATE(HELD)) {
             advance(core, whole);
-        } else if (part->state == STATE(LOST)) {
-            undo(core, whole);
-            return;
         } else if (part->told) {
             fail(core, whole, part);
         } else if (part->state == STATE(IDLE)) {

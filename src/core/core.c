@@ -26,7 +26,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
 {
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
-    hf_session_init(&core->session, &core->effects, &core->config.trace,
+    hf_session_init(&core->session, &core->effects,
                     hf_after_ms(now_ms, config->connect_ms));
 }
 
@@ -223,8 +223,7 @@ static void begin_close(struct hf_core *core)
 
 static void closed(struct hf_core *core)
 {
-    if (core->session.state == HF_STATE_CLOSED)
-        return;
+    assert(core->session.state != HF_STATE_CLOSED);
     lose_all(core, false);
     core->session.closing = true;
     end_waits(core, HF_ECLOSED, "the client was closed");

@@ -23,7 +23,6 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/inquiry.h"
-#include "core/machine.h"
 #include "core/random.h"
 #include "core/retry.h"
 #include "core/session.h"
@@ -33,7 +32,6 @@ struct hf_core_config {
     uint64_t connect_ms;
     struct hf_retry_policy retry; /* for requests that answer FAILED{RETRY} */
     struct hf_random random;      /* seeded */
-    struct hf_trace trace;        /* .fn may be NULL */
     const char *place; /* where the engine is, for error texts; NULL or "":
                           unknown.  Borrowed */
 };

@@ -26,11 +26,9 @@ static const struct hf_machine_state states[] = {
 static const struct hf_machine_table table = {"inquiry", states,
                                               sizeof states / sizeof states[0]};
 
-static void move(struct hf_core *core, struct hf_inquiry *inquiry,
-                 enum hf_inquiry_state state)
+static void move(struct hf_inquiry *inquiry, enum hf_inquiry_state state)
 {
-    hf_machine_move(&table, &core->config.trace, inquiry, &inquiry->state,
-                    state);
+    hf_machine_move(&table, &inquiry->state, state);
 }
 
 /* --------------------------------------------------- beginning and end -- */
@@ -60,7 +58,7 @@ static void unlink(struct hf_core *core, struct hf_inquiry *inquiry)
 
 static void finish(struct hf_core *core, struct hf_inquiry *inquiry)
 {
-    move(core, inquiry, STATE(DONE));
+    move(inquiry, STATE(DONE));
     unlink(core, inquiry);
     hf_effect_add(&core->effects, &inquiry->finished_effect,
                   HF_EFFECT_FINISHED);
@@ -88,7 +86,7 @@ static void leave(struct hf_core *core, struct hf_inquiry *inquiry)
         hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_FORGET);
     }
     if (looks || inquiry->ask.busy)
-        move(core, inquiry, STATE(LEFT));
+        move(inquiry, STATE(LEFT));
     else
         finish(core, inquiry);
 }
@@ -165,7 +163,7 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
            inquiry->kind == HF_REQUEST_REVOKE || is_of_mark(inquiry));
     init(core, inquiry);
     link_last(core, inquiry);
-    move(core, inquiry, STATE(WANTED));
+    move(inquiry, STATE(WANTED));
     if (core->session.closing) {
         hf_error_set(&why, HF_ECLOSED, "the client is closed");
         hf_inquiry_give_up(core, inquiry, &why);
@@ -195,7 +193,7 @@ static void pass(struct hf_core *core, struct hf_inquiry *inquiry)
 
 static void ask_again(struct hf_core *core, struct hf_inquiry *inquiry)
 {
-    move(core, inquiry, STATE(WANTED));
+    move(inquiry, STATE(WANTED));
     inquiry->ask_at_ms = 0;
     hf_inquiry_pump(core, inquiry);
 }
@@ -221,7 +219,7 @@ static void looked_at_round(struct hf_core *core, struct hf_inquiry *inquiry,
     else if (answer == HF_LEAVE_YIELD || inquiry->only_try)
         end_busy(core, inquiry);
     else
-        move(core, inquiry, STATE(WATCHING));
+        move(inquiry, STATE(WATCHING));
 }
 
 static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
@@ -236,7 +234,7 @@ static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
     else if (inquiry->only_try)
         end_busy(core, inquiry);
     else
-        move(core, inquiry, STATE(WATCHING));
+        move(inquiry, STATE(WATCHING));
 }
 
 /* A list that crosses the FORGET ends nothing; anything else has. */
@@ -285,7 +283,7 @@ static void failed(struct hf_core *core, struct hf_inquiry *inquiry,
         HF_PLANTED(INQUIRY_ONCE)
             ? HF_FOREVER
             : hf_acquisition_again_at_ms(core, &inquiry->retry);
-    move(core, inquiry, STATE(WANTED));
+    move(inquiry, STATE(WANTED));
     hf_inquiry_pump(core, inquiry);
 }
 
@@ -325,7 +323,7 @@ void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry)
     if (inquiry->state != STATE(WANTED) || !hf_session_usable(&core->session) ||
         core->now_ms < inquiry->ask_at_ms)
         return;
-    move(core, inquiry, STATE(ASKED));
+    move(inquiry, STATE(ASKED));
     inquiry->ask.busy = true;
     inquiry->ask.engine_data = NULL;
     hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_REQUEST);

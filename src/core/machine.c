@@ -20,9 +20,8 @@ static void refuse(const struct hf_machine_table *table, unsigned from,
     abort();
 }
 
-void hf_machine_move(const struct hf_machine_table *table,
-                     const struct hf_trace *trace, const void *who,
-                     unsigned *state, unsigned to)
+void hf_machine_move(const struct hf_machine_table *table, unsigned *state,
+                     unsigned to)
 {
     unsigned from = *state;
 
@@ -30,7 +29,4 @@ void hf_machine_move(const struct hf_machine_table *table,
         !(table->states[from].successors >> to & 1))
         refuse(table, from, to);
     *state = to;
-    if (trace->fn != NULL)
-        trace->fn(trace->arg, table->noun, who, table->states[from].name,
-                  table->states[to].name);
 }

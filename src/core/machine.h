@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A state machine is a table: each state with its name and its legal
- * successors.  One function moves, and checks and traces the move.
+ * successors.  One function moves, and checks the move.
  */
 #ifndef HF_CORE_MACHINE_H
 #define HF_CORE_MACHINE_H
@@ -19,18 +19,9 @@ struct hf_machine_table {
     unsigned count;
 };
 
-/* Told of every move, for tests and debugging; ${who} tells objects of one
- * noun apart. */
-struct hf_trace {
-    void (*fn)(void *arg, const char *noun, const void *who, const char *from,
-               const char *to);
-    void *arg;
-};
-
 /* Set ${state} to ${to}; a move that is not in the table is our own mistake
  * and ends the program in every build. */
-void hf_machine_move(const struct hf_machine_table *table,
-                     const struct hf_trace *trace, const void *who,
-                     unsigned *state, unsigned to);
+void hf_machine_move(const struct hf_machine_table *table, unsigned *state,
+                     unsigned to);
 
 #endif

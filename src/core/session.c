@@ -47,8 +47,7 @@ static void init_request(struct hf_request *request, struct hf_effect *effect,
 }
 
 void hf_session_init(struct hf_session *session,
-                     struct hf_effect_queue *effects,
-                     const struct hf_trace *trace, uint64_t connect_by_ms)
+                     struct hf_effect_queue *effects, uint64_t connect_by_ms)
 {
     *session = (struct hf_session){0};
     session->state = HF_STATE_CONNECTING;
@@ -57,7 +56,6 @@ void hf_session_init(struct hf_session *session,
     session->resume_cap_ms = HF_FOREVER;
     session->prove_at_ms = HF_FOREVER;
     session->effects = effects;
-    session->trace = trace;
     init_request(&session->prove, &session->prove_effect, HF_REQUEST_PROVE);
     init_request(&session->end, &session->end_effect, HF_REQUEST_END);
 }
@@ -91,7 +89,7 @@ static void move(struct hf_session *session, enum hf_state state)
 
     if (session->state == (unsigned)state)
         return;
-    hf_machine_move(&table, session->trace, session, &session->state, state);
+    hf_machine_move(&table, &session->state, state);
     hf_effect_remove(session->effects, &session->state_effect);
     hf_effect_remove(session->effects, effect);
     effect->state = state;

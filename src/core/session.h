@@ -41,7 +41,6 @@ struct hf_session {
     struct hf_effect lost_effect;  /* ... which must not be missed */
     /* Borrowed from the core. */
     struct hf_effect_queue *effects;
-    const struct hf_trace *trace;
 };
 
 /* How much of a lease is kept back for clocks that run at different rates:
@@ -51,8 +50,7 @@ struct hf_session {
 uint64_t hf_session_margin_ms(uint64_t timeout_ms);
 
 void hf_session_init(struct hf_session *session,
-                     struct hf_effect_queue *effects,
-                     const struct hf_trace *trace, uint64_t connect_by_ms);
+                     struct hf_effect_queue *effects, uint64_t connect_by_ms);
 
 /* Is there a session whose tickets may live? */
 bool hf_session_alive(const struct hf_session *session);

@@ -302,6 +302,16 @@ static void take_effects(struct stage *s, char *all, size_t bytes)
     }
 }
 
+void stage_expect_one(struct stage *s, const char *expected)
+{
+    struct hf_effect *effect = hf_core_next_effect(&s->core);
+    char text[64];
+
+    assert_non_null(effect);
+    take_effect(s, effect, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
 void stage_drain(struct stage *s)
 {
     char all[STAGE_TEXT_BYTES];

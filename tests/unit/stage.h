@@ -62,6 +62,9 @@ void stage_connected(struct stage *s, unsigned traits);
 void stage_expect(struct stage *s, const char *expected, const char *file,
                   int line);
 
+/* The next effect alone, which must read ${expected}. */
+void stage_expect_one(struct stage *s, const char *expected);
+
 /* Take all effects, whatever they are. */
 void stage_drain(struct stage *s);
 

@@ -345,6 +345,38 @@ static void another_kind_ahead_ends_it(void **state)
     expect(s, "a FORGOTTEN");
 }
 
+static void what_the_name_is_in_use_for_is_told(void **state)
+{
+    static const struct {
+        enum hf_ticket_kind wanted;
+        const char *queue, *text;
+    } rows[] = {
+        {HF_TICKET_MUTEX, "x/r a1",
+         "a read/write lock (by \"a stranger\"), and "
+         "this is a mutex;"},
+        {HF_TICKET_MUTEX, "x/l2 a1",
+         "a semaphore (by \"a stranger\"), and "
+         "this is a mutex;"},
+        {HF_TICKET_READ, "x/l1 a1",
+         "a semaphore (by \"a stranger\"), and "
+         "this is a read/write lock;"},
+        {HF_TICKET_WRITE, "x a1",
+         "a mutex (by \"a stranger\"), and "
+         "this is a read/write lock;"},
+        {HF_TICKET_ELECTION, "x a1",
+         "a mutex (by \"a stranger\"), and "
+         "this is an election;"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        STAGE(s, ALL_TRAITS);
+        s->a.kind = rows[i].wanted;
+        enqueue_a_in(s, rows[i].queue);
+        expect(s, "a WITHDRAW a1; a ENDED HF_EKIND");
+        assert_non_null(strstr(s->a.text, rows[i].text));
+    }
+}
+
 /* ---------------------------------------------------------------- cancel -- */
 
 static void fn09_a_cancelled_wait_withdraws_then_tells(void **state)
@@ -609,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_reader_passes_no_ticket_of_a_kind_not_told),
         cmocka_unit_test(a_mutex_behind_a_downgrade_hears_whose_name_it_is),
         cmocka_unit_test(another_kind_ahead_ends_it),
+        cmocka_unit_test(what_the_name_is_in_use_for_is_told),
         cmocka_unit_test(fn09_a_cancelled_wait_withdraws_then_tells),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
         cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),

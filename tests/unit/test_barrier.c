@@ -160,6 +160,24 @@ static void a_wait_can_be_cancelled_at_any_time(void **state)
     desk_expect_end(&s, HF_ECANCELLED);
 }
 
+static void the_engine_does_not_hear_of_what_was_over_before(void **state)
+{
+    struct hf_event inquire = {.kind = HF_EVENT_INQUIRE};
+    struct hf_event event = {.kind = HF_EVENT_RECALL};
+    struct desk s;
+
+    (void)state;
+    desk_init(&s, HF_REQUEST_LOOK, "q", HF_FOREVER);
+    desk_connect(&s, false);
+    inquire.as.inquiry = event.as.inquiry = &s.inquiry;
+    desk_step_only(&s, inquire);
+    desk_step_only(&s, event);
+    desk_take(&s);
+    assert_int_equal(s.requests, 0);
+    assert_int_equal(s.forgets, 0);
+    desk_expect_end(&s, HF_ECANCELLED);
+}
+
 /* What the engine says before it hears that is of no account. */
 static void answers_cross_the_end(void **state)
 {
@@ -271,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_try_does_not_wait),
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(a_wait_can_be_cancelled_at_any_time),
+        cmocka_unit_test(the_engine_does_not_hear_of_what_was_over_before),
         cmocka_unit_test(answers_cross_the_end),
         cmocka_unit_test(a_wait_rides_out_a_lost_link),
         cmocka_unit_test(a_wait_rides_out_a_lost_session),

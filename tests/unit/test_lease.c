@@ -169,6 +169,51 @@ static void what_crosses_its_forget_is_heard_of_too(void **state)
     expect(&s, "a ENQUEUE a2");
 }
 
+static void a_look_that_nobody_has_seen_is_not_made(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s, HF_ENGINE_GONE_ADMITS);
+    s.a.kind = HF_TICKET_LEASE;
+    s.a.weight = 1;
+    s.a.limit = 3;
+    want(&s, &s.a);
+    cancel(&s, &s.a);
+    expect(&s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
+}
+
+/* The room was found while the end of the wait was on its way. */
+static void an_answer_that_crosses_the_end_is_of_no_account(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    cancel(&s, &s.a);
+    listed(&s, "a LOOK", "");
+    expect(&s, "a FORGET; a ENDED HF_ECANCELLED; a FORGOTTEN");
+}
+
+/* Whoever waits for room again is let look as soon as the last look has been
+ * taken back, whatever it is that happens next. */
+static void a_look_waits_for_the_last_one_to_be_taken_back(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    look(&s, 2);
+    listed(&s, "a LOOK", "");
+    stage_expect_one(&s, "a ENQUEUE a1");
+    enqueued(&s, "a ENQUEUE a1", "x/l2 a1");
+    stage_expect_one(&s, "a FORGET");
+    s.b.queue = "q";
+    want(&s, &s.b);
+    expect(&s, "a WAITING 1; a WATCH a1; b ENQUEUE b1; a LOOK");
+    listed(&s, "a LOOK", "x/l1 a1");
+    expect(&s, "a GRANTED; a FORGET");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +224,9 @@ int main(void)
         cmocka_unit_test(of_one_permit_nothing_is_left),
         cmocka_unit_test(what_is_left_of_a_waiting_one_is_withdrawn),
         cmocka_unit_test(what_crosses_its_forget_is_heard_of_too),
+        cmocka_unit_test(a_look_that_nobody_has_seen_is_not_made),
+        cmocka_unit_test(an_answer_that_crosses_the_end_is_of_no_account),
+        cmocka_unit_test(a_look_waits_for_the_last_one_to_be_taken_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -26,6 +27,24 @@ static void grant_a(struct stage *s)
 static uint64_t promise(const struct hf_acquisition *a)
 {
     return atomic_load(&a->promise_ms);
+}
+
+/* --------------------------------------------------------------- trouble -- */
+
+static void a_long_trouble_is_cut_between_characters(void **state)
+{
+    struct hf_session session = {0};
+    char text[sizeof session.trouble + 9];
+    const size_t last = sizeof session.trouble - 2;
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    memcpy(text + last, "\u00e9", 2);
+    text[sizeof text - 1] = '\0';
+    hf_session_trouble(&session, HF_EDENIED, text);
+    assert_int_equal(hf_session_trouble_status(&session), HF_EDENIED);
+    assert_int_equal(strlen(session.trouble), last);
+    assert_memory_equal(session.trouble, text, last);
 }
 
 /* --------------------------------------------------------------- promise -- */
@@ -493,6 +512,7 @@ static void a_goodbye_that_fails_is_one_all_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_trouble_is_cut_between_characters),
         cmocka_unit_test(the_margin_is_a_hundredth_and_two_at_least),
         cmocka_unit_test(the_promise_counts_from_the_sending),
         cmocka_unit_test(a_proof_moves_the_promise_by_its_anchor),

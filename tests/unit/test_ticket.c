@@ -108,6 +108,22 @@ static void a_ticket_is_found_by_its_id(void **state)
     assert_int_equal(hf_snapshot_find(&snapshot, &example), 3);
 }
 
+static void a_long_payload_is_cut_between_characters(void **state)
+{
+    char to[HF_PAYLOAD_BYTES], payload[HF_PAYLOAD_BYTES + 9];
+
+    (void)state;
+    memset(payload, 'x', sizeof payload);
+    memcpy(payload + HF_PAYLOAD_BYTES - 2, "\u00e9", 2);
+    payload[sizeof payload - 1] = '\0';
+    hf_payload_copy(to, payload);
+    assert_int_equal(strlen(to), HF_PAYLOAD_BYTES - 2);
+    assert_memory_equal(to, payload, HF_PAYLOAD_BYTES - 2);
+    payload[HF_PAYLOAD_BYTES - 2] = '\0';
+    hf_payload_copy(to, payload);
+    assert_string_equal(to, payload);
+}
+
 static void a_seed_gives_the_same_numbers_again(void **state)
 {
     struct hf_random one, two, other;
@@ -181,6 +197,7 @@ int main(void)
         cmocka_unit_test(every_byte_tells_ids_apart),
         cmocka_unit_test(fn50_the_sequence_orders_and_then_the_token),
         cmocka_unit_test(a_ticket_is_found_by_its_id),
+        cmocka_unit_test(a_long_payload_is_cut_between_characters),
         cmocka_unit_test(a_seed_gives_the_same_numbers_again),
         cmocka_unit_test(the_generator_is_xoshiro256_star_star),
         cmocka_unit_test(numbers_below_a_bound_are_even),

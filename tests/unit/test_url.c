@@ -190,6 +190,7 @@ static void test_malformed(void **state)
         {"file:/x?a=%x", "value of the option \"a\""},
         {"file:/x?%00=1", "key of option 1"},
         {"file:/x?a=%ff", "value of the option \"a\""},
+        {"quorum:redis://a,\xff", "servers of the URL are not valid UTF-8"},
         {"zk://%zz", "host list"},
         {"zk://u%zz:p@h", "user"},
     };

@@ -155,6 +155,25 @@ static void a_ticket_that_is_gone_is_lost(void **state)
     stage_close(&s);
 }
 
+/* It was refused for what is there, and nothing of that is to be seen. */
+static void a_refusal_without_a_reason_is_asked_again(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    part_failed(&s, 0, HF_ZK_NODE_EXISTS);
+    done(&s);
+    children(&s, "a/w#5");
+    assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a RETRY");
+    (void)stage_sent(&s);
+    downgrade(&s);
+    changed(&s);
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    stage_close(&s);
+}
+
 static void a_refusal_leaves_a_writer(void **state)
 {
     struct stage s;
@@ -241,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_proof_does_without_it),
         cmocka_unit_test(without_an_answer_it_is_asked_again),
         cmocka_unit_test(a_ticket_that_is_gone_is_lost),
+        cmocka_unit_test(a_refusal_without_a_reason_is_asked_again),
         cmocka_unit_test(a_refusal_leaves_a_writer),
         cmocka_unit_test(a_refusal_after_silence_takes_a_look),
         cmocka_unit_test(without_an_answer_both_names_are_deleted),

@@ -71,6 +71,7 @@ static void no_step_is_made_behind_a_goodbye(void **state)
         enum hf_request_kind kind;
         const char *told;
     } rows[] = {
+        {HF_REQUEST_REVOKE, "FAILED REVOKE a UNSURE; CLOSED"},
         {HF_REQUEST_ENQUEUE, "FAILED ENQUEUE a RETRY; CLOSED"},
         {HF_REQUEST_LIST, "LISTED a: a#2147483647; CLOSED"},
         {HF_REQUEST_WITHDRAW, "FAILED WITHDRAW a UNSURE; CLOSED"},
@@ -103,6 +104,23 @@ static void no_step_is_made_behind_a_goodbye(void **state)
     end_(&s);
     done(&s);
     assert_string_equal(stage_told(&s), "FAILED ENQUEUE a RETRY");
+    stage_close(&s);
+    stage_connected(&s); /* somebody could be stamped */
+    s.kind = HF_TICKET_MEMBER;
+    s.limit = 1;
+    ask(&s, HF_REQUEST_STAMP, "x");
+    end_(&s);
+    children(&s, "x/m");
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_told(&s), "FAILED STAMP x UNSURE");
+    stage_close(&s);
+    stage_connected(&s); /* nor are members asked about */
+    s.kind = HF_TICKET_MEMBER;
+    ask(&s, HF_REQUEST_LIST, "x");
+    end_(&s);
+    done(&s);
+    children(&s, "x/m");
+    assert_string_equal(stage_told(&s), "LISTED x:");
     stage_close(&s);
     stage_connected(&s); /* a number that should be taken back */
     ask(&s, HF_REQUEST_ENQUEUE, "a");

@@ -116,6 +116,21 @@ static void what_a_multi_may_be_answered(void **state)
     stage_close(&s);
 }
 
+/* A server that takes permits for others than those that were asked for. */
+static void numbers_of_permits_that_do_not_follow(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    leases_of(&s, 2);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created_apart(&s, 5, 2);
+    children(&s, "a/l#5 a/l#7");
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a UNSURE");
+    assert_string_equal(stage_sent(&s), "MULTI +q/a/l +q/a/l; LIST q");
+    stage_close(&s);
+}
+
 static void one_without_an_answer_is_found(void **state)
 {
     struct stage s;
@@ -464,6 +479,7 @@ int main(void)
         cmocka_unit_test(several_are_one_multi),
         cmocka_unit_test(their_parent_is_made),
         cmocka_unit_test(what_a_multi_may_be_answered),
+        cmocka_unit_test(numbers_of_permits_that_do_not_follow),
         cmocka_unit_test(one_without_an_answer_is_found),
         cmocka_unit_test(what_is_found_may_be_none),
         cmocka_unit_test(a_part_that_goes_takes_the_ticket),

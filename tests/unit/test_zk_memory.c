@@ -74,7 +74,9 @@ static void take_ticket(struct stage *s, struct honest *h, const char *ticket)
 
     snprintf(enqueued, sizeof enqueued, "ENQUEUED %s:", ticket);
     snprintf(listed, sizeof listed, " %s%s", ticket,
-             s->kind == HF_TICKET_MEMBER ? "/m@" : "#");
+             s->kind == HF_TICKET_MEMBER  ? "/m@"
+             : s->kind == HF_TICKET_LEASE ? "/l#"
+                                          : "#");
     while (!insists(s, h, HF_REQUEST_ENQUEUE, ticket, enqueued)) {
         assert_in_range(tries++, 0, TRIES_MAX);
         if (strstr(s->told.taken, "UNSURE") == NULL)
@@ -212,6 +214,65 @@ static void a_round(struct stage *s, struct honest *h)
     s->kind = HF_TICKET_MUTEX;
 }
 
+#define MANY 12
+
+static const char *numbered(int i)
+{
+    static char ticket[16];
+
+    snprintf(ticket, sizeof ticket, "n%d", i);
+    return ticket;
+}
+
+/* A barrier is put up, waited for, and taken away. */
+static void a_mark(struct stage *s, struct honest *h)
+{
+    s->kind = HF_TICKET_BARRIER;
+    insist(s, h, HF_REQUEST_RAISE, "a", "MARKED");
+    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: up@");
+    insist(s, h, HF_REQUEST_LOWER, "a", "MARKED");
+    assert_int_equal(h->count, 0);
+    insist(s, h, HF_REQUEST_LOOK, "y", "LISTED y:");
+    s->kind = HF_TICKET_MUTEX;
+}
+
+/* All of its nodes are watched by one, and go at once. */
+static void several_permits(struct stage *s, struct honest *h)
+{
+    s->kind = HF_TICKET_LEASE;
+    s->weight = 3;
+    take_ticket(s, h, "a");
+    insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
+    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: a/l#0*3");
+    insist(s, h, HF_REQUEST_LIST, "z", "LISTED z: a/l#0*3");
+    insist(s, h, HF_REQUEST_WATCH, "a", "WATCHING a");
+    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a found");
+    assert_int_equal(h->count, 1); /* the queue */
+    s->kind = HF_TICKET_MUTEX;
+}
+
+/* Somebody else's is looked at and watched. */
+static void a_stranger_s_ticket(struct stage *s, struct honest *h)
+{
+    take_ticket(s, h, "a"); /* the queue */
+    insist(s, h, HF_REQUEST_WITHDRAW, "a", "WITHDRAWN a");
+    honest_put(s, h, "q/x", false);
+    insist(s, h, HF_REQUEST_LOOK, "z", "LISTED z: x#");
+    insist(s, h, HF_REQUEST_WATCH, "x", "WATCHING x");
+}
+
+/* More of them than there is room for at first. */
+static void a_list_for_people(struct stage *s, struct honest *h)
+{
+    s->whole = true;
+    insist(s, h, HF_REQUEST_LIST, "z", "LISTED z:");
+    for (int i = 0; i < MANY; i++)
+        take_ticket(s, h, numbered(i));
+    insist(s, h, HF_REQUEST_LIST, "z", "LISTED z: n0#0@");
+    assert_non_null(strstr(s->told.taken, " n11#11@"));
+    s->whole = false;
+}
+
 static void an_idle_session(struct stage *s, struct honest *h)
 {
     for (int i = 0; i < 6; i++) {
@@ -221,16 +282,6 @@ static void an_idle_session(struct stage *s, struct honest *h)
         recover(s, h);
     }
     insist(s, h, HF_REQUEST_PROVE, "", "PROVEN ");
-}
-
-#define MANY 12
-
-static const char *numbered(int i)
-{
-    static char ticket[16];
-
-    snprintf(ticket, sizeof ticket, "n%d", i);
-    return ticket;
 }
 
 /* More than the buffers of a connection hold at first: in what is sent, and in
@@ -323,12 +374,31 @@ static void fn26_searching(void **state)
     (void)state;
     sweep(a_swallowed_create);
     sweep(a_look);
+    sweep(a_stranger_s_ticket);
 }
 
 static void going_round(void **state)
 {
     (void)state;
     sweep(a_round);
+}
+
+static void waiting_at_a_barrier(void **state)
+{
+    (void)state;
+    sweep(a_mark);
+}
+
+static void counting_permits(void **state)
+{
+    (void)state;
+    sweep(several_permits);
+}
+
+static void showing_a_queue(void **state)
+{
+    (void)state;
+    sweep(a_list_for_people);
 }
 
 static void keeping_up(void **state)
@@ -369,6 +439,9 @@ int main(void)
         cmocka_unit_test(making_parents),
         cmocka_unit_test(fn26_searching),
         cmocka_unit_test(going_round),
+        cmocka_unit_test(waiting_at_a_barrier),
+        cmocka_unit_test(counting_permits),
+        cmocka_unit_test(showing_a_queue),
         cmocka_unit_test(keeping_up),
         cmocka_unit_test(ending),
     };

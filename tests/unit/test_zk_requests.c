@@ -304,13 +304,15 @@ static void a_proof_needs_its_whole_answer(void **state)
         "\0\0\0\x0d\0\0\0\0\0",                 /* no end */
         "\0\0\0\x0d\0\0\0\0\0\0\0\0\x0d\0\0\0", /* cut off */
         "\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0",   /* an error, of no kind */
+        "\xff\xff\xff\xff\0\0\0\0\0\0\0\0\7",   /* one that is none */
+        "\0\0\0\4\0\0\0\0\0\xff\xff\xff\xff\1\xff\xff\xff\xff", /* other */
     };
-    static const size_t counts[] = {0, 9, 16, 13};
+    static const size_t counts[] = {0, 9, 16, 13, 13, 18};
     uint8_t frame[64] = {0};
     struct stage s;
 
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         stage_connected(&s);
         ask(&s, HF_REQUEST_PROVE, "");
         frame[3] = (uint8_t)(16 + counts[i]);

@@ -199,8 +199,10 @@ static void put_created(struct stage *s, const char *path, size_t bytes,
     hf_jute_put_string(&s->out, made);
 }
 
-/* What was done of ${paths}.  The first that is numbered gets ${sequence}. */
-static void put_results(struct stage *s, const char *paths, int32_t sequence)
+/* What was done of ${paths}.  The first that is numbered gets ${sequence}, and
+ * each ${step} more than what is before it. */
+static void put_results(struct stage *s, const char *paths, int32_t sequence,
+                        uint32_t step)
 {
     size_t bytes;
 
@@ -213,11 +215,11 @@ static void put_results(struct stage *s, const char *paths, int32_t sequence)
                                    : HF_ZK_CHECK,
                    false, 0);
         if (*paths == '+')
-            put_created(s, paths + 1, bytes - 1, (uint32_t)sequence + i);
+            put_created(s, paths + 1, bytes - 1, (uint32_t)sequence + i * step);
     }
 }
 
-static void answer_multi(struct stage *s, int32_t sequence)
+static void answer_multi(struct stage *s, int32_t sequence, uint32_t step)
 {
     char paths[STAGE_TEXT_BYTES] = "";
     size_t at_;
@@ -225,7 +227,7 @@ static void answer_multi(struct stage *s, int32_t sequence)
     if (s->first != NULL)
         snprintf(paths, sizeof paths, "%s", s->first->path);
     at_ = begin_answer(s, HF_ZK_MULTI, HF_ZK_OK);
-    put_results(s, paths, sequence);
+    put_results(s, paths, sequence, step);
     put_result(s, -1, true, -1);
     end(s, at_);
 }
@@ -234,19 +236,24 @@ void checked(struct stage *s)
 {
     STAGE_MUST(s->first != NULL && s->first->part != HF_ZK_CREATE &&
                s->first->part != HF_ZK_MULTI);
-    answer_multi(s, 0);
+    answer_multi(s, 0, 1);
 }
 
 void stamped(struct stage *s)
 {
     STAGE_MUST(s->first != NULL && s->first->part == HF_ZK_MULTI);
-    answer_multi(s, 0);
+    answer_multi(s, 0, 1);
 }
 
 void created_all(struct stage *s, int32_t sequence)
 {
+    created_apart(s, sequence, 1);
+}
+
+void created_apart(struct stage *s, int32_t sequence, uint32_t step)
+{
     STAGE_MUST(s->first != NULL && s->first->part == HF_ZK_CREATE);
-    answer_multi(s, sequence);
+    answer_multi(s, sequence, step);
 }
 
 void part_failed(struct stage *s, int32_t nth, int32_t why)

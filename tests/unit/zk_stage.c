@@ -163,6 +163,7 @@ struct hf_request *ask(struct stage *s, enum hf_request_kind kind,
     if (kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_LIST)
         r->request.weight = s->kind == HF_TICKET_LEASE ? s->weight : 1;
     r->request.limit = s->limit;
+    r->request.whole = s->whole && kind == HF_REQUEST_LIST;
     r->request.payload = s->payload;
     s->under_way++;
     hf_zk_request(s->zk, &r->request, s->now_ms);

@@ -120,6 +120,7 @@ struct stage {
     enum hf_ticket_kind kind;
     uint32_t weight;
     uint32_t limit;
+    bool whole; /* LISTs are for people */
     unsigned under_way;
     unsigned answered; /* so many requests, ever */
     /* The server. */
@@ -235,6 +236,8 @@ void deliver(struct stage *s);
 void created(struct stage *s, int32_t sequence, int64_t czxid);
 /* To a MULTI of creates: the first is ${sequence}. */
 void created_all(struct stage *s, int32_t sequence);
+/* And each is ${step} more than the one before. */
+void created_apart(struct stage *s, int32_t sequence, uint32_t step);
 void created_as(struct stage *s, const char *path, int64_t czxid);
 void children(struct stage *s, const char *tickets);
 void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);

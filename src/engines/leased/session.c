@@ -51,9 +51,7 @@ static const struct hf_retry_policy between_attempts = {
 
 static void move(struct hf_leased *leased, enum hf_leased_session_state state)
 {
-    static const struct hf_trace nobody;
-
-    hf_machine_move(&table, &nobody, leased, &leased->session.state, state);
+    hf_machine_move(&table, &leased->session.state, state);
 }
 
 bool hf_leased_session_usable(const struct hf_leased_session *session)

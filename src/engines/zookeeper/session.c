@@ -53,9 +53,7 @@ static const struct hf_retry_policy between_rounds = {
 
 static void move(struct hf_zk *zk, enum hf_zk_session_state state)
 {
-    static const struct hf_trace nobody;
-
-    hf_machine_move(&table, &nobody, zk, &zk->session.state, state);
+    hf_machine_move(&table, &zk->session.state, state);
 }
 
 bool hf_zk_session_usable(const struct hf_zk_session *session)

@@ -314,8 +314,6 @@ bool hf_zk_wire_take_in(struct hf_zk_wire *wire, const void *bytes,
     size_t offset = 0;
 
     *length = 0;
-    if (count == 0)
-        return true;
     if (!make_room(wire, count))
         return false;
     memcpy(wire->in + wire->in_used, bytes, count);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slots of watches: what is wanted, and what is being taken back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/watch.h"
+
+struct slots {
+    struct hf_watches watches;
+    struct hf_effect_queue effects;
+};
+
+static void begin(struct slots *s)
+{
+    hf_effect_queue_init(&s->effects);
+    hf_watches_init(&s->watches, NULL, "q");
+}
+
+static struct hf_watched watched(char name)
+{
+    struct hf_watched ticket = {.kind = HF_TICKET_MUTEX};
+
+    memset(ticket.id.bytes, name, sizeof ticket.id.bytes);
+    return ticket;
+}
+
+/* The tickets called ${names} are to be watched. */
+static void follow(struct slots *s, const char *names)
+{
+    struct hf_watched wanted[HF_WATCHED_MAX];
+    size_t count = strlen(names);
+
+    assert_true(count <= HF_WATCHED_MAX);
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = watched(names[i]);
+    hf_watches_follow(&s->watches, &s->effects, wanted, count, true);
+}
+
+/* The next effect is one of ${kind}, about the ticket called ${name}. */
+static struct hf_request *take(struct slots *s, enum hf_effect_kind kind,
+                               char name)
+{
+    struct hf_effect *effect = hf_effect_take(&s->effects);
+
+    assert_non_null(effect);
+    assert_int_equal(effect->kind, kind);
+    assert_int_equal(effect->request->ticket.bytes[0], name);
+    return effect->request;
+}
+
+static void take_all(struct slots *s, enum hf_effect_kind kind,
+                     const char *names)
+{
+    for (; *names != '\0'; names++)
+        (void)take(s, kind, *names);
+    assert_null(s->effects.first);
+}
+
+static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
+{
+    struct hf_request *forgotten;
+    struct slots s;
+
+    (void)state;
+    begin(&s);
+    follow(&s, "abc");
+    take_all(&s, HF_EFFECT_REQUEST, "abc");
+    follow(&s, "def");
+    forgotten = take(&s, HF_EFFECT_FORGET, 'a');
+    (void)take(&s, HF_EFFECT_FORGET, 'b');
+    (void)take(&s, HF_EFFECT_FORGET, 'c');
+    take_all(&s, HF_EFFECT_REQUEST, "def");
+
+    follow(&s, "efg"); /* all slots are in use */
+    take_all(&s, HF_EFFECT_FORGET, "d");
+    hf_watches_taken_back(&s.watches, forgotten);
+    follow(&s, "efg");
+    take_all(&s, HF_EFFECT_REQUEST, "g");
+}
+
+static void they_are_idle_when_none_is_with_the_engine(void **state)
+{
+    struct hf_request *asked;
+    struct slots s;
+
+    (void)state;
+    begin(&s);
+    assert_true(hf_watches_idle(&s.watches));
+    follow(&s, "a");
+    asked = take(&s, HF_EFFECT_REQUEST, 'a');
+    assert_true(hf_watches_any(&s.watches));
+    assert_true(hf_watches_heeds(&s.watches, asked));
+    follow(&s, "");
+    assert_false(hf_watches_any(&s.watches));
+    assert_false(hf_watches_heeds(&s.watches, asked));
+    assert_false(hf_watches_idle(&s.watches));
+    (void)take(&s, HF_EFFECT_FORGET, 'a');
+    hf_watches_taken_back(&s.watches, asked);
+    assert_true(hf_watches_idle(&s.watches));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_watch_waits_for_one_to_be_taken_back),
+        cmocka_unit_test(they_are_idle_when_none_is_with_the_engine),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
