@@ -485,6 +485,54 @@ static void who_asks_to_be_a_reader_is_promised_nothing_it_lost(void **state)
     (void)run_until_told(a, "PROVEN", 20);
 }
 
+/* Its owner watches a ticket some time after he got it. */
+static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
+{
+    struct hf_ticket_id id;
+    const char *told;
+
+    (void)state;
+    memset(id.bytes, 'a', sizeof id.bytes);
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a");
+    assert_true(model_evict(model, "q", &id));
+    for (int i = 0; i < 2; i++) {
+        (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+        model_run(model, 100);
+        told = model_told(a);
+        assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
+        assert_null(strstr(told, "PROVEN"));
+    }
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    (void)run_until_told(a, "GONE a", 20);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    (void)run_until_told(a, "PROVEN", 20);
+}
+
+/* Its owner knows by a list, and needs to know no more if he withdraws it. */
+static void what_went_is_no_more_when_its_owner_knows(void **state)
+{
+    static const enum hf_request_kind kinds[] = {HF_REQUEST_LIST,
+                                                 HF_REQUEST_WITHDRAW};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct hf_ticket_id id;
+
+        memset(id.bytes, 'a' + (int)i, sizeof id.bytes);
+        (void)model_enqueue(a, "q", (char)('a' + (int)i), HF_TICKET_MUTEX);
+        model_run(model, 20);
+        assert_true(model_evict(model, "q", &id));
+        model_run(model, 20);
+        (void)model_ask(a, kinds[i], "q", (char)('a' + (int)i));
+        model_run(model, 20);
+        (void)model_told(a);
+        (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+        (void)run_until_told(a, "PROVEN", 20);
+    }
+}
+
 /* Of those that were not sent it is known that nothing happened. */
 static void a_crowd_that_was_not_sent_is_sure(void **state)
 {
@@ -541,6 +589,8 @@ int main(void)
         STORY(an_end_without_a_link_is_told_at_once),
         STORY(a_renewal_goes_past_a_crowd),
         STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
+        STORY(nothing_is_promised_on_what_went_before_it_was_watched),
+        STORY(what_went_is_no_more_when_its_owner_knows),
         STORY(a_crowd_that_was_not_sent_is_sure),
         STORY(a_goodbye_goes_past_a_crowd),
     };

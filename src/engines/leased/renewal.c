@@ -157,17 +157,30 @@ static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
     hf_leased_tell(leased, &event);
 }
 
-/* Has one run out whose owner asks to become a reader?  It watches its ticket
- * neither as a writer any more nor as a reader yet, and only the answer to that
- * will tell it. */
+/* Its owner does not watch it: he is about to, or asks to become a reader and
+ * watches neither as a writer any more nor as a reader yet.  If he withdraws it
+ * he relies on it no more. */
+static bool is_unseen(const struct hf_leased *leased,
+                      const struct hf_ticket_id *id)
+{
+    const struct hf_leased_own *own = hf_leased_own_find(leased, id);
+
+    if (hf_leased_ops_has(leased, HF_STORE_DOWNGRADE, id))
+        return true;
+    return own != NULL && own->state == HF_LEASED_OWN_THERE && !own->refused &&
+           !hf_leased_watches_has(own->queue, id) &&
+           !hf_leased_ops_has(leased, HF_STORE_WITHDRAW, id);
+}
+
+/* Has one run out of which nobody will be told now? */
 static bool loses_unseen(const struct hf_leased *leased,
                          const struct hf_store_answer *answer)
 {
-    for (size_t i = 0; i < answer->count; i++)
+    for (size_t i = 0; i < answer->count; i++) {
         if (answer->leases[i].missing &&
-            hf_leased_ops_has(leased, HF_STORE_DOWNGRADE,
-                              &answer->tickets[i].id))
+            is_unseen(leased, &answer->tickets[i].id))
             return true;
+    }
     return false;
 }
 

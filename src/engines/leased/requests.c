@@ -24,6 +24,35 @@ static void note_own(struct hf_leased *leased, const struct hf_leased_op *op,
     }
 }
 
+static bool lists(const struct hf_store_answer *answer,
+                  const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (hf_ticket_id_equal(&answer->tickets[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+/* What is gone and not watched: its owner hears of it by this list, unless it
+ * is one that somebody asked for who has no part in it. */
+static void drop_unlisted(struct hf_leased *leased,
+                          const struct hf_leased_op *op,
+                          const struct hf_store_answer *answer)
+{
+    struct hf_leased_own *own = op->queue->owns, *next;
+
+    for (; own != NULL; own = next) {
+        next = own->next_in_queue;
+        if (own->state != HF_LEASED_OWN_THERE || lists(answer, &own->id) ||
+            hf_leased_watches_has(op->queue, &own->id))
+            continue;
+        own->gone = true;
+        if (op->request->inquiry == NULL)
+            hf_leased_own_drop(leased, own);
+    }
+}
+
 static void enqueued(struct hf_leased *leased, struct hf_leased_op *op,
                      const struct hf_store_answer *answer)
 {
@@ -51,6 +80,7 @@ static void listed(struct hf_leased *leased, struct hf_leased_op *op,
         return;
     }
     note_own(leased, op, answer);
+    drop_unlisted(leased, op, answer);
     hf_leased_tell_snapshot(leased, op->request, HF_EVENT_LISTED, answer);
 }
 
@@ -77,7 +107,7 @@ static void withdrawn(struct hf_leased *leased, struct hf_leased_op *op,
     }
     own = hf_leased_own_find(leased, &op->call.ticket);
     if (own != NULL)
-        own->state = HF_LEASED_OWN_THERE;
+        hf_leased_own_drop(leased, own);
     hf_leased_ticket_gone(leased, op->queue->name, &op->call.ticket);
     tell(leased, op, HF_EVENT_WITHDRAWN, answer->found);
 }
@@ -92,6 +122,11 @@ static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
         return;
     }
     if (!answer->found) {
+        own = hf_leased_own_find(leased, &op->call.ticket);
+        if (own != NULL && own->gone)
+            hf_leased_own_drop(leased, own);
+        else if (own != NULL)
+            own->refused = true;
         hf_leased_fail(leased, op->request, HF_FAILURE_FATAL, HF_ELOST,
                        "there is no such write ticket of ours any more");
         return;
@@ -241,9 +276,14 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
     if (place == NULL)
         return;
     place->users++;
-    /* While its ENQUEUE has not been answered it may be there again. */
-    if (own != NULL && own->state == HF_LEASED_OWN_THERE)
-        hf_leased_own_drop(leased, own);
+    /* While its ENQUEUE has not been answered it may be there again; and while
+     * nobody watches it, no renewal may promise its owner anything. */
+    if (own != NULL && own->state == HF_LEASED_OWN_THERE) {
+        if (own->refused || hf_leased_watches_has(place, id))
+            hf_leased_own_drop(leased, own);
+        else
+            own->gone = true;
+    }
     hf_leased_watches_gone(leased, place->name, id, 0);
     hf_leased_queue_leave(&leased->queues, place);
 }

@@ -177,6 +177,16 @@ void hf_leased_watches_revoked(struct hf_leased *leased,
     tell_revoked(leased, own);
 }
 
+bool hf_leased_watches_has(const struct hf_leased_queue *queue,
+                           const struct hf_ticket_id *id)
+{
+    const struct hf_leased_watch *watch = queue->watches;
+
+    while (watch != NULL && !is_of(watch, id))
+        watch = watch->next;
+    return watch != NULL;
+}
+
 static struct hf_leased_watch *find_of_op(struct hf_leased_queue *queue,
                                           uint64_t op)
 {
@@ -223,6 +233,11 @@ void hf_leased_watch(struct hf_leased *leased, struct hf_request *request)
             watch_free(leased, watch);
             hf_leased_fail_memory(leased, request);
         }
+        return;
+    }
+    if (own->gone) {
+        hf_leased_own_drop(leased, own);
+        tell_gone(leased, watch);
         return;
     }
     if (watch->kind == HF_TICKET_WRITE && own->kind == HF_TICKET_READ) {

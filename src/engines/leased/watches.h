@@ -38,6 +38,10 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind);
 
+/* Does anybody watch the ticket ${id} in ${queue}? */
+bool hf_leased_watches_has(const struct hf_leased_queue *queue,
+                           const struct hf_ticket_id *id);
+
 /* The ticket ${id} is there, as a ticket of ${kind}: answer those who asked,
  * and tell those to whom that kind means that it has gone. */
 void hf_leased_watches_seen(struct hf_leased *leased,
