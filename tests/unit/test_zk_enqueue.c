@@ -291,6 +291,32 @@ static void servers_without_containers_get_persistent_parents(void **state)
     stage_close(&s);
 }
 
+/* Such a server refuses them ahead of what it was asked before, and hangs up.
+ * Asked so again on the next connection, it would do that for ever. */
+static void that_there_are_no_containers_is_heard_out_of_turn(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a"); /* 1 and 2 */
+    ask(&s, HF_REQUEST_PROVE, "");    /* 3 */
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    header(&s, 4, HF_ZK_UNIMPLEMENTED);
+    assert_string_equal(stage_told(&s), "");
+    link_down(&s, "hung up");
+    (void)stage_told(&s);
+    (void)stage_sent(&s);
+    resume(&s);
+    (void)stage_told(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | CREATE q");
+    stage_close(&s);
+}
+
 /* As the programs that share the path make them, and rely on it. */
 static void other_layouts_have_persistent_parents(void **state)
 {
@@ -434,6 +460,7 @@ int main(void)
         cmocka_unit_test(what_is_not_text_is_quoted),
         cmocka_unit_test(parents_are_made_from_the_top),
         cmocka_unit_test(servers_without_containers_get_persistent_parents),
+        cmocka_unit_test(that_there_are_no_containers_is_heard_out_of_turn),
         cmocka_unit_test(other_layouts_have_persistent_parents),
         cmocka_unit_test(a_chroot_is_not_made),
         cmocka_unit_test(making_parents_ends),

@@ -355,23 +355,33 @@ void hf_zk_wire_worked_off(struct hf_zk_wire *wire, size_t offset)
         memmove(wire->in, wire->in + offset, wire->in_used);
 }
 
-static struct hf_zk_call *pop(struct hf_zk_wire *wire)
+/* Take the call behind ${before}, NULL: the first, off the list. */
+static struct hf_zk_call *take_off(struct hf_zk_wire *wire,
+                                   struct hf_zk_call *before)
 {
-    struct hf_zk_call *call = wire->first;
+    struct hf_zk_call **link = before != NULL ? &before->next : &wire->first;
+    struct hf_zk_call *call = *link;
 
-    wire->first = call->next;
-    if (wire->first == NULL)
-        wire->last = NULL;
+    *link = call->next;
+    if (wire->last == call)
+        wire->last = before;
     call->next = NULL;
     return call;
 }
 
 struct hf_zk_call *hf_zk_wire_answered_call(struct hf_zk_wire *wire,
-                                            int32_t xid)
+                                            int32_t xid, bool in_turn)
 {
-    if (wire->first == NULL || wire->first->xid != xid)
+    struct hf_zk_call *before = NULL;
+    struct hf_zk_call *call = wire->first;
+
+    while (!in_turn && call != NULL && call->xid != xid) {
+        before = call;
+        call = call->next;
+    }
+    if (call == NULL || call->xid != xid)
         return NULL;
-    return pop(wire);
+    return take_off(wire, before);
 }
 
 void hf_zk_wire_cut(struct hf_zk *zk)
@@ -380,7 +390,7 @@ void hf_zk_wire_cut(struct hf_zk *zk)
     struct hf_zk_call *call;
 
     while (zk->wire.first != NULL) {
-        call = pop(&zk->wire);
+        call = take_off(&zk->wire, NULL);
         call->answered(zk, call, &reply);
     }
 }

@@ -117,9 +117,10 @@ bool hf_zk_wire_next_frame(const struct hf_zk_wire *wire, size_t *offset,
 /* Forget the first ${offset} bytes. */
 void hf_zk_wire_worked_off(struct hf_zk_wire *wire, size_t offset);
 
-/* The first call, if it has the id ${xid}, taken off the list; else NULL. */
+/* The first call or, unless ${in_turn}, any, if it has the id ${xid}, taken off
+ * the list; else NULL. */
 struct hf_zk_call *hf_zk_wire_answered_call(struct hf_zk_wire *wire,
-                                            int32_t xid);
+                                            int32_t xid, bool in_turn);
 
 /* Answer every call with HF_ZK_CUT. */
 void hf_zk_wire_cut(struct hf_zk *zk);

@@ -336,7 +336,10 @@ static bool ends_connection(enum hf_zk_error error)
 static void call_answered(struct hf_zk *zk, int32_t xid,
                           struct hf_zk_reply *reply)
 {
-    struct hf_zk_call *call = hf_zk_wire_answered_call(&zk->wire, xid);
+    /* What a server does not know it refuses out of turn, before it ends the
+     * connection: who is not heard then would ask for it on the next one. */
+    bool in_turn = reply->error != HF_ZK_UNIMPLEMENTED;
+    struct hf_zk_call *call = hf_zk_wire_answered_call(&zk->wire, xid, in_turn);
     uint64_t number = zk->session.number;
 
     if (call == NULL) {
