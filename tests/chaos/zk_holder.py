@@ -147,13 +147,12 @@ class Witness(threading.Thread):
             client.sync()
             there = client.exists(self.path, watch=True)
             while there and not self.stopped:
-                if not select.select([client.link], [], [], 1)[0]:
-                    client.ping()
-                    continue
+                woken = select.select([client.link], [], [], 1)[0]
                 at = place.now_ms()
                 client.ping()  # what has come stands before its answer
                 there = (jute.DELETED, self.path) not in client.events
-                self.gone_at = None if there else at
+                if not there:
+                    self.gone_at = at if woken else place.now_ms()
             if self.gone_at is None and not there:
                 self.gone_at = place.now_ms()
         finally:
