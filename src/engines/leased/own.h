@@ -24,8 +24,9 @@ enum hf_leased_own_state {
 struct hf_leased_own {
     struct hf_ticket_id id;
     enum hf_leased_own_state state;
-    bool gone;    /* THERE it is no more, and its owner has yet to hear of it */
-    bool refused; /* its owner heard that it is not what he thought */
+    bool gone; /* THERE it is no more, and its owner has yet to hear of it */
+    bool forsaken; /* its owner relies on it no more: he has asked for it to be
+                      taken out, or heard that it is not what he thought */
     enum hf_ticket_kind kind;
     uint32_t revoked; /* how often its owner was asked to let go */
     struct hf_leased_queue *queue;

@@ -158,8 +158,7 @@ static void tell_proven(struct hf_leased *leased, uint64_t anchor_ms)
 }
 
 /* Its owner does not watch it: he is about to, or asks to become a reader and
- * watches neither as a writer any more nor as a reader yet.  If he withdraws it
- * he relies on it no more. */
+ * watches neither as a writer any more nor as a reader yet. */
 static bool is_unseen(const struct hf_leased *leased,
                       const struct hf_ticket_id *id)
 {
@@ -167,9 +166,8 @@ static bool is_unseen(const struct hf_leased *leased,
 
     if (hf_leased_ops_has(leased, HF_STORE_DOWNGRADE, id))
         return true;
-    return own != NULL && own->state == HF_LEASED_OWN_THERE && !own->refused &&
-           !hf_leased_watches_has(own->queue, id) &&
-           !hf_leased_ops_has(leased, HF_STORE_WITHDRAW, id);
+    return own != NULL && own->state == HF_LEASED_OWN_THERE && !own->forsaken &&
+           !hf_leased_watches_has(own->queue, id);
 }
 
 /* Has one run out of which nobody will be told now? */

@@ -126,7 +126,7 @@ static void downgraded(struct hf_leased *leased, struct hf_leased_op *op,
         if (own != NULL && own->gone)
             hf_leased_own_drop(leased, own);
         else if (own != NULL)
-            own->refused = true;
+            own->forsaken = true;
         hf_leased_fail(leased, op->request, HF_FAILURE_FATAL, HF_ELOST,
                        "there is no such write ticket of ours any more");
         return;
@@ -195,8 +195,18 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     if (own == NULL)
         return false;
     own->state = HF_LEASED_OWN_ASKED;
+    own->gone = own->forsaken = false;
     own->kind = op->call.ticket_kind;
     return true;
+}
+
+/* Also if it fails, and is asked for again once there is a link. */
+static void forsake(struct hf_leased *leased, const struct hf_request *request)
+{
+    struct hf_leased_own *own = hf_leased_own_find(leased, &request->ticket);
+
+    if (own != NULL && request->inquiry == NULL)
+        own->forsaken = true;
 }
 
 const char *hf_leased_queue_of(const struct hf_request *request,
@@ -263,6 +273,8 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
         hf_leased_fail_memory(leased, request);
         return;
     }
+    if (request->kind == HF_REQUEST_WITHDRAW)
+        forsake(leased, request);
     hf_leased_op_begin(leased, op, deed->answered);
 }
 
@@ -279,7 +291,7 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
     /* While its ENQUEUE has not been answered it may be there again; and while
      * nobody watches it, no renewal may promise its owner anything. */
     if (own != NULL && own->state == HF_LEASED_OWN_THERE) {
-        if (own->refused || hf_leased_watches_has(place, id))
+        if (own->forsaken || hf_leased_watches_has(place, id))
             hf_leased_own_drop(leased, own);
         else
             own->gone = true;
