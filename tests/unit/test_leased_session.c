@@ -297,6 +297,25 @@ static void an_unsure_ticket_is_renewed(void **state)
     TOLD(a, "LISTED a: a");
 }
 
+/* Its owner asked for it to be taken out and got no answer.  A new link must
+ * not wait for him to hear that it is missing: he asks again on that link. */
+static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
+{
+    (void)state;
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    (void)model_told(a);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 3); /* carried out, not answered */
+    assert_false(model_has(model, "q", 'a'));
+    model_cut(a, true);
+    TOLD(a, "SUSPENDED; FAILED WITHDRAW a UNSURE");
+    (void)run_until_told(a, "RESUMED", 1000);
+    (void)model_ask(a, HF_REQUEST_WITHDRAW, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "WITHDRAWN a");
+}
+
 /* The server's clock is heard with every answer, so that a client that has long
  * been idle is not too late at once. */
 static void a_clock_that_was_set_on_is_followed(void **state)
@@ -591,6 +610,7 @@ int main(void)
         STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
         STORY(nothing_is_promised_on_what_went_before_it_was_watched),
         STORY(what_went_is_no_more_when_its_owner_knows),
+        STORY(what_was_taken_out_without_an_answer_is_no_loss),
         STORY(a_crowd_that_was_not_sent_is_sure),
         STORY(a_goodbye_goes_past_a_crowd),
     };
