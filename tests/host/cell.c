@@ -339,7 +339,7 @@ static void end_loop(struct cell *cell)
     if (cell->way != WAY_UV)
         return;
     for (int i = 0; uv_run(loop, UV_RUN_NOWAIT) != 0; i++)
-        CELL_CHECK(cell, i < 100 && "nothing keeps the loop alive");
+        CELL_CHECK(cell, i < 100); /* nothing keeps it alive */
     CELL_CHECK(cell, uv_loop_close(loop) == 0);
 }
 

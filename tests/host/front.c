@@ -265,6 +265,7 @@ void place_make(struct place *place)
 
 void place_make_in(struct place *place, const char *parent)
 {
+    *place = (struct place){.directory = ""};
     snprintf(place->directory, sizeof(place->directory),
              "%s/holdfast-test-XXXXXX", parent);
     assert_non_null(mkdtemp(place->directory));
