@@ -70,6 +70,12 @@ static void want(struct hf_grant *grant)
     hf_client_step(grant->client, &event);
 }
 
+static bool is_answered(const struct hf_grant *grant,
+                        const struct hf_slot *slot)
+{
+    return slot != NULL ? slot->done : grant->done_callback.queued;
+}
+
 /* With the lock: hand ${wish} to the core as ${grant}. */
 static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_slot *slot, struct hf_grant **grant,
@@ -95,7 +101,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->slot = slot;
     want(made);
-    if (calls_back && made->unsettled &&
+    if (calls_back && !is_answered(made, slot) &&
         (status = need_driver(client, error)) != HF_OK) {
         hf_grant_disown(made);
         return status;
