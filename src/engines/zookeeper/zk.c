@@ -320,13 +320,13 @@ static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
                            (int)error);
 }
 
-/* The server says of the session or of itself what ends the connection. */
 /* Is the connection still the one that was worked on? */
 static bool is_current(const struct hf_zk *zk, uint64_t number)
 {
     return number == zk->session.number && hf_zk_session_linked(&zk->session);
 }
 
+/* The server says of the session or of itself what ends the connection. */
 static bool ends_connection(enum hf_zk_error error)
 {
     return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
