@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -31,10 +32,10 @@ class Order(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.history = os.path.join(self.directory, "history")
 
-    def torture(self, kind, plant=""):
+    def torture(self, kind, plant="", duration="3s"):
         return place.Process(
             [HOLDFAST, "torture", "--json", "--kind", kind, "--faults", "0s",
-             "--for", "3s", "--history", self.history, "name"],
+             "--for", duration, "--history", self.history, "name"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, HF_PLANT=plant, HOLDFAST_URL="file:%s/locks"
                      % self.directory))
@@ -44,13 +45,32 @@ class Order(unittest.TestCase):
         self.assertEqual((process.popen.returncode, err), (status, b""))
         return json.loads(out)["broken"]
 
+    def shows(self, *rules):
+        """Whether the history so far breaks them all."""
+        so_far = self.history + ".so-far"
+        with open(self.history) as file, open(so_far, "w") as copy:
+            copy.write(file.read().rpartition("\n")[0] + "\n")
+        verify = subprocess.run([HOLDFAST, "verify", "--json", so_far],
+                                stdout=subprocess.PIPE,
+                                env=dict(os.environ, HF_PLANT=""))
+        broken = json.loads(verify.stdout)["broken"]
+        return all(broken[rule] for rule in rules)
+
     def test_a_planted_fault_is_seen(self):
         for kind, plant in (("mutex", "ADMIT_ON_ANY_GONE"),
                             ("rwlock", "READ_PASSES_WRITE")):
             with self.subTest(plant=plant):
-                broken = self.verdict(self.torture(kind, plant), 1)
+                process = self.torture(kind, plant, "10m")
+                self.addCleanup(process.kill)
+                place.eventually("a history",
+                                 lambda: os.path.exists(self.history))
+                place.eventually("what is planted", lambda: self.shows(
+                    "order", "exclusion"))
+                process.signal(signal.SIGTERM)
+                broken = self.verdict(process, 1)
                 self.assertGreater(broken["order"], 0)
                 self.assertGreater(broken["exclusion"], 0)
+                os.unlink(self.history)
 
     def tickets(self):
         """In the order of the queue."""
