@@ -22,6 +22,8 @@ struct hf_bid *hf_bid_new(enum hf_bid_kind kind)
         return hf_bid_new_election();
     case HF_BID_TOOL:
         return hf_bid_new_tool();
+    case HF_BID_REENTRANT:
+        return hf_bid_new_reentrant();
     default:
         return hf_bid_new_lock(kind);
     }

@@ -21,13 +21,14 @@
 
 enum hf_bid_kind {
     HF_BID_MUTEX,
-    HF_BID_TOOL, /* a mutex, too, by holdfast run */
+    HF_BID_TOOL,      /* a mutex, too, by holdfast run */
+    HF_BID_REENTRANT, /* a mutex, too, that counts */
     HF_BID_RWLOCK,
     HF_BID_SEMAPHORE,
     HF_BID_SEVERAL, /* one of two mutexes, or both */
     HF_BID_ELECTION,
 };
-#define HF_BIDS 6
+#define HF_BIDS 7
 
 /* How many locks one is for, at most. */
 #define HF_BID_LOCKS 2
@@ -97,6 +98,7 @@ void hf_bid_free(struct hf_bid *bid);
 struct hf_bid *hf_bid_new_lock(enum hf_bid_kind kind);
 struct hf_bid *hf_bid_new_election(void);
 struct hf_bid *hf_bid_new_tool(void);
+struct hf_bid *hf_bid_new_reentrant(void);
 
 /* ----------------------------------------------------------------- notes -- */
 

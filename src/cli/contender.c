@@ -34,34 +34,47 @@ static const struct {
 } kinds[HF_BIDS] = {
     [HF_BID_MUTEX] = {{"mutex"}, HF_BID_MUTEX},
     [HF_BID_TOOL] = {{"mutex"}, HF_BID_MUTEX},
+    [HF_BID_REENTRANT] = {{"mutex"}, HF_BID_MUTEX},
     [HF_BID_RWLOCK] = {{"rwlock"}, HF_BID_RWLOCK},
     [HF_BID_SEMAPHORE] = {{"semaphore"}, HF_BID_SEMAPHORE},
     [HF_BID_SEVERAL] = {{"one", "two"}, HF_BID_SEVERAL},
     [HF_BID_ELECTION] = {{"election"}, HF_BID_ELECTION},
 };
 
+/* Its way to the mutex, where it could go every one. */
+static enum hf_bid_kind way_of(const struct hf_contender *self)
+{
+    switch (self->number % HF_CONTENDER_MUTEX_WAYS) {
+    case 0:
+        return HF_BID_TOOL;
+    case 1:
+        return HF_BID_REENTRANT;
+    default:
+        return HF_BID_MUTEX;
+    }
+}
+
+static bool is_for_one_kind(const struct hf_contender *self)
+{
+    return (self->kinds & (self->kinds - 1)) == 0;
+}
+
 static bool is_wanted(const struct hf_contender *self, enum hf_bid_kind kind)
 {
-    unsigned both = HF_BID_SET(HF_BID_MUTEX) | HF_BID_SET(HF_BID_TOOL);
-    bool by_tool = self->number % HF_CONTENDER_TOOL_EVERY == 0;
-
-    if (!(self->kinds & HF_BID_SET(kind)))
-        return false;
-    if ((self->kinds & both) != both)
-        return true;
-    return kind != (by_tool ? HF_BID_MUTEX : HF_BID_TOOL);
+    if (!is_for_one_kind(self) && kinds[kind].resource == HF_BID_MUTEX)
+        return kind == way_of(self);
+    return self->kinds & HF_BID_SET(kind);
 }
 
 static void stake(struct contending *contending, struct hf_bid *bid,
                   enum hf_bid_kind kind)
 {
     const struct hf_contender *self = contending->self;
-    bool one = (self->kinds & (self->kinds - 1)) == 0;
 
     for (unsigned i = 0; i < HF_BID_LOCKS && kinds[kind].below[i]; i++) {
         struct hf_stake *stake = &bid->stakes[bid->stake_count++];
 
-        if (one && kind != HF_BID_SEVERAL)
+        if (is_for_one_kind(self) && kind != HF_BID_SEVERAL)
             snprintf(contending->names[kind][i], LOCK_BYTES, "%s", self->lock);
         else
             snprintf(contending->names[kind][i], LOCK_BYTES, "%s/%s",

@@ -13,9 +13,9 @@
 #define HF_BID_SET(kind) (1U << (kind))
 #define HF_BID_SET_ALL ((1U << HF_BIDS) - 1)
 
-/* Of mutexes those of every so many contenders are bid for by the tool, where
- * both are in the set: it costs more. */
-#define HF_CONTENDER_TOOL_EVERY 4
+/* Who bids for all goes one way to the mutex: of so many one after another one
+ * takes it by the tool, which costs more, and one as a reentrant mutex. */
+#define HF_CONTENDER_MUTEX_WAYS 4
 
 struct hf_contender {
     const char *url;  /* NULL: as hf_client_open() has it */

@@ -36,8 +36,8 @@ static const char usage[] =
     "  -c URL             the engine; else HOLDFAST_URL, else file:\n"
     "  -n COUNT           so many processes, at most 64; else 8\n"
     "  --for DURATION     how long; else 20s\n"
-    "  --kind KIND        mutex, rwlock, semaphore, several, election, tool\n"
-    "                     or all; else mutex\n"
+    "  --kind KIND        mutex, rwlock, semaphore, several, election, tool,\n"
+    "                     reentrant or all; else mutex\n"
     "  --faults DURATION  one is killed or frozen so often on average; 0s:\n"
     "                     none ever; else 500ms\n"
     "  --seed SEED        choose as another run did\n"
@@ -130,6 +130,7 @@ static const struct {
     {"several", HF_BID_SET(HF_BID_SEVERAL), "holdfast-torture"},
     {"election", HF_BID_SET(HF_BID_ELECTION), "holdfast-torture/election"},
     {"tool", HF_BID_SET(HF_BID_TOOL), "holdfast-torture/mutex"},
+    {"reentrant", HF_BID_SET(HF_BID_REENTRANT), "holdfast-torture/mutex"},
     {"all", HF_BID_SET_ALL, "holdfast-torture"},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -143,7 +144,7 @@ static bool take_kind(unsigned *set)
         }
     }
     hf_say("--kind '%.80s': expected mutex, rwlock, semaphore, several, "
-           "election, tool or all",
+           "election, tool, reentrant or all",
            optarg);
     return false;
 }

@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """holdfast torture kills and freezes contenders; here the servers have it no
 better: killed and started again, frozen, and the ways to them cut, delayed or
-made to swallow one direction.  What the contenders noted is judged at the end.
+made to swallow one direction.  When that stops, all of it must be granted again,
+and what the contenders noted is judged.
 
     test_torture.py HOLDFAST ENGINE [KIND]
 
-HF_SECONDS says how long, HF_SEED replays the choices, HF_HISTORY keeps the
-history.
+HF_SECONDS says how long, HF_SEED replays the choices.  HF_HISTORY keeps the
+history; else it is kept only if something was wrong.
 """
 
 import os
 import random
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -66,6 +69,10 @@ class Servers:
     def around(self, server):
         """All ways to it and from it."""
         return [proxy for one, proxy in self.targets if one is server]
+
+    def wait(self, server):
+        """Until it serves again, as what it was."""
+        server.wait()
 
     def close(self):
         for server, proxy in self.targets:
@@ -135,6 +142,11 @@ class Replicated(Servers):
             client.ask("REPLICAOF", "127.0.0.1",
                        self.ways[self.primary].port)
 
+    def wait(self, server):
+        super().wait(server)
+        if server is self.replica:
+            self.follow()  # it has forgotten whom
+
     def is_in_step(self):
         with self.replica.client() as client:
             said = client.ask("INFO", "replication")
@@ -191,7 +203,10 @@ ENGINES = {"file": File, "zookeeper": ZooKeeper, "redis": Redis,
 
 class Torture(unittest.TestCase):
     def setUp(self):
-        print("HF_SEED=%d replays the choices" % SEED, flush=True)
+        self.history = os.environ.get("HF_HISTORY") or os.path.join(
+            tempfile.gettempdir(), "holdfast-%s-%d.history" % (ENGINE, SEED))
+        print("HF_SEED=%d replays the choices, %s has what was noted" % (
+            SEED, self.history), flush=True)
         self.chance = random.Random(SEED)
         self.failovers = 0
         self.engine = ENGINES[ENGINE]()
@@ -258,31 +273,52 @@ class Torture(unittest.TestCase):
         self.pause(0.05, 2 * LEASE_MS / 1000)
         undo()
         if kind == self.die:
-            server.wait()
+            self.engine.wait(server)
+
+    # ---- what they noted
+
+    def locks(self, word, offset=0):
+        """Of which that is noted, by whole lines from there."""
+        with open(self.history) as file:
+            file.seek(offset)
+            lines = [line.split() for line in file.read().splitlines()[1:-1]]
+        return {line[3] for line in lines if line[2:3] == [word]}
+
+    def everything_is_granted_again(self):
+        """All is well with the servers: so it must be with the locks."""
+        wanted, offset = self.locks("want"), os.path.getsize(self.history)
+        place.eventually("all that is wanted to be granted again", lambda:
+                         self.locks("grant", offset) >= wanted)
 
     # ---- the test
 
-    def test_torture(self):
-        arguments = [HOLDFAST, "torture", "--for",
-                     "%ds" % SECONDS, "--seed", str(SEED), "--kind", KIND]
-        if "HF_HISTORY" in os.environ:
-            arguments += ["--history", os.environ["HF_HISTORY"]]
-        process = place.Process(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(os.environ, HOLDFAST_URL=self.engine.url()))
+    def torment(self):
+        """How many faults there were."""
         end = time.monotonic() + SECONDS
         faults = 0
-        while self.engine.targets and time.monotonic() < end and \
-                process.is_alive():
+        while time.monotonic() < end and self.process.is_alive():
             self.pause(0.05, 2)
-            self.fault()
-            faults += 1
-        out, err = process.popen.communicate(
-            timeout=max(0, end - time.monotonic()) + PATIENCE_S)
+            if self.engine.targets:
+                self.fault()
+                faults += 1
+        return faults
+
+    def test_torture(self):
+        self.process = place.Process(
+            [HOLDFAST, "torture", "--for", "%ds" % (SECONDS + PATIENCE_S),
+             "--seed", str(SEED), "--kind", KIND, "--history", self.history],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, HOLDFAST_URL=self.engine.url()))
+        self.addCleanup(self.process.kill)
         print("%d faults of servers and their ways, %d of them failovers" % (
-            faults, self.failovers))
+            self.torment(), self.failovers))
+        self.everything_is_granted_again()
+        self.process.signal(signal.SIGTERM)
+        out, err = self.process.popen.communicate(timeout=PATIENCE_S)
         print(out.decode(), flush=True)
-        self.assertEqual(process.popen.returncode, 0, err.decode())
+        self.assertEqual(self.process.popen.returncode, 0, err.decode())
+        if "HF_HISTORY" not in os.environ:
+            os.unlink(self.history)
 
 
 if __name__ == "__main__":

@@ -126,7 +126,8 @@ class Verify(harness.Case):
         return said, kept
 
     def test_every_kind(self):
-        for kind in ("mutex", "rwlock", "semaphore", "several", "election"):
+        for kind in ("mutex", "rwlock", "semaphore", "several", "election",
+                     "reentrant"):
             with self.subTest(kind=kind):
                 said, _ = self.torture("--kind", kind)
                 self.assertGreater(said["granted"], 0)
@@ -190,7 +191,7 @@ class Verify(harness.Case):
         rows = [
             (["-n", "0"], 64, "from 1 to 64"),
             (["-n", "many"], 64, "from 1 to 64"),
-            (["--kind", "lock"], 64, "tool or all"),
+            (["--kind", "lock"], 64, "reentrant or all"),
             (["--for", "ever"], 64, "not a duration"),
             (["a", "b"], 64, "one NAME"),
             (["a//b"], 64, "a//b"),
