@@ -529,6 +529,32 @@ static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
     (void)run_until_told(a, "PROVEN", 20);
 }
 
+/* Nor on what a list shows to be gone that another asked for. */
+static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
+{
+    struct hf_ticket_id id;
+    const char *told;
+
+    (void)state;
+    memset(id.bytes, 'a', sizeof id.bytes);
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    assert_true(model_evict(model, "q", &id));
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'b');
+    model_run(model, 20);
+    (void)model_told(a);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 100);
+    told = model_told(a);
+    assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
+    assert_null(strstr(told, "PROVEN"));
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    (void)run_until_told(a, "GONE a", 20);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    (void)run_until_told(a, "PROVEN", 20);
+}
+
 /* Its owner knows by a list, and needs to know no more if he withdraws it. */
 static void what_went_is_no_more_when_its_owner_knows(void **state)
 {
@@ -609,6 +635,7 @@ int main(void)
         STORY(a_renewal_goes_past_a_crowd),
         STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
         STORY(nothing_is_promised_on_what_went_before_it_was_watched),
+        STORY(nothing_is_promised_on_what_somebody_elses_list_lacks),
         STORY(what_went_is_no_more_when_its_owner_knows),
         STORY(what_was_taken_out_without_an_answer_is_no_loss),
         STORY(a_crowd_that_was_not_sent_is_sure),

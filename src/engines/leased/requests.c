@@ -34,8 +34,8 @@ static bool lists(const struct hf_store_answer *answer,
     return false;
 }
 
-/* What is gone and not watched: its owner hears of it by this list, unless it
- * is one that somebody asked for who has no part in it. */
+/* What is gone and not watched: its owner hears of it by this list if it was he
+ * who asked for it, else when he watches it. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_op *op,
                           const struct hf_store_answer *answer)
@@ -48,7 +48,7 @@ static void drop_unlisted(struct hf_leased *leased,
             hf_leased_watches_has(op->queue, &own->id))
             continue;
         own->gone = true;
-        if (op->request->inquiry == NULL)
+        if (hf_ticket_id_equal(&own->id, &op->call.ticket))
             hf_leased_own_drop(leased, own);
     }
 }
