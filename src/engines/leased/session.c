@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/attempt.h"
 #include "core/instant.h"
 #include "core/machine.h"
 #include "core/plant.h"
@@ -26,28 +27,6 @@ static const struct hf_machine_state states[] = {
 
 static const struct hf_machine_table table = {"link", states,
                                               sizeof states / sizeof states[0]};
-
-/* A second at most: whoever waits out a restart should not wait much longer
- * than it takes. */
-static const struct hf_retry_policy between_attempts = {
-    .base_ms = 50,
-    .cap_ms = 1000,
-    .tries = HF_RETRY_UNLIMITED,
-    .elapsed_ms = HF_FOREVER,
-};
-
-/* How long one attempt may take: so that there is another one while the session
- * lasts, but no less than a busy server may need.  The first ones are shorter:
- * a server that is just starting may leave a connection unanswered. */
-#define ATTEMPT_LEAST_MS 500
-#define ATTEMPT_FIRST_MS UINT64_C(2000)
-#define ATTEMPT_DOUBLINGS 20
-
-/* A link that lasted so long was one: the next attempt is a first. */
-#define STEADY_MS 1000
-
-/* How long a goodbye may take. */
-#define GOODBYE_MS 1000
 
 static void move(struct hf_leased *leased, enum hf_leased_session_state state)
 {
@@ -89,12 +68,7 @@ static uint64_t over_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 
 static uint64_t attempt_ms(const struct hf_leased *leased)
 {
-    size_t silences = leased->session.silences;
-    uint64_t share_ms = leased->config.ttl_ms / 2;
-
-    if (silences < ATTEMPT_DOUBLINGS)
-        share_ms = hf_earlier_ms(share_ms, ATTEMPT_FIRST_MS << silences);
-    return hf_later_ms(share_ms, ATTEMPT_LEAST_MS);
+    return hf_attempt_ms(leased->config.ttl_ms, 1, leased->session.silences);
 }
 
 static void open_link(struct hf_leased *leased)
@@ -122,7 +96,7 @@ static void try_later(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
 
-    session->until_ms = hf_retry_next(&between_attempts, &session->backoff,
+    session->until_ms = hf_retry_next(&hf_attempt_pauses, &session->backoff,
                                       leased->now_ms, &leased->config.random);
     move(leased, HF_LEASED_WAITING);
 }
@@ -148,16 +122,6 @@ void hf_leased_session_begin(struct hf_leased *leased)
     open_link(leased);
 }
 
-/* FNV-1a.  Two texts with one cost a line of the log. */
-static uint64_t digest(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
 /* Tell whoever waits for a link why there is none, and log what is new. */
 static void tell_trouble(struct hf_leased *leased, hf_status status,
                          const char *why)
@@ -167,9 +131,8 @@ static void tell_trouble(struct hf_leased *leased, hf_status status,
     char text[sizeof session->trouble];
 
     (void)snprintf(text, sizeof text, "%.120s: %s", leased->config.place, why);
-    if (session->logged != digest(text))
+    if (hf_attempt_is_news(&session->logged, text))
         leased->host.log(leased->host.host, HF_LOG_WARNING, "%s", text);
-    session->logged = digest(text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
     event.as.trouble.status = status;
@@ -243,11 +206,10 @@ void hf_leased_session_not_renewed(struct hf_leased *leased,
         hf_leased_session_drop(leased, answer->status, "%s", answer->text);
         return;
     }
-    if (leased->session.logged != digest(answer->text))
+    if (hf_attempt_is_news(&leased->session.logged, answer->text))
         leased->host.log(leased->host.host, HF_LOG_WARNING,
                          "%s: the tickets could not be renewed: %s",
                          leased->config.place, answer->text);
-    leased->session.logged = digest(answer->text);
 }
 
 /* ------------------------------------------------------------------ down -- */
@@ -312,7 +274,7 @@ void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
     va_end(args);
     session->cutting = true;
     unlink_store(leased);
-    if (was_up && leased->now_ms - session->up_at_ms >= STEADY_MS)
+    if (was_up && leased->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS)
         session->backoff = (struct hf_retry_state){0};
     try_later(leased);
     tell_trouble(leased, status, why);
@@ -379,7 +341,7 @@ void hf_leased_session_end(struct hf_leased *leased, struct hf_request *request)
         close_silently(leased);
         return;
     }
-    session->until_ms = hf_after_ms(leased->now_ms, GOODBYE_MS);
+    session->until_ms = hf_after_ms(leased->now_ms, HF_GOODBYE_MS);
     move(leased, HF_LEASED_ENDING);
     leased->renewal.at_ms = HF_FOREVER;
     hf_leased_op_begin(leased, goodbye, answered_goodbye);

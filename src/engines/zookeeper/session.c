@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/attempt.h"
 #include "core/instant.h"
 #include "core/machine.h"
 #include "core/plant.h"
@@ -28,29 +29,6 @@ static const struct hf_machine_state states[] = {
 static const struct hf_machine_table table = {"connection", states,
                                               sizeof states / sizeof states[0]};
 
-/* Between rounds through all servers.  A second at most: whoever waits out a
- * restart should not wait much longer than it takes. */
-static const struct hf_retry_policy between_rounds = {
-    .base_ms = 50,
-    .cap_ms = 1000,
-    .tries = HF_RETRY_UNLIMITED,
-    .elapsed_ms = HF_FOREVER,
-};
-
-/* How long one attempt may take: so that every server can be tried twice while
- * the session lasts, but no less than a busy one may need.  The first ones are
- * shorter: a server of 3.8 that is just starting leaves connections open that
- * it will never answer, and serves the next one. */
-#define ATTEMPT_LEAST_MS 500
-#define ATTEMPT_FIRST_MS UINT64_C(2000)
-#define ATTEMPT_DOUBLINGS 20
-
-/* A connection that lasted so long was one: the next attempt is a first. */
-#define STEADY_MS 1000
-
-/* How long a goodbye may take. */
-#define GOODBYE_MS 1000
-
 static void move(struct hf_zk *zk, enum hf_zk_session_state state)
 {
     hf_machine_move(&table, &zk->session.state, state);
@@ -70,13 +48,8 @@ bool hf_zk_session_linked(const struct hf_zk_session *session)
 
 static uint64_t attempt_ms(const struct hf_zk *zk)
 {
-    size_t servers = zk->config.server_count;
-    size_t rounds = zk->session.silences / servers;
-    uint64_t share_ms = zk->config.timeout_ms / (2 * (uint64_t)servers);
-
-    if (rounds < ATTEMPT_DOUBLINGS)
-        share_ms = hf_earlier_ms(share_ms, ATTEMPT_FIRST_MS << rounds);
-    return hf_later_ms(share_ms, ATTEMPT_LEAST_MS);
+    return hf_attempt_ms(zk->config.timeout_ms, zk->config.server_count,
+                         zk->session.silences);
 }
 
 static void open_next(struct hf_zk *zk)
@@ -98,7 +71,7 @@ static void try_next(struct hf_zk *zk)
         open_next(zk);
         return;
     }
-    session->until_ms = hf_retry_next(&between_rounds, &session->backoff,
+    session->until_ms = hf_retry_next(&hf_attempt_pauses, &session->backoff,
                                       zk->now_ms, &zk->config.random);
     move(zk, HF_ZK_WAITING);
 }
@@ -113,16 +86,6 @@ void hf_zk_session_begin(struct hf_zk *zk)
     open_next(zk);
 }
 
-/* FNV-1a.  Two texts with one cost a line of the log. */
-static uint64_t digest(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash;
-}
-
 /* Tell whoever waits for a connection why there is none, and log what is
  * new. */
 static void tell_trouble(struct hf_zk *zk, const char *why)
@@ -135,9 +98,8 @@ static void tell_trouble(struct hf_zk *zk, const char *why)
 
     snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
              why);
-    if (session->logged[session->server] != digest(text))
+    if (hf_attempt_is_news(&session->logged[session->server], text))
         zk->host.log(zk->host.host, HF_LOG_WARNING, "%s", text);
-    session->logged[session->server] = digest(text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
     hf_zk_tell(zk, &event);
@@ -331,7 +293,7 @@ void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
     va_end(args);
     session->cutting = true;
     tell_trouble(zk, why);
-    if (was_up && zk->now_ms - session->up_at_ms >= STEADY_MS) {
+    if (was_up && zk->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS) {
         session->failures = 0;
         session->backoff = (struct hf_retry_state){0};
     }
@@ -398,7 +360,7 @@ void hf_zk_session_end(struct hf_zk *zk, struct hf_request *request)
     session->end_call.answered = answered_goodbye;
     hf_zk_call_end(
         zk, hf_zk_call_begin(zk, &session->end_call, HF_ZK_CLOSE_SESSION));
-    session->until_ms = hf_after_ms(zk->now_ms, GOODBYE_MS);
+    session->until_ms = hf_after_ms(zk->now_ms, HF_GOODBYE_MS);
     move(zk, HF_ZK_ENDING);
 }
 
