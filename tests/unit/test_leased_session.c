@@ -555,6 +555,29 @@ static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
     (void)run_until_told(a, "PROVEN", 20);
 }
 
+/* Nor by a resume, which lets its owner hear of it all the same. */
+static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
+{
+    struct hf_ticket_id id;
+    const char *told;
+
+    (void)state;
+    memset(id.bytes, 'a', sizeof id.bytes);
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a");
+    model_cut(a, false);
+    assert_true(model_evict(model, "q", &id));
+    model_run(model, 1000);
+    told = model_told(a);
+    assert_non_null(strstr(told, "RESUMED 1004")); /* as it CONNECTED */
+    assert_null(strstr(told, "LOST"));
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    (void)run_until_told(a, "GONE a", 20);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    (void)run_until_told(a, "PROVEN", 20);
+}
+
 /* Its owner knows by a list, and needs to know no more if he withdraws it. */
 static void what_went_is_no_more_when_its_owner_knows(void **state)
 {
@@ -636,6 +659,7 @@ int main(void)
         STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
         STORY(nothing_is_promised_on_what_went_before_it_was_watched),
         STORY(nothing_is_promised_on_what_somebody_elses_list_lacks),
+        STORY(what_went_unseen_does_not_keep_a_session_from_resuming),
         STORY(what_went_is_no_more_when_its_owner_knows),
         STORY(what_was_taken_out_without_an_answer_is_no_loss),
         STORY(a_crowd_that_was_not_sent_is_sure),

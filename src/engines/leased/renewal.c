@@ -229,6 +229,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
     take_news(leased, answer);
     if (unseen) {
         fail_unseen(leased);
+        hf_leased_session_confirm(leased);
         return;
     }
     if (leased->session.state == HF_LEASED_ENDED)

@@ -193,10 +193,19 @@ bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms)
     struct hf_leased_session *session = &leased->session;
 
     session->lost_at_ms = over_at_ms(leased, sent_at_ms);
+    session->anchor_ms = sent_at_ms;
     if (session->state != HF_LEASED_CONFIRMING)
         return true;
     accept(leased, sent_at_ms);
     return false;
+}
+
+void hf_leased_session_confirm(struct hf_leased *leased)
+{
+    if (leased->session.state != HF_LEASED_CONFIRMING)
+        return;
+    assert(leased->session.known); /* a new one has no tickets to miss */
+    accept(leased, leased->session.anchor_ms);
 }
 
 void hf_leased_session_not_renewed(struct hf_leased *leased,

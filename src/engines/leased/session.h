@@ -34,6 +34,7 @@ struct hf_leased_session {
     /* When it is over for us: a ttl, less a margin, after the last proof.
      * HF_FOREVER while it is not known. */
     uint64_t lost_at_ms;
+    uint64_t anchor_ms; /* when that was sent; of no use while not known */
     uint64_t until_ms; /* WAITING: the next attempt; OPENING, CONFIRMING,
                           ENDING: the end of our patience */
     uint64_t up_at_ms;
@@ -66,6 +67,10 @@ void hf_leased_session_up(struct hf_leased *leased, uint64_t server_ms);
 bool hf_leased_session_renewed(struct hf_leased *leased, uint64_t sent_at_ms);
 void hf_leased_session_not_renewed(struct hf_leased *leased,
                                    const struct hf_store_answer *answer);
+
+/* A RENEW was answered that proves nothing: what was proven before goes on over
+ * a link that waits for it. */
+void hf_leased_session_confirm(struct hf_leased *leased);
 
 /* The server's clock showed ${server_ms}, not later than now. */
 void hf_leased_session_heard(struct hf_leased *leased, uint64_t server_ms);
