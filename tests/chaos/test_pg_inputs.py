@@ -398,7 +398,7 @@ class Poolers(Case):
                                 stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
         self.addCleanup(process.kill)
-        place.eventually("the pooler", lambda: place.is_open(claim.number))
+        place.eventually("the pooler", lambda: place.HERE.is_open(claim.number))
         return "postgresql://postgres@127.0.0.1:%d/postgres" % claim.number
 
     def test_fn22_a_pooler_is_refused_unless_it_is_said_to_pool_by_session(self):

@@ -393,7 +393,8 @@ class Connections(Case):
                         pool.submit(Standalone, tls=True,
                                     certificate="expired"),
                         pool.submit(Standalone, max_client_cnxns=1),
-                        pool.submit(Ensemble, size=2, read_only=True)]
+                        pool.submit(Ensemble, homes=2 * (place.HERE,),
+                                    read_only=True)]
         for server in starting:
             if not server.exception():
                 cls.addClassCleanup(server.result().close)

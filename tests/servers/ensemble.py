@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real ZooKeeper servers, with a proxy of ours on each of the links
-over which a follower hears from its leader."""
+"""Several real ZooKeeper servers: in one home, with a proxy of ours on each of the
+links over which a follower hears from its leader; or each in a home of its own,
+and the links are what is between those."""
 
 import os
 
@@ -16,7 +17,7 @@ class Member(Server):
     def __init__(self, number, **options):
         super().__init__(**options)
         self.id = number
-        self.claims += [place.Port(), place.Port()]
+        self.claims += [place.Port(self.home), place.Port(self.home)]
         self.quorum_port, self.election_port = \
             [claim.number for claim in self.claims[-2:]]
         self.links = {}
@@ -24,7 +25,8 @@ class Member(Server):
             file.write("%d\n" % number)
 
     def meet(self, members):
-        """Write the others into the configuration, behind proxies.
+        """Write the others into the configuration, those of the same home
+        behind proxies.
 
         A follower connects to the leader at the address in its own zoo.cfg,
         so a link is the proxy that this member has for the other one.
@@ -33,11 +35,11 @@ class Member(Server):
         """
         for other in members:
             port = other.quorum_port
-            if other is not self:
+            if other is not self and other.home is self.home:
                 self.links[other.id] = Proxy(port)
                 port = self.links[other.id].port
-            self.config["server.%d" % other.id] = "127.0.0.1:%d:%d" % (
-                port, other.election_port)
+            self.config["server.%d" % other.id] = "%s:%d:%d" % (
+                other.home.address, port, other.election_port)
 
     def close(self):
         super().close()
@@ -49,16 +51,17 @@ class Member(Server):
 class Ensemble:
     """Serves, with a leader, once the constructor is back."""
 
-    def __init__(self, size=3, init_limit=8, sync_limit=4, config=None,
-                 **options):
-        """sync_limit is in ticks: how long a leader and a follower bear not
-        to hear of each other."""
+    def __init__(self, homes=3 * (place.HERE,), init_limit=8, sync_limit=4,
+                 config=None, **options):
+        """homes has one for each member.  sync_limit is in ticks: how long a
+        leader and a follower bear not to hear of each other."""
         config = {"initLimit": init_limit, "syncLimit": sync_limit,
                   **(config or {})}
         self.members = []
         try:
-            for number in range(1, size + 1):
-                self.members.append(Member(number, config=config, **options))
+            for number, home in enumerate(homes, 1):
+                self.members.append(Member(number, config=config, home=home,
+                                           **options))
             for member in self.members:
                 member.meet(self.members)
             for member in self.members:

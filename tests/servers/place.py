@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every server of a test needs of this machine: a directory, ports that
-stay its own, processes that cannot outlive the test, and bounded waits."""
+"""What every server of a test needs of this machine: a home, a directory, ports
+that stay its own, processes that cannot outlive the test, and bounded waits."""
 
 import concurrent.futures
 import glob
@@ -65,22 +65,61 @@ def sweep():
             shutil.rmtree(path, ignore_errors=True)
 
 
+# ---- homes
+
+class Home:
+    """Where servers live: an address, and a thread on which processes are
+    started and sockets are made, which then belong where the thread is."""
+
+    def __init__(self, address="127.0.0.1"):
+        self.address = address
+        # The kernel kills a server when the thread that started it ends.  This
+        # one lives as long as the test's process, whichever thread asks.
+        self.thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+
+    def do(self, function, *arguments, **options):
+        """Call it there; its value."""
+        return self.thread.submit(function, *arguments, **options).result()
+
+    def connect(self, port, seconds):
+        """A connection from here to here: no way leads through others."""
+        link = self.do(socket.socket)
+        link.settimeout(seconds)
+        try:
+            link.connect((self.address, port))
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def is_open(self, port):
+        """Whether somebody listens."""
+        try:
+            self.connect(port, PATIENCE_S).close()
+        except OSError:
+            return False
+        return True
+
+
+HERE = Home()
+
+
 # ---- ports
 
 class Port:
-    """A port of 127.0.0.1 that no other test takes until close(), whether
-    anybody listens on it or not.  The claim is an abstract socket, which the
-    kernel removes with its process."""
+    """A port of a home that no other test takes until close(), whether anybody
+    listens on it or not.  The claim is an abstract socket, which the kernel
+    removes with its process."""
 
-    def __init__(self):
+    def __init__(self, home=HERE):
         for number in random.sample(PORTS, 200):
-            claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            claim = home.do(socket.socket, socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
                 claim.bind("\0holdfast-port-%d" % number)
-                with socket.socket() as probe:
+                with home.do(socket.socket) as probe:
                     probe.setsockopt(socket.SOL_SOCKET,
                                      socket.SO_REUSEADDR, 1)
-                    probe.bind(("127.0.0.1", number))
+                    probe.bind((home.address, number))
             except OSError:
                 claim.close()
                 continue
@@ -93,18 +132,7 @@ class Port:
         self.claim.close()
 
 
-def is_open(number):
-    """Whether somebody listens."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", number)) == 0
-
-
 # ---- processes
-
-# The kernel kills a server when the thread that started it ends.  This one
-# lives as long as the test's process, whichever thread asks.
-launcher = concurrent.futures.ThreadPoolExecutor(max_workers=1)
-
 
 def as_user(user):
     """The options of setpriv(1) that make it so."""
@@ -118,15 +146,15 @@ class Process:
     """A server in a group of its own, killed with this process at the
     latest."""
 
-    def __init__(self, arguments, user=None, **options):
+    def __init__(self, arguments, user=None, home=HERE, **options):
         """user: run as that one, which only root can have done."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("process_group", 0)
-        self.popen = launcher.submit(
+        self.popen = home.do(
             subprocess.Popen,
             ["setpriv", "--pdeathsig", "KILL", *as_user(user), "--"] +
             arguments,
-            **options).result()
+            **options)
         self.pid = self.popen.pid
 
     def signal(self, number):

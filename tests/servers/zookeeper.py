@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real ZooKeeper server, of Debian's libzookeeper-java, on free ports of
-127.0.0.1 and in a directory of its own."""
+"""A real ZooKeeper server, of Debian's libzookeeper-java, on free ports of its
+home and in a directory of its own."""
 
 import datetime
 import os
@@ -51,24 +51,25 @@ class Server:
     def __init__(self, tick_ms=500, tls=False, client_auth="none",
                  certificate="server", container_check_ms=None,
                  max_client_cnxns=0, read_only=False, config=None,
-                 properties=None, jvm=None):
+                 properties=None, jvm=None, home=place.HERE):
         """client_auth is none, want or need; certificate names the one shown
         to clients, a file of Certificates; config and properties are added to
         zoo.cfg and to the JVM, which otherwise gets the options jvm."""
         self.jvm = JVM if jvm is None else jvm
+        self.home = home
         self.process = None
         self.starts = 0
         self.directory = place.directory()
         self.data = os.path.join(self.directory, "data")
         os.mkdir(self.data)
-        self.claims = [place.Port()]
+        self.claims = [place.Port(home)]
         self.port = self.claims[0].number
         self.tls_port = None
         self.config = {
             "tickTime": tick_ms,
             "dataDir": self.data,
             "clientPort": self.port,
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": home.address,
             "maxSessionTimeout": 40000,  # as at ZooKeeper's own tickTime
             "maxClientCnxns": max_client_cnxns,
             "4lw.commands.whitelist": "*",
@@ -88,13 +89,13 @@ class Server:
 
     def add_tls(self, client_auth, certificate):
         self.certificates = Certificates(self.directory)
-        self.claims.append(place.Port())
+        self.claims.append(place.Port(self.home))
         self.tls_port = self.claims[-1].number
         self.config.update({
             "serverCnxnFactory":
                 "org.apache.zookeeper.server.NettyServerCnxnFactory",
             "secureClientPort": self.tls_port,
-            "secureClientPortAddress": "127.0.0.1",
+            "secureClientPortAddress": self.home.address,
             "ssl.keyStore.location":
                 self.certificates.path(certificate + ".store"),
             "ssl.keyStore.type": "PEM",
@@ -133,7 +134,8 @@ class Server:
                  *("-D%s=%s" % item for item in properties.items()),
                  "-cp", ":".join(jar(name) for name in JARS),
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", path],
-                stdout=out, stderr=subprocess.STDOUT, cwd=self.directory)
+                home=self.home, stdout=out, stderr=subprocess.STDOUT,
+                cwd=self.directory)
 
     def start(self):
         self.launch()
@@ -146,7 +148,7 @@ class Server:
                 raise AssertionError("the server died:\n" + self.tail())
             # The port for TLS is opened last.
             return self.mode() and (not self.tls_port or
-                                    place.is_open(self.tls_port))
+                                    self.home.is_open(self.tls_port))
         try:
             place.eventually("ZooKeeper to serve", serves)
         except AssertionError as error:
@@ -189,30 +191,33 @@ class Server:
     # ---- what it says
 
     def address(self):
-        return "127.0.0.1:%d" % self.port
+        return "%s:%d" % (self.home.address, self.port)
 
     def tls_address(self):
-        return "127.0.0.1:%d" % self.tls_port
+        return "%s:%d" % (self.home.address, self.tls_port)
 
     def client(self, **options):
-        return raw.Client(self.port, **options)
+        return raw.Client(self.port, home=self.home, **options)
+
+    def four_letters(self, word):
+        return raw.four_letters(self.port, word, self.home)
 
     def mode(self):
         """standalone, leader, follower, read-only; '' if it does not serve."""
         match = re.search(r"^Mode: (\S+)$",
-                          raw.four_letters(self.port, "srvr"), re.MULTILINE)
+                          self.four_letters("srvr"), re.MULTILINE)
         return match.group(1) if match else ""
 
     def epoch(self):
         """Of the last transaction it knows; -1 if it does not serve."""
         match = re.search(r"^Zxid: 0x([0-9a-f]+)$",
-                          raw.four_letters(self.port, "srvr"), re.MULTILINE)
+                          self.four_letters("srvr"), re.MULTILINE)
         return int(match.group(1), 16) >> 32 if match else -1
 
     def mntr(self):
         """The counters, without their zk_; numbers as int."""
         found = {}
-        for line in raw.four_letters(self.port, "mntr").splitlines():
+        for line in self.four_letters("mntr").splitlines():
             name, tab, value = line.partition("\t")
             if tab:
                 found[name.removeprefix("zk_")] = \
