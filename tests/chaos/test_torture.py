@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """holdfast torture kills and freezes contenders; here the servers have it no
 better: killed and started again, frozen, and the ways to them cut, delayed or
-made to swallow one direction.  When that stops, all of it must be granted again,
-and what the contenders noted is judged.
+made to swallow one direction; or the network between them falls apart.  When
+that stops, all of it must be granted again, and what the contenders noted is
+judged.
 
     test_torture.py HOLDFAST ENGINE [KIND]
 
 HF_SECONDS says how long, HF_SEED replays the choices.  HF_HISTORY keeps the
-history; else it is kept only if something was wrong.
+history; else it is kept only if something was wrong.  Of zookeeper-partitioned
+the test is skipped where this machine has no network namespaces for us.
 """
 
 import os
@@ -23,7 +25,9 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 os.pardir, "servers"))
 
+import network  # noqa: E402
 import place  # noqa: E402
+from partitions import Partitions  # noqa: E402
 from proxy import BOTH, DOWN, UP, Proxy  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
@@ -41,7 +45,21 @@ LEASE_MS = 4000
 PATIENCE_S = 60
 
 
-class File:
+class Engine:
+    """.targets are its servers, with a proxy for each way to one."""
+
+    home = place.HERE  # of the contenders
+
+    def partitions(self, _):
+        """Faults of a network; none where there are only proxies."""
+        return []
+
+    def elections(self):
+        """How often somebody came to lead; None where nobody has to."""
+        return None
+
+
+class File(Engine):
     """There is no server, and nothing in between."""
 
     def __init__(self):
@@ -55,7 +73,7 @@ class File:
         pass
 
 
-class Servers:
+class Servers(Engine):
     """Each behind a proxy of its own."""
 
     def put(self, servers):
@@ -97,6 +115,29 @@ class ZooKeeper(Servers):
         return super().around(server) + [
             member.links[server.id] for member in self.servers
             if member is not server]
+
+    def elections(self):
+        return len(self.ensemble.elections())
+
+
+class Partitioned(ZooKeeper):
+    """Each server in a network namespace, and the contenders in another."""
+
+    def __init__(self):
+        from ensemble import Ensemble
+        self.network = network.Network(4)
+        *homes, self.home = self.network.nodes
+        self.ensemble = Ensemble(homes)
+        self.clients = self.ensemble.addresses()
+        self.targets = [(member, None) for member in self.ensemble.members]
+
+    def partitions(self, chance):
+        return Partitions(self.ensemble, self.network, self.home,
+                          chance).kinds()
+
+    def close(self):
+        self.ensemble.close()
+        self.network.close()
 
 
 class Redis(Servers):
@@ -198,7 +239,8 @@ class PostgreSQL(Servers):
 
 
 ENGINES = {"file": File, "zookeeper": ZooKeeper, "redis": Redis,
-           "redis-replica": Replicated, "postgres": PostgreSQL}
+           "redis-replica": Replicated, "postgres": PostgreSQL,
+           "zookeeper-partitioned": Partitioned}
 
 
 class Torture(unittest.TestCase):
@@ -211,6 +253,10 @@ class Torture(unittest.TestCase):
         self.failovers = 0
         self.engine = ENGINES[ENGINE]()
         self.addCleanup(self.engine.close)
+        self.kinds = [self.die, self.freeze] + (
+            self.engine.partitions(self.chance) or
+            [self.cut, self.swallow, self.hold, self.delay, self.isolate])
+        self.spans = []  # of faults: (name, begun and undone, in ms)
 
     # ---- faults: each says how it is undone
 
@@ -261,9 +307,8 @@ class Torture(unittest.TestCase):
 
     def fault(self):
         server, proxy = self.chance.choice(self.engine.targets)
-        kind = self.chance.choice((self.die, self.freeze, self.cut,
-                                   self.swallow, self.hold, self.delay,
-                                   self.isolate))
+        kind = self.chance.choice(self.kinds)
+        begun_ms = place.now_ms()
         # Every other time, where there is such a thing.
         undo = self.chance.random() < 0.5 and self.fail_over()
         if undo:
@@ -271,6 +316,7 @@ class Torture(unittest.TestCase):
         else:
             undo = kind(server, proxy)
         self.pause(0.05, 2 * LEASE_MS / 1000)
+        self.spans.append((kind.__name__, begun_ms, place.now_ms()))
         undo()
         if kind == self.die:
             self.engine.wait(server)
@@ -290,28 +336,41 @@ class Torture(unittest.TestCase):
         place.eventually("all that is wanted to be granted again", lambda:
                          self.locks("grant", offset) >= wanted)
 
+    def tell_faults(self):
+        """And whether anybody was granted anything meanwhile."""
+        with open(self.history) as file:
+            lines = [line.split() for line in file.read().splitlines()[1:-1]]
+        grants = [int(line[0]) / 1000 for line in lines
+                  if line[2:3] == ["grant"]]
+        print("%d faults of servers and their ways, %d of them failovers" % (
+            len(self.spans), self.failovers))
+        for name in sorted({name for name, _, _ in self.spans}):
+            spans = [span[1:] for span in self.spans if span[0] == name]
+            print("  %-20s %4d times, %7.1f s, %6d grants meanwhile" % (
+                name, len(spans), sum(e - b for b, e in spans) / 1000,
+                sum(b <= at < e for at in grants for b, e in spans)))
+        if (elections := self.engine.elections()) is not None:
+            print("  a leader was elected %d times" % elections)
+
     # ---- the test
 
     def torment(self):
-        """How many faults there were."""
         end = time.monotonic() + SECONDS
-        faults = 0
         while time.monotonic() < end and self.process.is_alive():
             self.pause(0.05, 2)
             if self.engine.targets:
                 self.fault()
-                faults += 1
-        return faults
 
     def test_torture(self):
         self.process = place.Process(
             [HOLDFAST, "torture", "--for", "%ds" % (SECONDS + PATIENCE_S),
              "--seed", str(SEED), "--kind", KIND, "--history", self.history],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            home=self.engine.home,
             env=dict(os.environ, HOLDFAST_URL=self.engine.url()))
         self.addCleanup(self.process.kill)
-        print("%d faults of servers and their ways, %d of them failovers" % (
-            self.torment(), self.failovers))
+        self.torment()
+        self.tell_faults()
         self.everything_is_granted_again()
         self.process.signal(signal.SIGTERM)
         out, err = self.process.popen.communicate(timeout=PATIENCE_S)
@@ -322,4 +381,6 @@ class Torture(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if ENGINES[ENGINE] is Partitioned:
+        network.allow_or_skip()
     unittest.main()

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real ZooKeeper servers: in one home, with a proxy of ours on each of the
-links over which a follower hears from its leader; or each in a home of its own,
-and the links are what is between those."""
+"""Several real ZooKeeper servers.  In one home they have a proxy of ours on each
+of the links over which a follower hears from its leader; in a home each, their
+links are the network's."""
 
 import os
 
 import place
 from proxy import Proxy
 from zookeeper import Server
+
+
+LEADING = "Peer state changed: leading - broadcast"
 
 
 class Member(Server):
@@ -98,14 +101,15 @@ class Ensemble:
                 if member.process.is_alive() and
                 member.process.state() not in "TZ"]
 
+    def leads(self):
+        """The member that leads, or None.  A leader that was cut off may think
+        for a while that it still is; the one with the later epoch counts."""
+        leading = [m for m in self.running() if m.mode() == "leader"]
+        return max(leading, key=Member.epoch, default=None)
+
     def leader(self):
-        """The member that leads, once there is one.  A leader that was cut
-        off may think for a while that it still is; the one with the later
-        epoch counts."""
-        def find():
-            leading = [m for m in self.running() if m.mode() == "leader"]
-            return max(leading, key=Member.epoch, default=None)
-        return place.eventually("a leader", find)
+        """The member that leads, once there is one."""
+        return place.eventually("a leader", self.leads)
 
     def followers(self):
         return [m for m in self.running() if m.mode() == "follower"]
@@ -116,6 +120,11 @@ class Ensemble:
 
     def client(self, **options):
         return self.leader().client(**options)
+
+    def elections(self):
+        """(instant, id) of each that came to lead, in order."""
+        return sorted((at_ms, m.id) for m in self.members
+                      for at_ms, _ in m.logged(LEADING))
 
     def expirations(self):
         """Those of all members: whoever leads expires sessions."""

@@ -33,8 +33,7 @@ PROPERTIES = {
     "zookeeper.fastleader.maxNotificationInterval": "400",
 }
 
-EXPIRING = re.compile(
-    r"(\S+) .*Expiring session 0x([0-9a-f]+), timeout of (\d+)ms exceeded")
+EXPIRING = r"Expiring session 0x([0-9a-f]+), timeout of (\d+)ms exceeded"
 
 
 def jar(name):
@@ -245,18 +244,23 @@ class Server:
                   errors="replace") as file:
             return self.log()[-3000:] + file.read()[-3000:]
 
-    def expirations(self):
-        """(instant in ms on CLOCK_BOOTTIME, session, timeout in ms) of the
-        sessions that it let expire, in order."""
+    def logged(self, pattern):
+        """(instant in ms on CLOCK_BOOTTIME, match) of each line that matches,
+        in order."""
         boot_ms = place.now_ms() - time.time() * 1000
         found = []
         for line in self.log().splitlines():
-            if match := EXPIRING.match(line):
+            if match := re.match(r"(\S+) .*" + pattern, line):
                 at = datetime.datetime.strptime(match.group(1),
                                                 "%Y-%m-%dT%H:%M:%S.%f%z")
-                found.append((at.timestamp() * 1000 + boot_ms,
-                              int(match.group(2), 16), int(match.group(3))))
+                found.append((at.timestamp() * 1000 + boot_ms, match))
         return found
+
+    def expirations(self):
+        """(instant, session, timeout in ms) of the sessions that it let expire,
+        in order."""
+        return [(at_ms, int(match.group(2), 16), int(match.group(3)))
+                for at_ms, match in self.logged(EXPIRING)]
 
 
 class Standalone(Server):

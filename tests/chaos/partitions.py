@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways in which the network between three servers and their clients falls
+apart.  Each is a fault as of test_torture.py: told which server is drawn, it
+says how it is undone."""
+
+import time
+
+
+class Partitions:
+    """Of an ensemble, .clients and the servers being homes of .network."""
+
+    def __init__(self, ensemble, network, clients, chance):
+        self.members = ensemble.members
+        self.ensemble = ensemble
+        self.network = network
+        self.clients = clients
+        self.chance = chance
+
+    def kinds(self):
+        return [self.alone, self.unplugged, self.deaf, self.mute, self.one_way,
+                self.no_clients, self.bridge, self.split, self.flapping,
+                self.shattered, self.alone_and_other_dead]
+
+    # ---- who
+
+    def others(self, server):
+        return [member.home for member in self.members if member is not server]
+
+    def leader(self, server):
+        """That drawn, when nobody leads just now."""
+        return self.ensemble.leads() or server
+
+    def lose(self, pairs):
+        self.network.lose(pairs)
+        return lambda: self.network.lose([])
+
+    @staticmethod
+    def between(some, others):
+        """Both ways."""
+        return [pair for one in some for other in others
+                for pair in ((one, other), (other, one))]
+
+    def pause(self, most_s):
+        """Part of the fault's story, not a wait for something."""
+        time.sleep(self.chance.uniform(0.05, most_s))
+
+    # ---- faults
+
+    def alone(self, server, _):
+        """The others do not reach it, and the clients do."""
+        return self.lose(self.between([server.home], self.others(server)))
+
+    def unplugged(self, server, _):
+        self.network.unplug(server.home)
+        return lambda: self.network.plug(server.home)
+
+    def deaf(self, server, _):
+        """All hear it, and it hears nobody."""
+        return self.lose((other, server.home)
+                         for other in self.others(server) + [self.clients])
+
+    def mute(self, server, _):
+        return self.lose((server.home, other)
+                         for other in self.others(server) + [self.clients])
+
+    def one_way(self, server, _):
+        """Between the leader and one that follows."""
+        leader = self.leader(server)
+        pair = [leader.home, self.chance.choice(self.others(leader))]
+        self.chance.shuffle(pair)
+        return self.lose([pair])
+
+    def no_clients(self, server, _):
+        """Of the leader, which goes on leading; or one way between them."""
+        ways = self.between([self.leader(server).home], [self.clients])
+        return self.lose(self.chance.choice((ways, ways[:1], ways[1:])))
+
+    def bridge(self, server, _):
+        """Two do not reach each other, and all else is whole."""
+        return self.lose(self.between([server.home],
+                                      self.others(server)[:1]))
+
+    def split(self, server, _):
+        """The clients, too, are on one side only."""
+        sides = [server.home], self.others(server)
+        self.chance.choice(sides).append(self.clients)
+        return self.lose(self.between(*sides))
+
+    def flapping(self, server, _):
+        ways = self.between([self.leader(server).home], self.chance.choice(
+            ([self.clients], self.others(server))))
+        for _ in range(self.chance.randrange(2, 8)):
+            self.network.lose(ways)
+            self.pause(1)
+            self.network.lose([])
+            self.pause(0.5)
+        return self.lose(ways)
+
+    def shattered(self, *_):
+        """Every third way is cut."""
+        nodes = self.network.nodes
+        return self.lose([(one, other) for one in nodes for other in nodes
+                          if one is not other and self.chance.random() < 1 / 3])
+
+    def alone_and_other_dead(self, server, _):
+        """Three that have no majority."""
+        other = self.chance.choice(
+            [member for member in self.members if member is not server])
+        heal = self.alone(server, None)
+        other.kill()
+
+        def undo():
+            heal()
+            other.start()
+        return undo
