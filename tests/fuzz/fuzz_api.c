@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/zk_stage.h"
 #include "api.h"
+#include "heap/heap.h"
 
 #define STEPS_MAX 160
 #define HEADER_BYTES 4
@@ -151,7 +151,7 @@ static void trouble(const struct api_step *s)
 static void run_out(const struct api_step *s)
 {
     api.fails = true;
-    stage_fail_allocation(1 + s->a % 16);
+    heap_fail(1 + s->a % 16, false);
 }
 
 /* --------------------------------------------------------------- workers -- */
@@ -289,7 +289,7 @@ static void play(const uint8_t *data, size_t bytes)
 
 static void calm(void)
 {
-    stage_fail_allocation(0);
+    heap_fail(0, false);
     hf_sim_calm(api.sim);
     for (unsigned i = 0; i < seats_taken(); i++)
         if (seats_at(i)->engine != NULL)
@@ -486,7 +486,7 @@ static struct hf_sim *new_world(uint8_t kind, uint8_t seed)
 static void begin(const uint8_t *header)
 {
     memset(&api, 0, sizeof(api));
-    stage_own_the_heap();
+    heap_own();
     api.sim = new_world(header[0], header[1]);
     seats_begin(api.sim);
     turns_begin(api.sim, header[1], header[2] / 4);
@@ -513,7 +513,7 @@ static void end(uint8_t how)
     check_rest();
     turns_end();
     hf_sim_free(api.sim); /* which has what a client left there */
-    MUST(stage_allocations() == 0);
+    MUST(heap_live() == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -8,6 +8,7 @@
 
 #include "engines/zookeeper/node.h"
 #include "fuzz.h"
+#include "heap/heap.h"
 #include "zk_stage.h"
 
 /* ----------------------------------------------------- the second reader -- */
@@ -540,6 +541,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
         return 0;
     stage_init(&s); /* the allocator, before anything is allocated */
     tries[data_[0] % (sizeof tries / sizeof tries[0])](&in);
-    MUST(stage_allocations() == 0);
+    MUST(heap_live() == 0);
     return 0;
 }

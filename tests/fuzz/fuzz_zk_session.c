@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "heap/heap.h"
 #include "play.h"
 
 /* --------------------------------------------------------- link and time -- */
@@ -127,7 +128,7 @@ static void step(struct play *p)
         if (play_next(p) & 1)
             p->s.chunk = play_next(p);
         else
-            stage_fail_allocation(play_next(p) % 32);
+            heap_fail(play_next(p) % 32, false);
     } else if (which < 20) {
         answer(p, which);
     } else {
@@ -206,7 +207,7 @@ static void work_on(struct play *p)
 
 static void end(struct play *p)
 {
-    stage_fail_allocation(0);
+    heap_fail(0, false);
     p->s.chunk = 0;
     p->inside = 0;
     if (p->ending) {
@@ -227,7 +228,7 @@ static void end(struct play *p)
     }
     MUST(p->s.closed && p->s.under_way == 0);
     MUST(hf_zk_wake_at_ms(p->s.zk) == HF_FOREVER);
-    MUST(stage_allocations() <= LEFT_MOST);
+    MUST(heap_live() <= LEFT_MOST);
     stage_close(&p->s);
 }
 

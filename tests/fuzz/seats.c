@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "../unit/zk_stage.h"
 #include "core/error.h"
 #include "fuzz.h"
+#include "heap/heap.h"
 #include "host/client.h"
 #include "host/engines.h"
 #include "turns.h"
@@ -77,10 +77,10 @@ static hf_status open_(const struct hf_url *url,
     MUST(hall.count++ < SEATS_MAX);
     *seat = (struct seat){.host = *host};
     MUST(uv_async_init(host->loop(host->host), &seat->wake, on_wake) == 0);
-    stage_allocates(true); /* the model ends the program without memory */
+    heap_spare(true); /* the model ends the program without memory */
     seat->engine = hf_sim_engine_new(hall.sim, &by_way_of_here);
     hf_sim_client_set_clock(seat->engine, turns_now_ms(), 0);
-    stage_allocates(false);
+    heap_spare(false);
     *engine = seat->engine;
     return HF_OK;
 }

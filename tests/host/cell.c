@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heap.h"
+#include "heap/heap.h"
 
 const char *const ending_names[ENDINGS] = {
     "nothing", "close", "cancel", "release", "free", "timeout", "loss"};

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
-#include "heap.h"
+#include "core/memory.h"
+#include "heap/heap.h"
+#include "shortage.h"
 
 /* ---------------------------------------------------------------- parties */
 
@@ -47,12 +49,14 @@ static bool party_open(struct party *party, const struct place *place)
     memset(party, 0, sizeof(*party));
     opts.on_log = (struct hf_on_log){on_log, NULL, HF_LOG_DEBUG};
     opts.on_state = (struct hf_on_state){on_state, party, NULL};
-    if (!heap_note(hf_client_open(place->url, &opts, &party->client, &error))) {
+    if (!shortage_note(
+            hf_client_open(place->url, &opts, &party->client, &error))) {
         assert_true(error.text[0] != '\0');
         assert_null(party->client);
         return false;
     }
-    if (heap_note(hf_lock_open(party->client, "nightly", NULL, &party->lock)))
+    if (shortage_note(
+            hf_lock_open(party->client, "nightly", NULL, &party->lock)))
         return true;
     hf_client_error(party->client, &error);
     assert_int_equal(error.status, HF_ENOMEM);
@@ -70,7 +74,7 @@ static struct hf_acquire_opts patient(void)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
-    opts.wait_ms = heap_patience_ms();
+    opts.wait_ms = shortage_patience_ms();
     return opts;
 }
 
@@ -110,16 +114,16 @@ static void wait_and_hand_over(struct party *a, struct party *b)
     struct hf_grant *grant;
     pthread_t thread;
 
-    if (!heap_note(hf_acquire(a->lock, &opts, &grant))) {
+    if (!shortage_note(hf_acquire(a->lock, &opts, &grant))) {
         assert_null(grant);
         return;
     }
     thread = kit_thread(wait_main, b);
     kit_until(has_queued_or_ended, a);
-    (void)heap_note(hf_grant_release(grant));
+    (void)shortage_note(hf_grant_release(grant));
     pthread_join(thread, NULL);
-    if (heap_note(b->status))
-        (void)heap_note(hf_grant_release(b->grant));
+    if (shortage_note(b->status))
+        (void)shortage_note(hf_grant_release(b->grant));
     else
         assert_null(b->grant);
 }
@@ -153,14 +157,14 @@ static void on_done(void *arg, const struct hf_result *result)
 /* True if it was started, and has ended. */
 static bool called_back(struct party *party, hf_status started)
 {
-    if (!heap_note(started)) {
+    if (!shortage_note(started)) {
         assert_int_equal(atomic_load(&party->ended), 0);
         return false;
     }
     kit_until(has_ended, party);
     assert_int_equal(atomic_load(&party->ended), 1);
     atomic_store(&party->ended, 0);
-    return heap_note(party->status);
+    return shortage_note(party->status);
 }
 
 /* How many drops there must have been in the end. */
@@ -198,8 +202,8 @@ static void counting(const struct place *place)
     struct hf_mutex *mutex = NULL;
 
     if (party_open(&a, place) &&
-        heap_note(hf_mutex_open(a.client, "counted", NULL, &mutex)) &&
-        heap_note(hf_mutex_timedlock(mutex, heap_patience_ms()))) {
+        shortage_note(hf_mutex_open(a.client, "counted", NULL, &mutex)) &&
+        shortage_note(hf_mutex_timedlock(mutex, shortage_patience_ms()))) {
         assert_int_equal(hf_mutex_lock(mutex), HF_OK);
         assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
         assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
@@ -230,13 +234,13 @@ static void on_candidature_ended(void *arg, struct hf_election *election,
 static void lead_and_fall(struct party *a, struct hf_election *election,
                           const struct place *place)
 {
-    for (int i = 0; i < 2 && heap_note(a->status); i++) {
+    for (int i = 0; i < 2 && shortage_note(a->status); i++) {
         if (i > 0)
             place_rob(place);
         kit_until(has_ended, a);
         atomic_store(&a->ended, 0);
     }
-    (void)heap_note(hf_election_resign(election));
+    (void)shortage_note(hf_election_resign(election));
 }
 
 static void stand(struct party *a, const struct place *place)
@@ -246,10 +250,11 @@ static void stand(struct party *a, const struct place *place)
 
     opts.on_elected = (struct hf_on_election){on_elected, a, on_drop};
     opts.on_ended = (struct hf_on_ended){on_candidature_ended, a, on_drop};
-    if (heap_note(hf_election_open(a->client, "nightly", &opts, &election)) &&
-        heap_note(hf_election_run(election))) {
-        if (heap_fails_for_good()) /* its retries would outlast us */
-            (void)heap_note(hf_election_resign(election));
+    if (shortage_note(
+            hf_election_open(a->client, "nightly", &opts, &election)) &&
+        shortage_note(hf_election_run(election))) {
+        if (shortage_is_for_good()) /* its retries would outlast us */
+            (void)shortage_note(hf_election_resign(election));
         else
             lead_and_fall(a, election, place);
     }
@@ -271,17 +276,17 @@ static void standing(const struct place *place)
 
 static void raise_and_wait(struct hf_barrier *barrier)
 {
-    uint64_t wait_ms = heap_patience_ms();
+    uint64_t wait_ms = shortage_patience_ms();
     hf_status status;
 
-    if (!heap_note(hf_barrier_raise(barrier, wait_ms)))
+    if (!shortage_note(hf_barrier_raise(barrier, wait_ms)))
         return;
     status = hf_barrier_wait(barrier, 0);
     assert_int_not_equal(status, HF_OK);
     if (status != HF_EBUSY)
-        (void)heap_note(status);
-    if (heap_note(hf_barrier_lower(barrier, wait_ms)))
-        (void)heap_note(hf_barrier_wait(barrier, wait_ms));
+        (void)shortage_note(status);
+    if (shortage_note(hf_barrier_lower(barrier, wait_ms)))
+        (void)shortage_note(hf_barrier_wait(barrier, wait_ms));
 }
 
 static void barring(const struct place *place)
@@ -290,7 +295,7 @@ static void barring(const struct place *place)
     struct hf_barrier *barrier = NULL;
 
     if (party_open(&a, place) &&
-        heap_note(hf_barrier_open(a.client, "gate", &barrier)))
+        shortage_note(hf_barrier_open(a.client, "gate", &barrier)))
         raise_and_wait(barrier);
     hf_barrier_free(barrier);
     party_close(&a);
@@ -301,67 +306,69 @@ static void barring(const struct place *place)
 static void each_fails_while_waiting(void **state)
 {
     (void)state;
-    heap_sweep(waiting, false);
+    shortage_sweep(waiting, false);
 }
 
 static void all_fail_while_waiting(void **state)
 {
     (void)state;
-    heap_sweep(waiting, true);
+    shortage_sweep(waiting, true);
 }
 
 static void each_fails_with_callbacks(void **state)
 {
     (void)state;
-    heap_sweep(starting, false);
+    shortage_sweep(starting, false);
 }
 
 static void all_fail_with_callbacks(void **state)
 {
     (void)state;
-    heap_sweep(starting, true);
+    shortage_sweep(starting, true);
 }
 
 static void each_fails_while_counting(void **state)
 {
     (void)state;
-    heap_sweep(counting, false);
+    shortage_sweep(counting, false);
 }
 
 static void all_fail_while_counting(void **state)
 {
     (void)state;
-    heap_sweep(counting, true);
+    shortage_sweep(counting, true);
 }
 
 static void each_fails_while_standing(void **state)
 {
     (void)state;
-    heap_sweep(standing, false);
+    shortage_sweep(standing, false);
 }
 
 static void all_fail_while_standing(void **state)
 {
     (void)state;
-    heap_sweep(standing, true);
+    shortage_sweep(standing, true);
 }
 
 static void each_fails_at_a_barrier(void **state)
 {
     (void)state;
-    heap_sweep(barring, false);
+    shortage_sweep(barring, false);
 }
 
 static void all_fail_at_a_barrier(void **state)
 {
     (void)state;
-    heap_sweep(barring, true);
+    shortage_sweep(barring, true);
 }
 
 static void it_is_too_late_for_another(void **state)
 {
+    struct hf_allocator another = *hf_allocator_in_place();
+
     (void)state;
-    assert_int_equal(hf_set_allocator(&heap_allocator), HF_ESTATE);
+    assert_int_equal(hf_set_allocator(&another), HF_ESTATE);
 }
 
 int main(void)
@@ -380,7 +387,6 @@ int main(void)
         cmocka_unit_test(it_is_too_late_for_another),
     };
 
-    if (hf_set_allocator(&heap_allocator) != HF_OK)
-        return 1;
+    heap_own();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

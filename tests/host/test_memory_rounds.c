@@ -12,8 +12,9 @@
 
 #include <cmocka.h>
 
-#include "heap.h"
+#include "heap/heap.h"
 #include "scripted.h"
+#include "shortage.h"
 
 struct party {
     int pipe[2];
@@ -40,9 +41,9 @@ static bool party_open(struct party *party, char other)
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", party->pipe[0]);
     say(party, SCRIPTED_CONNECT);
     say(party, other);
-    if (!heap_note(hf_client_open(url, NULL, &party->client, &error)))
+    if (!shortage_note(hf_client_open(url, NULL, &party->client, &error)))
         return false;
-    if (heap_note(
+    if (shortage_note(
             hf_double_barrier_open(party->client, "round", 2, &party->barrier)))
         return true;
     assert_null(party->barrier);
@@ -63,7 +64,7 @@ static bool note(struct party *party, const char *call, hf_status status)
 {
     struct hf_error error;
 
-    if (heap_note(status))
+    if (shortage_note(status))
         return true;
     hf_double_barrier_error(party->barrier, &error);
     assert_int_equal(error.status, status);
@@ -79,7 +80,7 @@ static void go_round(struct party *party, char other_goes)
     hf_status status;
 
     if (!note(party, "hf_double_barrier_enter: ",
-              hf_double_barrier_enter(party->barrier, heap_patience_ms())))
+              hf_double_barrier_enter(party->barrier, shortage_patience_ms())))
         return;
     status = hf_double_barrier_leave(party->barrier, 0);
     assert_int_not_equal(status, HF_OK);
@@ -134,7 +135,7 @@ static bool is_called_back(struct party *party, const char *call,
     assert_int_equal(atomic_exchange(&party->ended, 0), begun);
     assert_true(begun || op == NULL);
     hf_op_free(op);
-    return begun && heap_note(party->status);
+    return begun && shortage_note(party->status);
 }
 
 static void start_round(struct party *party, char other_goes)
@@ -143,12 +144,12 @@ static void start_round(struct party *party, char other_goes)
     struct hf_op *op;
     hf_status started;
 
-    started = hf_double_barrier_enter_start(party->barrier, heap_patience_ms(),
-                                            done, &op);
+    started = hf_double_barrier_enter_start(party->barrier,
+                                            shortage_patience_ms(), done, &op);
     if (!is_called_back(party, "hf_double_barrier_enter_start: ", started, op))
         return;
-    started = hf_double_barrier_leave_start(party->barrier, heap_patience_ms(),
-                                            done, &op);
+    started = hf_double_barrier_leave_start(party->barrier,
+                                            shortage_patience_ms(), done, &op);
     say(party, other_goes);
     (void)is_called_back(party, "hf_double_barrier_leave_start: ", started, op);
     assert_int_equal(hf_double_barrier_leave(party->barrier, 0), HF_ESTATE);
@@ -172,25 +173,25 @@ static void starting(const struct place *place)
 static void each_fails_while_waiting(void **state)
 {
     (void)state;
-    heap_sweep(waiting, false);
+    shortage_sweep(waiting, false);
 }
 
 static void all_fail_while_waiting(void **state)
 {
     (void)state;
-    heap_sweep(waiting, true);
+    shortage_sweep(waiting, true);
 }
 
 static void each_fails_with_callbacks(void **state)
 {
     (void)state;
-    heap_sweep(starting, false);
+    shortage_sweep(starting, false);
 }
 
 static void all_fail_with_callbacks(void **state)
 {
     (void)state;
-    heap_sweep(starting, true);
+    shortage_sweep(starting, true);
 }
 
 int main(void)
@@ -202,7 +203,6 @@ int main(void)
         cmocka_unit_test(all_fail_with_callbacks),
     };
 
-    if (hf_set_allocator(&heap_allocator) != HF_OK)
-        return 1;
+    heap_own();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

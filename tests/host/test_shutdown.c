@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "act.h"
-#include "heap.h"
+#include "heap/heap.h"
 
 static struct cell cell; /* its callers look at it when it fails */
 static int cells;
@@ -282,8 +282,7 @@ int main(int argc, char **argv)
     int at = 1;
     int way;
 
-    if (hf_set_allocator(&heap_allocator) != HF_OK)
-        return 1;
+    heap_own();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     warm_up();
     name_the_dead();

@@ -18,51 +18,6 @@
 
 #define PATIENCE_MS 10000
 
-/* ---------------------------------------------------------------- memory -- */
-
-long seat_blocks;
-long seat_until_failure = -1;
-
-static bool may_allocate(void)
-{
-    if (seat_until_failure > 0)
-        seat_until_failure--;
-    return seat_until_failure != 0;
-}
-
-static void *allocate(size_t bytes, void *arg)
-{
-    void *memory = may_allocate() ? malloc(bytes) : NULL;
-
-    (void)arg;
-    seat_blocks += memory != NULL;
-    return memory;
-}
-
-static void *resize(void *memory, size_t bytes, void *arg)
-{
-    void *resized = may_allocate() ? realloc(memory, bytes) : NULL;
-
-    (void)arg;
-    seat_blocks += memory == NULL && resized != NULL;
-    return resized;
-}
-
-static void release(void *memory, void *arg)
-{
-    (void)arg;
-    seat_blocks--;
-    free(memory);
-}
-
-void seat_own_the_heap(void)
-{
-    static const struct hf_allocator allocator = {allocate, resize, release,
-                                                  NULL};
-
-    assert_int_equal(hf_set_allocator(&allocator), HF_OK);
-}
-
 /* ---------------------------------------------------------------- server -- */
 
 static void put(unsigned char *to, uint64_t value, int bytes)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A seat for the ZooKeeper engine: a loop, a host that notes what it hears, a
- * peer that greets, answers everything with success and closes, and memory that
- * runs out when told to.
+ * A seat for the ZooKeeper engine: a loop, a host that notes what it hears, and
+ * a peer that greets, answers everything with success and closes.
  */
 #ifndef HF_TESTS_TRANSPORT_SEAT_H
 #define HF_TESTS_TRANSPORT_SEAT_H
@@ -12,11 +11,6 @@
 
 /* Of the user "u"; nothing that is logged or told may have it. */
 #define SEAT_PASSWORD "QJXZW"
-
-/* Count blocks from now on. */
-void seat_own_the_heap(void);
-extern long seat_blocks;
-extern long seat_until_failure; /* allocations that succeed; -1: all */
 
 enum manner {
     REFUSES,

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "heap/heap.h"
 #include "seat.h"
 
 static void assert_refused(const char *url, hf_status status, const char *part)
@@ -22,7 +23,7 @@ static void assert_refused(const char *url, hf_status status, const char *part)
     if (strstr(seat.error.text, part) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", seat.error.text, part);
     kit_loop_end(&seat.loop);
-    assert_int_equal(seat_blocks, 0);
+    assert_int_equal(heap_live(), 0);
 }
 
 static void what_cannot_be_opened_says_why(void **state)
@@ -203,6 +204,6 @@ int main(void)
         cmocka_unit_test(a_good_file_is_used),
     };
 
-    seat_own_the_heap();
+    heap_own();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "heap/heap.h"
 #include "seat.h"
 
 /* ------------------------------------------------------------------ ends -- */
@@ -48,7 +49,7 @@ static void it_can_end_at_each_stage(void **state)
             connected = end_after(manner, turns);
     assert_true(connected); /* there was nothing left to interrupt */
     assert_int_equal(kit_fds(), fds);
-    assert_int_equal(seat_blocks, 0);
+    assert_int_equal(heap_live(), 0);
 }
 
 /* In whichever call memory runs out, once or from then on. */
@@ -57,14 +58,14 @@ static void it_can_end_without_memory(void **state)
     struct seat seat;
     struct peer peer;
     bool opened = false;
-    long n = 0;
+    unsigned long n = 0;
     int extra = 0;
 
     (void)state;
     for (n = 1; extra < 20; n++) {
         peer_start(&peer, GREETS);
         seat_start(&seat);
-        seat_until_failure = n;
+        heap_fail(n, true);
         opened = true;
         if (seat_open(&seat, "zk://127.0.0.1:1") != HF_OK) {
             opened = false;
@@ -72,13 +73,13 @@ static void it_can_end_without_memory(void **state)
         }
         for (int i = 0; opened && i < 4; i++)
             kit_turn(&seat.loop);
-        seat_until_failure = -1;
+        heap_fail(0, false);
         if (opened)
             seat_end(&seat, &peer);
         extra += opened;
         kit_loop_end(&seat.loop);
         server_stop(&peer.server);
-        assert_int_equal(seat_blocks, 0);
+        assert_int_equal(heap_live(), 0);
     }
     assert_true(n > 21);
 }
@@ -109,7 +110,7 @@ static void it_can_end_without_descriptors(void **state)
     seat_end(&seat, &peer);
     kit_loop_end(&seat.loop);
     server_stop(&peer.server);
-    assert_int_equal(seat_blocks, 0);
+    assert_int_equal(heap_live(), 0);
 }
 
 /* -------------------------------------------------------------- sessions -- */
@@ -179,7 +180,7 @@ static void a_connection_that_breaks_is_made_again(void **state)
     seat_end(&seat, &peer);
     kit_loop_end(&seat.loop);
     server_stop(&peer.server);
-    assert_int_equal(seat_blocks, 0);
+    assert_int_equal(heap_live(), 0);
 }
 
 /* The timer and the link are the engine's; the rest the loop's. */
@@ -222,6 +223,6 @@ int main(void)
         cmocka_unit_test(a_child_closes_what_is_the_engines),
     };
 
-    seat_own_the_heap();
+    heap_own();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

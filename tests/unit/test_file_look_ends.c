@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,43 +18,9 @@
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
 #include "file_leases.h"
+#include "heap/heap.h"
 
 #define VICTIMS_MAX 4
-
-/* ----------------------------------------------------------------- heap -- */
-
-static atomic_long live; /* pieces of memory; the helper has some, too */
-static unsigned fail_in; /* so many until one fails; 0: none */
-
-static bool fails_now(void)
-{
-    return fail_in > 0 && --fail_in == 0;
-}
-
-static void *allocate(size_t bytes, void *arg)
-{
-    void *memory = fails_now() ? NULL : malloc(bytes);
-
-    (void)arg;
-    atomic_fetch_add(&live, memory != NULL);
-    return memory;
-}
-
-static void *resize(void *memory, size_t bytes, void *arg)
-{
-    void *resized = fails_now() ? NULL : realloc(memory, bytes);
-
-    (void)arg;
-    atomic_fetch_add(&live, memory == NULL && resized != NULL);
-    return resized;
-}
-
-static void release(void *memory, void *arg)
-{
-    (void)arg;
-    atomic_fetch_sub(&live, 1);
-    free(memory);
-}
 
 static int begin(void **state)
 {
@@ -430,10 +395,10 @@ static void memory_may_run_out(void **state)
     do {
         struct seat *b = seat_open(&bench_file);
 
-        fail_in = ++step;
+        heap_fail(++step, false);
         call = seat_ask(b, HF_REQUEST_LOOK, LEASES, nobody);
-        met = fail_in == 0;
-        fail_in = 0;
+        met = heap_failed();
+        heap_fail(0, false);
         if (met) {
             assert_int_equal(call->answer, HF_EVENT_FAILED);
             assert_int_equal(call->status, HF_ENOMEM);
@@ -467,11 +432,9 @@ int main(void)
         TEST(other_trouble_is_told_as_it_is),
         TEST(memory_may_run_out),
     };
-    const struct hf_allocator allocator = {allocate, resize, release, NULL};
     int failed;
 
-    if (hf_set_allocator(&allocator) != HF_OK)
-        return 1;
+    heap_own();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return failed != 0 ? failed : atomic_load(&live) != 0;
+    return failed != 0 ? failed : heap_live() != 0;
 }

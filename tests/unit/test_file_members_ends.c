@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,43 +18,9 @@
 #include "conformance/real_host.h"
 #include "engines/file/sys.h"
 #include "file_members.h"
+#include "heap/heap.h"
 
 #define STEPS_MAX 256
-
-/* ----------------------------------------------------------------- heap -- */
-
-static atomic_long live; /* pieces of memory; the helper has some, too */
-static unsigned fail_in; /* so many until one fails; 0: none */
-
-static bool fails_now(void)
-{
-    return fail_in > 0 && --fail_in == 0;
-}
-
-static void *allocate(size_t bytes, void *arg)
-{
-    void *memory = fails_now() ? NULL : malloc(bytes);
-
-    (void)arg;
-    atomic_fetch_add(&live, memory != NULL);
-    return memory;
-}
-
-static void *resize(void *memory, size_t bytes, void *arg)
-{
-    void *resized = fails_now() ? NULL : realloc(memory, bytes);
-
-    (void)arg;
-    atomic_fetch_add(&live, memory == NULL && resized != NULL);
-    return resized;
-}
-
-static void release(void *memory, void *arg)
-{
-    (void)arg;
-    atomic_fetch_sub(&live, 1);
-    free(memory);
-}
 
 static int begin(void **state)
 {
@@ -344,12 +309,12 @@ static void memory_may_run_out(void **state)
         struct seat *b = seat_open(&bench_file);
         struct hf_ticket_id id = crew_come(a);
 
-        fail_in = ++step;
+        heap_fail(++step, false);
         (void)seat_members(b, HF_REQUEST_LOOK, CREW, id, 0);
         (void)crew_stamp(a, id, 1);
         live_a_round(b);
-        met = fail_in == 0;
-        fail_in = 0;
+        met = heap_failed();
+        heap_fail(0, false);
         seat_close(b);
         seat_close(a);
         (void)meet_alone();
@@ -528,11 +493,9 @@ int main(void)
         TEST(a_stamp_is_overtaken_by_a_withdrawal),
         TEST(the_end_waits_for_no_lock),
     };
-    const struct hf_allocator allocator = {allocate, resize, release, NULL};
     int failed;
 
-    if (hf_set_allocator(&allocator) != HF_OK)
-        return 1;
+    heap_own();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return failed != 0 ? failed : atomic_load(&live) != 0;
+    return failed != 0 ? failed : heap_live() != 0;
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "heap/heap.h"
 #include "zk_stage.h"
 
 static void end_(struct stage *s)
@@ -380,10 +381,10 @@ static void an_end_without_memory(void **state)
     payload[sizeof payload - 1] = '\0';
     stage_connected(&s);
     s.payload = payload;
-    stage_fail_allocation(3); /* the request, its queue, what is sent */
+    heap_fail(3, false); /* the request, its queue, what is sent */
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     end_(&s);
-    assert_true(stage_allocation_failed());
+    assert_true(heap_failed());
     assert_string_equal(stage_sent(&s), "");
     later(&s, 12000);
     assert_string_equal(stage_told(&s), "FAILED ENQUEUE a UNSURE; CLOSED");

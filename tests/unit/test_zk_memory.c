@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "heap/heap.h"
 #include "zk_honest.h"
 
 /* One allocation fails: whatever comes of that, the tries that it costs. */
@@ -53,7 +54,7 @@ static bool insists(struct stage *s, struct honest *h,
     told = stage_told(s);
     if (strstr(told, wanted) != NULL)
         return true;
-    assert_true(stage_allocation_failed());
+    assert_true(heap_failed());
     assert_non_null(strstr(told, "FAILED "));
     return false;
 }
@@ -326,7 +327,7 @@ static bool told_without(unsigned long nth,
 
     stage_init(&s);
     s.then = check_truth;
-    stage_fail_allocation(nth);
+    heap_fail(nth, false);
     honest_begin(&s, &h);
     if (!stage_open(&s)) {
         assert_int_equal(nth, 1);
@@ -335,7 +336,7 @@ static bool told_without(unsigned long nth,
     bring_up(&s, &h);
     story(&s, &h);
     end(&s, &h);
-    failed = stage_allocation_failed();
+    failed = heap_failed();
     stage_close(&s);
     return failed;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "engines/zookeeper/jute.h"
+#include "heap/heap.h"
 #include "zk_stage.h"
 
 /* ------------------------------------------------------------------ jute -- */
@@ -185,7 +186,7 @@ static void a_writer_without_memory_says_so(void **state)
     size_t begin;
 
     (void)state;
-    stage_fail_allocation(2);
+    heap_fail(2, false);
     hf_jute_put_int(&writer, 1);
     assert_false(writer.failed);
     begin = hf_jute_begin_frame(&writer);
@@ -195,7 +196,7 @@ static void a_writer_without_memory_says_so(void **state)
     hf_jute_put_string(&writer, "text"); /* nothing more is written */
     hf_jute_end_frame(&writer, begin);
     assert_true(writer.used <= writer.size);
-    stage_fail_allocation(0);
+    heap_fail(0, false);
     hf_jute_free(&writer);
 }
 

@@ -2,6 +2,7 @@
 /* What a server says to the stage. */
 #include <string.h>
 
+#include "heap/heap.h"
 #include "zk_stage.h"
 
 /* -------------------------------------------------------------- answers -- */
@@ -21,21 +22,21 @@ void deliver(struct stage *s)
         memcpy(bytes, s->out.bytes, count);
     s->out.used = 0;
     s->holding = false;
-    stage_allocates(false);
+    heap_spare(false);
     stage_receive(s, bytes, count);
 }
 
 /* Begin and end an answer. */
 static size_t begin(struct stage *s)
 {
-    stage_allocates(true);
+    heap_spare(true);
     return hf_jute_begin_frame(&s->out);
 }
 
 static void end(struct stage *s, size_t at_)
 {
     hf_jute_end_frame(&s->out, at_);
-    stage_allocates(false);
+    heap_spare(false);
     if (!s->holding)
         deliver(s);
 }

@@ -7,6 +7,7 @@
 
 #include "core/instant.h"
 #include "engines/zookeeper/permit.h"
+#include "heap/heap.h"
 
 /* ------------------------------------------------------------------ text -- */
 
@@ -256,8 +257,7 @@ void later(struct stage *s, uint64_t now_ms)
     stage_settle(s);
     free_ended(s);
     /* Out of memory it may be at once, since nothing has come of it. */
-    STAGE_MUST(hf_zk_wake_at_ms(s->zk) > s->now_ms ||
-               stage_allocation_failed());
+    STAGE_MUST(hf_zk_wake_at_ms(s->zk) > s->now_ms || heap_failed());
 }
 
 void ring(struct stage *s)
@@ -278,7 +278,7 @@ enum hf_zk_dialect stage_layout;
 
 void stage_init(struct stage *s)
 {
-    stage_own_the_heap();
+    heap_own();
     memset(s, 0, sizeof *s);
     strcpy(s->config.servers[0].host, "h1");
     s->config.servers[0].port = 2181;
@@ -329,5 +329,5 @@ void stage_close(struct stage *s)
         next = r->next;
         free(r);
     }
-    STAGE_MUST(stage_allocations() == 0);
+    STAGE_MUST(heap_live() == 0);
 }

@@ -182,19 +182,6 @@ void stage_close(struct stage *s);
 const char *stage_sent(struct stage *s);
 const char *stage_told(struct stage *s);
 
-/* ---------------------------------------------------------------- memory -- */
-
-/* Have the ${nth} allocation from now on fail, from 1, or none: 0. */
-void stage_fail_allocation(unsigned long nth);
-/* Has it? */
-bool stage_allocation_failed(void);
-/* Between these nothing fails: the stage's own. */
-void stage_allocates(bool ours);
-/* So many there are. */
-long stage_allocations(void);
-/* Count from now on, from none. */
-void stage_own_the_heap(void);
-
 /* --------------------------------------------------------------- tickets -- */
 
 struct hf_ticket_id stage_id(const char *name);
