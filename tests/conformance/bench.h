@@ -37,6 +37,9 @@ struct bench {
     /* As what a ticket of each kind is shown, 0 if the engine, being set up as
      * it is, takes none of that kind; NULL: as what it is. */
     const enum hf_ticket_kind *shown;
+    /* What the process of a victim does first, before it opens its client: see
+     * to it that a server soon sees its death; NULL: nothing. */
+    void (*be_victim)(void);
     bool leases_have_no_order;
     bool has_members; /* of double barriers */
     bool has_no_barriers;

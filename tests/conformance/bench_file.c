@@ -17,8 +17,6 @@
 #include "engines/file/entry.h"
 #include "engines/file/file.h"
 
-#define PUMP_TICKS_MAX 500 /* of 20 ms: far beyond what anything here takes */
-
 struct file_bench {
     char root[64];
     const char *query; /* more of the URL */
@@ -66,34 +64,13 @@ static void finish(struct bench *bench)
 static struct hf_engine *open_client(struct bench *bench,
                                      const struct hf_engine_host *host)
 {
-    struct hf_engine_host whole = *host;
-    struct hf_engine *engine = NULL;
-    struct hf_error error = {HF_OK, ""};
-    struct hf_url url;
+    struct hf_engine_host logging = *host;
     char text[256];
 
-    (void)bench;
-    real_host_fill(&whole);
-    whole.log = log_line;
+    logging.log = log_line;
     (void)snprintf(text, sizeof(text), "file:%s?state=%s/state-%u%s",
                    place.root, place.root, (unsigned)geteuid(), place.query);
-    if (hf_url_parse(text, &url, &error) != HF_OK ||
-        hf_engine_file.open(&url, &whole, &engine, &error) != HF_OK)
-        fail_msg("%s", error.text);
-    hf_url_free(&url);
-    return engine;
-}
-
-static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
-{
-    (void)bench;
-    real_host_pump(done, arg, PUMP_TICKS_MAX);
-}
-
-static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id, uint32_t weight)
-{
-    return real_host_victim(bench, queue, id, weight, NULL);
+    return real_host_open(bench, &logging, text);
 }
 
 static void evict(struct bench *bench, const char *queue,
@@ -116,8 +93,8 @@ struct bench bench_file = {
     .begin = begin,
     .finish = finish,
     .open = open_client,
-    .pump = pump,
-    .victim_start = victim_start,
+    .pump = real_host_pump,
+    .victim_start = real_host_victim,
     .victim_kill = real_host_kill,
     .evict = evict,
     .has_members = true,

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include <cmocka.h>
 
@@ -20,7 +18,6 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/zookeeper.h"
 
-#define PUMP_TICKS_MAX 1500 /* of 20 ms: a session ends in a tenth of it */
 #define ROOT_BYTES 64
 #define PATH_BYTES 4096
 
@@ -41,20 +38,6 @@ static const char *server(void)
     if (servers == NULL)
         fail_msg("HF_ZK has no server; start this by tests/servers/serve.py");
     return servers;
-}
-
-__attribute__((format(printf, 3, 4))) static void
-log_line(void *host, enum hf_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    (void)host;
-    if (level > HF_LOG_WARNING)
-        return;
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
 }
 
 /* ----------------------------------------------------------------- bench -- */
@@ -91,28 +74,12 @@ static void finish(struct bench *bench)
 static struct hf_engine *open_client(struct bench *bench,
                                      const struct hf_engine_host *host)
 {
-    struct hf_engine_host whole = *host;
-    struct hf_engine *engine = NULL;
-    struct hf_error error = {HF_OK, ""};
-    struct hf_url url;
     char text[256];
 
-    real_host_fill(&whole);
-    whole.log = log_line;
     (void)snprintf(text, sizeof(text), "zk://%s%s?timeout=%s&layout=%s",
                    server(), place.root, place.timeout,
                    hf_zk_layout_name(place.layout));
-    if (hf_url_parse(text, &url, &error) != HF_OK ||
-        bench->ops->open(&url, &whole, &engine, &error) != HF_OK)
-        fail_msg("%s", error.text);
-    hf_url_free(&url);
-    return engine;
-}
-
-static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
-{
-    (void)bench;
-    real_host_pump(done, arg, PUMP_TICKS_MAX);
+    return real_host_open(bench, host, text);
 }
 
 /* ---------------------------------------------------------------- victim -- */
@@ -121,12 +88,6 @@ static void pump(struct bench *bench, bool (*done)(void *arg), void *arg)
 static void be_short_lived(void)
 {
     place.timeout = "1s";
-}
-
-static struct victim *victim_start(struct bench *bench, const char *queue,
-                                   struct hf_ticket_id id, uint32_t weight)
-{
-    return real_host_victim(bench, queue, id, weight, be_short_lived);
 }
 
 static void evict(struct bench *bench, const char *queue,
@@ -151,23 +112,6 @@ static void evict(struct bench *bench, const char *queue,
     assert_true(raw_zk_delete(place.raw, path));
 }
 
-static void shut(uv_handle_t *handle, void *arg)
-{
-    int fd;
-
-    (void)arg;
-    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
-        uv_fileno(handle, &fd) == 0)
-        (void)shutdown(fd, SHUT_RDWR);
-}
-
-/* As if the network had: the engines are not asked. */
-static void cut(struct bench *bench)
-{
-    (void)bench;
-    real_host_walk(shut);
-}
-
 int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
 {
     char name[64];
@@ -177,14 +121,15 @@ int bench_zk_run(enum hf_zk_dialect layout, const enum hf_ticket_kind *shown)
         .begin = begin,
         .finish = finish,
         .open = open_client,
-        .pump = pump,
-        .victim_start = victim_start,
+        .pump = real_host_pump,
+        .victim_start = real_host_victim,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .be_victim = be_short_lived,
         .shown = shown,
         .leases_have_no_order = layout == HF_ZK_KAZOO,
         .has_members = true,
-        .cut = cut,
+        .cut = real_host_cut,
     };
 
     (void)snprintf(name, sizeof(name), "conformance of zookeeper, layout=%s",

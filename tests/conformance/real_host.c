@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +20,8 @@
 #include "conformance/seat.h"
 
 #define CLOSE_TURNS_MAX 100
+#define TICK_MS 20
+#define TICKS_MAX 1500
 
 static struct {
     uv_loop_t loop;
@@ -58,10 +62,38 @@ void real_host_finish(void)
     assert_int_equal(rest, 0);
 }
 
-void real_host_fill(struct hf_engine_host *engine_host)
+__attribute__((format(printf, 3, 4))) static void
+log_line(void *nobody, enum hf_log_level level, const char *format, ...)
 {
-    engine_host->now_ms = now_ms;
-    engine_host->loop = loop;
+    va_list args;
+
+    (void)nobody;
+    if (level > HF_LOG_WARNING)
+        return;
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
+struct hf_engine *real_host_open(struct bench *bench,
+                                 const struct hf_engine_host *partial,
+                                 const char *url)
+{
+    struct hf_engine_host whole = *partial;
+    struct hf_engine *engine = NULL;
+    struct hf_error error = {HF_OK, ""};
+    struct hf_url parsed;
+
+    whole.now_ms = now_ms;
+    whole.loop = loop;
+    if (whole.log == NULL)
+        whole.log = log_line;
+    if (hf_url_parse(url, &parsed, &error) != HF_OK ||
+        bench->ops->open(&parsed, &whole, &engine, &error) != HF_OK)
+        fail_msg("%s", error.text);
+    hf_url_free(&parsed);
+    return engine;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -70,20 +102,32 @@ static void on_tick(uv_timer_t *timer)
     host.ticks++;
 }
 
-void real_host_pump(bool (*done)(void *arg), void *arg, unsigned turns_most)
+void real_host_pump(struct bench *bench, bool (*done)(void *arg), void *arg)
 {
+    (void)bench;
     host.ticks = 0;
-    assert_int_equal(uv_timer_start(&host.tick, on_tick, 20, 20), 0);
+    assert_int_equal(uv_timer_start(&host.tick, on_tick, TICK_MS, TICK_MS), 0);
     /* What is due, at any rate; without the timer the loop would not look. */
     (void)uv_run(&host.loop, UV_RUN_NOWAIT);
-    while (!done(arg) && host.ticks < turns_most)
+    while (!done(arg) && host.ticks < TICKS_MAX)
         (void)uv_run(&host.loop, UV_RUN_ONCE);
     (void)uv_timer_stop(&host.tick);
 }
 
-void real_host_walk(void (*visit)(uv_handle_t *handle, void *arg))
+static void shut(uv_handle_t *handle, void *arg)
 {
-    uv_walk(&host.loop, visit, NULL);
+    int fd;
+
+    (void)arg;
+    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
+        uv_fileno(handle, &fd) == 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+void real_host_cut(struct bench *bench)
+{
+    (void)bench;
+    uv_walk(&host.loop, shut, NULL);
 }
 
 pid_t real_host_fork(void (*run)(void *arg), void *arg)
@@ -111,7 +155,6 @@ struct victim_task {
     const char *queue;
     struct hf_ticket_id id;
     uint32_t weight;
-    void (*before)(void);
     int said;
 };
 
@@ -122,8 +165,8 @@ static void be_victim(void *arg)
     struct seat *seat;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-    if (task->before != NULL)
-        task->before();
+    if (task->bench->be_victim != NULL)
+        task->bench->be_victim();
     seat = seat_open(task->bench);
     if (task->weight > 0)
         (void)seat_lease(seat, task->queue, task->id, task->weight);
@@ -139,15 +182,11 @@ static void be_victim(void *arg)
 }
 
 struct victim *real_host_victim(struct bench *bench, const char *queue,
-                                struct hf_ticket_id id, uint32_t weight,
-                                void (*before)(void))
+                                struct hf_ticket_id id, uint32_t weight)
 {
     struct victim *victim = calloc(1, sizeof(*victim));
-    struct victim_task task = {.bench = bench,
-                               .queue = queue,
-                               .id = id,
-                               .weight = weight,
-                               .before = before};
+    struct victim_task task = {
+        .bench = bench, .queue = queue, .id = id, .weight = weight};
     int said[2];
     char byte;
 

@@ -7,7 +7,6 @@
 #define HF_TESTS_CONFORMANCE_REAL_HOST_H
 
 #include <sys/types.h>
-#include <uv.h>
 
 #include "conformance/bench.h"
 
@@ -15,23 +14,25 @@
 void real_host_begin(void);
 void real_host_finish(void);
 
-/* Set .now_ms and .loop. */
-void real_host_fill(struct hf_engine_host *host);
+/* For struct bench.open: a client of ${url} with ${host}, the rest of which is
+ * filled in; unless there is a .log, warnings go to stderr. */
+struct hf_engine *real_host_open(struct bench *bench,
+                                 const struct hf_engine_host *host,
+                                 const char *url);
 
-/* Run the loop until ${done}, at most so many turns of 20 ms. */
-void real_host_pump(bool (*done)(void *arg), void *arg, unsigned turns_most);
+/* struct bench.pump: until ${done}, or half a minute, ten times what a lease or
+ * a session takes to end. */
+void real_host_pump(struct bench *bench, bool (*done)(void *arg), void *arg);
 
 /* As fork(): the child has a loop of its own, runs ${run} and ends with 0. */
 pid_t real_host_fork(void (*run)(void *arg), void *arg);
 
-/* For each handle of the loop. */
-void real_host_walk(void (*visit)(uv_handle_t *handle, void *arg));
-
-/* struct bench.victim_start and .victim_kill.  ${before} is called in the child
- * first, if it is not NULL. */
+/* struct bench.victim_start and .victim_kill. */
 struct victim *real_host_victim(struct bench *bench, const char *queue,
-                                struct hf_ticket_id id, uint32_t weight,
-                                void (*before)(void));
+                                struct hf_ticket_id id, uint32_t weight);
 void real_host_kill(struct bench *bench, struct victim *victim);
+
+/* struct bench.cut, as if the network had: the engines are not asked. */
+void real_host_cut(struct bench *bench);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -17,7 +16,6 @@
 #include "engines/postgres/postgres.h"
 
 #define URL_BYTES 512
-#define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
 
 static struct {
     const char *ttl;
@@ -71,71 +69,18 @@ static void finish(struct bench *of)
     real_host_finish();
 }
 
-__attribute__((format(printf, 3, 4))) static void
-log_line(void *host, enum hf_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    (void)host;
-    if (level > HF_LOG_WARNING)
-        return;
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
-}
-
 static struct hf_engine *open_client(struct bench *of,
                                      const struct hf_engine_host *host)
 {
-    struct hf_engine_host whole = *host;
-    struct hf_engine *engine = NULL;
-    struct hf_error error = {HF_OK, ""};
-    struct hf_url url;
     char text[URL_BYTES];
 
-    real_host_fill(&whole);
-    whole.log = log_line;
     (void)snprintf(text, sizeof text, "%s?ttl=%s", server(), place.ttl);
-    if (hf_url_parse(text, &url, &error) != HF_OK ||
-        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
-        fail_msg("%s", error.text);
-    hf_url_free(&url);
-    return engine;
-}
-
-static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
-{
-    (void)of;
-    real_host_pump(done, arg, PUMP_TURNS_MAX);
+    return real_host_open(of, host, text);
 }
 
 static void be_short(void)
 {
     place.ttl = "1s"; /* what the server then takes to see the death */
-}
-
-static struct victim *victim_start(struct bench *of, const char *queue,
-                                   struct hf_ticket_id id, uint32_t weight)
-{
-    return real_host_victim(of, queue, id, weight, be_short);
-}
-
-static void shut(uv_handle_t *handle, void *arg)
-{
-    int fd;
-
-    (void)arg;
-    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
-        uv_fileno(handle, &fd) == 0)
-        (void)shutdown(fd, SHUT_RDWR);
-}
-
-/* As if the network had: the engines are not asked. */
-static void cut(struct bench *of)
-{
-    (void)of;
-    real_host_walk(shut);
 }
 
 /* By hand: nobody is told of it. */
@@ -165,12 +110,13 @@ int main(void)
         .begin = begin,
         .finish = finish,
         .open = open_client,
-        .pump = pump,
-        .victim_start = victim_start,
+        .pump = real_host_pump,
+        .victim_start = real_host_victim,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .be_victim = be_short,
         .has_members = true,
-        .cut = cut,
+        .cut = real_host_cut,
     };
 
     return suite_run(&of);

@@ -8,12 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include <hiredis/hiredis.h>
 
 #include <cmocka.h>
 
+#include "conformance/raw_redis.h"
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
@@ -21,88 +19,24 @@
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
 
-#define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
 #define SERVERS 3
 
 static char addresses[SERVERS][64];
 static const char *ttl;
 static redisContext *raw[SERVERS];
 
-/* ------------------------------------------------------------------- raw -- */
-
-static redisReply *ask(size_t server, const char *format, ...)
-{
-    redisReply *reply;
-    va_list args;
-
-    va_start(args, format);
-    reply = redisvCommand(raw[server], format, args);
-    va_end(args);
-    assert_non_null(reply);
-    if (reply->type == REDIS_REPLY_ERROR)
-        fail_msg("%s", reply->str);
-    return reply;
-}
-
 /* ----------------------------------------------------------------- bench -- */
-
-__attribute__((format(printf, 3, 4))) static void
-log_line(void *host, enum hf_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    (void)host;
-    if (level > HF_LOG_WARNING)
-        return;
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
-}
 
 static void begin(struct bench *of)
 {
-    char *colon;
-
     (void)of;
     for (size_t i = 0; i < SERVERS; i++) {
-        char host[64];
-
-        (void)snprintf(host, sizeof host, "%s", addresses[i]);
-        colon = strrchr(host, ':');
-        assert_non_null(colon);
-        *colon = '\0';
-        raw[i] = redisConnect(host, atoi(colon + 1));
-        assert_non_null(raw[i]);
-        assert_int_equal(raw[i]->err, 0);
-        freeReplyObject(ask(i, "SELECT 3"));
-        freeReplyObject(ask(i, "FLUSHDB"));
+        raw[i] = raw_redis_open(addresses[i]);
+        freeReplyObject(raw_redis_ask(raw[i], "SELECT 3"));
+        freeReplyObject(raw_redis_ask(raw[i], "FLUSHDB"));
     }
     ttl = "5s";
     real_host_begin();
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t bytes = strlen(text);
-
-    return bytes >= strlen(end) && strcmp(text + bytes - strlen(end), end) == 0;
-}
-
-/* What may be left is the last numbers given out, and for a while that somebody
- * has looked. */
-static bool is_clean(size_t server)
-{
-    redisReply *keys = ask(server, "KEYS *");
-    bool clean = true;
-
-    for (size_t i = 0; i < keys->elements; i++) {
-        const char *key = keys->element[i]->str;
-
-        clean = clean && (ends_with(key, ":last") || ends_with(key, ":looks"));
-    }
-    freeReplyObject(keys);
-    return clean;
 }
 
 /* A minority may have more: a ticket of the dead that ran out there a little
@@ -113,7 +47,7 @@ static void finish(struct bench *of)
 
     (void)of;
     for (size_t i = 0; i < SERVERS; i++) {
-        clean += is_clean(i) ? 1 : 0;
+        clean += raw_redis_is_clean(raw[i]) ? 1 : 0;
         redisFree(raw[i]);
     }
     assert_true(clean > SERVERS / 2);
@@ -123,29 +57,13 @@ static void finish(struct bench *of)
 static struct hf_engine *open_client(struct bench *of,
                                      const struct hf_engine_host *host)
 {
-    struct hf_engine_host whole = *host;
-    struct hf_engine *engine = NULL;
-    struct hf_error error = {HF_OK, ""};
-    struct hf_url url;
     char text[512];
 
-    real_host_fill(&whole);
-    whole.log = log_line;
     (void)snprintf(text, sizeof text,
                    "quorum:redis://%s/3,redis://%s/3,redis://%s/3?ttl=%s&"
                    "rejoin=5s",
                    addresses[0], addresses[1], addresses[2], ttl);
-    if (hf_url_parse(text, &url, &error) != HF_OK ||
-        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
-        fail_msg("%s", error.text);
-    hf_url_free(&url);
-    return engine;
-}
-
-static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
-{
-    (void)of;
-    real_host_pump(done, arg, PUMP_TURNS_MAX);
+    return real_host_open(of, host, text);
 }
 
 /* What the majority did not wait for may be on its way; or not, where the link
@@ -159,7 +77,7 @@ static bool remove_at(size_t server, const char *word, const char *key,
     redisReply *reply;
 
     for (size_t i = 0; i < TRIES_MAX && removed == 0; i++) {
-        reply = ask(server, "%s %s %s", word, key, id);
+        reply = raw_redis_ask(raw[server], "%s %s %s", word, key, id);
         removed = reply->integer;
         freeReplyObject(reply);
     }
@@ -199,29 +117,6 @@ static void be_short(void)
     ttl = "1s"; /* what the servers then take to see the death */
 }
 
-static struct victim *victim_start(struct bench *of, const char *queue,
-                                   struct hf_ticket_id id, uint32_t weight)
-{
-    return real_host_victim(of, queue, id, weight, be_short);
-}
-
-static void shut(uv_handle_t *handle, void *arg)
-{
-    int fd;
-
-    (void)arg;
-    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
-        uv_fileno(handle, &fd) == 0)
-        (void)shutdown(fd, SHUT_RDWR);
-}
-
-/* As if the network had: the engines are not asked. */
-static void cut(struct bench *of)
-{
-    (void)of;
-    real_host_walk(shut);
-}
-
 int main(void)
 {
     const char *text = getenv("HF_QUORUM");
@@ -231,13 +126,14 @@ int main(void)
         .begin = begin,
         .finish = finish,
         .open = open_client,
-        .pump = pump,
-        .victim_start = victim_start,
+        .pump = real_host_pump,
+        .victim_start = real_host_victim,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .be_victim = be_short,
         .has_no_barriers = true,
         .tickets_linger = true,
-        .cut = cut,
+        .cut = real_host_cut,
     };
 
     if (text == NULL || sscanf(text, "%63[^,],%63[^,],%63s", addresses[0],

@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include <hiredis/hiredis.h>
 
 #include <cmocka.h>
 
+#include "conformance/raw_redis.h"
 #include "conformance/real_host.h"
 #include "conformance/suite.h"
 #include "engines/redis/command.h"
@@ -23,7 +21,6 @@
 
 static const struct hf_engine_ops ops = HF_REDIS_OPS;
 
-#define PUMP_TURNS_MAX 1500 /* of 20 ms: a lease ends in a tenth of it */
 #define NODES_MAX 8
 
 static const char *form; /* of the URL, "%s" for the address */
@@ -37,37 +34,25 @@ static size_t raw_count;
 static void begin_raw(redisContext *raw)
 {
     assert_true(raw_count < NODES_MAX);
-    assert_non_null(raw);
-    assert_int_equal(raw->err, 0);
     raws[raw_count++] = raw;
-}
-
-/* The answer of ${raw}, which is no error but for one that sends elsewhere. */
-static redisReply *ask(redisContext *raw, const char *format, ...)
-{
-    redisReply *reply;
-    va_list args;
-
-    va_start(args, format);
-    reply = redisvCommand(raw, format, args);
-    va_end(args);
-    assert_non_null(reply);
-    if (reply->type == REDIS_REPLY_ERROR &&
-        strncmp(reply->str, "MOVED ", 6) != 0)
-        fail_msg("%s", reply->str);
-    return reply;
 }
 
 /* The number that the node says that has ${key}. */
 static long long ask_number(const char *format, const char *key)
 {
     for (size_t i = 0; i < raw_count; i++) {
-        redisReply *reply = ask(raws[i], format, key);
-        bool answered = reply->type == REDIS_REPLY_INTEGER;
-        long long number = reply->integer;
+        redisReply *reply = redisCommand(raws[i], format, key);
+        bool moved;
+        long long number;
 
+        assert_non_null(reply);
+        moved = reply->type == REDIS_REPLY_ERROR &&
+                strncmp(reply->str, "MOVED ", 6) == 0;
+        if (!moved && reply->type != REDIS_REPLY_INTEGER)
+            fail_msg("%s: %s", key, reply->str);
+        number = reply->integer;
         freeReplyObject(reply);
-        if (answered)
+        if (!moved)
             return number;
     }
     fail_msg("no node has %s", key);
@@ -75,20 +60,6 @@ static long long ask_number(const char *format, const char *key)
 }
 
 /* ----------------------------------------------------------------- bench -- */
-
-__attribute__((format(printf, 3, 4))) static void
-log_line(void *host, enum hf_log_level level, const char *format, ...)
-{
-    va_list args;
-
-    (void)host;
-    if (level > HF_LOG_WARNING)
-        return;
-    va_start(args, format);
-    (void)vfprintf(stderr, format, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
-}
 
 /* Both sides say the same of where a queue is. */
 static void compare_slots(void)
@@ -113,13 +84,8 @@ static void begin_cluster(const char *addresses)
 
     assert_true(strlen(addresses) < sizeof text);
     memcpy(text, addresses, strlen(addresses) + 1);
-    while ((one = strsep(&rest, ",")) != NULL) {
-        char *colon = strchr(one, ':');
-
-        assert_non_null(colon);
-        *colon = '\0';
-        begin_raw(redisConnect(one, (int)strtol(colon + 1, NULL, 10)));
-    }
+    while ((one = strsep(&rest, ",")) != NULL)
+        begin_raw(raw_redis_open(one));
 }
 
 static void begin(struct bench *of)
@@ -132,69 +98,32 @@ static void begin(struct bench *of)
         begin_cluster(address);
         compare_slots();
     } else {
-        begin_raw(redisConnectUnix(path));
-        freeReplyObject(ask(raws[0], "SELECT 3"));
+        begin_raw(raw_redis_open_socket(path));
+        freeReplyObject(raw_redis_ask(raws[0], "SELECT 3"));
     }
     for (size_t i = 0; i < raw_count; i++)
-        freeReplyObject(ask(raws[i], "FLUSHDB"));
+        freeReplyObject(raw_redis_ask(raws[i], "FLUSHDB"));
     ttl = "5s";
     real_host_begin();
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t bytes = strlen(text);
-
-    return bytes >= strlen(end) && strcmp(text + bytes - strlen(end), end) == 0;
-}
-
-/* What may be left is the last numbers given out, and for a while that somebody
- * has looked. */
-static void look_for_rest(redisContext *raw)
-{
-    redisReply *keys = ask(raw, "KEYS *");
-
-    for (size_t i = 0; i < keys->elements; i++) {
-        const char *key = keys->element[i]->str;
-
-        if (!ends_with(key, ":last") && !ends_with(key, ":looks"))
-            fail_msg("%s is left", key);
-    }
-    freeReplyObject(keys);
-    redisFree(raw);
 }
 
 static void finish(struct bench *of)
 {
     (void)of;
-    for (size_t i = 0; i < raw_count; i++)
-        look_for_rest(raws[i]);
+    for (size_t i = 0; i < raw_count; i++) {
+        assert_true(raw_redis_is_clean(raws[i]));
+        redisFree(raws[i]);
+    }
     real_host_finish();
 }
 
 static struct hf_engine *open_client(struct bench *of,
                                      const struct hf_engine_host *host)
 {
-    struct hf_engine_host whole = *host;
-    struct hf_engine *engine = NULL;
-    struct hf_error error = {HF_OK, ""};
-    struct hf_url url;
     char text[256];
 
-    real_host_fill(&whole);
-    whole.log = log_line;
     (void)snprintf(text, sizeof text, form, address, ttl);
-    if (hf_url_parse(text, &url, &error) != HF_OK ||
-        of->ops->open(&url, &whole, &engine, &error) != HF_OK)
-        fail_msg("%s", error.text);
-    hf_url_free(&url);
-    return engine;
-}
-
-static void pump(struct bench *of, bool (*done)(void *arg), void *arg)
-{
-    (void)of;
-    real_host_pump(done, arg, PUMP_TURNS_MAX);
+    return real_host_open(of, host, text);
 }
 
 static void evict(struct bench *of, const char *queue,
@@ -221,29 +150,6 @@ static void be_short(void)
     ttl = "1s"; /* what the server then takes to see the death */
 }
 
-static struct victim *victim_start(struct bench *of, const char *queue,
-                                   struct hf_ticket_id id, uint32_t weight)
-{
-    return real_host_victim(of, queue, id, weight, be_short);
-}
-
-static void shut(uv_handle_t *handle, void *arg)
-{
-    int fd;
-
-    (void)arg;
-    if (handle->type == UV_POLL && !uv_is_closing(handle) &&
-        uv_fileno(handle, &fd) == 0)
-        (void)shutdown(fd, SHUT_RDWR);
-}
-
-/* As if the network had: the engines are not asked. */
-static void cut(struct bench *of)
-{
-    (void)of;
-    real_host_walk(shut);
-}
-
 static int run(const char *name, const char *url_form, const char *where)
 {
     struct bench of = {
@@ -252,12 +158,13 @@ static int run(const char *name, const char *url_form, const char *where)
         .begin = begin,
         .finish = finish,
         .open = open_client,
-        .pump = pump,
-        .victim_start = victim_start,
+        .pump = real_host_pump,
+        .victim_start = real_host_victim,
         .victim_kill = real_host_kill,
         .evict = evict,
+        .be_victim = be_short,
         .has_members = true,
-        .cut = cut,
+        .cut = real_host_cut,
     };
 
     form = url_form;
