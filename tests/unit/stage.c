@@ -547,26 +547,44 @@ void enqueue_a(struct stage *s)
     expect(s, "a ENQUEUE a1");
 }
 
-void queue_a(struct stage *s)
+void enqueue_a_in(struct stage *s, const char *queue)
 {
     enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "x a1");
+    enqueued(s, "a ENQUEUE a1", queue);
+}
+
+void queue_a(struct stage *s)
+{
+    enqueue_a_in(s, "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
 }
 
 void hold_a(struct stage *s)
 {
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "a1");
+    enqueue_a_in(s, "a1");
     expect(s, "a GRANTED");
 }
 
-void abandon_a1(struct stage *s)
+void doubt_a1(struct stage *s)
 {
     enqueue_a(s);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(s, "a LIST");
+}
+
+void abandon_a1(struct stage *s)
+{
+    doubt_a1(s);
     listed(s, "a LIST", "x");
     ring(s);
     expect(s, "a ENQUEUE a2");
+}
+
+void outlast_a1(struct stage *s)
+{
+    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
+    expect(s, "");
+    ring(s);
+    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
+    expect(s, "a WITHDRAW a1");
 }

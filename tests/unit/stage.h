@@ -57,6 +57,13 @@ void stage_init(struct stage *s, unsigned traits);
 /* stage_init(), CONNECTED with a lease, and its STATE taken. */
 void stage_connected(struct stage *s, unsigned traits);
 
+/* The first line of a story: stage_connected() with ${s} for the stage. */
+#define STAGE(s, traits)                                                       \
+    struct stage stage_;                                                       \
+    struct stage *s = &stage_;                                                 \
+    (void)state;                                                               \
+    stage_connected(s, traits)
+
 /* All effects until now, which must read ${expected}. */
 #define expect(s, expected) stage_expect(s, expected, __FILE__, __LINE__)
 void stage_expect(struct stage *s, const char *expected, const char *file,
@@ -105,12 +112,19 @@ void ring(struct stage *s);
 /* Is the request called ${text} with the engine? */
 bool is_pending(const struct stage *s, const char *text);
 
-/* Beginnings of many stories: a has asked for its ticket a1; waits with it
- * behind x; holds it; and had no answer for it, did not find it, and has asked
- * for a2. */
+/* Beginnings of many stories: a has asked for its ticket a1; has it in
+ * ${queue}, what follows from that being left to be expected; waits with it
+ * behind x; holds it; had no answer for it, and looks for it; has not found it,
+ * and has asked for a2. */
 void enqueue_a(struct stage *s);
+void enqueue_a_in(struct stage *s, const char *queue);
 void queue_a(struct stage *s);
 void hold_a(struct stage *s);
+void doubt_a1(struct stage *s);
 void abandon_a1(struct stage *s);
+
+/* The time in which an ENQUEUE of a1 that had no answer may be carried out is
+ * over: a1 is withdrawn then, not before. */
+void outlast_a1(struct stage *s);
 
 #endif

@@ -13,19 +13,6 @@
 
 #define ALL_TRAITS (HF_ENGINE_GONE_ADMITS | HF_ENGINE_LOOKS_AHEAD)
 
-#define STAGE(s, traits)                                                       \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, traits)
-
-/* a is in the queue ${queue}; what follows from it is left to be expected. */
-static void enqueue_a_in(struct stage *s, const char *queue)
-{
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", queue);
-}
-
 /* ------------------------------------------------------------- the path -- */
 
 static void one_answer_is_enough_for_an_empty_queue(void **state)
@@ -121,8 +108,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
 static void a_list_decides_after_the_one_before_went(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "a1");
@@ -134,8 +120,7 @@ static void a_list_decides_after_the_one_before_went(void **state)
 static void where_nobody_can_come_ahead_no_list_is_needed(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     watching(s, "a WATCH x");
     gone(s, "a WATCH x");
     expect(s, "a GRANTED");
@@ -157,8 +142,7 @@ static void one_of_two_that_goes_does_not_admit(void **state)
 static void a_watch_may_be_answered_gone(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "x a1"); /* it is still going */
@@ -382,8 +366,7 @@ static void what_the_name_is_in_use_for_is_told(void **state)
 static void fn09_a_cancelled_wait_withdraws_then_tells(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     cancel(s, &s->a);
     cancel(s, &s->a);
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1; a ENDED HF_ECANCELLED");
@@ -418,8 +401,7 @@ static void a_cancel_that_comes_late_changes_nothing(void **state)
 static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     cancel(s, &s->a);
@@ -508,8 +490,7 @@ static void a_release_that_fails_otherwise_is_tried_on_in_silence(void **state)
 static void fn06_fn36_an_evicted_waiter_goes_to_the_tail(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     gone(s, "a WATCH a1");
     expect(s, "a FORGET x");
     assert_int_equal(s->a.displaced, 0); /* it has no other place yet */
@@ -549,8 +530,7 @@ static void a_late_list_shows_a_holder_its_eviction(void **state)
 static void a_waiter_rides_out_a_suspension(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     suspended(s);
     at(s, 9000);
     expect(s, "STATE SUSPENDED");
@@ -567,8 +547,7 @@ static void a_waiter_rides_out_a_suspension(void **state)
 static void a_watch_may_end_while_the_link_is_down(void **state)
 {
     STAGE(s, HF_ENGINE_GONE_ADMITS);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     suspended(s);
     gone(s, "a WATCH x");
     expect(s, "STATE SUSPENDED");
@@ -581,8 +560,7 @@ static void a_watch_may_end_while_the_link_is_down(void **state)
 static void a_waiter_starts_again_in_a_new_session(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST");
     connected(s, 1000, false);

@@ -9,19 +9,6 @@
 
 #include <cmocka.h>
 
-#define STAGE(s, traits)                                                       \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, traits)
-
-/* a is in the queue ${queue}; what follows from it is left to be expected. */
-static void enqueue_a_in(struct stage *s, const char *queue)
-{
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", queue);
-}
-
 /* ----------------------------------------------------------------- tries -- */
 
 static void a_try_enters_an_empty_queue(void **state)
@@ -29,8 +16,7 @@ static void a_try_enters_an_empty_queue(void **state)
     STAGE(s, 0);
     s->a.only_try = true;
     s->a.deadline_at_ms = 0; /* not looked at */
-    enqueue_a_in(s, "a1");
-    expect(s, "a GRANTED");
+    hold_a(s);
 }
 
 static void a_try_does_not_wait(void **state)
@@ -49,8 +35,7 @@ static void a_try_gets_an_answer_in_time_or_ends(void **state)
     STAGE(s, 0);
     s->a.only_try = true;
     later(s, 2000);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
+    enqueue_a(s);
     suspended(s);
     failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(s, "STATE SUSPENDED");
@@ -108,8 +93,7 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
 {
     STAGE(s, 0);
     s->a.deadline_at_ms = 5000;
-    enqueue_a_in(s, "x a1");
-    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    queue_a(s);
     suspended(s);
     expect(s, "STATE SUSPENDED");
     ring(s);
@@ -159,8 +143,7 @@ static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
     STAGE(s, 0);
     s->a.deadline_at_ms = 3000;
     later(s, 2000);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
+    enqueue_a(s);
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_RETRY, HF_EUNREACHABLE,
               "a row is locked");
     at(s, 2900);
@@ -206,8 +189,7 @@ static void first_but_never_proven_is_what_it_says(void **state)
 static void a_watch_that_is_due_is_asked_for_after_another_event(void **state)
 {
     STAGE(s, 0);
-    enqueue_a_in(s, "a1");
-    expect(s, "a GRANTED");
+    hold_a(s);
     later(s, STAGE_START_MS + HF_OWN_WATCH_AFTER_MS + 1);
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
@@ -220,8 +202,7 @@ static void
 an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
 {
     STAGE(s, 0);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
+    enqueue_a(s);
     failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(s, "");
     later(s, hf_core_wake_at_ms(&s->core) + 1);

@@ -10,20 +10,15 @@
 
 #include <cmocka.h>
 
-#define STAGE(s, parties)                                                      \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, 0);                                                     \
+#define MEMBER(s, parties)                                                     \
+    STAGE(s, 0);                                                               \
     s->a.kind = HF_TICKET_MEMBER;                                              \
     s->a.limit = parties
 
 /* a is there and waits for one more. */
 static void wait_for_one(struct stage *s)
 {
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
+    enqueue_a_in(s, "a1");
     expect(s, "a WAITING 1; a WATCH a1; a LOOK");
     listed(s, "a LOOK", "a1");
     expect(s, "a WAITING 1");
@@ -31,19 +26,15 @@ static void wait_for_one(struct stage *s)
 
 static void let_in(struct stage *s)
 {
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "x/m a1 !/y150");
+    enqueue_a_in(s, "x/m a1 !/y150");
     expect(s, "a GRANTED");
     assert_int_equal(s->a.stamp, 150);
 }
 
 static void the_last_to_come_stamps(void **state)
 {
-    STAGE(s, 2);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "x/m a1");
+    MEMBER(s, 2);
+    enqueue_a_in(s, "x/m a1");
     expect(s, "a WAITING 2; a STAMP a1; a WATCH a1; a LOOK");
     assert_int_equal(s->a.ask.limit, 2);
     stamped(s, "a STAMP a1");
@@ -55,7 +46,7 @@ static void the_last_to_come_stamps(void **state)
 
 static void fn66_no_news_but_a_stamp_lets_in(void **state)
 {
-    STAGE(s, 3);
+    MEMBER(s, 3);
     wait_for_one(s);
     changed(s, "a LOOK");
     expect(s, "a LOOK");
@@ -73,7 +64,7 @@ static void fn66_no_news_but_a_stamp_lets_in(void **state)
 
 static void a_stamp_that_failed_is_looked_for_before_the_next(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     wait_for_one(s);
     changed(s, "a LOOK");
     expect(s, "a LOOK");
@@ -97,10 +88,8 @@ static void a_stamp_that_failed_is_looked_for_before_the_next(void **state)
 
 static void a_stamp_that_may_not_be_made_ends_it(void **state)
 {
-    STAGE(s, 1);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
+    MEMBER(s, 1);
+    enqueue_a_in(s, "a1");
     expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
     failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
     expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1; a ENDED HF_EDENIED");
@@ -110,7 +99,7 @@ static void a_stamp_that_may_not_be_made_ends_it(void **state)
 
 static void who_waits_in_vain_is_taken_out(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     s->a.deadline_at_ms = STAGE_START_MS + 500;
     wait_for_one(s);
     at(s, STAGE_START_MS + 500);
@@ -122,11 +111,9 @@ static void who_waits_in_vain_is_taken_out(void **state)
 
 static void who_only_tries_does_not_wait(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     s->a.only_try = true;
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
+    enqueue_a_in(s, "a1");
     expect(s, "a WITHDRAW a1; a ENDED HF_EBUSY");
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a FORGOTTEN");
@@ -135,7 +122,7 @@ static void who_only_tries_does_not_wait(void **state)
 /* The stamp of the other session is older than the ticket of this one. */
 static void a_lost_session_begins_anew(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     wait_for_one(s);
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST");
@@ -147,7 +134,7 @@ static void a_lost_session_begins_anew(void **state)
 
 static void who_was_let_in_may_be_lost(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     let_in(s);
     session_lost(s, HF_ELOST);
     expect(s, "a LOST; STATE LOST");
@@ -157,7 +144,7 @@ static void who_was_let_in_may_be_lost(void **state)
 
 static void who_is_thrown_out_waits_again(void **state)
 {
-    STAGE(s, 2);
+    MEMBER(s, 2);
     wait_for_one(s);
     gone(s, "a WATCH a1");
     expect(s, "a FORGET");

@@ -9,19 +9,12 @@
 
 #include <cmocka.h>
 
-#define STAGE(s, traits)                                                       \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, traits)
-
-/* a is granted at once. */
-static void grant_a(struct stage *s)
+/* a holds its ticket when the session is to be proven again. */
+static void hold_a_until_proof(struct stage *s)
 {
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a GRANTED");
+    hold_a(s);
+    at(s, 3490);
+    expect(s, "a WATCH a1; PROVE");
 }
 
 static uint64_t promise(const struct hf_acquisition *a)
@@ -62,7 +55,7 @@ static void the_promise_counts_from_the_sending(void **state)
 {
     STAGE(s, 0);
     later(s, 1500); /* the answer came at 1000, and was sent for at 990 */
-    grant_a(s);
+    hold_a(s);
     assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
     assert_int_equal(hf_core_wake_at_ms(&s->core), 1505);
 }
@@ -70,9 +63,7 @@ static void the_promise_counts_from_the_sending(void **state)
 static void a_proof_moves_the_promise_by_its_anchor(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
-    at(s, 3490);
-    expect(s, "a WATCH a1; PROVE");
+    hold_a_until_proof(s);
     later(s, 3900);
     proven(s, 3400);
     assert_int_equal(promise(&s->a), 3400 + 10000 - 100);
@@ -82,9 +73,7 @@ static void a_proof_moves_the_promise_by_its_anchor(void **state)
 static void an_older_anchor_does_not_move_it_back(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
-    at(s, 3490);
-    expect(s, "a WATCH a1; PROVE");
+    hold_a_until_proof(s);
     proven(s, 500);
     assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
 }
@@ -95,7 +84,7 @@ static void a_proof_may_come_unasked(void **state)
     struct hf_event event = {.kind = HF_EVENT_PROVEN, .now_ms = 1000};
 
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     event.as.answer.anchor_ms = 999;
     hf_core_step(&s->core, &event);
     hf_core_check(&s->core);
@@ -111,7 +100,7 @@ static void without_a_lease_there_is_nothing_to_prove(void **state)
     stage_init(s, 0);
     connected_for(s, HF_FOREVER, 990, false);
     expect(s, "STATE CONNECTED");
-    grant_a(s);
+    hold_a(s);
     assert_true(promise(&s->a) == HF_FOREVER);
     ring(s);
     expect(s, "a WATCH a1");
@@ -135,7 +124,7 @@ static void nobody_holds_and_nothing_is_proven(void **state)
 static void a_proof_every_quarter_counted_from_sending(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     ring(s); /* its own ticket */
     expect(s, "a WATCH a1");
     ring(s);
@@ -156,9 +145,7 @@ static void a_proof_every_quarter_counted_from_sending(void **state)
 static void fn15_a_failed_proof_is_repeated_soon(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
-    at(s, 3490);
-    expect(s, "a WATCH a1; PROVE");
+    hold_a_until_proof(s);
     failed(s, "PROVE", HF_FAILURE_RETRY);
     expect(s, "");
     ring(s);
@@ -170,9 +157,7 @@ static void fn15_a_failed_proof_is_repeated_soon(void **state)
 static void the_next_in_line_proves_and_those_behind_do_not(void **state)
 {
     STAGE(s, 0);
-    want(s, &s->a);
-    expect(s, "a ENQUEUE a1");
-    enqueued(s, "a ENQUEUE a1", "x y a1");
+    enqueue_a_in(s, "x y a1");
     expect(s, "a WAITING 2; a WATCH y; a WATCH a1");
     at(s, 3490);
     expect(s, "");
@@ -188,7 +173,7 @@ static void the_next_in_line_proves_and_those_behind_do_not(void **state)
 static void fn49_proofs_end_with_the_need_for_them(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     release(s, &s->a);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
@@ -246,9 +231,7 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
 static void loss_is_told_when_safe_until_passes(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
-    at(s, 3490);
-    expect(s, "a WATCH a1; PROVE");
+    hold_a_until_proof(s);
     at(s, STAGE_SAFE_MS - 1);
     expect(s, "");
     ring(s);
@@ -261,9 +244,7 @@ static void loss_is_told_when_safe_until_passes(void **state)
 static void fn20_loss_is_told_before_a_late_event_is_heard(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
-    at(s, 3490);
-    expect(s, "a WATCH a1; PROVE");
+    hold_a_until_proof(s);
     later(s, 99999999);
     proven(s, 99999999);
     assert_int_equal(promise(&s->a), 0);
@@ -278,7 +259,7 @@ static void everyone_is_told_before_anything_is_done(void **state)
 {
     STAGE(s, 0);
     s->a.kind = s->b.kind = HF_TICKET_READ;
-    grant_a(s);
+    hold_a(s);
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     enqueued(s, "b ENQUEUE b1", "a1 b1");
@@ -291,7 +272,7 @@ static void everyone_is_told_before_anything_is_done(void **state)
 static void a_lost_session_is_told_to_holders_first(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     session_lost(s, HF_ELOST);
     assert_int_equal(promise(&s->a), 0);
     expect(s, "a LOST; STATE LOST");
@@ -304,7 +285,7 @@ static void a_lost_session_is_told_to_holders_first(void **state)
 static void an_unanswered_resume_caps_the_promise(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     suspended(s);
     expect(s, "STATE SUSPENDED");
     later(s, 2000);
@@ -320,7 +301,7 @@ static void an_unanswered_resume_caps_the_promise(void **state)
 static void a_resume_does_not_lengthen_a_promise(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     suspended(s);
     expect(s, "STATE SUSPENDED");
     later(s, 9000);
@@ -333,7 +314,7 @@ static void a_resume_does_not_lengthen_a_promise(void **state)
 static void a_cap_may_have_passed_already(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     suspended(s);
     expect(s, "STATE SUSPENDED");
     later(s, 5000);
@@ -346,7 +327,7 @@ static void a_cap_may_have_passed_already(void **state)
 static void a_shorter_timeout_after_a_resume_holds(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     suspended(s);
     resuming(s, 2000, 4000);
     later(s, 2100);
@@ -367,7 +348,7 @@ static void a_cap_ends_with_its_session(void **state)
     session_lost(s, HF_ELOST);
     connected(s, 1000, false);
     expect(s, "STATE LOST; STATE CONNECTED");
-    grant_a(s);
+    hold_a(s);
     assert_int_equal(promise(&s->a), 1000 + 10000 - 100);
 }
 
@@ -376,7 +357,7 @@ static void a_cap_ends_with_its_session(void **state)
 static void another_session_without_a_loss_counts_as_one(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     connected(s, 1000, false);
     expect(s, "a LOST; STATE LOST; STATE CONNECTED");
     assert_int_equal(s->core.session.number, 2);
@@ -436,7 +417,7 @@ static void what_says_nothing_new_is_not_told(void **state)
 static void closing_tells_holders_then_says_goodbye(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     close_core(s);
@@ -453,7 +434,7 @@ static void closing_tells_holders_then_says_goodbye(void **state)
 static void a_release_under_way_ends_with_the_goodbye(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     release(s, &s->a);
     expect(s, "a WITHDRAW a1");
     close_core(s);
@@ -487,7 +468,7 @@ static void a_client_that_never_connected_can_close(void **state)
 static void a_session_may_be_lost_while_it_closes(void **state)
 {
     STAGE(s, 0);
-    grant_a(s);
+    hold_a(s);
     close_core(s);
     expect(s, "a LOST; END");
     session_lost(s, HF_ELOST);

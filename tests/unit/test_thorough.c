@@ -10,11 +10,8 @@
 
 #include <cmocka.h>
 
-#define STAGE(s)                                                               \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, 0);                                                     \
+#define THOROUGH(s)                                                            \
+    STAGE(s, 0);                                                               \
     s->a.thorough = true
 
 /* a1 got no answer, was not found, and a2 waits in its place. */
@@ -27,7 +24,7 @@ static void queue_a2(struct stage *s)
 
 static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
@@ -42,7 +39,7 @@ static void a_cancelled_wait_ends_when_the_ticket_is_gone(void **state)
 /* However long that takes; and nothing is due meanwhile. */
 static void it_waits_for_the_answer_of_its_enqueue(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     enqueue_a(s);
     cancel(s, &s->a);
     expect(s, "");
@@ -57,23 +54,20 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
 
 static void what_may_yet_appear_is_waited_for(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
-    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
-    expect(s, "");
-    ring(s);
-    expect(s, "a WITHDRAW a1");
+    outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
 static void a_release_waits_for_it_too(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     queue_a2(s);
     gone(s, "a WATCH x");
     expect(s, "a LIST");
@@ -93,7 +87,7 @@ static void a_release_waits_for_it_too(void **state)
 
 static void the_end_of_the_session_ends_it(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
@@ -107,7 +101,7 @@ static void the_end_of_the_session_ends_it(void **state)
 
 static void what_may_not_be_taken_out_is_told(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     queue_a(s);
     cancel(s, &s->a);
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
@@ -122,7 +116,7 @@ static void what_may_not_be_taken_out_is_told(void **state)
 
 static void nor_what_appeared_late(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
@@ -133,7 +127,7 @@ static void nor_what_appeared_late(void **state)
 
 static void a_close_ends_it(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     queue_a(s);
     close_core(s);
     stage_drain(s);
@@ -145,7 +139,7 @@ static void a_close_ends_it(void **state)
 
 static void no_ticket_is_taken_too_early(void **state)
 {
-    STAGE(s);
+    THOROUGH(s);
     s->a.not_before_ms = STAGE_START_MS + 70;
     want(s, &s->a);
     expect(s, "");

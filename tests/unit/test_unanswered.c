@@ -9,12 +9,6 @@
 
 #include <cmocka.h>
 
-#define STAGE(s, traits)                                                       \
-    struct stage stage_;                                                       \
-    struct stage *s = &stage_;                                                 \
-    (void)state;                                                               \
-    stage_connected(s, traits)
-
 /* --------------------------------------------------------------- enqueue -- */
 
 static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)
@@ -83,32 +77,25 @@ static void a_fatal_enqueue_ends_at_once(void **state)
 
 static void a_dropped_link_uses_up_no_retry(void **state)
 {
-    char name[] = "a ENQUEUE a1";
+    char next[] = "STATE CONNECTED; a ENQUEUE a1";
+    const char *enqueue = strstr(next, "a ENQUEUE");
 
     STAGE(s, 0);
     enqueue_a(s);
     for (int round = 0; round < 8; round++) {
         suspended(s);
-        failed(s, name, HF_FAILURE_RETRY);
+        failed(s, enqueue, HF_FAILURE_RETRY);
         expect(s, "STATE SUSPENDED");
-        name[11]++;
+        next[sizeof next - 2]++;
         connected(s, 1000, true);
-        expect(s, round == 0   ? "STATE CONNECTED; a ENQUEUE a2"
-                  : round == 1 ? "STATE CONNECTED; a ENQUEUE a3"
-                  : round == 2 ? "STATE CONNECTED; a ENQUEUE a4"
-                  : round == 3 ? "STATE CONNECTED; a ENQUEUE a5"
-                  : round == 4 ? "STATE CONNECTED; a ENQUEUE a6"
-                  : round == 5 ? "STATE CONNECTED; a ENQUEUE a7"
-                  : round == 6 ? "STATE CONNECTED; a ENQUEUE a8"
-                               : "STATE CONNECTED; a ENQUEUE a9");
+        expect(s, next);
     }
 }
 
 static void a_ticket_gone_at_once_is_enqueued_again(void **state)
 {
     STAGE(s, 0);
-    enqueue_a(s);
-    enqueued(s, "a ENQUEUE a1", "x");
+    enqueue_a_in(s, "x");
     expect(s, "a WITHDRAW a1"); /* should the list be wrong */
     withdrawn(s, "a WITHDRAW a1", false);
     ring(s);
@@ -132,9 +119,7 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
 static void a_ticket_in_doubt_is_looked_for_and_found(void **state)
 {
     STAGE(s, 0);
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
+    doubt_a1(s);
     listed(s, "a LIST", "x a1");
     expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
     gone(s, "a WATCH x");
@@ -163,9 +148,7 @@ static void it_is_looked_for_as_soon_as_connected(void **state)
 static void a_new_session_ends_all_doubt(void **state)
 {
     STAGE(s, 0);
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
+    doubt_a1(s);
     failed(s, "a LIST", HF_FAILURE_RETRY);
     session_lost(s, HF_ELOST);
     connected(s, 1000, false);
@@ -222,11 +205,7 @@ static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
     expect(s, "a WITHDRAW a2");
     withdrawn(s, "a WITHDRAW a2", true);
     expect(s, "a RELEASED HF_OK"); /* and not forgotten */
-    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
-    expect(s, "");
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
-    expect(s, "a WITHDRAW a1");
+    outlast_a1(s);
     failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
     ring(s);
     expect(s, "a WITHDRAW a1");
@@ -238,9 +217,7 @@ static void what_never_showed_is_withdrawn_when_its_time_is_over(void **state)
 static void it_is_withdrawn_again_until_it_was_seen_or_is_late(void **state)
 {
     STAGE(s, 0);
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
+    doubt_a1(s);
     cancel(s, &s->a);
     expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
     listed(s, "a LIST", "x");
@@ -273,11 +250,7 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
             expect(s, name);
         }
     }
-    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
-    expect(s, "");
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
-    expect(s, "a WITHDRAW a1");
+    outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "PROVE; a ENQUEUE a5");
 }
@@ -292,9 +265,7 @@ static void without_a_lease_one_look_is_enough(void **state)
     stage_init(s, 0);
     connected_for(s, HF_FOREVER, 990, false);
     expect(s, "STATE CONNECTED");
-    enqueue_a(s);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
+    doubt_a1(s);
     listed(s, "a LIST", "");
     ring(s);
     expect(s, "a ENQUEUE a2");
@@ -369,11 +340,7 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
     expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "");
-    at(s, STAGE_START_MS + STAGE_TIMEOUT_MS - 1);
-    expect(s, "");
-    ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + STAGE_TIMEOUT_MS);
-    expect(s, "a WITHDRAW a1");
+    outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a FORGOTTEN");
 }
