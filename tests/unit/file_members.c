@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "file_members.h"
 
-#include <dirent.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "conformance/real_host.h"
+#include "file_story.h"
 
 struct hf_ticket_id crew_come(struct seat *seat)
 {
@@ -91,61 +86,21 @@ bool crew_has(const char *file)
     return lstat(path, &status) == 0;
 }
 
-static unsigned count_files(const char *path)
-{
-    DIR *dir = opendir(path);
-    unsigned count = 0;
-
-    if (dir == NULL)
-        return 0;
-    while (readdir(dir) != NULL)
-        count++;
-    (void)closedir(dir);
-    return count - 2;
-}
-
 unsigned crew_files(void)
 {
     char path[BENCH_FILE_PATH_BYTES];
 
     bench_file_path(CREW, path);
-    return count_files(path);
+    return story_files(path);
 }
 
-unsigned crew_descriptors(void)
+static void come(void *nothing)
 {
-    return count_files("/proc/self/fd");
-}
-
-/* Come, say so, and wait to be killed. */
-static void be_victim(void *arg)
-{
-    const int *said = arg;
-
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+    (void)nothing;
     (void)crew_come(seat_open(&bench_file));
-    if (write(*said, "x", 1) != 1)
-        _exit(1);
-    for (;;)
-        (void)pause();
 }
 
 pid_t crew_victim_start(void)
 {
-    int said[2];
-    char byte;
-    pid_t pid;
-
-    assert_int_equal(pipe(said), 0);
-    pid = real_host_fork(be_victim, &said[1]);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
-    return pid;
-}
-
-void crew_victim_kill(pid_t pid)
-{
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return story_victim_start(come, NULL);
 }

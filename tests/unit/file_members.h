@@ -31,11 +31,7 @@ bool crew_has(const char *file);
 /* How many files are in the directory. */
 unsigned crew_files(void);
 
-/* A process that comes and waits to be killed. */
+/* A process that comes and waits to be killed, see file_story.h. */
 pid_t crew_victim_start(void);
-void crew_victim_kill(pid_t pid);
-
-/* How many descriptors this process has open. */
-unsigned crew_descriptors(void);
 
 #endif

@@ -20,20 +20,7 @@
 #include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "engines/file/counter.h"
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    bench_file.finish(&bench_file);
-    return 0;
-}
+#include "file_story.h"
 
 /* Make the lock's directory and take its flock, as a process does that is
  * stopped in its critical section. */
@@ -217,8 +204,6 @@ static void a_new_block_is_reserved_on_the_side(void **state)
     (void)close(fd);
     seat_close(a);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

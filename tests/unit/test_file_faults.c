@@ -4,7 +4,6 @@
  * all the same, no descriptor stays open, and nothing is left that would keep
  * the next one out.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,47 +16,13 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
-#include "engines/file/sys.h"
+#include "file_story.h"
 
 #define STEPS_MAX 256
 
 static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS, ENOMEM};
 
-static unsigned steps_left;
 static int error_now;
-
-static int fail_one(const char *call)
-{
-    (void)call;
-    return steps_left > 0 && --steps_left == 0 ? error_now : 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
-
-static unsigned open_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir) != NULL)
-        count++;
-    (void)closedir(dir);
-    return count;
-}
 
 /* A ticket's life beside a neighbour's, both with a payload. */
 static void live(struct seat *seat, const char *queue)
@@ -80,12 +45,9 @@ static bool live_with_fault(const char *queue, unsigned step)
     struct seat *seat = seat_open(&bench_file);
     bool met;
 
-    steps_left = step;
-    hf_sys_step = fail_one;
+    story_fail_call(step, error_now);
     live(seat, queue);
-    met = steps_left == 0;
-    steps_left = 0;
-    hf_sys_step = NULL;
+    met = story_call_failed();
     seat_close(seat);
     return met;
 }
@@ -101,13 +63,10 @@ static bool look_with_fault(const char *queue, unsigned step)
 
     (void)seat_lease(a, queue, first, 1);
     (void)seat_lease(a, queue, fresh_id(), 2);
-    steps_left = step;
-    hf_sys_step = fail_one;
+    story_fail_call(step, error_now);
     look = seat_ask(b, HF_REQUEST_LOOK, queue, first);
     (void)seat_ask(a, HF_REQUEST_WITHDRAW, queue, first);
-    met = steps_left == 0;
-    steps_left = 0;
-    hf_sys_step = NULL;
+    met = story_call_failed();
     if (look->answer == HF_EVENT_LISTED)
         assert_true(seat_sees_gone(b, look));
     else
@@ -134,7 +93,7 @@ static void sweep(const char *queue, unsigned least,
     unsigned before;
 
     expect_free(queue); /* whatever is opened once is */
-    before = open_descriptors();
+    before = story_descriptors();
     for (size_t e = 0; e < sizeof(errors) / sizeof(errors[0]); e++) {
         unsigned step = 1;
 
@@ -145,7 +104,7 @@ static void sweep(const char *queue, unsigned least,
         }
         assert_true(step > least);
     }
-    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(story_descriptors(), before);
 }
 
 static void every_call_may_fail(void **state)
@@ -194,8 +153,6 @@ static void a_digest_serves_one_name(void **state)
     assert_int_equal(call->status, HF_EDIR);
     seat_close(seat);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

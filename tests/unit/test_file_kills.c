@@ -20,7 +20,7 @@
 #include "conformance/seat.h"
 #include "core/admission.h"
 #include "core/random.h"
-#include "engines/file/sys.h"
+#include "file_story.h"
 
 #define STEPS_MAX 128
 #define CONTENDERS 6
@@ -28,31 +28,7 @@
 #define KILLS 60
 #define PIDS_MAX 256
 
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    bench_file.finish(&bench_file);
-    return 0;
-}
-
 /* ------------------------------------------------------ before each call -- */
-
-static unsigned steps_left;
-
-static int kill_one(const char *call)
-{
-    (void)call;
-    if (--steps_left == 0)
-        (void)raise(SIGKILL);
-    return 0;
-}
 
 struct life {
     const char *queue;
@@ -65,8 +41,7 @@ static void live(void *arg)
     struct hf_ticket_id id = fresh_id();
     struct seat *seat;
 
-    steps_left = life->step;
-    hf_sys_step = kill_one;
+    story_die_at_call(life->step);
     seat = seat_open(&bench_file);
     (void)seat_enqueue(seat, life->queue, id, HF_TICKET_MUTEX, "doomed");
     (void)seat_ask(seat, HF_REQUEST_WATCH, life->queue, id);
@@ -255,8 +230,6 @@ static void one_at_a_time_whoever_is_killed(void **state)
     (void)munmap(board, sizeof(*board));
     (void)take_alone("q");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

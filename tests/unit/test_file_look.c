@@ -16,21 +16,7 @@
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
 #include "file_leases.h"
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
+#include "file_story.h"
 
 /* ----------------------------------------------------------------- list -- */
 
@@ -402,8 +388,6 @@ static void looking_again_at_once_is_another_look(void **state)
     hf_engine_file.request(eager.engine, &end);
     hf_engine_file.free(eager.engine);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

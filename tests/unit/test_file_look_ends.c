@@ -18,82 +18,29 @@
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
 #include "file_leases.h"
+#include "file_story.h"
 #include "heap/heap.h"
 
 #define VICTIMS_MAX 4
 
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
-
-/* What is in the directory of the leases, dot files and all. */
 static unsigned files_of_leases(void)
 {
     char path[BENCH_FILE_PATH_BYTES];
-    unsigned count = 0;
-    DIR *dir;
 
     bench_file_path(LEASES, path);
-    dir = opendir(path);
-    if (dir == NULL)
-        return 0;
-    while (readdir(dir) != NULL)
-        count++;
-    (void)closedir(dir);
-    return count - 2;
+    return story_files(path);
 }
 
 /* -------------------------------------------------------------- crashes -- */
 
-struct victim_task {
-    int said;
-    uint32_t weight;
-};
-
-/* Take a lease, say so, and wait to be killed. */
-static void be_victim(void *arg)
+static void come(void *weight)
 {
-    struct victim_task *task = arg;
-    struct seat *seat = seat_open(&bench_file);
-
-    (void)leases_take(seat, task->weight);
-    if (write(task->said, "x", 1) != 1)
-        _exit(1);
-    for (;;)
-        (void)pause();
+    (void)leases_take(seat_open(&bench_file), *(const uint32_t *)weight);
 }
 
 static pid_t victim_start(uint32_t weight)
 {
-    struct victim_task task = {.weight = weight};
-    int said[2];
-    char byte;
-    pid_t pid;
-
-    assert_int_equal(pipe(said), 0);
-    task.said = said[1];
-    pid = real_host_fork(be_victim, &task);
-    (void)close(said[1]);
-    assert_int_equal(read(said[0], &byte, 1), 1);
-    (void)close(said[0]);
-    return pid;
-}
-
-static void victim_kill(pid_t pid)
-{
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return story_victim_start(come, &weight);
 }
 
 static void a_crash_is_told(void **state)
@@ -106,7 +53,7 @@ static void a_crash_is_told(void **state)
     (void)state;
     (void)leases_take(a, 1);
     call = leases_look(b, 2);
-    victim_kill(victim);
+    story_victim_kill(victim);
     assert_true(seat_sees_gone(b, call));
     /* Its ticket was removed before: a plain list has it no more. */
     assert_int_equal(
@@ -132,7 +79,7 @@ static void the_dead_are_dropped(void **state)
         victims[i] = victim_start(1);
     }
     for (size_t i = 0; i < VICTIMS_MAX; i++)
-        victim_kill(victims[i]);
+        story_victim_kill(victims[i]);
     assert_int_equal(files_of_leases(), 2 * (VICTIMS_MAX + 1));
     call = leases_look(a, 1);
     assert_true(hf_ticket_id_equal(&call->tickets[0].id, &id));
@@ -149,7 +96,7 @@ static void a_queue_of_the_dead_is_removed(void **state)
     char path[BENCH_FILE_PATH_BYTES];
 
     (void)state;
-    victim_kill(victim);
+    story_victim_kill(victim);
     (void)leases_look(a, 0);
     bench_file_path(LEASES, path);
     assert_int_equal(access(path, F_OK), -1);
@@ -215,7 +162,7 @@ static void a_stopped_owner_keeps_no_permit(void **state)
     assert_int_equal(mine->gone, 1);
     assert_true(seat_sees_gone(b, theirs));
     (void)leases_look(b, 0);
-    victim_kill(victim);
+    story_victim_kill(victim);
     seat_close(b);
     seat_close(a);
 }
@@ -412,8 +359,6 @@ static void memory_may_run_out(void **state)
     assert_int_equal(leases_open_in_root(), before);
     seat_close(a);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks on files: what wakes who waits, what does not, and what may fail. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,24 +16,10 @@
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
 #include "engines/file/sys.h"
+#include "file_story.h"
 
 #define MARK_BYTES (BENCH_FILE_PATH_BYTES + 16)
 #define STEPS_MAX 256
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
 
 static void mark_path(const char *queue, char path[MARK_BYTES])
 {
@@ -259,26 +244,7 @@ static void a_barrier_is_watched_without_inotify(void **state)
     wait_without(no_inotify_watch);
 }
 
-static unsigned steps_left;
 static int error_now;
-
-static int fail_one(const char *call)
-{
-    (void)call;
-    return steps_left > 0 && --steps_left == 0 ? error_now : 0;
-}
-
-static unsigned open_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir) != NULL)
-        count++;
-    (void)closedir(dir);
-    return count;
-}
 
 /* True if the fault was met.  What was answered is so. */
 static bool live_with_fault(unsigned step)
@@ -289,8 +255,7 @@ static bool live_with_fault(unsigned step)
     bool met;
 
     mark_path("b", path);
-    steps_left = step;
-    hf_sys_step = fail_one;
+    story_fail_call(step, error_now);
     call = seat_mark(a, HF_REQUEST_RAISE, "b");
     assert_true(call->answer == HF_EVENT_FAILED || is_there(path));
     call = seat_mark(a, HF_REQUEST_LOOK, "b");
@@ -298,9 +263,7 @@ static bool live_with_fault(unsigned step)
         assert_int_equal(call->count, is_there(path) ? 1 : 0);
     if (seat_mark(a, HF_REQUEST_LOWER, "b")->answer == HF_EVENT_MARKED)
         assert_false(is_there(path));
-    met = steps_left == 0;
-    steps_left = 0;
-    hf_sys_step = NULL;
+    met = story_call_failed();
     (void)seat_mark(a, HF_REQUEST_LOWER, "b");
     if (call->answer == HF_EVENT_LISTED && call->count == 1)
         assert_true(seat_sees_gone(a, call));
@@ -314,19 +277,16 @@ static void every_call_of_a_mark_may_fail(void **state)
     unsigned before, step;
 
     (void)state;
-    steps_left = 0;
     (void)live_with_fault(0);
-    before = open_descriptors();
+    before = story_descriptors();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         error_now = errors[e];
         for (step = 1; live_with_fault(step); step++)
             assert_true(step < STEPS_MAX);
         assert_true(step > 8);
     }
-    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(story_descriptors(), before);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

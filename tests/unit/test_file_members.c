@@ -17,21 +17,7 @@
 #include "engines/file/entry.h"
 #include "engines/file/sys.h"
 #include "file_members.h"
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
+#include "file_story.h"
 
 static void expect_silence(struct seat *seat, const struct call *call)
 {
@@ -507,8 +493,6 @@ static void a_directory_replaced_under_a_look_is_watched(void **state)
     seat_close(b);
     seat_close(a);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

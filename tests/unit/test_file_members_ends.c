@@ -18,24 +18,10 @@
 #include "conformance/real_host.h"
 #include "engines/file/sys.h"
 #include "file_members.h"
+#include "file_story.h"
 #include "heap/heap.h"
 
 #define STEPS_MAX 256
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
 
 /* -------------------------------------------------------------- crashes -- */
 
@@ -47,7 +33,7 @@ static void a_crash_is_told(void **state)
     struct call *seen = crew_look(a, 2, false);
 
     (void)state;
-    crew_victim_kill(victim);
+    story_victim_kill(victim);
     assert_true(seat_sees_gone(a, seen));
     (void)crew_list(a, 1, false);
     assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
@@ -69,7 +55,7 @@ static void a_stamp_counts_the_living(void **state)
         victims[i] = crew_victim_start();
     assert_int_equal(crew_stamp(a, id, 4)->answer, HF_EVENT_MARKED);
     for (size_t i = 0; i < 2; i++)
-        crew_victim_kill(victims[i]);
+        story_victim_kill(victims[i]);
     assert_int_equal(crew_files(), 2 * 4 + 1);
     call = crew_stamp(a, id, 3);
     assert_int_equal(call->answer, HF_EVENT_FAILED);
@@ -77,7 +63,7 @@ static void a_stamp_counts_the_living(void **state)
     assert_non_null(strstr(call->text, "2 of 3"));
     assert_int_equal(crew_files(), 2 * 2 + 1);
     assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_MARKED);
-    crew_victim_kill(victims[2]);
+    story_victim_kill(victims[2]);
     crew_go(a, id);
     assert_true(crew_lower(a)); /* the dead keep it up no longer */
     assert_int_equal(crew_files(), 0);
@@ -99,7 +85,7 @@ static void a_stamp_left_by_the_dead_does_no_harm(void **state)
     token = crew_list(a, 2, true)->tickets[2].token;
     crew_go(a, id);
     assert_false(crew_lower(a));
-    crew_victim_kill(victim);
+    story_victim_kill(victim);
     call = seat_enqueue(a, CREW, fresh_id(), HF_TICKET_MEMBER, "");
     assert_true(call->tickets[call->count - 1].token > token);
     (void)crew_look(a, 1, true);
@@ -128,23 +114,14 @@ static void a_stopped_member_is_counted_until_it_is_taken_out(void **state)
     assert_int_equal(crew_stamp(a, id, 2)->answer, HF_EVENT_FAILED);
     crew_go(a, id);
     assert_true(crew_lower(a));
-    crew_victim_kill(victim);
+    story_victim_kill(victim);
     seat_close(b);
     seat_close(a);
 }
 
 /* ------------------------------------------------- a kill at each call -- */
 
-static unsigned steps_left;
 static int error_now;
-
-static int kill_one(const char *call)
-{
-    (void)call;
-    if (--steps_left == 0)
-        (void)raise(SIGKILL);
-    return 0;
-}
 
 static void live_a_round(struct seat *seat)
 {
@@ -163,8 +140,7 @@ static void live_to_be_killed(void *arg)
 {
     struct seat *seat = seat_open(&bench_file);
 
-    steps_left = *(const unsigned *)arg;
-    hf_sys_step = kill_one;
+    story_die_at_call(*(const unsigned *)arg);
     live_a_round(seat);
     seat_close(seat);
 }
@@ -211,24 +187,15 @@ static void a_kill_before_any_call_leaves_no_trace(void **state)
 
 /* --------------------------------------------------------------- faults -- */
 
-static int fail_one(const char *call)
-{
-    (void)call;
-    return steps_left > 0 && --steps_left == 0 ? error_now : 0;
-}
-
 /* True if the fault was met. */
 static bool round_with_fault(unsigned step)
 {
     struct seat *seat = seat_open(&bench_file);
     bool met;
 
-    steps_left = step;
-    hf_sys_step = fail_one;
+    story_fail_call(step, error_now);
     live_a_round(seat);
-    met = steps_left == 0;
-    steps_left = 0;
-    hf_sys_step = NULL;
+    met = story_call_failed();
     seat_close(seat);
     return met;
 }
@@ -242,13 +209,10 @@ static bool meeting_with_fault(unsigned step)
     struct call *look, *stamp;
     bool met;
 
-    steps_left = step;
-    hf_sys_step = fail_one;
+    story_fail_call(step, error_now);
     look = seat_members(a, HF_REQUEST_LOOK, CREW, first, 0);
     stamp = crew_stamp(b, second, 2);
-    met = steps_left == 0;
-    steps_left = 0;
-    hf_sys_step = NULL;
+    met = story_call_failed();
     assert_true(stamp->answer != HF_EVENT_MARKED || crew_has("ready"));
     if (stamp->answer != HF_EVENT_MARKED)
         assert_false(crew_has("ready"));
@@ -268,7 +232,7 @@ static void sweep(unsigned least, bool (*with_fault)(unsigned step))
     unsigned before;
 
     (void)meet_alone(); /* whatever is opened once is */
-    before = crew_descriptors();
+    before = story_descriptors();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         unsigned step = 0;
         bool met;
@@ -281,7 +245,7 @@ static void sweep(unsigned least, bool (*with_fault)(unsigned step))
         } while (met);
         assert_true(step > least);
     }
-    assert_int_equal(crew_descriptors(), before);
+    assert_int_equal(story_descriptors(), before);
 }
 
 static void every_call_of_a_round_may_fail(void **state)
@@ -303,7 +267,7 @@ static void memory_may_run_out(void **state)
 
     (void)state;
     (void)meet_alone();
-    before = crew_descriptors();
+    before = story_descriptors();
     do {
         struct seat *a = seat_open(&bench_file);
         struct seat *b = seat_open(&bench_file);
@@ -320,7 +284,7 @@ static void memory_may_run_out(void **state)
         (void)meet_alone();
     } while (met);
     assert_true(step > 10);
-    assert_int_equal(crew_descriptors(), before);
+    assert_int_equal(story_descriptors(), before);
 }
 
 /* ------------------------------------------------------ without inotify -- */
@@ -473,8 +437,6 @@ static void the_end_waits_for_no_lock(void **state)
     crew_path("", path);
     assert_int_equal(rmdir(path), 0);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

@@ -16,20 +16,7 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    bench_file.finish(&bench_file);
-    return 0;
-}
+#include "file_story.h"
 
 static struct call *watch(struct seat *seat, struct hf_ticket_id id)
 {
@@ -153,8 +140,6 @@ static void touching_a_ticket_asks_its_owner(void **state)
     assert_true(seat_sees_revoked(a, own, 0));
     seat_close(a);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {

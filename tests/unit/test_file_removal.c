@@ -24,21 +24,7 @@
 #include "engines/file/entry.h"
 #include "engines/file/file.h"
 #include "engines/file/sys.h"
-
-static int begin(void **state)
-{
-    (void)state;
-    bench_file.begin(&bench_file);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    hf_sys_step = NULL;
-    bench_file.finish(&bench_file);
-    return 0;
-}
+#include "file_story.h"
 
 /* Run ${command}, in which $P is ${path}. */
 static void shell(const char *command, const char *path)
@@ -537,8 +523,6 @@ static void two_mount_namespaces_share_a_queue(void **state)
     shell("rmdir $P", cousin.elsewhere);
     seat_close(b);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
 {
