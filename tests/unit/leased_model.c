@@ -581,10 +581,11 @@ bool model_has(const struct model *model, const char *queue, char ticket)
     return lease_server_expires_ms(model->server, queue, &id) != 0;
 }
 
-bool model_evict(struct model *model, const char *queue,
-                 const struct hf_ticket_id *id)
+bool model_evict(struct model *model, const char *queue, char ticket)
 {
-    return lease_server_evict(model->server, queue, id);
+    struct hf_ticket_id id = id_of(ticket);
+
+    return lease_server_evict(model->server, queue, &id);
 }
 
 /* ---------------------------------------------------------------- faults -- */

@@ -81,8 +81,7 @@ size_t model_tickets(const struct model *model, const char *queue);
 bool model_has(const struct model *model, const char *queue, char ticket);
 
 /* Remove a ticket behind everybody's back.  False if it is not there. */
-bool model_evict(struct model *model, const char *queue,
-                 const struct hf_ticket_id *id);
+bool model_evict(struct model *model, const char *queue, char ticket);
 
 /* ---------------------------------------------------------------- faults -- */
 

@@ -11,13 +11,10 @@
 
 #include <cmocka.h>
 
-#include "leased_model.h"
+#include "leased_story.h"
 
-static struct model *model;
 static struct hf_store *a, *b, *c;
 static struct hf_request *look; /* of b */
-
-#define TOLD(store, text) assert_string_equal(model_told(store), text)
 
 static void ask(struct hf_store *store, enum hf_request_kind kind, char ticket)
 {
@@ -42,25 +39,6 @@ static int begin(void **state)
     look = model_member(b, HF_REQUEST_LOOK, "q", 'l', 0);
     model_run(model, 20);
     return strcmp(model_told(b), "LISTED l: a b") == 0 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    model_free(model);
-    return 0;
-}
-
-static uint64_t run_until_told(struct hf_store *store, const char *text,
-                               uint64_t ms)
-{
-    for (uint64_t i = 0; i < ms; i++) {
-        model_run(model, 1);
-        if (strstr(model_told(store), text) != NULL)
-            return model_now_ms(model);
-    }
-    fail_msg("was not told %s", text);
-    return 0;
 }
 
 /* --------------------------------------------------------------- notices --
@@ -271,7 +249,6 @@ static void a_member_hears_of_its_eviction(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
         STORY(every_change_is_told_once),
         STORY(a_lost_notice_is_made_good),

@@ -11,11 +11,10 @@
 #include <cmocka.h>
 
 #include "core/session.h"
-#include "leased_model.h"
+#include "leased_story.h"
 
 #define SECOND_MS UINT64_C(1000)
 
-static struct model *model;
 static struct hf_store *a, *b;
 
 static int begin(void **state)
@@ -25,28 +24,6 @@ static int begin(void **state)
     a = model_open(model, NULL);
     model_run(model, 20);
     return strcmp(model_told(a), "CONNECTED 1004") == 0 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    model_free(model);
-    return 0;
-}
-
-#define TOLD(store, text) assert_string_equal(model_told(store), text)
-
-/* Run until the client is told something, at most ${ms}; when that was. */
-static uint64_t run_until_told(struct hf_store *store, const char *text,
-                               uint64_t ms)
-{
-    for (uint64_t i = 0; i < ms; i++) {
-        model_run(model, 1);
-        if (strstr(model_told(store), text) != NULL)
-            return model_now_ms(model);
-    }
-    fail_msg("was not told %s", text);
-    return 0;
 }
 
 static void second_client(void)
@@ -121,15 +98,12 @@ static void a_ticket_under_way_is_renewed_too(void **state)
 /* Renewed when they are not there, they stay away. */
 static void renewal_never_resurrects(void **state)
 {
-    struct hf_ticket_id id;
-
     (void)state;
-    memset(id.bytes, 'a', sizeof id.bytes);
     (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
     model_run(model, 20);
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
     TOLD(a, "ENQUEUED a: a; WATCHING a");
-    assert_true(model_evict(model, "q", &id));
+    assert_true(model_evict(model, "q", 'a'));
     model_run(model, MODEL_TTL_MS / 2);
     assert_non_null(strstr(model_told(a), "GONE a"));
     assert_false(model_has(model, "q", 'a'));
@@ -482,16 +456,14 @@ static void a_renewal_goes_past_a_crowd(void **state)
  * although it does not watch it then. */
 static void who_asks_to_be_a_reader_is_promised_nothing_it_lost(void **state)
 {
-    struct hf_ticket_id id;
     const char *told;
 
     (void)state;
-    memset(id.bytes, 'a', sizeof id.bytes);
     (void)model_enqueue(a, "q", 'a', HF_TICKET_WRITE);
     model_run(model, 20);
     TOLD(a, "ENQUEUED a: a");
     model_lose_notices(model, true);
-    assert_true(model_evict(model, "q", &id));
+    assert_true(model_evict(model, "q", 'a'));
     crowd_comes();
     (void)model_ask(a, HF_REQUEST_DOWNGRADE, "q", 'a');
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
@@ -504,78 +476,71 @@ static void who_asks_to_be_a_reader_is_promised_nothing_it_lost(void **state)
     (void)run_until_told(a, "PROVEN", 20);
 }
 
-/* Its owner watches a ticket some time after he got it. */
-static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
+/* a asks to be proven, and cannot be. */
+static void be_promised_nothing(void)
 {
-    struct hf_ticket_id id;
     const char *told;
 
-    (void)state;
-    memset(id.bytes, 'a', sizeof id.bytes);
-    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
-    model_run(model, 20);
-    TOLD(a, "ENQUEUED a: a");
-    assert_true(model_evict(model, "q", &id));
-    for (int i = 0; i < 2; i++) {
-        (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-        model_run(model, 100);
-        told = model_told(a);
-        assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
-        assert_null(strstr(told, "PROVEN"));
-    }
-    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    (void)run_until_told(a, "GONE a", 20);
-    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-    (void)run_until_told(a, "PROVEN", 20);
-}
-
-/* Nor on what a list shows to be gone that another asked for. */
-static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
-{
-    struct hf_ticket_id id;
-    const char *told;
-
-    (void)state;
-    memset(id.bytes, 'a', sizeof id.bytes);
-    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
-    (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
-    model_run(model, 20);
-    assert_true(model_evict(model, "q", &id));
-    (void)model_ask(a, HF_REQUEST_LIST, "q", 'b');
-    model_run(model, 20);
-    (void)model_told(a);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, 100);
     told = model_told(a);
     assert_non_null(strstr(told, "FAILED PROVE - RETRY"));
     assert_null(strstr(told, "PROVEN"));
+}
+
+/* a hears that its ticket is gone, and then is proven. */
+static void hear_and_be_proven(void)
+{
     (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
     (void)run_until_told(a, "GONE a", 20);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     (void)run_until_told(a, "PROVEN", 20);
 }
 
+/* Its owner watches a ticket some time after he got it. */
+static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
+{
+    (void)state;
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    TOLD(a, "ENQUEUED a: a");
+    assert_true(model_evict(model, "q", 'a'));
+    be_promised_nothing();
+    be_promised_nothing();
+    hear_and_be_proven();
+}
+
+/* Nor on what a list shows to be gone that another asked for. */
+static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
+{
+    (void)state;
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
+    model_run(model, 20);
+    assert_true(model_evict(model, "q", 'a'));
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'b');
+    model_run(model, 20);
+    (void)model_told(a);
+    be_promised_nothing();
+    hear_and_be_proven();
+}
+
 /* Nor by a resume, which lets its owner hear of it all the same. */
 static void what_went_unseen_does_not_keep_a_session_from_resuming(void **state)
 {
-    struct hf_ticket_id id;
     const char *told;
 
     (void)state;
-    memset(id.bytes, 'a', sizeof id.bytes);
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
     model_run(model, 20);
     TOLD(a, "ENQUEUED a: a");
     model_cut(a, false);
-    assert_true(model_evict(model, "q", &id));
+    assert_true(model_evict(model, "q", 'a'));
     model_run(model, 1000);
     told = model_told(a);
     assert_non_null(strstr(told, "RESUMED 1004")); /* as it CONNECTED */
     assert_null(strstr(told, "LOST"));
-    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
-    (void)run_until_told(a, "GONE a", 20);
-    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
-    (void)run_until_told(a, "PROVEN", 20);
+    hear_and_be_proven();
 }
 
 /* Its owner knows by a list, and needs to know no more if he withdraws it. */
@@ -586,14 +551,13 @@ static void what_went_is_no_more_when_its_owner_knows(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct hf_ticket_id id;
+        char ticket = (char)('a' + (int)i);
 
-        memset(id.bytes, 'a' + (int)i, sizeof id.bytes);
-        (void)model_enqueue(a, "q", (char)('a' + (int)i), HF_TICKET_MUTEX);
+        (void)model_enqueue(a, "q", ticket, HF_TICKET_MUTEX);
         model_run(model, 20);
-        assert_true(model_evict(model, "q", &id));
+        assert_true(model_evict(model, "q", ticket));
         model_run(model, 20);
-        (void)model_ask(a, kinds[i], "q", (char)('a' + (int)i));
+        (void)model_ask(a, kinds[i], "q", ticket);
         model_run(model, 20);
         (void)model_told(a);
         (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
@@ -630,7 +594,6 @@ static void a_goodbye_goes_past_a_crowd(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
         STORY(a_session_is_proven_from_sending),
         STORY(a_proof_shares_the_renewal_under_way),

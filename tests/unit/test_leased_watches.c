@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
-#include "leased_model.h"
+#include "leased_story.h"
 
-static struct model *model;
 static struct hf_store *a, *b;
 
 /* Two clients; a holds a, b waits with b. */
@@ -30,27 +29,6 @@ static int begin(void **state)
     (void)model_told(b);
     model_run(model, 20);
     return strcmp(model_told(b), "ENQUEUED b: a b") == 0 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    model_free(model);
-    return 0;
-}
-
-#define TOLD(store, text) assert_string_equal(model_told(store), text)
-
-static uint64_t run_until_told(struct hf_store *store, const char *text,
-                               uint64_t ms)
-{
-    for (uint64_t i = 0; i < ms; i++) {
-        model_run(model, 1);
-        if (strstr(model_told(store), text) != NULL)
-            return model_now_ms(model);
-    }
-    fail_msg("was not told %s", text);
-    return 0;
 }
 
 static void b_watches_a(void)
@@ -252,7 +230,6 @@ static void a_release_wakes_one(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
         STORY(a_release_is_told_without_asking),
         STORY(a_dead_owner_is_found_when_its_ticket_runs_out),
