@@ -20,6 +20,8 @@
 
 const char *const way_names[WAYS] = {"blocking", "thread", "dispatch", "uv"};
 
+const struct hf_on_state no_listener = {NULL, NULL, NULL};
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -323,4 +325,22 @@ void place_rob(const struct place *place)
 {
     for (int left = place_tickets(place); left > 0; left--)
         (void)nftw(place->directory, remove_fifo, 16, FTW_PHYS);
+}
+
+/* -------------------------------------------------------- two in a place */
+
+void fronts_open(struct place *place, struct front *a, struct front *b,
+                 enum way way)
+{
+    place_make(place);
+    front_open(a, way, place->url, no_listener);
+    front_open(b, way, place->url, no_listener);
+}
+
+void fronts_close(struct place *place, struct front *a, struct front *b)
+{
+    front_close(a);
+    front_close(b);
+    assert_int_equal(place_tickets(place), 0);
+    place_remove(place);
 }

@@ -42,6 +42,9 @@ struct outcome {
     struct hf_acquire_opts opts;
 };
 
+/* Nobody is told of the client's states. */
+extern const struct hf_on_state no_listener;
+
 /* Open ${url} that way; fails the test if it can't be. */
 void front_open(struct front *front, enum way way, const char *url,
                 struct hf_on_state on_state);
@@ -87,5 +90,11 @@ void place_rob(const struct place *place);
 
 /* How many tickets are in ${place}, and how many directories of locks. */
 int place_tickets(const struct place *place);
+
+/* A place of a story's own with two clients; and its end, when everything
+ * opened there was freed and nothing of it may be left. */
+void fronts_open(struct place *place, struct front *a, struct front *b,
+                 enum way way);
+void fronts_close(struct place *place, struct front *a, struct front *b);
 
 #endif

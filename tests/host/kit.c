@@ -94,6 +94,14 @@ void kit_await_tickets(const struct place *place, int count)
     kit_until(has_tickets, &wanted);
 }
 
+void kit_await_tickets_with(struct front *front, const struct place *place,
+                            int count)
+{
+    struct wanted wanted = {place, count};
+
+    front_until(front, has_tickets, &wanted);
+}
+
 /* -------------------------------------------------------------- children -- */
 
 int kit_reap(pid_t child)

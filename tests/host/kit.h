@@ -23,6 +23,9 @@ pthread_t kit_thread(void *(*errand)(void *arg), void *arg);
 
 /* Wait until there are ${count} tickets in ${place}. */
 void kit_await_tickets(const struct place *place, int count);
+/* The same, letting callbacks of ${front} come. */
+void kit_await_tickets_with(struct front *front, const struct place *place,
+                            int count);
 
 /* Run ${story} in a child; it ends with what that returns.  Fails the test
  * unless that is 0 within half a minute. */

@@ -12,8 +12,6 @@
 
 #include <cmocka.h>
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 struct hf_double_barrier *round_party(struct round *w, uint32_t parties)
 {
     struct hf_double_barrier *barrier;

@@ -12,6 +12,20 @@
  * ticket in the place. */
 void shortage_sweep(void (*story)(const struct place *place), bool for_good);
 
+/* The two tests of a story. */
+#define SHORTAGE(each_fails, all_fail, story)                                  \
+    static void each_fails(void **state)                                       \
+    {                                                                          \
+        (void)state;                                                           \
+        shortage_sweep(story, false);                                          \
+    }                                                                          \
+                                                                               \
+    static void all_fail(void **state)                                         \
+    {                                                                          \
+        (void)state;                                                           \
+        shortage_sweep(story, true);                                           \
+    }
+
 /* It must be success, or the trouble that was made, or what comes of it in
  * time.  True if success. */
 bool shortage_note(hf_status status);

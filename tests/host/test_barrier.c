@@ -23,8 +23,6 @@ struct world {
     struct hf_barrier *theirs;
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static struct hf_barrier *barrier_of(struct hf_client *client)
 {
     struct hf_barrier *barrier;
@@ -35,9 +33,7 @@ static struct hf_barrier *barrier_of(struct hf_client *client)
 
 static void world_open(struct world *world, enum way way)
 {
-    place_make(&world->place);
-    front_open(&world->a, way, world->place.url, no_listener);
-    front_open(&world->b, way, world->place.url, no_listener);
+    fronts_open(&world->place, &world->a, &world->b, way);
     world->mine = barrier_of(world->a.client);
     world->theirs = barrier_of(world->b.client);
 }

@@ -14,7 +14,6 @@
 
 #include "kit.h"
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
 static const struct hf_done untold = {NULL, NULL, NULL};
 
 static bool has_threads(void *arg)

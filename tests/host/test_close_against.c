@@ -11,8 +11,6 @@
 
 #include "kit.h"
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 struct slow {
     struct front front;
     _Atomic int entered;

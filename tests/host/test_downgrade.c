@@ -22,8 +22,6 @@ struct world {
     struct hf_lock *others_writer;
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static struct hf_lock *lock_for(struct front *front, enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
@@ -36,9 +34,7 @@ static struct hf_lock *lock_for(struct front *front, enum hf_kind kind)
 
 static void world_open(struct world *w, enum way way)
 {
-    place_make(&w->place);
-    front_open(&w->a, way, w->place.url, no_listener);
-    front_open(&w->b, way, w->place.url, no_listener);
+    fronts_open(&w->place, &w->a, &w->b, way);
     w->writer = lock_for(&w->a, HF_KIND_WRITE);
     w->others_reader = lock_for(&w->b, HF_KIND_READ);
     w->others_writer = lock_for(&w->b, HF_KIND_WRITE);
@@ -49,31 +45,14 @@ static void world_close(struct world *w)
     hf_lock_free(w->writer);
     hf_lock_free(w->others_reader);
     hf_lock_free(w->others_writer);
-    front_close(&w->a);
-    front_close(&w->b);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
-}
-
-struct count {
-    const struct place *place;
-    int tickets;
-};
-
-static bool has_tickets(void *arg)
-{
-    struct count *count = arg;
-
-    return place_tickets(count->place) == count->tickets;
+    fronts_close(&w->place, &w->a, &w->b);
 }
 
 static void queue_up(struct world *w, struct hf_lock *lock, int place,
                      struct outcome *outcome)
 {
-    struct count count = {&w->place, place};
-
     front_acquire(&w->b, lock, NULL, outcome);
-    front_until(&w->b, has_tickets, &count);
+    kit_await_tickets_with(&w->b, &w->place, place);
 }
 
 /* ----------------------------------------------------------- the request -- */

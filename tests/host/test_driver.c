@@ -36,8 +36,6 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* ---------------------------------------------------------------- world -- */
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 struct world {
     struct place place;
     struct front front;

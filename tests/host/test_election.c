@@ -21,14 +21,10 @@ struct world {
     struct witness b;
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static void world_open(struct world *w, enum way way,
                        const struct hf_election_opts *opts)
 {
-    place_make(&w->place);
-    for (int i = 0; i < 2; i++)
-        front_open(&w->fronts[i], way, w->place.url, no_listener);
+    fronts_open(&w->place, &w->fronts[0], &w->fronts[1], way);
     witness_open(&w->a, &w->fronts[0], NAME, opts);
     witness_open(&w->b, &w->fronts[1], NAME, opts);
 }
@@ -37,33 +33,16 @@ static void world_close(struct world *w)
 {
     witness_free(&w->a);
     witness_free(&w->b);
-    for (int i = 0; i < 2; i++)
-        front_close(&w->fronts[i]);
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
-}
-
-struct count {
-    const struct place *place;
-    int tickets;
-};
-
-static bool has_tickets(void *arg)
-{
-    struct count *count = arg;
-
-    return place_tickets(count->place) == count->tickets;
+    fronts_close(&w->place, &w->fronts[0], &w->fronts[1]);
 }
 
 /* a leads, and b waits behind it. */
 static void a_leads_b_waits(struct world *w)
 {
-    struct count two = {&w->place, 2};
-
     witness_runs(&w->a);
     witness_hears(&w->a, "elected ");
     witness_runs(&w->b);
-    front_until(w->b.front, has_tickets, &two);
+    kit_await_tickets_with(w->b.front, &w->place, 2);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -266,7 +245,7 @@ static void a_mutex_can_be_stood_for(enum way way)
     mutex = lock_of_kind(w.b.front, HF_KIND_MUTEX);
     grant = front_take(w.b.front, mutex);
     witness_runs(&w.a);
-    front_until(w.a.front, has_tickets, &(struct count){&w.place, 2});
+    kit_await_tickets_with(w.a.front, &w.place, 2);
     tickets = witness_lists(&w.a, false);
     assert_int_equal(hf_tickets_at(tickets, 1)->kind, HF_KIND_MUTEX);
     hf_tickets_free(tickets);
@@ -288,9 +267,9 @@ static void freeing_resigns(enum way way)
     assert_string_equal(w.a.told, "elected ");
     witness_open(&w.a, &w.fronts[0], NAME, NULL);
     witness_runs(&w.a);
-    front_until(w.a.front, has_tickets, &(struct count){&w.place, 2});
+    kit_await_tickets_with(w.a.front, &w.place, 2);
     witness_free(&w.a); /* while it waits */
-    front_until(w.a.front, has_tickets, &(struct count){&w.place, 1});
+    kit_await_tickets_with(w.a.front, &w.place, 1);
     hf_election_free(NULL);
     witness_open(&w.a, &w.fronts[0], NAME, NULL);
     world_close(&w);
@@ -330,7 +309,7 @@ static void two_candidates_of_one_client(enum way way)
     witness_runs(&w.a);
     witness_hears(&w.a, "elected ");
     witness_runs(&c);
-    front_until(w.a.front, has_tickets, &(struct count){&w.place, 2});
+    kit_await_tickets_with(w.a.front, &w.place, 2);
     assert_false(hf_election_is_leader(c.election));
     assert_int_equal(witness_resigns(&w.a), HF_OK);
     witness_hears(&c, "elected ");
@@ -386,7 +365,7 @@ static void resigning_waits_for_a_callback(void **state)
     witness_runs(&w.a);
     kit_until(has_entered, &w.a);
     thread = kit_thread(resign_main, &w.a);
-    kit_until(has_tickets, &(struct count){&w.place, 0});
+    kit_await_tickets(&w.place, 0);
     assert_false(witness_has_resigned(&w.a));
     pthread_mutex_unlock(&w.a.gate);
     pthread_join(thread, NULL);
@@ -429,13 +408,13 @@ static void what_is_over_is_not_told(void **state)
     kit_until(leads, w.a.election);
     token = hf_election_token(w.a.election);
     place_rob(&w.place);
-    kit_until(has_tickets, &(struct count){&w.place, 1});
+    kit_await_tickets(&w.place, 1);
     kit_until(leads, w.a.election);
     assert_true(hf_election_token(w.a.election) > token);
     witness_hears(&w.a, "elected ");
     assert_true(hf_election_token(w.a.election) == w.a.token);
     place_rob(&w.place);
-    kit_until(has_tickets, &(struct count){&w.place, 1});
+    kit_await_tickets(&w.place, 1);
     witness_hears(&w.a, "elected deposed elected ");
     world_close(&w);
 }

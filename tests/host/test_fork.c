@@ -18,8 +18,6 @@
 
 #include "kit.h"
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 /* A client with everything that a child could get at: a grant, a wait under
  * way, a mutex that is locked, each descriptor that is ever made. */
 struct world {

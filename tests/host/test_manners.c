@@ -19,8 +19,6 @@
 
 #include "kit.h"
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 /* ------------------------------------------------------ what it opens -- */
 
 static void fd_target(int fd, char target[128])

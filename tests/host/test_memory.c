@@ -303,65 +303,11 @@ static void barring(const struct place *place)
 
 /* ------------------------------------------------------------- the sweep */
 
-static void each_fails_while_waiting(void **state)
-{
-    (void)state;
-    shortage_sweep(waiting, false);
-}
-
-static void all_fail_while_waiting(void **state)
-{
-    (void)state;
-    shortage_sweep(waiting, true);
-}
-
-static void each_fails_with_callbacks(void **state)
-{
-    (void)state;
-    shortage_sweep(starting, false);
-}
-
-static void all_fail_with_callbacks(void **state)
-{
-    (void)state;
-    shortage_sweep(starting, true);
-}
-
-static void each_fails_while_counting(void **state)
-{
-    (void)state;
-    shortage_sweep(counting, false);
-}
-
-static void all_fail_while_counting(void **state)
-{
-    (void)state;
-    shortage_sweep(counting, true);
-}
-
-static void each_fails_while_standing(void **state)
-{
-    (void)state;
-    shortage_sweep(standing, false);
-}
-
-static void all_fail_while_standing(void **state)
-{
-    (void)state;
-    shortage_sweep(standing, true);
-}
-
-static void each_fails_at_a_barrier(void **state)
-{
-    (void)state;
-    shortage_sweep(barring, false);
-}
-
-static void all_fail_at_a_barrier(void **state)
-{
-    (void)state;
-    shortage_sweep(barring, true);
-}
+SHORTAGE(each_fails_while_waiting, all_fail_while_waiting, waiting)
+SHORTAGE(each_fails_with_callbacks, all_fail_with_callbacks, starting)
+SHORTAGE(each_fails_while_counting, all_fail_while_counting, counting)
+SHORTAGE(each_fails_while_standing, all_fail_while_standing, standing)
+SHORTAGE(each_fails_at_a_barrier, all_fail_at_a_barrier, barring)
 
 static void it_is_too_late_for_another(void **state)
 {

@@ -170,29 +170,8 @@ static void starting(const struct place *place)
 
 /* ------------------------------------------------------------- the sweep -- */
 
-static void each_fails_while_waiting(void **state)
-{
-    (void)state;
-    shortage_sweep(waiting, false);
-}
-
-static void all_fail_while_waiting(void **state)
-{
-    (void)state;
-    shortage_sweep(waiting, true);
-}
-
-static void each_fails_with_callbacks(void **state)
-{
-    (void)state;
-    shortage_sweep(starting, false);
-}
-
-static void all_fail_with_callbacks(void **state)
-{
-    (void)state;
-    shortage_sweep(starting, true);
-}
+SHORTAGE(each_fails_while_waiting, all_fail_while_waiting, waiting)
+SHORTAGE(each_fails_with_callbacks, all_fail_with_callbacks, starting)
 
 int main(void)
 {

@@ -416,7 +416,6 @@ static bool has_run(void *arg)
 
 static void refused_in_a_callback(struct world *w, enum way way)
 {
-    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
     struct inside inside = {.w = w};
     struct hf_done done = {on_inside, &inside, NULL};
     struct front front;
@@ -462,7 +461,6 @@ static void waiting_in_a_callback_on_a_loop(void **state)
  * beside it may wait. */
 static void waiting_on_the_thread_of_a_loop(void **state)
 {
-    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
     struct world *w = *state;
     struct inside inside = {.w = w};
     struct front front;
@@ -506,7 +504,6 @@ static void dispatch_again(void *arg, const struct hf_result *result)
 
 static void dispatch_in_dispatch(void **state)
 {
-    static const struct hf_on_state no_listener = {NULL, NULL, NULL};
     struct world *w = *state;
     struct inside inside = {.w = w};
     struct hf_done done = {dispatch_again, &inside, NULL};

@@ -23,13 +23,9 @@ struct world {
     struct hf_lock *theirs;
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static void world_open(struct world *world, enum way way)
 {
-    place_make(&world->place);
-    front_open(&world->a, way, world->place.url, no_listener);
-    front_open(&world->b, way, world->place.url, no_listener);
+    fronts_open(&world->place, &world->a, &world->b, way);
     world->mine = front_lock(&world->a, "nightly");
     world->theirs = front_lock(&world->b, "nightly");
 }
@@ -38,10 +34,7 @@ static void world_close(struct world *world)
 {
     hf_lock_free(world->mine);
     hf_lock_free(world->theirs);
-    front_close(&world->a);
-    front_close(&world->b);
-    assert_int_equal(place_tickets(&world->place), 0);
-    place_remove(&world->place);
+    fronts_close(&world->place, &world->a, &world->b);
 }
 
 /* -------------------------------------------- one call in each way -- */

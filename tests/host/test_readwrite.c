@@ -21,8 +21,6 @@ struct world {
     struct hf_lock *writers[2];
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static struct hf_lock *lock_for(struct front *front, enum hf_kind kind)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
@@ -37,9 +35,8 @@ static void world_open(struct world *w, enum way way)
 {
     memset(w, 0, sizeof(*w));
     w->way = way;
-    place_make(&w->place);
+    fronts_open(&w->place, &w->fronts[0], &w->fronts[1], way);
     for (int i = 0; i < 2; i++) {
-        front_open(&w->fronts[i], way, w->place.url, no_listener);
         w->readers[i] = lock_for(&w->fronts[i], HF_KIND_READ);
         w->writers[i] = lock_for(&w->fronts[i], HF_KIND_WRITE);
     }
@@ -50,22 +47,8 @@ static void world_close(struct world *w)
     for (int i = 0; i < 2; i++) {
         hf_lock_free(w->readers[i]);
         hf_lock_free(w->writers[i]);
-        front_close(&w->fronts[i]);
     }
-    assert_int_equal(place_tickets(&w->place), 0);
-    place_remove(&w->place);
-}
-
-struct count {
-    const struct place *place;
-    int tickets;
-};
-
-static bool has_tickets(void *arg)
-{
-    struct count *count = arg;
-
-    return place_tickets(count->place) == count->tickets;
+    fronts_close(&w->place, &w->fronts[0], &w->fronts[1]);
 }
 
 /* Begin a wait of client ${i}, which is then the ${place}th in the queue. */
@@ -73,10 +56,8 @@ static void queue_up(struct world *w, int i, struct hf_lock *lock,
                      const struct hf_acquire_opts *opts, int place,
                      struct outcome *outcome)
 {
-    struct count count = {&w->place, place};
-
     front_acquire(&w->fronts[i], lock, opts, outcome);
-    front_until(&w->fronts[i], has_tickets, &count);
+    kit_await_tickets_with(&w->fronts[i], &w->place, place);
 }
 
 /* The end of a wait that takes no longer than ${wait_ms}. */

@@ -12,8 +12,6 @@
 
 #include "kit.h"
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 struct world {
     struct place place;
     struct front a;
@@ -23,17 +21,12 @@ struct world {
 static void world_open(struct world *world, enum way way)
 {
     memset(world, 0, sizeof(*world));
-    place_make(&world->place);
-    front_open(&world->a, way, world->place.url, no_listener);
-    front_open(&world->b, way, world->place.url, no_listener);
+    fronts_open(&world->place, &world->a, &world->b, way);
 }
 
 static void world_close(struct world *world)
 {
-    front_close(&world->a);
-    front_close(&world->b);
-    assert_int_equal(place_tickets(&world->place), 0);
-    place_remove(&world->place);
+    fronts_close(&world->place, &world->a, &world->b);
 }
 
 static struct hf_lock *lock_of(struct front *front, const char *name,

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "front.h"
+#include "kit.h"
 
 struct world {
     enum way way;
@@ -20,23 +20,16 @@ struct world {
     struct front b;
 };
 
-static const struct hf_on_state no_listener = {NULL, NULL, NULL};
-
 static void world_open(struct world *world, enum way way)
 {
     memset(world, 0, sizeof(*world));
     world->way = way;
-    place_make(&world->place);
-    front_open(&world->a, way, world->place.url, no_listener);
-    front_open(&world->b, way, world->place.url, no_listener);
+    fronts_open(&world->place, &world->a, &world->b, way);
 }
 
 static void world_close(struct world *world)
 {
-    front_close(&world->a);
-    front_close(&world->b);
-    assert_int_equal(place_tickets(&world->place), 0);
-    place_remove(&world->place);
+    fronts_close(&world->place, &world->a, &world->b);
 }
 
 /* ---------------------------------------------------------------------- */
@@ -116,18 +109,6 @@ static void a_wait_times_out(enum way way)
     world_close(&w);
 }
 
-struct count {
-    const struct place *place;
-    int tickets;
-};
-
-static bool has_tickets(void *arg)
-{
-    struct count *count = arg;
-
-    return place_tickets(count->place) == count->tickets;
-}
-
 static void waiters_are_served_in_order(enum way way)
 {
     enum { WAITERS = 8 };
@@ -144,10 +125,8 @@ static void waiters_are_served_in_order(enum way way)
     grant = front_take(&w.a, mine);
     last = hf_grant_token(grant);
     for (i = 0; i < WAITERS; i++) {
-        struct count count = {&w.place, i + 2};
-
         front_acquire(&w.b, theirs, NULL, &outcomes[i]);
-        front_until(&w.b, has_tickets, &count);
+        kit_await_tickets_with(&w.b, &w.place, i + 2);
     }
     assert_int_equal(front_give(&w.a, grant), HF_OK);
     for (i = 0; i < WAITERS; i++) {
@@ -168,19 +147,17 @@ static void a_cancel_ends_a_wait(enum way way)
 {
     struct world w;
     struct outcome outcome;
-    struct count two;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
 
     if (way == WAY_BLOCKING)
         return; /* nothing to cancel by */
     world_open(&w, way);
-    two = (struct count){&w.place, 2};
     mine = front_lock(&w.a, "nightly");
     theirs = front_lock(&w.b, "nightly");
     grant = front_take(&w.a, mine);
     front_acquire(&w.b, theirs, NULL, &outcome);
-    front_until(&w.b, has_tickets, &two);
+    kit_await_tickets_with(&w.b, &w.place, 2);
     hf_op_cancel(outcome.op);
     hf_op_cancel(outcome.op);
     if (way != WAY_THREAD) /* where it may be told by now */
@@ -352,11 +329,9 @@ static void close_tells_everyone(enum way way)
     struct place place;
     struct front front;
     struct outcome holder, waiter;
-    struct count two;
     struct hf_lock *lock;
 
     place_make(&place);
-    two = (struct count){&place, 2};
     front_open(&front, way, place.url,
                (struct hf_on_state){states_on, told, NULL});
     lock = front_lock(&front, "nightly");
@@ -364,7 +339,7 @@ static void close_tells_everyone(enum way way)
     front_acquire(&front, lock, &opts, &holder);
     front_await(&holder);
     front_acquire(&front, lock, NULL, &waiter);
-    front_until(&front, has_tickets, &two);
+    kit_await_tickets_with(&front, &place, 2);
     front_close(&front);
     assert_int_equal(atomic_load(&heard.calls), 1);
     /* A listener that was slow may have missed the first. */
