@@ -61,34 +61,13 @@ WRAP(FAULT_GETSOCKOPT, int, getsockopt,
 WRAP(FAULT_SETSOCKOPT, int, setsockopt,
      (int fd, int level, int option, const void *value, socklen_t bytes),
      (fd, level, option, value, bytes))
+WRAP(FAULT_CONNECT, int, connect,
+     (int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes),
+     (fd, address, bytes))
+WRAP(FAULT_GETSOCKNAME, int, getsockname,
+     (int fd, __SOCKADDR_ARG address, socklen_t *bytes),
+     (fd, address, bytes))
+WRAP(FAULT_GETPEERNAME, int, getpeername,
+     (int fd, __SOCKADDR_ARG address, socklen_t *bytes),
+     (fd, address, bytes))
 /* clang-format on */
-
-int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
-{
-    WRAP_OPENING(FAULT_CONNECT, connect);
-    if (error != 0) {
-        errno = error;
-        return -1;
-    }
-    return real(fd, address, bytes);
-}
-
-int getsockname(int fd, __SOCKADDR_ARG address, socklen_t *bytes)
-{
-    WRAP_OPENING(FAULT_GETSOCKNAME, getsockname);
-    if (error != 0) {
-        errno = error;
-        return -1;
-    }
-    return real(fd, address, bytes);
-}
-
-int getpeername(int fd, __SOCKADDR_ARG address, socklen_t *bytes)
-{
-    WRAP_OPENING(FAULT_GETPEERNAME, getpeername);
-    if (error != 0) {
-        errno = error;
-        return -1;
-    }
-    return real(fd, address, bytes);
-}
