@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whatever was asked of the machine is followed by a turn's end: what calls it
- * made are flushed, and the timer is armed for what it waits for.  Within a
- * callback of the loop that is once, at its end; requests from elsewhere leave
- * it to an idle handle, which the loop runs in its next turn and before anybody
- * sleeps.  So the calls of one turn leave together.
- */
 #include "engines/leased/engine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -25,95 +15,41 @@ uint64_t hf_leased_engine_now_ms(const struct hf_engine *engine)
 
 /* ----------------------------------------------------------------- turns -- */
 
-/* A timer that is early does no harm and saves system calls. */
-static void arm(struct hf_engine *engine, uint64_t at_ms)
+/* What calls it made are flushed together. */
+static uint64_t end_turn(void *arg)
 {
-    struct itimerspec when = {{0, 0}, {0, 0}};
-    int rest;
+    struct hf_engine *engine = arg;
 
-    if (engine->armed_at_ms <= at_ms)
-        return;
-    engine->armed_at_ms = at_ms;
-    when.it_value.tv_sec = (time_t)(at_ms / 1000);
-    /* Zero would disarm it. */
-    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
-    rest = timerfd_settime(engine->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    assert(rest == 0);
-    (void)rest;
+    engine->ops.flush(engine->store);
+    return hf_leased_wake_at_ms(engine->leased);
 }
 
-static void end_turn(struct hf_engine *engine)
+static void on_due(void *arg)
 {
-    (void)uv_idle_stop(&engine->idle);
-    engine->ops.flush(engine->store);
-    arm(engine, hf_leased_wake_at_ms(engine->leased));
+    struct hf_engine *engine = arg;
+
+    hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
+}
+
+static void release(void *arg)
+{
+    struct hf_engine *engine = arg;
+
+    hf_free(engine->description);
+    hf_free(engine);
 }
 
 void hf_leased_engine_enter(struct hf_engine *engine)
 {
-    engine->callbacks++;
+    hf_turns_enter(&engine->turns);
 }
 
 void hf_leased_engine_leave(struct hf_engine *engine)
 {
-    end_turn(engine);
-    engine->callbacks--;
-}
-
-static void on_idle(uv_idle_t *idle)
-{
-    struct hf_engine *engine = idle->data;
-
-    hf_leased_engine_enter(engine);
-    hf_leased_engine_leave(engine);
-}
-
-/* From outside: have the turn ended before anybody sleeps. */
-static void end_turn_later(struct hf_engine *engine)
-{
-    if (engine->callbacks == 0)
-        (void)uv_idle_start(&engine->idle, on_idle);
-}
-
-static void on_timer(uv_poll_t *timer, int status, int events)
-{
-    struct hf_engine *engine = timer->data;
-    uint64_t expirations;
-
-    (void)status;
-    (void)events;
-    /* It may have been armed anew since the loop was told. */
-    if (read(engine->timer_fd, &expirations, sizeof expirations) < 0)
-        return;
-    engine->armed_at_ms = HF_FOREVER;
-    hf_leased_engine_enter(engine);
-    hf_leased_tick(engine->leased, hf_leased_engine_now_ms(engine));
-    hf_leased_engine_leave(engine);
+    hf_turns_leave(&engine->turns);
 }
 
 /* ------------------------------------------------------------- beginning -- */
-
-static hf_status start_timer(struct hf_engine *engine, struct hf_error *error)
-{
-    int rest;
-
-    engine->timer_fd =
-        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (engine->timer_fd < 0)
-        return hf_error_set(error, HF_ELIMIT,
-                            "no descriptor for a timer: %s; raise the limit on "
-                            "open files",
-                            strerrordesc_np(errno));
-    rest = uv_poll_init(engine->loop, &engine->timer, engine->timer_fd);
-    if (rest != 0)
-        return hf_error_set(error, HF_ELIMIT, "the loop takes no timer: %s",
-                            uv_strerror(rest));
-    engine->timer.data = engine;
-    (void)uv_idle_init(engine->loop, &engine->idle);
-    engine->idle.data = engine;
-    engine->handles = 2;
-    return HF_OK;
-}
 
 static hf_status prepare(struct hf_engine *engine, const char *description,
                          struct hf_error *error)
@@ -126,13 +62,14 @@ static hf_status prepare(struct hf_engine *engine, const char *description,
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    return start_timer(engine, error);
+    return hf_turns_open(&engine->turns, engine->loop, error);
 }
 
 struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
                                        const char *description,
                                        struct hf_error *error)
 {
+    struct hf_turns_user user = {end_turn, on_due, release, NULL};
     struct hf_engine *engine = hf_alloc(sizeof *engine);
 
     if (engine == NULL) {
@@ -140,8 +77,8 @@ struct hf_engine *hf_leased_engine_new(const struct hf_engine_host *host,
         return NULL;
     }
     engine->host = *host;
-    engine->timer_fd = -1;
-    engine->armed_at_ms = HF_FOREVER;
+    user.arg = engine;
+    hf_turns_init(&engine->turns, &user);
     if (prepare(engine, description, error) != HF_OK) {
         hf_leased_engine_free(engine);
         return NULL;
@@ -160,8 +97,7 @@ hf_status hf_leased_engine_start(struct hf_engine *engine,
                                    hf_leased_engine_now_ms(engine));
     if (engine->leased == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
-    (void)uv_poll_start(&engine->timer, UV_READABLE, on_timer);
-    end_turn(engine);
+    hf_turns_begin(&engine->turns);
     return HF_OK;
 }
 
@@ -178,21 +114,6 @@ hf_status hf_leased_engine_random(struct hf_random *random,
 
 /* ------------------------------------------------------------------- end -- */
 
-static void release(struct hf_engine *engine)
-{
-    hf_free(engine->description);
-    hf_free(engine);
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-    struct hf_engine *engine = handle->data;
-
-    assert(engine->handles > 0);
-    if (--engine->handles == 0)
-        release(engine);
-}
-
 void hf_leased_engine_free(struct hf_engine *engine)
 {
     if (engine->leased != NULL)
@@ -201,15 +122,7 @@ void hf_leased_engine_free(struct hf_engine *engine)
     if (engine->store != NULL)
         engine->ops.free(engine->store);
     engine->store = NULL;
-    if (engine->handles > 0) {
-        uv_close((uv_handle_t *)&engine->idle, on_handle_closed);
-        uv_close((uv_handle_t *)&engine->timer, on_handle_closed);
-    }
-    if (engine->timer_fd >= 0)
-        (void)close(engine->timer_fd);
-    engine->timer_fd = -1;
-    if (engine->handles == 0)
-        release(engine);
+    hf_turns_close(&engine->turns);
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -218,13 +131,13 @@ void hf_leased_engine_request(struct hf_engine *engine,
                               struct hf_request *request)
 {
     hf_leased_request(engine->leased, request, hf_leased_engine_now_ms(engine));
-    end_turn_later(engine);
+    hf_turns_end_later(&engine->turns);
 }
 
 void hf_leased_engine_forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_leased_forget(engine->leased, watch, hf_leased_engine_now_ms(engine));
-    end_turn_later(engine);
+    hf_turns_end_later(&engine->turns);
 }
 
 const char *hf_leased_engine_describe(const struct hf_engine *engine)
@@ -236,6 +149,5 @@ void hf_leased_engine_after_fork(struct hf_engine *engine)
 {
     if (engine->store != NULL)
         engine->ops.after_fork(engine->store);
-    if (engine->timer_fd >= 0)
-        (void)close(engine->timer_fd);
+    hf_turns_after_fork(&engine->turns);
 }

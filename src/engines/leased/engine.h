@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every engine with leased tickets has in common beyond the machine of
- * leased.h: the loop, a timer of CLOCK_BOOTTIME, and turns.  A module's table
+ * leased.h: the loop and its turns.  A module's table
  * of functions is these and an .open of its own:
  *
  *     engine = hf_leased_engine_new(host, description, &error)
@@ -23,6 +23,7 @@
 #include <uv.h>
 
 #include "engines/leased/leased.h"
+#include "turns/turns.h"
 
 struct hf_engine {
     struct hf_engine_host host;
@@ -31,12 +32,7 @@ struct hf_engine {
     struct hf_store_ops ops;
     struct hf_store *store;
     uv_loop_t *loop;
-    unsigned callbacks; /* of the loop that are running */
-    uv_idle_t idle;     /* active while there is something to flush */
-    int timer_fd;       /* of CLOCK_BOOTTIME: those of uv stop in suspend */
-    uv_poll_t timer;
-    uint64_t armed_at_ms; /* HF_FOREVER: not armed */
-    unsigned handles;     /* open or closing; memory is freed with the last */
+    struct hf_turns turns; /* memory is freed when they are closed */
 };
 
 /* An engine without a machine yet; ${host} and ${description} are copied.  On

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What moves the machine of zk.h: a link to the server it wants, a timer, and
- * the loop.  Everything here runs with the client's lock held.
- *
- * Whatever was asked of the machine is followed by hf_engine_drive().  Within a
- * callback of the loop that is once, at its end; requests from elsewhere leave
- * it to an idle handle, which the loop runs in its next turn and before anybody
- * sleeps.  So the requests of one turn leave in one write.
+ * What moves the machine of zk.h: a link to the server it wants, and the loop.
+ * The requests of one turn leave in one write.  Everything here runs with the
+ * client's lock held.
  */
-#include <assert.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
-#include "core/error.h"
 #include "core/memory.h"
 #include "engines/zookeeper/engine.h"
 #include "engines/zookeeper/zookeeper.h"
@@ -26,25 +16,6 @@
 static uint64_t now_ms(const struct hf_engine *engine)
 {
     return engine->host.now_ms(engine->host.host);
-}
-
-/* ----------------------------------------------------------------- timer -- */
-
-/* A timer that is early does no harm and saves a system call for each request
- * that puts the next ping off. */
-static void arm(struct hf_engine *engine, uint64_t at_ms)
-{
-    struct itimerspec when = {{0, 0}, {0, 0}};
-    int rest;
-
-    if (engine->armed_at_ms <= at_ms)
-        return;
-    engine->armed_at_ms = at_ms;
-    when.it_value.tv_sec = (time_t)(at_ms / 1000);
-    /* Zero would disarm it. */
-    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
-    rest = timerfd_settime(engine->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-    assert(rest == 0);
 }
 
 /* ----------------------------------------------------------------- drive -- */
@@ -119,59 +90,21 @@ static bool flush(struct hf_engine *engine)
     return false;
 }
 
-void hf_engine_drive(struct hf_engine *engine)
+static uint64_t drive(void *arg)
 {
+    struct hf_engine *engine = arg;
     bool settled = false;
 
-    (void)uv_idle_stop(&engine->idle);
     for (int i = 0; i < LINKS_PER_DRIVE && !settled; i++)
         settled = follow(engine) && flush(engine);
-    arm(engine, settled ? hf_zk_wake_at_ms(engine->zk) : 0);
+    return settled ? hf_zk_wake_at_ms(engine->zk) : 0;
 }
 
-static void on_idle(uv_idle_t *idle);
-
-/* From outside: have it driven before anybody sleeps. */
-static void drive_later(struct hf_engine *engine)
+static void on_due(void *arg)
 {
-    if (engine->callbacks == 0)
-        (void)uv_idle_start(&engine->idle, on_idle);
-}
+    struct hf_engine *engine = arg;
 
-/* A callback of the loop begins, and ends. */
-static void enter(struct hf_engine *engine)
-{
-    engine->callbacks++;
-}
-
-static void leave(struct hf_engine *engine)
-{
-    hf_engine_drive(engine);
-    engine->callbacks--;
-}
-
-static void on_idle(uv_idle_t *idle)
-{
-    struct hf_engine *engine = idle->data;
-
-    enter(engine);
-    leave(engine);
-}
-
-static void on_timer(uv_poll_t *timer, int status, int events)
-{
-    struct hf_engine *engine = timer->data;
-    uint64_t expirations;
-
-    (void)status;
-    (void)events;
-    /* It may have been armed anew since the loop was told. */
-    if (read(engine->timer_fd, &expirations, sizeof(expirations)) < 0)
-        return;
-    engine->armed_at_ms = HF_FOREVER;
-    enter(engine);
     hf_zk_tick(engine->zk, now_ms(engine));
-    leave(engine);
 }
 
 /* ------------------------------------------------------------------ link -- */
@@ -180,35 +113,35 @@ static void on_up(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    enter(engine);
+    hf_turns_enter(&engine->turns);
     hf_zk_link_up(engine->zk, engine->number, now_ms(engine));
-    leave(engine);
+    hf_turns_leave(&engine->turns);
 }
 
 static void on_received(void *arg, const void *bytes, size_t count)
 {
     struct hf_engine *engine = arg;
 
-    enter(engine);
+    hf_turns_enter(&engine->turns);
     hf_zk_receive(engine->zk, engine->number, now_ms(engine), bytes, count);
-    leave(engine);
+    hf_turns_leave(&engine->turns);
 }
 
 static void on_writable(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    enter(engine);
-    leave(engine);
+    hf_turns_enter(&engine->turns);
+    hf_turns_leave(&engine->turns);
 }
 
 static void on_down(void *arg, const char *why)
 {
     struct hf_engine *engine = arg;
 
-    enter(engine);
+    hf_turns_enter(&engine->turns);
     tell_down(engine, why);
-    leave(engine);
+    hf_turns_leave(&engine->turns);
 }
 
 static const struct hf_link_user link_user = {
@@ -218,54 +151,24 @@ static const struct hf_link_user link_user = {
     .down = on_down,
 };
 
-hf_status hf_engine_start_timer(struct hf_engine *engine,
-                                struct hf_error *error)
+/* ------------------------------------------------------------------ life -- */
+
+static void release(void *arg)
 {
-    int rest = 0;
+    struct hf_engine *engine = arg;
 
-    engine->armed_at_ms = HF_FOREVER;
-    engine->timer_fd =
-        timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (engine->timer_fd < 0)
-        return hf_error_set(error, HF_ELIMIT,
-                            "no descriptor for a timer: %s; raise the limit on "
-                            "open files",
-                            strerrordesc_np(errno));
-    rest = uv_poll_init(engine->loop, &engine->timer, engine->timer_fd);
-    if (rest != 0)
-        return hf_error_set(error, HF_ELIMIT, "the loop takes no timer: %s",
-                            uv_strerror(rest));
-    engine->timer.data = engine;
-    (void)uv_poll_start(&engine->timer, UV_READABLE, on_timer);
-    (void)uv_idle_init(engine->loop, &engine->idle);
-    engine->idle.data = engine;
-    engine->handles = 2;
-    return HF_OK;
-}
-
-/* ------------------------------------------------------------------ free -- */
-
-static void release(struct hf_engine *engine)
-{
     if (engine->context != NULL)
         engine->tls->context_free(engine->context);
     hf_free(engine->description);
     hf_free(engine);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+void hf_engine_init(struct hf_engine *engine, const struct hf_engine_host *host)
 {
-    struct hf_engine *engine = handle->data;
+    const struct hf_turns_user user = {drive, on_due, release, engine};
 
-    assert(engine->handles > 0);
-    if (--engine->handles == 0)
-        release(engine);
-}
-
-static void close_handles(struct hf_engine *engine)
-{
-    uv_close((uv_handle_t *)&engine->idle, on_handle_closed);
-    uv_close((uv_handle_t *)&engine->timer, on_handle_closed);
+    engine->host = *host;
+    hf_turns_init(&engine->turns, &user);
 }
 
 /* What open() had made by then, or all of it. */
@@ -277,13 +180,7 @@ void hf_engine_free(struct hf_engine *engine)
     if (engine->zk != NULL)
         hf_zk_free(engine->zk);
     engine->zk = NULL;
-    if (engine->handles > 0)
-        close_handles(engine);
-    if (engine->timer_fd >= 0)
-        (void)close(engine->timer_fd);
-    engine->timer_fd = -1;
-    if (engine->handles == 0)
-        release(engine);
+    hf_turns_close(&engine->turns);
 }
 
 /* -------------------------------------------------------------- requests -- */
@@ -293,13 +190,13 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     if (request->kind == HF_REQUEST_END)
         engine->ending = true;
     hf_zk_request(engine->zk, request, now_ms(engine));
-    drive_later(engine);
+    hf_turns_end_later(&engine->turns);
 }
 
 static void forget(struct hf_engine *engine, struct hf_request *watch)
 {
     hf_zk_forget(engine->zk, watch);
-    drive_later(engine);
+    hf_turns_end_later(&engine->turns);
 }
 
 static const char *describe(const struct hf_engine *engine)
@@ -311,8 +208,7 @@ static void after_fork(struct hf_engine *engine)
 {
     if (engine->link != NULL)
         hf_link_after_fork(engine->link);
-    if (engine->timer_fd >= 0)
-        (void)close(engine->timer_fd);
+    hf_turns_after_fork(&engine->turns);
 }
 
 /* There is no .hold: a session lives by what its client sends, and no

@@ -11,6 +11,7 @@
 
 #include "engines/zookeeper/zk.h"
 #include "transport/link.h"
+#include "turns/turns.h"
 
 struct hf_engine {
     struct hf_engine_host host;
@@ -18,27 +19,17 @@ struct hf_engine {
     struct hf_zk *zk;
     bool ending; /* END was requested */
     uv_loop_t *loop;
-    unsigned callbacks; /* of the loop or the machine, that are running */
-    uv_idle_t idle;     /* active while there is something to drive */
-    /* Timer of CLOCK_BOOTTIME: those of uv stop in suspend. */
-    int timer_fd;
-    uv_poll_t timer;
-    uint64_t armed_at_ms; /* HF_FOREVER: not armed */
+    struct hf_turns turns; /* memory is freed when they are closed */
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: none */
     struct hf_tls_context *context;
     struct hf_link *link; /* NULL: none */
     uint64_t number;      /* of the link, or of the one before */
-    unsigned handles;     /* open or closing; memory is freed with the last */
 };
 
-/* Have the loop call, on behalf of ${engine}, from then on.  On failure
- * hf_engine_free() undoes what was done. */
-hf_status hf_engine_start_timer(struct hf_engine *engine,
-                                struct hf_error *error);
-
-/* Carry out what the machine wants by now. */
-void hf_engine_drive(struct hf_engine *engine);
+/* Of memory that is all zero; wants hf_engine_free(). */
+void hf_engine_init(struct hf_engine *engine,
+                    const struct hf_engine_host *host);
 
 /* As hf_engine_ops.open and .free. */
 hf_status hf_engine_open(const struct hf_url *url,

@@ -89,7 +89,7 @@ static hf_status start_io(struct hf_engine *engine, struct hf_error *error)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptors for a loop; raise the limit on "
                             "open files");
-    if ((status = hf_engine_start_timer(engine, error)) != HF_OK)
+    if ((status = hf_turns_open(&engine->turns, engine->loop, error)) != HF_OK)
         return status;
     if ((engine->resolver = hf_resolver_new(engine->loop, &log)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for looking up names");
@@ -142,8 +142,7 @@ hf_status hf_engine_open(const struct hf_url *url,
         status = hf_error_set(error, HF_ENOMEM, "no memory for an engine");
         goto free_memory;
     }
-    mine->host = *host;
-    mine->timer_fd = -1;
+    hf_engine_init(mine, host);
     status = prepare(mine, url, config, error);
     explicit_bzero(config, sizeof(*config));
     hf_free(config);
@@ -152,7 +151,7 @@ hf_status hf_engine_open(const struct hf_url *url,
         return status;
     }
     *engine = mine;
-    hf_engine_drive(mine);
+    hf_turns_begin(&mine->turns);
     return HF_OK;
 free_memory:
     hf_free(config);
