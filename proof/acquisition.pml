@@ -68,6 +68,7 @@ inline forget_place(a)
     acq[a].gone_admits = false;
     acq[a].watch_before = UNWATCHED;
     acq[a].watch_beyond = UNWATCHED;
+    acq[a].due = false;
     acq[a].stale = false;
     acq[a].list_wanted = false
 }
@@ -81,7 +82,8 @@ inline admit(a)
         forget_place(a);
         acq[a].phase = HELD;
         check_grant(a)
-    :: else /* proven() lists again */
+    :: else -> /* proven() admits it, or lists again */
+        acq[a].due = !MUST_LOOK(a)
     fi
 }
 
@@ -116,6 +118,7 @@ inline take_place(a)
     acq[a].gone_admits = acq[a].seen_gone_admits;
     acq[a].watch_before = v;
     acq[a].watch_beyond = w;
+    acq[a].due = false;
     acq[a].stale = false; /* answers come only while UP */
     w = 0
 }
@@ -298,9 +301,15 @@ inline proven(a)
 #ifdef PROOF_NOT_HEARD
     skip
 #else
-    acq[a].list_wanted = acq[a].list_wanted ||
-                         (acq[a].phase == QUEUED && acq[a].blocking == 0 &&
-                          !acq[a].stale && acq[a].ask == NOTHING)
+    if
+    :: acq[a].phase == QUEUED && acq[a].due && !acq[a].stale ->
+        admit(a)
+    :: else ->
+        acq[a].list_wanted = acq[a].list_wanted ||
+                             (acq[a].phase == QUEUED &&
+                              acq[a].blocking == 0 && !acq[a].stale &&
+                              acq[a].ask == NOTHING)
+    fi
 #endif
 }
 

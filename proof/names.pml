@@ -96,6 +96,7 @@ typedef Acquisition {
     byte ticket;
     byte token;
     bool list_wanted;
+    bool due;
     bool stale;
     bool cancelled;
     bool downgrading;

@@ -11,6 +11,12 @@
 #include "core/instant.h"
 #include "core/plant.h"
 
+/* The room for permits and the number of members may change again. */
+static bool lets_in_for_good(enum hf_ticket_kind kind)
+{
+    return kind != HF_TICKET_LEASE && kind != HF_TICKET_MEMBER;
+}
+
 void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state == STATE(QUEUED) && a->session == core->session.number);
@@ -18,6 +24,7 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
     hf_session_want_proof(&core->session, core->now_ms);
     if (!hf_session_may_admit(&core->session, core->now_ms)) {
         a->waited = true;
+        a->due = lets_in_for_good(a->kind);
         return;
     }
     hf_acquisition_unask(core, a);
@@ -116,6 +123,7 @@ static void take_place(struct hf_core *core, struct hf_acquisition *a,
                        const struct hf_admission *admission)
 {
     a->blocking = admission->blocking;
+    a->due = false;
     a->before_known = admission->before != NULL;
     if (a->before_known)
         a->before = watched(admission->before);

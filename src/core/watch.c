@@ -153,6 +153,19 @@ void hf_watches_clear(struct hf_watches *watches,
         free_slot(&watches->slots[i], effects);
 }
 
+bool hf_watches_hear(const struct hf_watches *watches,
+                     const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        const struct hf_watch *watch = &watches->slots[i];
+
+        if (watch->state == HF_WATCH_ASKED && !watch->request.busy &&
+            hf_ticket_id_equal(&watch->request.ticket, id))
+            return true;
+    }
+    return false;
+}
+
 bool hf_watches_any(const struct hf_watches *watches)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {

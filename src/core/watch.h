@@ -70,6 +70,10 @@ void hf_watches_clear(struct hf_watches *watches,
 /* Is every slot free, with no FORGET on its way? */
 bool hf_watches_idle(const struct hf_watches *watches);
 
+/* Is the ticket ${id} being watched, so that its end is heard of? */
+bool hf_watches_hear(const struct hf_watches *watches,
+                     const struct hf_ticket_id *id);
+
 /* Is a watch asked for that the engine knows of or will hear of? */
 bool hf_watches_any(const struct hf_watches *watches);
 

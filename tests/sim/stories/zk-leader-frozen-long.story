@@ -61,12 +61,12 @@ expect
  19251.000  a       server session expires
  19251.296  b       server removes ticket 0000000001 from one
  19251.296  a       server removes ticket 0000000000 from one
- 19256.839  b       m2 GRANTED token=8589934595 safe-until=23690
+ 19254.839  b       m2 GRANTED token=8589934595 safe-until=23690
  20000.000  -       s3 thaw
  20000.000  b       server session expires
  20000.000  a       server session expires
  21000.000  -       s3 has too few followers
- 21468.450  -       s3 follows s2
+ 21253.743  -       s3 follows s2
  25000.000  a       release m1
  25000.000  a       m1 RELEASED HF_ELOST
  25000.000  a       m1 FORGOTTEN
