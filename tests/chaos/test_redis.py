@@ -400,6 +400,7 @@ class Inputs(unittest.TestCase):
         for status, text, changed in (
                 (69, "SCRIPT LOAD gave no SHA1", {b"SCRIPT": b"+OK\r\n"}),
                 (69, "TIME gave no time", {b"TIME": b"+OK\r\n"}),
+                (69, "LOADING", {b"INFO": b"-LOADING it\r\n"}),
                 (69, "says unasked: something", {b"TIME": TIME + b"+OK\r\n"}),
                 (69, "says unasked: ERR bye",
                  {b"TIME": TIME + b"-ERR bye\r\n"}),
