@@ -274,6 +274,9 @@ class Urls(unittest.TestCase):
                 ("quorum:redis://a,redis://b,redis://c:x", "no valid port"),
                 ("quorum:redis://a,redis://b,redis://c?ttl=2m",
                  "is longer than the 60000 ms"),
+                ("quorum:redis://a,redis://b,redis://c?rejoin=soon",
+                 "not a duration in range"),
+                ("quorum:redis://a,redis://b,redis://%41%zz", "server 3"),
                 ("quorum:redis://a,redis://b,redis://c?wait=1",
                  'option "wait"')):
             said = self.refused(url)

@@ -254,7 +254,10 @@ class Inputs(unittest.TestCase):
                 ("redis://h:s3cret", "no valid port"),
                 ("redis://[::1", "no IPv6 address"),
                 ("redis://[h]", "no IPv6 address"),
+                ("redis://[::1]:0", "no valid port"),
                 ("redis://h_!", "characters that no host name has"),
+                ("redis://" + 256 * "h", "too long for a host"),
+                ("redis://" + 300 * "h", "too long for a host"),
                 ("redis://%s/x" % address, "not the number of a database"),
                 ("redis://%s/0?db=1" % address, "both a database"),
                 ("redis://%s?ttl=10ms" % address, "not a duration in range"),
@@ -263,6 +266,10 @@ class Inputs(unittest.TestCase):
                 ("redis://%s?layout=x" % address, "expected layout=queue"),
                 ("redis://%s?timeout=1s" % address, "does not know"),
                 ("redis://user@%s" % address, "not a password"),
+                ("redis://:%s@%s" % (512 * "s3cret", address),
+                 "at most 511 bytes"),
+                ("redis://:s3cret@%s?auth_file=/nowhere" % address,
+                 "both a user and auth_file="),
                 ("redis:/" + 120 * "x", "names no server"),
                 ("rediss:/socket", "TLS over a unix socket"),
                 ("redis://%s?auth_file=/nowhere" % address,
@@ -307,6 +314,8 @@ class Inputs(unittest.TestCase):
         for text, fault in [("", "no line"), ("digest:a:s3cret\n", "scheme"),
                             ("redis:alice\n", "without a password"),
                             ("redis:alice:\n", "without a password"),
+                            ("redis:alice:s3cret\r\n", "carriage return"),
+                            ("redis:a:%s\n" % (512 * "s"), "too long"),
                             ("redis:a:s3cret\nredis:b:s3cret\n", "more than")]:
             write(text)
             with self.subTest(text):
@@ -380,8 +389,42 @@ class Inputs(unittest.TestCase):
                  "before 6.0; expected 6.0 or later"),
                 ("redis_version:6.0.0\r\nrole:master\r\nloading:1\r\n", 69,
                  "loading")):
-            with self.subTest(info), other_server(info=info) as port:
+            with self.subTest(info), \
+                    other_server(answers={b"INFO": bulk(info)}) as port:
                 self.refused("redis://127.0.0.1:%d" % port, status, text)
+
+    def test_one_that_answers_something_else(self):
+        """A proxy that knows not all of Redis, say: each of our commands."""
+        single, unseen = bulk("redis_version:7.0.0\r\n"), b"-NOPERM\r\n"
+        cluster = bulk("redis_version:7.0.0\r\ncluster_enabled:1\r\n")
+        for status, text, changed in (
+                (69, "SCRIPT LOAD gave no SHA1", {b"SCRIPT": b"+OK\r\n"}),
+                (69, "TIME gave no time", {b"TIME": b"+OK\r\n"}),
+                (69, "LOADING", {b"INFO": b"-LOADING it\r\n"}),
+                (69, "says unasked: something", {b"TIME": TIME + b"+OK\r\n"}),
+                (69, "says unasked: ERR bye",
+                 {b"TIME": TIME + b"-ERR bye\r\n"}),
+                (75, "READONLY", {b"EVALSHA": b"-READONLY replica\r\n"}),
+                (69, "CLUSTER SLOTS gave no slots",
+                 {b"INFO": cluster, b"CLUSTER": b"+OK\r\n"}),
+                (69, "CLUSTER SLOTS gave no slots",
+                 {b"INFO": cluster, b"CLUSTER": b"*1\r\n*1\r\n:0\r\n"}),
+                (64, "another node's",
+                 {b"INFO": unseen, b"CLUSTER": unseen,
+                  b"EVALSHA": b"-MOVED 1 127.0.0.1:7\r\n"})):
+            answers = {**ANSWERS, b"INFO": single, **changed}
+            with self.subTest(text), other_server(answers=answers) as port:
+                self.refused("redis://127.0.0.1:%d" % port, status, text)
+
+
+def bulk(text):
+    return b"$%d\r\n%s\r\n" % (len(text), text.encode())
+
+
+TIME = b"*2\r\n" + bulk("1700000000") + bulk("0")
+ANSWERS = {b"SCRIPT": bulk(40 * "a"), b"TIME": TIME,
+           b"SUBSCRIBE": b"*3\r\n" + bulk("subscribe") + bulk("c") + b":1\r\n",
+           b"PING": b"*2\r\n" + bulk("pong") + bulk("")}
 
 
 class Other(socketserver.BaseRequestHandler):
@@ -391,22 +434,22 @@ class Other(socketserver.BaseRequestHandler):
         try:
             self.request.sendall(self.server.greeting)
             heard = b""
-            while data := self.request.recv(4096):
+            while data := self.request.recv(65536):
                 heard += data
-                if b"INFO" in heard:
-                    self.request.sendall(self.server.info)
-                    heard = b""
+                for word in heard.split(b"\r\n")[:-1]:
+                    self.request.sendall(self.server.answers.get(word, b""))
+                heard = heard[heard.rfind(b"\n") + 1:]
         except ConnectionError:
             pass
 
 
 @contextlib.contextmanager
-def other_server(greeting=b"", info=""):
-    """The port of one that greets, and answers INFO."""
+def other_server(greeting=b"", answers=None):
+    """The port of one that greets, and answers each of these words."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Other) as server:
         server.daemon_threads = True
         server.greeting = greeting
-        server.info = b"$%d\r\n%s\r\n" % (len(info), info.encode())
+        server.answers = answers or {}
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]
         server.shutdown()

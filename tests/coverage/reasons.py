@@ -3,12 +3,13 @@
 
 import re
 
-# Where every line that is not run has its reason.
-EXPLAINED = ("src/core/", "src/engines/zookeeper/")
+# Where every line that is not run has its reason; not the models of servers.
+EXPLAINED = ("src/core/", "src/engines/")
+MODELS = "src/engines/sim/"
 
 
 def needs_reason(path):
-    return path.startswith(EXPLAINED)
+    return path.startswith(EXPLAINED) and not path.startswith(MODELS)
 
 
 def inexact(text):
@@ -39,12 +40,14 @@ class Reasons:
         self.path = path
         self.entries = []
         always = True
+        before = ""
         with open(path, encoding="utf-8") as text:
             for number, line in enumerate(text, 1):
                 line = line.rstrip("\n")
-                if line.startswith("# "):
+                if line.startswith("# ") and not before.startswith("# "):
                     always = not line.startswith("# Now and then")
-                elif line:
+                before = line
+                if line and not line.startswith("# "):
                     where, colon, what = line.partition(": ")
                     if not colon or " " not in where:
                         raise SystemExit(

@@ -3,6 +3,9 @@
  * than a thread of the client's own. */
 #include <holdfast/uv.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "story.h"
 
 /* ----------------------------------------------------------------- cancel --
@@ -183,10 +186,38 @@ static void a_loop_is_borrowed(struct cast *cast)
     CHECK(cast, uv_loop_close(&lodger.loop) == 0);
 }
 
+/* --------------------------------------------------------------- fork -- */
+
+/* Who has nothing of what its parent has, and takes nothing from it by its
+ * end. */
+static void a_child_is_forked(struct cast *cast)
+{
+    struct hf_client *client = story_join(cast, HF_DELIVER_THREAD);
+    struct hf_lock *lock = story_lock(cast, client, "nightly", HF_KIND_MUTEX);
+    struct hf_grant *grant = story_acquire(cast, lock);
+    int status = -1;
+    pid_t child;
+
+    fault_end(); /* libuv ends a child for which it can make no pipe */
+    child = fork();
+    if (child == 0)
+        _exit(hf_grant_check(grant) == HF_EFORKED &&
+                      hf_grant_release(grant) == HF_EFORKED
+                  ? 0
+                  : 1);
+    fault_begin();
+    CHECK(cast, waitpid(child, &status, 0) == child);
+    CHECK(cast, status == 0);
+    story_release(cast, grant);
+    hf_lock_free(lock);
+    story_leave(cast, client);
+}
+
 const struct story stories_of_ends[] = {
     {"a_wait_is_cancelled", a_wait_is_cancelled},
     {"clients_close_on_what_they_do", clients_close_on_what_they_do},
     {"callbacks_are_dispatched", callbacks_are_dispatched},
     {"a_loop_is_borrowed", a_loop_is_borrowed},
+    {"a_child_is_forked", a_child_is_forked},
     {NULL, NULL},
 };

@@ -30,14 +30,33 @@ static void on_loss(void *arg, struct hf_grant *grant)
     atomic_fetch_add(&scene->lost, 1);
 }
 
+/* May what was listed last have been a ticket that came to nothing?  Then
+ * whoever wants something of the holder asks again. */
+static bool is_doubtful(const struct cast *cast)
+{
+    return cast->lists_late && atomic_load(&cast->report->met) > 0;
+}
+
 static bool was_asked(void *arg)
 {
-    return atomic_load(&((struct scene *)arg)->asked) > 0;
+    struct scene *scene = arg;
+
+    if (atomic_load(&scene->asked) == 0 && is_doubtful(scene->cast))
+        WELL(scene->cast,
+             hf_lock_request_release(scene->b, NULL, STORY_PATIENCE_MS),
+             text_of_lock, scene->b);
+    return atomic_load(&scene->asked) > 0;
 }
+
+static void evict(struct scene *scene);
 
 static bool was_lost(void *arg)
 {
-    return atomic_load(&((struct scene *)arg)->lost) > 0;
+    struct scene *scene = arg;
+
+    if (atomic_load(&scene->lost) == 0 && is_doubtful(scene->cast))
+        evict(scene);
+    return atomic_load(&scene->lost) > 0;
 }
 
 /* One holds, and may be told of this and that; the other waits. */
@@ -76,12 +95,27 @@ static void strike(struct scene *scene)
 /* ---------------------------------------------------------------- looking --
  */
 
+static bool lists_both(void *arg)
+{
+    struct scene *scene = arg;
+    struct hf_tickets *all;
+    size_t count;
+
+    WELL(scene->cast, hf_lock_tickets(scene->b, STORY_PATIENCE_MS, &all),
+         text_of_lock, scene->b);
+    count = hf_tickets_count(all);
+    hf_tickets_free(all);
+    return count == 2;
+}
+
 static void a_queue_is_looked_at(struct cast *cast)
 {
     struct hf_tickets *all, *holders, *waiters;
     struct scene scene;
 
     set(&scene, cast);
+    if (is_doubtful(cast))
+        story_until(cast, lists_both, &scene, "a list of the two");
     WELL(cast, hf_lock_tickets(scene.b, STORY_PATIENCE_MS, &all), text_of_lock,
          scene.b);
     WELL(cast, hf_lock_holders(scene.b, STORY_PATIENCE_MS, &holders),
@@ -101,6 +135,32 @@ static void a_queue_is_looked_at(struct cast *cast)
 
 /* ----------------------------------------------------------- asked, evicted */
 
+/* Whoever is listed as the holder, unless the other one is it by now. */
+static void evict(struct scene *scene)
+{
+    struct cast *cast = scene->cast;
+    struct hf_tickets *holders;
+    hf_status status;
+
+    WELL(cast, hf_lock_holders(scene->b, STORY_PATIENCE_MS, &holders),
+         text_of_lock, scene->b);
+    if (is_doubtful(cast) &&
+        (hf_tickets_count(holders) != 1 || hf_tickets_at(holders, 0)->own)) {
+        hf_tickets_free(holders);
+        return;
+    }
+    CHECK(cast, hf_tickets_count(holders) == 1);
+    status = hf_lock_evict(scene->b, hf_tickets_at(holders, 0)->id,
+                           STORY_PATIENCE_MS);
+    if (!story_went_well(cast, "hf_lock_evict", status, text_of_lock,
+                         scene->b)) {
+        status = hf_lock_evict(scene->b, hf_tickets_at(holders, 0)->id,
+                               STORY_PATIENCE_MS);
+        CHECK(cast, status == HF_OK || status == HF_EGONE);
+    }
+    hf_tickets_free(holders);
+}
+
 static void a_holder_is_asked_to_let_go(struct cast *cast)
 {
     struct scene scene;
@@ -115,23 +175,10 @@ static void a_holder_is_asked_to_let_go(struct cast *cast)
 
 static void a_holder_is_evicted(struct cast *cast)
 {
-    struct hf_tickets *holders;
     struct scene scene;
-    hf_status status;
 
     set(&scene, cast);
-    WELL(cast, hf_lock_holders(scene.b, STORY_PATIENCE_MS, &holders),
-         text_of_lock, scene.b);
-    CHECK(cast, hf_tickets_count(holders) == 1);
-    status = hf_lock_evict(scene.b, hf_tickets_at(holders, 0)->id,
-                           STORY_PATIENCE_MS);
-    if (!story_went_well(cast, "hf_lock_evict", status, text_of_lock,
-                         scene.b)) {
-        status = hf_lock_evict(scene.b, hf_tickets_at(holders, 0)->id,
-                               STORY_PATIENCE_MS);
-        CHECK(cast, status == HF_OK || status == HF_EGONE);
-    }
-    hf_tickets_free(holders);
+    evict(&scene);
     story_until(cast, was_lost, &scene, "the loss of an evicted grant");
     CHECK(cast, hf_grant_check(scene.grant) == HF_ELOST);
     CHECK(cast, hf_grant_release(scene.grant) == HF_ELOST);

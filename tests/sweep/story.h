@@ -23,6 +23,7 @@ struct cast {
     const char *url;
     const char *prefix; /* of each name */
     bool has_leases;    /* a dead ticket may stay till its session has ended */
+    bool lists_late;    /* and be listed for a while after it was taken out */
     struct fault_report *report;
     struct trace {
         char name[STORY_NAME_BYTES];

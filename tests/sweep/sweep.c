@@ -5,11 +5,10 @@
  *     sweep ENGINE [--stride N] [--first K] [--story NAME]
  *     sweep ENGINE --story NAME --point CALL NTH ERROR
  *
- * ENGINE is file, zookeeper, redis or postgres; the server is the one that
- * tests/servers/serve.py tells of.  Each story is told once to count the calls
- * that it makes, and then once for each of them and for each way in which that
- * may fail, in a process of its own.  With a stride, for every Nth of those,
- * from the Kth on.
+ * ENGINE is file, or one whose server tests/servers/serve.py tells of.  Each
+ * story is told once to count the calls that it makes, and then once for each
+ * of them and for each way in which that may fail, in a process of its own.
+ * With a stride, for every Nth of those, from the Kth on.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -58,6 +57,21 @@ static const struct {
     {FAULT_EVENTFD, {1, 0}, "uv_loop_init() forgets its epoll descriptor"},
 };
 
+/* What makes a URL of what serve.py says in ${variable}. */
+static const struct served {
+    const char *engine;
+    const char *variable;
+    const char *before, *between, *after; /* between: its servers */
+    bool is_quorum; /* no barriers, and what was taken out is listed late */
+} served[] = {
+    {"zookeeper", "HF_ZK", "zk://", ",", "?timeout=4s", false},
+    {"redis", "HF_REDIS", "redis://", ",", "?ttl=4s", false},
+    {"redis-cluster", "HF_REDIS_CLUSTER", "redis://", ",", "?ttl=4s", false},
+    {"quorum", "HF_QUORUM", "quorum:redis://", ",redis://", "?ttl=4s&rejoin=4s",
+     true},
+    {"postgres", "HF_PG", "", ",", "?ttl=4s", false},
+};
+
 static struct {
     const char *engine;
     const char *story;
@@ -87,12 +101,40 @@ struct stage {
     char place[64]; /* of the file engine; "" */
     char prefix[64];
     bool has_leases;
+    bool lists_late;
 };
+
+/* NULL: the file engine. */
+static const struct served *served_of(const char *engine)
+{
+    for (size_t i = 0; i < sizeof(served) / sizeof(served[0]); i++)
+        if (strcmp(served[i].engine, engine) == 0)
+            return &served[i];
+    return NULL;
+}
+
+static bool set_url(struct stage *stage)
+{
+    const struct served *by = served_of(wanted.engine);
+    const char *at = by == NULL ? NULL : getenv(by->variable);
+    FILE *url;
+
+    if (at == NULL ||
+        (url = fmemopen(stage->url, sizeof(stage->url), "w")) == NULL)
+        return false;
+    stage->lists_late = by->is_quorum;
+    (void)fputs(by->before, url);
+    for (; *at != '\0'; at++)
+        if (*at == ',')
+            (void)fputs(by->between, url);
+        else
+            (void)fputc(*at, url);
+    (void)fputs(by->after, url);
+    return fclose(url) == 0;
+}
 
 static bool set_stage(struct stage *stage)
 {
-    const char *address;
-
     *stage = (struct stage){.has_leases = true};
     (void)snprintf(stage->prefix, sizeof(stage->prefix), "sweep/%ld-%u",
                    (long)getpid(), ++processes);
@@ -105,20 +147,7 @@ static bool set_stage(struct stage *stage)
                        stage->place, stage->place);
         return true;
     }
-    if (strcmp(wanted.engine, "zookeeper") == 0) {
-        address = getenv("HF_ZK");
-        (void)snprintf(stage->url, sizeof(stage->url), "zk://%s?timeout=4s",
-                       address == NULL ? "" : address);
-    } else if (strcmp(wanted.engine, "redis") == 0) {
-        address = getenv("HF_REDIS");
-        (void)snprintf(stage->url, sizeof(stage->url), "redis://%s?ttl=4s",
-                       address == NULL ? "" : address);
-    } else {
-        address = getenv("HF_PG");
-        (void)snprintf(stage->url, sizeof(stage->url), "%s?ttl=4s",
-                       address == NULL ? "" : address);
-    }
-    return address != NULL;
+    return set_url(stage);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind,
@@ -148,6 +177,7 @@ static _Noreturn void tell(const struct story *story, const struct stage *stage,
     struct cast cast = {.url = stage->url,
                         .prefix = stage->prefix,
                         .has_leases = stage->has_leases,
+                        .lists_late = stage->lists_late,
                         .report = report};
 
     fault_set(plan, report);
@@ -338,8 +368,8 @@ static void sweep(const struct story *stories, struct rest *usual)
 static _Noreturn void misuse(const char *what)
 {
     (void)fprintf(stderr,
-                  "sweep: %s; expected file|zookeeper|redis|postgres "
-                  "[--stride N] [--first K] [--story NAME] "
+                  "sweep: %s; expected file|zookeeper|redis|redis-cluster|"
+                  "quorum|postgres [--stride N] [--first K] [--story NAME] "
                   "[--point CALL NTH ERROR]\n",
                   what);
     exit(64);
@@ -410,11 +440,13 @@ static bool warm_up(void)
 
 int main(int argc, char **argv)
 {
+    const struct served *by;
     struct rest *usual;
 
     if (argc < 2)
         misuse("no engine");
     read_options(argc, argv);
+    by = served_of(wanted.engine);
     report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     usual = mmap(NULL, sizeof(*usual), PROT_READ | PROT_WRITE,
@@ -424,7 +456,8 @@ int main(int argc, char **argv)
     if (!warm_up())
         return 70;
     sweep(stories_of_locks, usual);
-    sweep(stories_of_barriers, usual);
+    if (by == NULL || !by->is_quorum)
+        sweep(stories_of_barriers, usual);
     sweep(stories_of_queues, usual);
     sweep(stories_of_ends, usual);
     summarize();

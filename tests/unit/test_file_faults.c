@@ -5,22 +5,28 @@
  * the next one out.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
+#include "engines/file/entry.h"
+#include "engines/file/sys.h"
 #include "file_story.h"
 
 #define STEPS_MAX 256
 
 static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, EROFS, ENOMEM};
+#define ALL (sizeof(errors) / sizeof(errors[0]))
 
 static int error_now;
 
@@ -76,6 +82,67 @@ static bool look_with_fault(const char *queue, unsigned step)
     return met;
 }
 
+static void path_in(const char *queue, const char *file,
+                    char path[2 * BENCH_FILE_PATH_BYTES])
+{
+    char directory[BENCH_FILE_PATH_BYTES];
+
+    bench_file_path(queue, directory);
+    (void)snprintf(path, 2 * sizeof(directory), "%s/%s", directory, file);
+}
+
+/* As one leaves it who is killed while he makes a ticket. */
+static void leave_unfinished(const char *queue)
+{
+    char path[2 * BENCH_FILE_PATH_BYTES];
+
+    path_in(queue, HF_NEW_FILE, path);
+    assert_true(mkfifo(path, 0600) == 0 || errno == EEXIST);
+}
+
+/* And as one who is killed while he has it. */
+static struct hf_ticket_id leave_dead(struct seat *seat, const char *queue)
+{
+    struct hf_ticket_id id = fresh_id();
+    struct call *call = seat_enqueue(seat, queue, id, HF_TICKET_MUTEX, "");
+    char path[2 * BENCH_FILE_PATH_BYTES];
+    char file[HF_TICKET_FILE_BYTES];
+
+    hf_ticket_file_format(&call->tickets[call->count - 1], file);
+    path_in(queue, file, path);
+    (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, id);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    return id;
+}
+
+/* Somebody comes, and has to do with one who lives and with one who is dead. */
+static bool visit_with_fault(const char *queue, unsigned step)
+{
+    struct seat *a = seat_open(&bench_file);
+    struct seat *b = seat_open(&bench_file);
+    struct hf_ticket_id first = fresh_id(), dead;
+    struct call *watch;
+    bool met;
+
+    (void)seat_enqueue(a, queue, first, HF_TICKET_MUTEX, "");
+    dead = leave_dead(a, queue);
+    leave_unfinished(queue);
+    story_fail_call(step, error_now);
+    assert_int_not_equal(seat_ask(b, HF_REQUEST_WATCH, queue, dead)->answer,
+                         HF_EVENT_WATCHING);
+    (void)seat_enqueue(b, queue, fresh_id(), HF_TICKET_MUTEX, "");
+    watch = seat_ask(b, HF_REQUEST_WATCH, queue, first);
+    (void)seat_ask(b, HF_REQUEST_REVOKE, queue, first);
+    (void)seat_ask(b, HF_REQUEST_WITHDRAW, queue, first);
+    met = story_call_failed();
+    (void)seat_ask(a, HF_REQUEST_WITHDRAW, queue, first);
+    if (watch->answer == HF_EVENT_WATCHING)
+        assert_true(seat_sees_gone(b, watch));
+    seat_close(b);
+    seat_close(a);
+    return met;
+}
+
 static void expect_free(const char *queue)
 {
     struct hf_ticket_id id = fresh_id();
@@ -87,14 +154,15 @@ static void expect_free(const char *queue)
     seat_close(seat);
 }
 
-static void sweep(const char *queue, unsigned least,
+/* With each of the first ${kinds} of the errors. */
+static void sweep(const char *queue, unsigned least, size_t kinds,
                   bool (*with_fault)(const char *queue, unsigned step))
 {
     unsigned before;
 
     expect_free(queue); /* whatever is opened once is */
     before = story_descriptors();
-    for (size_t e = 0; e < sizeof(errors) / sizeof(errors[0]); e++) {
+    for (size_t e = 0; e < kinds; e++) {
         unsigned step = 1;
 
         error_now = errors[e];
@@ -110,7 +178,7 @@ static void sweep(const char *queue, unsigned least,
 static void every_call_may_fail(void **state)
 {
     (void)state;
-    sweep("q", 30, live_with_fault);
+    sweep("q", 30, ALL, live_with_fault);
 }
 
 static void every_call_may_fail_for_a_long_name(void **state)
@@ -120,13 +188,27 @@ static void every_call_may_fail_for_a_long_name(void **state)
     (void)state;
     memset(name, 'n', sizeof(name) - 1);
     name[200] = '/';
-    sweep(name, 30, live_with_fault);
+    sweep(name, 30, ALL, live_with_fault);
+}
+
+/* Who makes something then has to see that others may use it. */
+static void every_call_may_fail_for_all_users(void **state)
+{
+    (void)state;
+    bench_file_share();
+    sweep("q", 30, 1, live_with_fault);
+}
+
+static void every_call_about_others_may_fail(void **state)
+{
+    (void)state;
+    sweep("q", 30, ALL, visit_with_fault);
 }
 
 static void every_call_of_a_look_may_fail(void **state)
 {
     (void)state;
-    sweep("q", 12, look_with_fault);
+    sweep("q", 12, ALL, look_with_fault);
 }
 
 /* Two names of one digest, if there ever are: the second is refused. */
@@ -159,6 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_call_may_fail),
         TEST(every_call_may_fail_for_a_long_name),
+        TEST(every_call_may_fail_for_all_users),
+        TEST(every_call_about_others_may_fail),
         TEST(every_call_of_a_look_may_fail),
         TEST(a_digest_serves_one_name),
     };

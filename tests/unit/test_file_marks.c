@@ -244,6 +244,27 @@ static void a_barrier_is_watched_without_inotify(void **state)
     wait_without(no_inotify_watch);
 }
 
+/* One client hears of each of several. */
+static void barriers_are_watched_side_by_side(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    struct call *looks[3];
+    char queue[] = "0";
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++, queue[0]++) {
+        (void)seat_mark(a, HF_REQUEST_RAISE, queue);
+        looks[i] = seat_mark(a, HF_REQUEST_LOOK, queue);
+        assert_int_equal(looks[i]->count, 1);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        queue[0] = (char)('0' + i);
+        (void)seat_mark(a, HF_REQUEST_LOWER, queue);
+        assert_true(seat_sees_gone(a, looks[i]));
+    }
+    seat_close(a);
+}
+
 static int error_now;
 
 /* True if the fault was met.  What was answered is so. */
@@ -271,21 +292,35 @@ static bool live_with_fault(unsigned step)
     return met;
 }
 
-static void every_call_of_a_mark_may_fail(void **state)
+/* With each of the first ${kinds} of these errors. */
+static void fail_each_call(size_t kinds)
 {
     static const int errors[] = {EIO, ENOSPC, EMFILE, EACCES, ENOMEM};
     unsigned before, step;
 
-    (void)state;
+    assert_true(kinds <= sizeof errors / sizeof errors[0]);
     (void)live_with_fault(0);
     before = story_descriptors();
-    for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
+    for (size_t e = 0; e < kinds; e++) {
         error_now = errors[e];
         for (step = 1; live_with_fault(step); step++)
             assert_true(step < STEPS_MAX);
         assert_true(step > 8);
     }
     assert_int_equal(story_descriptors(), before);
+}
+
+static void every_call_of_a_mark_may_fail(void **state)
+{
+    (void)state;
+    fail_each_call(5);
+}
+
+static void every_call_of_a_mark_for_all_users_may_fail(void **state)
+{
+    (void)state;
+    bench_file_share();
+    fail_each_call(1);
 }
 
 int main(void)
@@ -299,7 +334,9 @@ int main(void)
         TEST(a_mark_for_all_users),
         TEST(what_is_no_mark_is_refused),
         TEST(a_barrier_is_watched_without_inotify),
+        TEST(barriers_are_watched_side_by_side),
         TEST(every_call_of_a_mark_may_fail),
+        TEST(every_call_of_a_mark_for_all_users_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,9 +290,20 @@ static void a_notice_that_makes_no_sense_is_passed_over(void **state)
     assert_int_equal(notices_of(endless), 0);
 }
 
+/* What nobody has heard of is not tried again. */
+static void troubles_are_told_apart_by_their_state(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_pg_trouble("42501").status, HF_EDENIED);
+    assert_int_equal(hf_pg_trouble("XX999").failure, HF_FAILURE_FATAL);
+    assert_int_equal(hf_pg_trouble("ZZ999").failure, HF_FAILURE_FATAL);
+    assert_int_equal(hf_pg_trouble("ZZ999").status, HF_EPROTOCOL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(troubles_are_told_apart_by_their_state),
         cmocka_unit_test(a_ticket_is_read),
         cmocka_unit_test(a_kind_of_later_is_in_everybodys_way),
         cmocka_unit_test(what_a_renewal_does_not_name_is_missing),

@@ -96,6 +96,10 @@ static void lists_of_libpq(void **state)
     assert_host(&config, 0, "", "1.2.3.4", "5");
     assert_host(&config, 1, "", "5.6.7.8", "6");
     hf_pg_config_free(&config);
+    parse("postgresql:?port=5", &config);
+    assert_int_equal(config.host_count, 1);
+    assert_host(&config, 0, "", "", "5");
+    hf_pg_config_free(&config);
     parse("postgresql:?service=elsewhere", &config);
     assert_int_equal(config.host_count, 0);
     hf_pg_config_free(&config);
@@ -120,6 +124,30 @@ static void the_environment_says_the_rest(void **state)
     assert_int_equal(unsetenv("PGPORT"), 0);
 }
 
+static void refuse(const char *text, const char *part)
+{
+    struct hf_error error = {HF_OK, ""};
+    struct hf_pg_config config;
+    struct hf_url url;
+
+    assert_int_equal(hf_url_parse(text, &url, &error), HF_OK);
+    assert_int_equal(hf_pg_config_parse(&config, &url, &error), HF_EURL);
+    assert_non_null(strstr(error.text, part));
+    hf_url_free(&url);
+}
+
+static void more_than_there_is_room_for_is_refused(void **state)
+{
+    static char name[16 * HF_URL_BYTES];
+
+    (void)state;
+    refuse("postgresql:?host=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "16");
+    memset(name, 'h', sizeof name - 1);
+    assert_int_equal(setenv("PGHOST", name, 1), 0);
+    refuse("postgresql:", "too long");
+    assert_int_equal(unsetenv("PGHOST"), 0);
+}
+
 static void a_description_has_no_secret(void **state)
 {
     struct hf_pg_config config;
@@ -141,6 +169,7 @@ int main(void)
         cmocka_unit_test(all_that_can_be_said),
         cmocka_unit_test(lists_of_libpq),
         cmocka_unit_test(the_environment_says_the_rest),
+        cmocka_unit_test(more_than_there_is_room_for_is_refused),
         cmocka_unit_test(a_description_has_no_secret),
     };
 

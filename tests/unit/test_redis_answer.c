@@ -172,6 +172,33 @@ static void nonsense_is_unsure(void **state)
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 
+/* Whatever row it is of: it is not taken for one that says something. */
+static void rows_that_make_no_sense_are_left_out(void **state)
+{
+    static const struct {
+        enum hf_store_call_kind kind;
+        const char *row;
+    } rows[] = {
+        {HF_STORE_PROBE, "*2\r\n$36\r\n" ID "\r\n$1\r\n5\r\n"},
+        {HF_STORE_PROBE, "*3\r\n$36\r\n" ID "\r\n$1\r\n5\r\n$2\r\n77\r\n"},
+        {HF_STORE_PROBE,
+         "*4\r\n$36\r\n" ID "\r\n$1\r\n5\r\n$1\r\n1\r\n$1\r\nx\r\n"},
+        {HF_STORE_RENEW, "*1\r\n$36\r\n" ID "\r\n"},
+        {HF_STORE_RENEW, "*2\r\n$36\r\n" ID "\r\n:7\r\n"},
+        {HF_STORE_RENEW, "*2\r\n$36\r\n" ID "\r\n$2\r\n-2\r\n"},
+        {HF_STORE_RENEW, "*2\r\n$36\r\n" ID "\r\n$10\r\n4294967296\r\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof text, "*3\r\n$1\r\n5\r\n+ok\r\n*1\r\n%s",
+                       rows[i].row);
+        assert_int_equal(take(rows[i].kind, text)->count, 0);
+    }
+}
+
 static void an_error_without_a_word_has_a_text(void **state)
 {
     (void)state;
@@ -249,6 +276,23 @@ static void too_few_replicas_are_unsure(void **state)
     hf_redis_answer_take_wait(answer, 2, &few);
     assert_int_equal(answer->answer.status, HF_EUNREACHABLE);
     assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
+}
+
+/* Of a call that is more than one command. */
+static void the_first_of_several_faults_is_told(void **state)
+{
+    static char word[] = "NOPERM no rights";
+    redisReply few = {.type = REDIS_REPLY_INTEGER, .integer = 0};
+    redisReply denied = {
+        .type = REDIS_REPLY_ERROR, .str = word, .len = sizeof word - 1};
+
+    (void)state;
+    (void)take(HF_STORE_ENQUEUE, "-READONLY You can't write\r\n");
+    hf_redis_answer_take_wait(answer, 1, &few);
+    assert_non_null(strstr(answer->answer.text, "READONLY"));
+    (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
+    hf_redis_answer_take_wait(answer, 1, &denied);
+    assert_int_equal(answer->answer.status, HF_EDENIED);
 }
 
 /* ---------------------------------------------------------------- notices --
@@ -359,10 +403,12 @@ int main(void)
         STORY(a_payload_that_is_no_text_is_left_out),
         STORY(nonsense_is_unsure),
         STORY(what_was_late_did_not_happen),
+        STORY(rows_that_make_no_sense_are_left_out),
         STORY(an_error_without_a_word_has_a_text),
         STORY(errors_have_a_status),
         STORY(renewals_tell_of_some),
         STORY(too_few_replicas_are_unsure),
+        STORY(the_first_of_several_faults_is_told),
         STORY(messages_are_read),
         STORY(other_messages_are_not),
         STORY(servers_are_judged_by_what_they_say),

@@ -57,8 +57,3 @@ hf_status hf_trouble(struct hf_error *error, const char *what, const char *path)
                         what, path, (unsigned)geteuid(), meaning(number),
                         symbol(number));
 }
-
-bool hf_trouble_passes(hf_status status)
-{
-    return hf_status_retry(status) == HF_RETRY_LATER;
-}

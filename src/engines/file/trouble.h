@@ -14,7 +14,4 @@
 hf_status hf_trouble(struct hf_error *error, const char *what,
                      const char *path);
 
-/* Can it be better at another time without a change? */
-bool hf_trouble_passes(hf_status status);
-
 #endif

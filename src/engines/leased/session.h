@@ -35,8 +35,8 @@ struct hf_leased_session {
      * HF_FOREVER while it is not known. */
     uint64_t lost_at_ms;
     uint64_t anchor_ms; /* when that was sent; of no use while not known */
-    uint64_t until_ms; /* WAITING: the next attempt; OPENING, CONFIRMING,
-                          ENDING: the end of our patience */
+    uint64_t until_ms;  /* WAITING: the next attempt; OPENING, CONFIRMING,
+                           ENDING: the end of our patience */
     uint64_t up_at_ms;
     size_t silences; /* attempts in a row in which nothing was heard */
     struct hf_retry_state backoff;
