@@ -142,7 +142,7 @@ class Verify(harness.Case):
 
     def test_all_kinds_at_once(self):
         said, kept = self.torture("--kind", "all", "--faults", "0s", "-n", "4",
-                                  "below/here")
+                                  "--for", "4s", "below/here")
         with open(kept) as file:
             words = {tuple(line.split()[2:4]) for line in file}
         for name in ("mutex", "rwlock", "semaphore", "one", "two",
