@@ -15,6 +15,11 @@
 #define HOLD_MAX_MS 30
 #define IMPATIENT_MAX_MS 500
 
+/* One hold in so many is 2 to 2^8 times as long instead: some outlive a lease,
+ * so that who is cut off has to be told. */
+#define LONG_ONE_IN 16
+#define LONG_LOGS 8
+
 struct hf_bid *hf_bid_new(enum hf_bid_kind kind)
 {
     switch (kind) {
@@ -129,8 +134,12 @@ void hf_bid_wait(struct hf_bid *bid)
 
 void hf_bid_hold_on(struct hf_bid *bid)
 {
-    bid->until_ms =
-        hf_clock_now_ms() + hf_random_below(&bid->random, HOLD_MAX_MS);
+    uint64_t hold_ms = hf_random_below(&bid->random, HOLD_MAX_MS);
+
+    if (hf_bid_one_in(bid, LONG_ONE_IN))
+        hold_ms = (uint64_t)HOLD_MAX_MS
+                  << (1 + hf_random_below(&bid->random, LONG_LOGS));
+    bid->until_ms = hf_clock_now_ms() + hold_ms;
 }
 
 void hf_bid_hold(struct hf_bid *bid)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways in which the network between three servers and their clients falls
-apart.  Each is a fault as of test_torture.py: told which server is drawn, it
-says how it is undone."""
+"""Ways in which the network between servers and their clients falls apart.
+Each is a fault as of test_torture.py: told which server is drawn, it says how
+it is undone."""
 
 import time
 
 
 class Partitions:
-    """Of an ensemble, .clients and the servers being homes of .network."""
+    """Of an ensemble; clients are those homes of .network where they live."""
 
     def __init__(self, ensemble, network, clients, chance):
         self.members = ensemble.members
@@ -18,8 +18,8 @@ class Partitions:
 
     def kinds(self):
         return [self.alone, self.unplugged, self.deaf, self.mute, self.one_way,
-                self.no_clients, self.bridge, self.split, self.flapping,
-                self.shattered, self.alone_and_other_dead]
+                self.no_clients, self.cut_off, self.bridge, self.split,
+                self.flapping, self.shattered, self.alone_and_other_dead]
 
     # ---- who
 
@@ -57,11 +57,11 @@ class Partitions:
     def deaf(self, server, _):
         """All hear it, and it hears nobody."""
         return self.lose((other, server.home)
-                         for other in self.others(server) + [self.clients])
+                         for other in self.others(server) + self.clients)
 
     def mute(self, server, _):
         return self.lose((server.home, other)
-                         for other in self.others(server) + [self.clients])
+                         for other in self.others(server) + self.clients)
 
     def one_way(self, server, _):
         """Between the leader and one that follows."""
@@ -72,8 +72,13 @@ class Partitions:
 
     def no_clients(self, server, _):
         """Of the leader, which goes on leading; or one way between them."""
-        ways = self.between([self.leader(server).home], [self.clients])
-        return self.lose(self.chance.choice((ways, ways[:1], ways[1:])))
+        ways = self.between([self.leader(server).home], self.clients)
+        return self.lose(self.chance.choice((ways, ways[::2], ways[1::2])))
+
+    def cut_off(self, *_):
+        """Some clients from all servers, and the others go on."""
+        return self.lose(self.between([self.chance.choice(self.clients)],
+                                      self.others(None)))
 
     def bridge(self, server, _):
         """Two do not reach each other, and all else is whole."""
@@ -81,14 +86,15 @@ class Partitions:
                                       self.others(server)[:1]))
 
     def split(self, server, _):
-        """The clients, too, are on one side only."""
+        """Clients, too, are on one side only, and others on the other."""
         sides = [server.home], self.others(server)
-        self.chance.choice(sides).append(self.clients)
+        for client in self.clients:
+            self.chance.choice(sides).append(client)
         return self.lose(self.between(*sides))
 
     def flapping(self, server, _):
         ways = self.between([self.leader(server).home], self.chance.choice(
-            ([self.clients], self.others(server))))
+            (self.clients, self.others(server))))
         for _ in range(self.chance.randrange(2, 8)):
             self.network.lose(ways)
             self.pause(1)

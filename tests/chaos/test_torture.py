@@ -15,7 +15,6 @@ the test is skipped where this machine has no network namespaces for us.
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import network  # noqa: E402
 import place  # noqa: E402
+from contenders import Contenders, merge  # noqa: E402
 from partitions import Partitions  # noqa: E402
 from proxy import BOTH, DOWN, UP, Proxy  # noqa: E402
 
@@ -41,6 +41,12 @@ SEED = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
 # Short, so that some sessions outlive a fault and some do not.
 LEASE_MS = 4000
 
+# Contenders, of all homes.
+COUNT = 8
+
+# What a busy machine may add to the time at which a loss is told.
+LATE = "1s"
+
 # What is left to do once the time is up.
 PATIENCE_S = 60
 
@@ -48,7 +54,8 @@ PATIENCE_S = 60
 class Engine:
     """.targets are its servers, with a proxy for each way to one."""
 
-    home = place.HERE  # of the contenders
+    homes = [place.HERE]  # of the contenders
+    faults_ms = 500  # one of them is killed or frozen so often
 
     def partitions(self, _):
         """Faults of a network; none where there are only proxies."""
@@ -121,18 +128,25 @@ class ZooKeeper(Servers):
 
 
 class Partitioned(ZooKeeper):
-    """Each server in a network namespace, and the contenders in another."""
+    """Each server in a network namespace, and the contenders in two others."""
+
+    # Rarely, so that who holds for long is cut off rather than killed.
+    faults_ms = 2000
 
     def __init__(self):
         from ensemble import Ensemble
-        self.network = network.Network(4)
-        *homes, self.home = self.network.nodes
-        self.ensemble = Ensemble(homes)
+        self.network = network.Network(5)
+        self.homes = self.network.nodes[3:]
+        # For 2 s followers serve that do not hear their leader; or for 6 s,
+        # when it has let others in.
+        sync_limit = (4, 12)[SEED % 2]
+        print("syncLimit is %d ticks" % sync_limit)
+        self.ensemble = Ensemble(self.network.nodes[:3], sync_limit=sync_limit)
         self.clients = self.ensemble.addresses()
         self.targets = [(member, None) for member in self.ensemble.members]
 
     def partitions(self, chance):
-        return Partitions(self.ensemble, self.network, self.home,
+        return Partitions(self.ensemble, self.network, self.homes,
                           chance).kinds()
 
     def close(self):
@@ -323,25 +337,33 @@ class Torture(unittest.TestCase):
 
     # ---- what they noted
 
-    def locks(self, word, offset=0):
-        """Of which that is noted, by whole lines from there."""
-        with open(self.history) as file:
-            file.seek(offset)
-            lines = [line.split() for line in file.read().splitlines()[1:-1]]
-        return {line[3] for line in lines if line[2:3] == [word]}
+    def begin(self, number, home):
+        homes = len(self.engine.homes)
+        history = self.history + (".%d" % number if homes > 1 else "")
+        contenders = Contenders(
+            [HOLDFAST, "torture", "--kind", KIND, "-n", str(COUNT // homes),
+             "--for", "%ds" % (SECONDS + PATIENCE_S),
+             "--faults", "%dms" % (self.engine.faults_ms * homes),
+             "--late", LATE,
+             "--seed", str(SEED + number)],
+            home, history, self.engine.url())
+        self.addCleanup(contenders.close)
+        return contenders
 
     def everything_is_granted_again(self):
-        """All is well with the servers: so it must be with the locks."""
-        wanted, offset = self.locks("want"), os.path.getsize(self.history)
-        place.eventually("all that is wanted to be granted again", lambda:
-                         self.locks("grant", offset) >= wanted)
+        """All is well with the servers: so it must be with the locks, and with
+        the contenders of every home."""
+        wanted = set().union(*(some.locks("want") for some in self.contenders))
+        since = [(some, some.noted_bytes()) for some in self.contenders]
+
+        def is_granted():
+            granted = [some.locks("grant", offset) for some, offset in since]
+            return all(granted) and wanted <= set().union(*granted)
+        place.eventually("all that is wanted to be granted again", is_granted)
 
     def tell_faults(self):
         """And whether anybody was granted anything meanwhile."""
-        with open(self.history) as file:
-            lines = [line.split() for line in file.read().splitlines()[1:-1]]
-        grants = [int(line[0]) / 1000 for line in lines
-                  if line[2:3] == ["grant"]]
+        grants = [at for some in self.contenders for at in some.grants()]
         print("%d faults of servers and their ways, %d of them failovers" % (
             len(self.spans), self.failovers))
         for name in sorted({name for name, _, _ in self.spans}):
@@ -356,26 +378,38 @@ class Torture(unittest.TestCase):
 
     def torment(self):
         end = time.monotonic() + SECONDS
-        while time.monotonic() < end and self.process.is_alive():
+        while time.monotonic() < end and all(
+                some.process.is_alive() for some in self.contenders):
             self.pause(0.05, 2)
             if self.engine.targets:
                 self.fault()
 
+    def judge_together(self):
+        """Those of several homes have judged only what was noted there."""
+        histories = [some.history for some in self.contenders]
+        if histories != [self.history]:
+            merge(histories, self.history)
+            result = subprocess.run(
+                [HOLDFAST, "verify", "--late", LATE, self.history],
+                capture_output=True, text=True)
+            print("all together:\n" + result.stdout, flush=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for history in histories:
+                os.unlink(history)
+
     def test_torture(self):
-        self.process = place.Process(
-            [HOLDFAST, "torture", "--for", "%ds" % (SECONDS + PATIENCE_S),
-             "--seed", str(SEED), "--kind", KIND, "--history", self.history],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            home=self.engine.home,
-            env=dict(os.environ, HOLDFAST_URL=self.engine.url()))
-        self.addCleanup(self.process.kill)
+        self.contenders = [self.begin(number, home) for number, home
+                           in enumerate(self.engine.homes)]
         self.torment()
         self.tell_faults()
         self.everything_is_granted_again()
-        self.process.signal(signal.SIGTERM)
-        out, err = self.process.popen.communicate(timeout=PATIENCE_S)
-        print(out.decode(), flush=True)
-        self.assertEqual(self.process.popen.returncode, 0, err.decode())
+        for some in self.contenders:
+            some.stop()
+        for some in self.contenders:
+            status, said = some.end()
+            print(said, flush=True)
+            self.assertEqual(status, 0)
+        self.judge_together()
         if "HF_HISTORY" not in os.environ:
             os.unlink(self.history)
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contenders of holdfast torture, and what they note."""
+
+import os
+import signal
+import subprocess
+
+import place
+
+
+class Contenders:
+    """Of one home, until stop()."""
+
+    def __init__(self, arguments, home, history, url):
+        self.history = history
+        self.process = place.Process(
+            [*arguments, "--history", history], home=home,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, HOLDFAST_URL=url))
+
+    def notes(self, offset=0):
+        """The words of each whole line from there."""
+        with open(self.history) as file:
+            file.seek(offset)
+            return [line.split() for line in file.read().splitlines()[1:-1]]
+
+    def locks(self, word, offset=0):
+        """Of which that is noted."""
+        return {note[3] for note in self.notes(offset) if note[2] == word}
+
+    def noted_bytes(self):
+        return os.path.getsize(self.history)
+
+    def grants(self):
+        """When, in ms."""
+        return [int(note[0]) / 1000 for note in self.notes()
+                if note[2] == "grant"]
+
+    def stop(self):
+        self.process.signal(signal.SIGTERM)
+
+    def end(self):
+        """Its exit status and what it said."""
+        out, err = self.process.popen.communicate(timeout=place.PATIENCE_S)
+        return self.process.popen.returncode, (out + err).decode()
+
+    def close(self):
+        self.process.kill()
+
+
+def merge(histories, path):
+    """Into one, as if all had been noted at one place.  Who is called the same
+    in two of them is somebody else."""
+    with open(path, "w") as merged:
+        for number, history in enumerate(histories):
+            with open(history) as file:
+                first = next(file)
+                if number == 0:
+                    merged.write(first)
+                for line in file:
+                    at, client, rest = line.split(" ", 2)
+                    merged.write("%s %s%s %s" % (
+                        at, chr(ord("a") + number), client, rest))
