@@ -106,6 +106,13 @@ void hf_bid_note_promise(struct hf_bid *bid, enum hf_note_word word,
     put_all(bid, &note);
 }
 
+void hf_bid_note_seen(const struct hf_bid *bid, uint64_t at_us)
+{
+    struct hf_note note = {.word = HF_NOTE_SEEN, .seen_us = at_us};
+
+    put_all(bid, &note);
+}
+
 void hf_bid_note_new_promise(struct hf_bid *bid, uint64_t safe_until_us)
 {
     if (safe_until_us != 0 && safe_until_us != bid->safe_until_us)

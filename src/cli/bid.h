@@ -116,6 +116,9 @@ void hf_bid_note_want(const struct hf_bid *bid, enum hf_kind kind,
 void hf_bid_note_promise(struct hf_bid *bid, enum hf_note_word word,
                          uint64_t safe_until_us);
 
+/* SEEN at ${at_us}, by one who is given no promises. */
+void hf_bid_note_seen(const struct hf_bid *bid, uint64_t at_us);
+
 /* HELD, if the promise has moved.  A loss is none. */
 void hf_bid_note_new_promise(struct hf_bid *bid, uint64_t safe_until_us);
 

@@ -12,6 +12,7 @@
 
 #include "cli/bid.h"
 #include "cli/clock.h"
+#include "core/error.h"
 #include "core/memory.h"
 
 /* The longest wait: a contender that is to end waits it out. */
@@ -157,8 +158,7 @@ static void hear_lock(struct reentrant_bid *mine, const struct answer *answer)
     mine->lost = false;
     bid->stakes[0].token = answer->token;
     hf_bid_hold(bid);
-    /* How long it may be relied on is not known before it is asked. */
-    hf_bid_note_promise(bid, HF_NOTE_GRANT, 0);
+    hf_bid_note(bid, HF_NOTE_GRANT);
 }
 
 static void hear_lock_again(struct reentrant_bid *mine,
@@ -166,7 +166,7 @@ static void hear_lock_again(struct reentrant_bid *mine,
 {
     if (answer->status == HF_OK) {
         mine->count++;
-        hf_bid_note_new_promise(&mine->bid, asked_at_us);
+        hf_bid_note_seen(&mine->bid, asked_at_us);
         return;
     }
     mine->lost = true;

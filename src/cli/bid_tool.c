@@ -147,7 +147,7 @@ static void hear_token(struct hf_bid *bid, const char *text, size_t bytes)
         return;
     }
     hf_bid_hold(bid);
-    hf_bid_note_promise(bid, HF_NOTE_GRANT, 0);
+    hf_bid_note(bid, HF_NOTE_GRANT);
 }
 
 static void hear(struct hf_bid *bid, const char *text, size_t bytes)
@@ -157,7 +157,7 @@ static void hear(struct hf_bid *bid, const char *text, size_t bytes)
     if (bid->state == HF_BID_WAITING) {
         hear_token(bid, text, bytes);
     } else if (bid->state == HF_BID_HOLDING) {
-        hf_bid_note_new_promise(bid, mine->asked_at_us);
+        hf_bid_note_seen(bid, mine->asked_at_us);
         mine->asked_at_us = 0;
     }
 }

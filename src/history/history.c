@@ -239,10 +239,21 @@ static hf_status keep_write(struct reader *reader,
     return HF_OK;
 }
 
+static bool has_token(const struct hf_note *note)
+{
+    return note->word != HF_NOTE_HELD && note->word != HF_NOTE_SEEN;
+}
+
 static void promise(struct hf_attempt *attempt, const struct hf_note *note)
 {
     if (note->safe_until_us > attempt->safe_until_us)
         attempt->safe_until_us = note->safe_until_us;
+}
+
+uint64_t hf_attempt_until_us(const struct hf_attempt *attempt)
+{
+    return attempt->safe_until_us > attempt->seen_us ? attempt->safe_until_us
+                                                     : attempt->seen_us;
 }
 
 static hf_status on_holder(struct reader *reader, struct hf_attempt *attempt,
@@ -252,12 +263,16 @@ static hf_status on_holder(struct reader *reader, struct hf_attempt *attempt,
 
     if (attempt->granted_us == HF_FOREVER)
         return nonsense(reader, noted, "has not been granted; expected so");
-    if (note->word != HF_NOTE_HELD && note->token != attempt->token)
+    if (has_token(note) && note->token != attempt->token)
         return nonsense(reader, noted,
                         "has another token; expected that of the grant");
     switch (note->word) {
     case HF_NOTE_HELD:
         promise(attempt, note);
+        return HF_OK;
+    case HF_NOTE_SEEN:
+        if (note->seen_us > attempt->seen_us)
+            attempt->seen_us = note->seen_us;
         return HF_OK;
     case HF_NOTE_SHARED:
         if (attempt->kind != HF_KIND_WRITE)

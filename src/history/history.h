@@ -39,12 +39,16 @@ struct hf_attempt {
     uint64_t ended_us;   /* HF_FOREVER: it has not */
     enum hf_ending ending;
     uint64_t token;
-    uint64_t safe_until_us; /* the furthest promise it was given */
+    uint64_t safe_until_us; /* the furthest promise it was given; 0: none */
+    uint64_t seen_us;       /* when it was last seen to have it; 0: never */
     uint64_t thawed_us;     /* its client was frozen while it held, and until
                                then; 0: never; HF_FOREVER: to the end */
     size_t want_line, granted_line, ended_line; /* from 1 */
     uint32_t next; /* of those of the client that go on, its place + 1 */
 };
+
+/* Until when it is known to have had it, if it had not let go before. */
+uint64_t hf_attempt_until_us(const struct hf_attempt *attempt);
 
 /* To what the lock protects. */
 struct hf_fenced_write {

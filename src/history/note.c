@@ -18,6 +18,7 @@ enum key {
     KEY_TOKEN = 8,
     KEY_SAFE_UNTIL = 16,
     KEY_ACCEPTED = 32,
+    KEY_AT = 64,
 };
 
 static const struct {
@@ -30,6 +31,7 @@ static const struct {
     {"token", KEY_TOKEN},
     {"safe_until", KEY_SAFE_UNTIL},
     {"accepted", KEY_ACCEPTED},
+    {"at", KEY_AT},
 };
 #define KEYS (sizeof keys / sizeof *keys)
 
@@ -42,8 +44,9 @@ static const struct {
     [HF_NOTE_WANT] = {"want", KEY_KIND, KEY_PERMITS | KEY_LIMIT, false},
     [HF_NOTE_QUEUED] = {"queued", 0, 0, false},
     [HF_NOTE_UNQUEUED] = {"unqueued", 0, 0, false},
-    [HF_NOTE_GRANT] = {"grant", KEY_TOKEN | KEY_SAFE_UNTIL, 0, false},
+    [HF_NOTE_GRANT] = {"grant", KEY_TOKEN, KEY_SAFE_UNTIL, false},
     [HF_NOTE_HELD] = {"held", KEY_SAFE_UNTIL, 0, false},
+    [HF_NOTE_SEEN] = {"seen", KEY_AT, 0, false},
     [HF_NOTE_WRITE] = {"write", KEY_TOKEN | KEY_ACCEPTED, 0, false},
     [HF_NOTE_SHARED] = {"shared", KEY_TOKEN, 0, false},
     [HF_NOTE_RELEASE] = {"release", KEY_TOKEN, 0, false},
@@ -141,6 +144,8 @@ static bool parse_value(enum key key, const char *text, struct hf_note *note)
         return parse_safe_until(text, &note->safe_until_us);
     case KEY_ACCEPTED:
         return parse_accepted(text, &note->accepted);
+    case KEY_AT:
+        return parse_number(text, &note->seen_us);
     }
     return false;
 }
@@ -182,8 +187,8 @@ static hf_status take_word(char **rest, struct hf_note *note,
         }
     }
     return refuse(error, "word", text,
-                  "want, queued, unqueued, grant, held, write, shared, "
-                  "release, lost, gaveup, died, frozen or thawed");
+                  "want, queued, unqueued, grant, held, seen, write, "
+                  "shared, release, lost, gaveup, died, frozen or thawed");
 }
 
 static hf_status take_lock(char **rest, struct hf_note *note,
@@ -324,12 +329,14 @@ size_t hf_note_format(const struct hf_note *note, char line[HF_NOTE_BYTES])
             note->limit);
     if (has & KEY_TOKEN)
         add(&text, " token=%" PRIu64, note->token);
-    if ((has & KEY_SAFE_UNTIL) && note->safe_until_us == HF_FOREVER)
+    if (note->safe_until_us == HF_FOREVER)
         add(&text, " safe_until=forever");
-    else if (has & KEY_SAFE_UNTIL)
+    else if (note->safe_until_us != 0)
         add(&text, " safe_until=%" PRIu64, note->safe_until_us);
     if (has & KEY_ACCEPTED)
         add(&text, " accepted=%s", note->accepted ? "yes" : "no");
+    if (has & KEY_AT)
+        add(&text, " at=%" PRIu64, note->seen_us);
     add(&text, "\n");
     return text.bytes;
 }

@@ -12,8 +12,10 @@
  *     queued                            its ticket is in the queue
  *     unqueued                          was lost there: another one is, or is
  *                                       to be, at the tail
- *     grant    token= safe_until=       was admitted
- *     held     safe_until=              is so still, and until then
+ *     grant    token= [safe_until=]     was admitted, and promised so much
+ *     held     safe_until=              is promised more
+ *     seen     at=                      had it still at that TIME, promise or
+ *                                       not
  *     write    token= accepted=         wrote to the resource: yes or no
  *     shared   token=                   is a reader now, no writer any more
  *     release  token=                   is about to let go
@@ -28,9 +30,9 @@
  *
  * Names of locks are percent-encoded where they have a space, a control
  * character or a '%', and "-" is.  kind is mutex, read, write, semaphore or
- * election; safe_until a TIME, or "forever".  What is written before an act and
- * what after it is chosen such that no history claims more for its writer than
- * it had.
+ * election; safe_until is a TIME, or "forever".  What is written before an act
+ * and what after it is chosen such that no history claims more for its writer
+ * than it had.
  */
 #ifndef HF_HISTORY_NOTE_H
 #define HF_HISTORY_NOTE_H
@@ -47,6 +49,7 @@ enum hf_note_word {
     HF_NOTE_UNQUEUED,
     HF_NOTE_GRANT,
     HF_NOTE_HELD,
+    HF_NOTE_SEEN,
     HF_NOTE_WRITE,
     HF_NOTE_SHARED,
     HF_NOTE_RELEASE,
@@ -66,7 +69,8 @@ struct hf_note {
     uint32_t permits;  /* WANT of a semaphore, else 1 */
     uint32_t limit;
     uint64_t token;         /* GRANT WRITE SHARED RELEASE LOST */
-    uint64_t safe_until_us; /* GRANT HELD; HF_FOREVER */
+    uint64_t safe_until_us; /* GRANT, where 0 is none, HELD; HF_FOREVER */
+    uint64_t seen_us;       /* SEEN */
     bool accepted;          /* WRITE */
 };
 

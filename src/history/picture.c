@@ -43,12 +43,11 @@ static uint64_t end_of(const struct picture *picture,
                        const struct hf_attempt *attempt)
 {
     uint64_t ended_us = least(attempt->ended_us, picture->history->ended_us);
+    uint64_t until_us = hf_attempt_until_us(attempt);
 
-    if (attempt->granted_us == HF_FOREVER ||
-        attempt->safe_until_us == HF_FOREVER)
+    if (attempt->granted_us == HF_FOREVER || until_us == HF_FOREVER)
         return ended_us;
-    return most(ended_us,
-                least(attempt->safe_until_us, picture->history->ended_us));
+    return most(ended_us, least(until_us, picture->history->ended_us));
 }
 
 /* The two that are accused, from when they began to ask, with some room. */
@@ -195,7 +194,7 @@ static void draw_hold(const struct picture *picture,
                       const struct hf_attempt *attempt, unsigned row)
 {
     uint64_t until_us = least(attempt->ended_us, picture->history->ended_us);
-    uint64_t safe_us = least(attempt->safe_until_us, until_us);
+    uint64_t safe_us = least(hf_attempt_until_us(attempt), until_us);
 
     bar(picture, class_of(attempt->kind), row, attempt->granted_us,
         least(safe_us, attempt->shared_us));

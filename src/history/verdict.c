@@ -268,7 +268,8 @@ static void judge_losses(struct judge *judge)
                                                     : attempt->granted_line,
         };
 
-        if (attempt->granted_us != HF_FOREVER &&
+        /* Without a promise nothing has passed. */
+        if (attempt->granted_us != HF_FOREVER && attempt->safe_until_us != 0 &&
             attempt->ending != HF_ENDING_DIED && told_us > due_us)
             accuse(judge, &violation);
     }
@@ -294,7 +295,7 @@ static void judge_writes(struct judge *judge)
 
         if (write->accepted)
             continue;
-        if (write->at_us < attempt->safe_until_us)
+        if (write->at_us < hf_attempt_until_us(attempt))
             accuse(judge, &violation);
         else
             judge->verdict->refused++;

@@ -38,7 +38,7 @@ static void add_all(struct hf_windows *windows,
         .kind = attempt->kind,
         .from_us = attempt->granted_us,
     };
-    uint64_t until_us = least(attempt->ended_us, attempt->safe_until_us);
+    uint64_t until_us = least(attempt->ended_us, hf_attempt_until_us(attempt));
 
     window.until_us = least(until_us, attempt->shared_us);
     add(windows, &window);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When an attempt relied on its lock: from its grant until it let go, was told
- * of the loss, died, or the last promise it was given had passed, whichever
- * came first.  A writer that became a reader has two windows.
+ * of the loss, died, or the last promise it was given had passed, or it was
+ * last seen to have it, whichever came first.  A writer that became a reader
+ * has two windows.
  */
 #ifndef HF_HISTORY_WINDOW_H
 #define HF_HISTORY_WINDOW_H

@@ -142,7 +142,7 @@ class Verify(harness.Case):
         self.assertGreater(said["granted"], 0)
         self.assertGreater(said["writes"], 0)
         with open(kept) as file:
-            self.assertIn(" held holdfast-torture/mutex ", file.read())
+            self.assertIn(" seen holdfast-torture/mutex ", file.read())
 
     def test_all_kinds_at_once(self):
         said, kept = self.torture("--kind", "all", "--faults", "0s", "-n", "4",

@@ -97,6 +97,25 @@ static void two_at_once(void **state)
                   "50 b release x token=2\n");
 }
 
+/* Who was promised nothing had it until he was last seen to. */
+static void what_is_seen_counts(void **state)
+{
+    (void)state;
+    assert_clean("10 a want x kind=mutex\n"
+                 "20 a grant x token=1\n"
+                 "30 a seen x at=25\n"
+                 "30 b want x kind=mutex\n"
+                 "40 b grant x token=2 safe_until=forever\n"
+                 "9000000 a release x token=1\n");
+    assert_broken(HF_RULE_EXCLUSION, 6,
+                  "10 a want x kind=mutex\n"
+                  "20 a grant x token=1\n"
+                  "45 a seen x at=41\n"
+                  "30 b want x kind=mutex\n"
+                  "40 b grant x token=2 safe_until=forever\n"
+                  "90 a release x token=1\n");
+}
+
 static void locks_do_not_exclude_each_other(void **state)
 {
     (void)state;
@@ -500,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other),
         cmocka_unit_test(two_at_once),
+        cmocka_unit_test(what_is_seen_counts),
         cmocka_unit_test(locks_do_not_exclude_each_other),
         cmocka_unit_test(a_promise_ends_by_itself),
         cmocka_unit_test(a_promise_that_moved_counts),
