@@ -228,6 +228,29 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
 
 /* ------------------------------------------------------------------ loss -- */
 
+/* It is first for good, and would hear if its ticket went: a list might take
+ * longer than the proof is good for. */
+static void who_is_first_enters_with_the_proof(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    at(s, 100000);
+    want(s, &s->a);
+    expect(s, "PROVE; a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1");
+    watching(s, "a WATCH a1");
+    gone(s, "a WATCH x");
+    expect(s, "a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a WAITING 0");
+    proven(s, s->now_ms - 7400); /* less than a quarter of the lease is left */
+    expect(s, "");
+    ring(s);
+    expect(s, "PROVE");
+    proven(s, s->now_ms);
+    expect(s, "a GRANTED");
+}
+
 static void loss_is_told_when_safe_until_passes(void **state)
 {
     STAGE(s, 0);
@@ -507,6 +530,7 @@ int main(void)
         cmocka_unit_test(fn49_proofs_end_with_the_need_for_them),
         cmocka_unit_test(a_session_that_was_idle_is_proven_by_the_way),
         cmocka_unit_test(nobody_enters_on_a_session_that_is_not_proven),
+        cmocka_unit_test(who_is_first_enters_with_the_proof),
         cmocka_unit_test(loss_is_told_when_safe_until_passes),
         cmocka_unit_test(fn20_loss_is_told_before_a_late_event_is_heard),
         cmocka_unit_test(everyone_is_told_before_anything_is_done),
