@@ -30,6 +30,17 @@ def now_ms():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) / 1e6
 
 
+def boot_of_wall_ms():
+    """What the wall clock lacks to now_ms(), of several looks by the one that
+    was interrupted least."""
+    looks = []
+    for _ in range(10):
+        before = now_ms()
+        wall = time.time() * 1000
+        looks.append((now_ms() - before, before - wall))
+    return min(looks)[1]
+
+
 def eventually(what, condition, seconds=None):
     """Poll until condition() is true and return its value."""
     deadline = time.monotonic() + (seconds or PATIENCE_S)

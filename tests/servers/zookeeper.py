@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import place
 import raw
@@ -247,7 +246,7 @@ class Server:
     def logged(self, pattern):
         """(instant in ms on CLOCK_BOOTTIME, match) of each line that matches,
         in order."""
-        boot_ms = place.now_ms() - time.time() * 1000
+        boot_ms = place.boot_of_wall_ms()
         found = []
         for line in self.log().splitlines():
             if match := re.match(r"(\S+) .*" + pattern, line):
