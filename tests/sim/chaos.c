@@ -71,7 +71,7 @@ static void open_again(void *arg)
     struct client *client = arg;
     int32_t ppm = (int32_t)below(9001) - 4500;
 
-    if (!client->alive)
+    if (!client->alive && !plan.closing)
         world_open(client, 1000 + below(1000000),
                    plan.world->calm || turns_without_drift() ? 0 : ppm);
 }

@@ -55,7 +55,8 @@ struct plan {
     bool bundles;      /* semaphores, and several places at once */
     bool cohorts;      /* members that share a ticket */
     bool crowded;      /* many of them, who hold for a moment */
-    bool over;
+    bool over;         /* there are no faults any more */
+    bool closing;      /* nobody comes any more, and all go */
     struct hf_ticket_id foreign;
     bool foreign_there;
     bool foreign_reads;

@@ -301,6 +301,7 @@ static void run_until(struct world *world, uint64_t until_us,
 
 static void close_all(struct world *world)
 {
+    plan.closing = true;
     for (unsigned i = 0; i < world->client_count; i++) {
         if (world->clients[i].alive && !world->clients[i].closing)
             world_close(&world->clients[i]);
