@@ -68,7 +68,7 @@ inline forget_place(a)
     acq[a].gone_admits = false;
     acq[a].watch_before = UNWATCHED;
     acq[a].watch_beyond = UNWATCHED;
-    acq[a].due = false;
+    acq[a].admissible = false;
     acq[a].stale = false;
     acq[a].list_wanted = false
 }
@@ -83,7 +83,7 @@ inline admit(a)
         acq[a].phase = HELD;
         check_grant(a)
     :: else -> /* proven() admits it, or lists again */
-        acq[a].due = !MUST_LOOK(a)
+        acq[a].admissible = !MUST_LOOK(a)
     fi
 }
 
@@ -118,7 +118,7 @@ inline take_place(a)
     acq[a].gone_admits = acq[a].seen_gone_admits;
     acq[a].watch_before = v;
     acq[a].watch_beyond = w;
-    acq[a].due = false;
+    acq[a].admissible = false;
     acq[a].stale = false; /* answers come only while UP */
     w = 0
 }
@@ -302,7 +302,7 @@ inline proven(a)
     skip
 #else
     if
-    :: acq[a].phase == QUEUED && acq[a].due && !acq[a].stale ->
+    :: acq[a].phase == QUEUED && acq[a].admissible && !acq[a].stale ->
         admit(a)
     :: else ->
         acq[a].list_wanted = acq[a].list_wanted ||

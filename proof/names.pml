@@ -96,7 +96,7 @@ typedef Acquisition {
     byte ticket;
     byte token;
     bool list_wanted;
-    bool due;
+    bool admissible;
     bool stale;
     bool cancelled;
     bool downgrading;

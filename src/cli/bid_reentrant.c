@@ -47,11 +47,6 @@ static struct reentrant_bid *of(struct hf_bid *bid)
 
 /* ----------------------------------------------------------------- owner -- */
 
-static hf_status lock(struct hf_mutex *mutex, uint64_t wait_ms)
-{
-    return hf_mutex_timedlock(mutex, wait_ms);
-}
-
 static hf_status lock_again(struct hf_mutex *mutex, uint64_t wait_ms)
 {
     (void)wait_ms;
@@ -143,8 +138,7 @@ static void close_bid(struct hf_bid *bid)
     hf_mutex_free(mine->mutex);
 }
 
-/* ---------------------------------------------------------------- answers --
- */
+/* --------------------------------------------------------------- answers -- */
 
 static void hear_lock(struct reentrant_bid *mine, const struct answer *answer)
 {
@@ -207,7 +201,7 @@ static void want(struct reentrant_bid *mine)
 
     hf_bid_wait(bid);
     hf_bid_note_want(bid, HF_KIND_MUTEX, 1, 1);
-    tell(mine, lock,
+    tell(mine, hf_mutex_timedlock,
          hf_bid_one_in(bid, 10) ? hf_bid_patience_ms(bid) : PATIENCE_MS);
 }
 

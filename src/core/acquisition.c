@@ -376,7 +376,7 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
         !hf_session_may_admit(&core->session, core->now_ms))
         return;
     /* A list might take longer than the proof is good for. */
-    if (a->due && hf_watches_hear(&a->watches, &a->ticket))
+    if (a->admissible && hf_watches_hear(&a->watches, &a->ticket))
         hf_acquisition_admit(core, a);
     else if (!a->ask.busy) /* a list under way will do */
         a->list_wanted = true;

@@ -124,7 +124,7 @@ struct hf_acquisition {
     bool stale; /* the link was down since: list before admitting */
     /* The rule lets it in, for good: those that come later stand behind it.
      * Nothing is missing but the proof. */
-    bool due;
+    bool admissible;
     bool waited;  /* this ticket was not admitted at once */
     bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;

@@ -24,7 +24,7 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
     hf_session_want_proof(&core->session, core->now_ms);
     if (!hf_session_may_admit(&core->session, core->now_ms)) {
         a->waited = true;
-        a->due = lets_in_for_good(a->kind);
+        a->admissible = lets_in_for_good(a->kind);
         return;
     }
     hf_acquisition_unask(core, a);
@@ -123,7 +123,7 @@ static void take_place(struct hf_core *core, struct hf_acquisition *a,
                        const struct hf_admission *admission)
 {
     a->blocking = admission->blocking;
-    a->due = false;
+    a->admissible = false;
     a->before_known = admission->before != NULL;
     if (a->before_known)
         a->before = watched(admission->before);

@@ -25,7 +25,8 @@
 #include <uv.h>
 
 struct hf_turns_user {
-    /* Carry out what there is to do; when there is more, or HF_FOREVER. */
+    /* Carry out what there is to do; when there is more, in ms on
+     * CLOCK_BOOTTIME, or HF_FOREVER. */
     uint64_t (*end)(void *arg);
     /* That time has come, or nearly; .end() follows. */
     void (*due)(void *arg);

@@ -226,8 +226,6 @@ static void nobody_enters_on_a_session_that_is_not_proven(void **state)
     expect(s, "a GRANTED");
 }
 
-/* ------------------------------------------------------------------ loss -- */
-
 /* It is first for good, and would hear if its ticket went: a list might take
  * longer than the proof is good for. */
 static void who_is_first_enters_with_the_proof(void **state)
@@ -250,6 +248,8 @@ static void who_is_first_enters_with_the_proof(void **state)
     proven(s, s->now_ms);
     expect(s, "a GRANTED");
 }
+
+/* ------------------------------------------------------------------ loss -- */
 
 static void loss_is_told_when_safe_until_passes(void **state)
 {
