@@ -108,41 +108,95 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
         hf_bundle_touch(core, a->whole);
 }
 
+/* HF_OK only if an answer confirmed the removal of our own ticket.  Otherwise
+ * the ticket may have been gone, and somebody else admitted, before the owner
+ * released it. */
 static hf_status release_status(struct hf_acquisition *a)
 {
+    struct hf_error why;
+
     if (a->bundle != NULL)
         return hf_bundle_release_status(a);
     if (a->cohort != NULL)
         return hf_cohort_release_status(a);
-    return a->own.found ? HF_OK : HF_ELOST; /* somebody had removed it */
+    if (a->own.found)
+        return HF_OK;
+    hf_error_set(&why, HF_ELOST,
+                 "the engine did not confirm that this release removed the "
+                 "ticket; somebody else may have been admitted before it");
+    hf_acquisition_keep_story(a, &why);
+    return HF_ELOST;
 }
 
-/* Has it still to see to it that nothing of it is in the queue? */
+bool hf_acquisition_may_remain(const struct hf_acquisition *a)
+{
+    if (a->bundle != NULL)
+        return hf_bundle_may_remain(a);
+    if (a->cohort != NULL)
+        return a->awaits != NULL && hf_acquisition_may_remain(a->awaits);
+    return hf_acquisition_enqueue_unanswered(a) || hf_acquisition_lurks(a);
+}
+
+/* Will the answer to a removal, or to the enqueue before it, still come? */
+static bool awaits_removal(const struct hf_acquisition *a)
+{
+    bool awaits = hf_acquisition_enqueue_unanswered(a) ||
+                  hf_withdrawal_awaits_answer(&a->own);
+
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
+        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    return awaits;
+}
+
+/* Is there something to wait for before the owner hears of the end? */
 static bool is_leaving(const struct hf_acquisition *a)
 {
+    if (a->bundle != NULL)
+        return !hf_bundle_is_told(a);
+    if (a->cohort != NULL)
+        return a->awaits != NULL && !a->awaits->told;
+    if (a->state == STATE(WITHDRAWING) && !a->thorough)
+        return awaits_removal(a) && !HF_PLANTED(ENDED_BEFORE_REMOVAL);
     if (a->status == HF_EDENIED)
         return false;
-    if (a->thorough)
-        return hf_acquisition_enqueue_unanswered(a) || hf_acquisition_lurks(a);
-    return a->state == STATE(RELEASING) && a->own.state != HF_WITHDRAWAL_NONE;
+    return a->thorough ? hf_acquisition_may_remain(a)
+                       : a->own.state != HF_WITHDRAWAL_NONE;
+}
+
+/* The client that closes ends its session, and every ticket with it. */
+static bool is_overdue(const struct hf_core *core,
+                       const struct hf_acquisition *a)
+{
+    return a->state == STATE(WITHDRAWING) && !a->thorough &&
+           (core->now_ms >= a->tell_at_ms || core->session.closing);
+}
+
+static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
+{
+    static const char note[] =
+        "; its ticket may stay in the queue until the session ends";
+    size_t length = strlen(a->text);
+
+    if (a->may_remain || core->session.closing || !hf_acquisition_may_remain(a))
+        return;
+    a->may_remain = true;
+    if (length > sizeof a->text - sizeof note)
+        length = sizeof a->text - sizeof note;
+    memcpy(a->text + length, note, sizeof note);
 }
 
 /* Tell the owner, if it is time. */
 static void tell(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->told || (a->bundle != NULL && !hf_bundle_may_tell(a)) ||
-        (a->cohort != NULL && !hf_cohort_may_tell(a)) || is_leaving(a))
+    if (a->told || (is_leaving(a) && !is_overdue(core, a)))
         return;
+    a->told = true;
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
             a->status = release_status(a);
-        a->told = true;
         hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
     } else {
-        if (hf_acquisition_enqueue_unanswered(a) &&
-            core->now_ms < a->tell_at_ms && !core->session.closing)
-            return;
-        a->told = true;
+        note_what_may_remain(core, a);
         hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_ENDED);
     }
 }
@@ -207,17 +261,21 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     if (!hf_acquisition_is_waiting(a))
         return;
     hf_acquisition_unask(core, a);
+    a->tell_at_ms = hf_after_ms(core->now_ms, HF_REMOVAL_WAIT_MS);
+    if (a->bundle != NULL)
+        a->tell_at_ms = hf_earlier_ms(a->tell_at_ms, hf_bundle_tell_at_ms(a));
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
     hf_acquisition_keep_story(a, why);
     if (HF_PLANTED(TEXT_MISSING))
         a->text[0] = '\0';
-    a->tell_at_ms = hf_after_ms(core->now_ms, HF_PATIENCE_MS);
     if (from == STATE(UNSURE))
         hf_acquisition_abandon(core, a, true);
     if (from == STATE(QUEUED) && !HF_PLANTED(CANCEL_KEEPS_TICKET))
         hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     hf_acquisition_move(core, a, STATE(WITHDRAWING));
+    if (a->whole != NULL)
+        hf_bundle_touch(core, a->whole);
     hf_acquisition_pump(core, a);
 }
 

@@ -40,10 +40,10 @@ struct hf_core;
  * the oldest: bounded, and each takes a lost answer to fill. */
 #define HF_ABANDONED_MAX 4
 
-/* How long an end that is due waits for the answer of an enqueue, so that the
- * ticket is asked to be withdrawn before the owner hears.  When the engine is
- * slower than that, the owner hears first. */
-#define HF_PATIENCE_MS 100
+/* An end without a grant waits this long for the answer that the ticket is
+ * out of the queue.  After that the owner is told all the same, and told that
+ * a ticket may remain: a deadline has to end although the link is down. */
+#define HF_REMOVAL_WAIT_MS 1000
 
 /* An immediate grant watches its own ticket only if it lasts so long: short
  * critical sections do not pay for it. */
@@ -77,6 +77,8 @@ struct hf_acquisition {
     /* To be read with the effects. */
     hf_status status;               /* ENDED, RELEASED */
     char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED: the story */
+    bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
+                        until the session ends; .text says so */
     uint64_t started_at_ms;
     uint32_t ahead;                /* WAITING */
     uint32_t displaced;            /* WAITING: how often a place was lost

@@ -227,8 +227,7 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
     case HF_REQUEST_WITHDRAW:
         withdrawal = withdrawal_of(a, event->as.answer.request);
         hf_withdrawal_failed(
-            withdrawal, event->as.answer.failure,
-            hf_acquisition_again_at_ms(core, &withdrawal->retry));
+            withdrawal, hf_acquisition_again_at_ms(core, &withdrawal->retry));
         if (withdrawal == &a->own || a->thorough)
             withdrawal_denied(a, event);
         break;

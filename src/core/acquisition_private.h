@@ -27,6 +27,9 @@ bool hf_acquisition_is_over(const struct hf_acquisition *a);
 /* Is it on its way to a grant? */
 bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
 
+/* May a ticket of it be, or appear, in the queue? */
+bool hf_acquisition_may_remain(const struct hf_acquisition *a);
+
 /* Set .status and .text to ${why}. */
 void hf_acquisition_keep_story(struct hf_acquisition *a,
                                const struct hf_error *why);

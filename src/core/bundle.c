@@ -14,6 +14,7 @@
 #include "core/acquisition_private.h"
 #include "core/core.h"
 #include "core/error.h"
+#include "core/instant.h"
 #include "core/plant.h"
 
 static struct hf_acquisition *part_at(const struct hf_acquisition *whole,
@@ -165,7 +166,8 @@ static void advance(struct hf_core *core, struct hf_acquisition *whole)
         grant(core, whole);
 }
 
-/* The part that is waited for has ended without a grant. */
+/* The part that is waited for has given up: the others need not wait until its
+ * ticket is gone. */
 static void fail(struct hf_core *core, struct hf_acquisition *whole,
                  const struct hf_acquisition *part)
 {
@@ -189,7 +191,8 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
         assert(part->state != STATE(LOST)); /* a grant is seen in its step */
         if (part->state == STATE(HELD)) {
             advance(core, whole);
-        } else if (part->told) {
+        } else if (part->state == STATE(WITHDRAWING) ||
+                   part->state == STATE(DONE)) {
             fail(core, whole, part);
         } else if (part->state == STATE(IDLE)) {
             hf_acquisition_want(core, part);
@@ -239,18 +242,37 @@ bool hf_bundle_is_taking(const struct hf_acquisition *whole)
     return whole->bundle != NULL && !whole->bundle->undoing;
 }
 
-bool hf_bundle_may_tell(const struct hf_acquisition *whole)
+bool hf_bundle_is_told(const struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
-        bool had = part->state == STATE(RELEASING);
 
-        if (part->state == STATE(IDLE) || part->told)
-            continue;
-        if (whole->state == STATE(RELEASING) || !had)
+        if (part->state != STATE(IDLE) && !part->told)
             return false;
     }
     return true;
+}
+
+uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole)
+{
+    uint64_t at_ms = HF_FOREVER;
+
+    for (size_t i = 0; i < whole->bundle->count; i++) {
+        const struct hf_acquisition *part = part_at(whole, i);
+
+        if (part->tell_at_ms != 0) /* it gave up */
+            at_ms = hf_earlier_ms(at_ms, part->tell_at_ms);
+    }
+    return at_ms;
+}
+
+bool hf_bundle_may_remain(const struct hf_acquisition *whole)
+{
+    for (size_t i = 0; i < whole->bundle->count; i++) {
+        if (hf_acquisition_may_remain(part_at(whole, i)))
+            return true;
+    }
+    return false;
 }
 
 hf_status hf_bundle_release_status(const struct hf_acquisition *whole)

@@ -55,9 +55,15 @@ void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part);
 /* Is a part being waited for, which has its own limits? */
 bool hf_bundle_is_taking(const struct hf_acquisition *whole);
 
-/* May the owner of a whole that was given up or released be told so: were all
- * parts told, or asked to be taken out of their queues? */
-bool hf_bundle_may_tell(const struct hf_acquisition *whole);
+/* Was every part told that it has ended? */
+bool hf_bundle_is_told(const struct hf_acquisition *whole);
+
+/* When the owner of a whole that gives up now is told at the latest, because a
+ * part of it has waited for its removal since; HF_FOREVER if none has. */
+uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole);
+
+/* May a ticket of any part be, or appear, in its queue? */
+bool hf_bundle_may_remain(const struct hf_acquisition *whole);
 
 /* How the release of all parts has ended. */
 hf_status hf_bundle_release_status(const struct hf_acquisition *whole);

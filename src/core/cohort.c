@@ -84,8 +84,6 @@ static void take_out(struct hf_cohort *cohort, struct hf_acquisition *a)
         a->next->previous = a->previous;
     else
         cohort->last = a->previous;
-    if (cohort->first == NULL)
-        cohort->due_ms = HF_FOREVER;
 }
 
 void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
@@ -110,10 +108,12 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
 
-    if (a == cohort->holder)
+    if (a == cohort->holder) {
         cohort->holder = NULL;
-    else if (hf_acquisition_is_waiting(a))
+    } else if (hf_acquisition_is_waiting(a)) {
         take_out(cohort, a);
+        cohort->due_ms = hf_earlier_ms(cohort->due_ms, a->tell_at_ms);
+    }
     a->next = NULL;
     a->awaits = NULL;
     *cohort->leaving_end = a;
@@ -137,16 +137,6 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
 
 /* ---------------------------------------------------------------- answers --
  */
-
-bool hf_cohort_may_tell(const struct hf_acquisition *a)
-{
-    if (a->awaits == NULL || a->awaits->told)
-        return true;
-    /* One that gave up waits until the ticket was asked to be withdrawn, and
-     * that which was held has been. */
-    return a->state == STATE(WITHDRAWING) &&
-           a->awaits->state == STATE(RELEASING);
-}
 
 /* As long as others need a ticket they see to what is left of the old. */
 bool hf_cohort_may_forget(const struct hf_acquisition *a)
@@ -233,6 +223,16 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
     }
 }
 
+/* The ticket goes.  Members that left and were not told hear when it has. */
+static void await_ticket(struct hf_cohort *cohort)
+{
+    for (struct hf_acquisition *a = cohort->leaving; a != NULL; a = a->next) {
+        if (!a->told && a->awaits == NULL)
+            a->awaits = cohort->ticket;
+    }
+    cohort->ticket = NULL;
+}
+
 /* What has become of the ticket? */
 static void hear(struct hf_core *core, struct hf_cohort *cohort)
 {
@@ -245,10 +245,11 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
         hf_acquisition_release(core, ticket);
         if (!HF_PLANTED(COHORT_LOSS_ENDS))
             cohort->ticket = NULL;
-    } else if (ticket->told) {
+    } else if (ticket->state == STATE(WITHDRAWING) ||
+               ticket->state == STATE(DONE)) {
         hf_error_set(&why, ticket->status, "%s", ticket->text);
         hf_cohort_give_up(core, cohort, &why);
-        cohort->ticket = NULL;
+        await_ticket(cohort);
     }
 }
 
@@ -265,7 +266,6 @@ static void end_try(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_end_busy(core, a);
 }
 
-/* The ticket goes; whoever left and has not been told hears when it has. */
 static void give_back(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
@@ -278,11 +278,7 @@ static void give_back(struct hf_core *core, struct hf_cohort *cohort)
         hf_acquisition_release(core, ticket);
     else
         hf_acquisition_give_up(core, ticket, &why);
-    for (struct hf_acquisition *a = cohort->leaving; a != NULL; a = a->next) {
-        if (!a->told && a->awaits == NULL)
-            a->awaits = ticket;
-    }
-    cohort->ticket = NULL;
+    await_ticket(cohort);
 }
 
 /* Has the ticket done what it was for, or as much as it may do? */
@@ -382,18 +378,27 @@ void hf_cohorts_pump(struct hf_core *core)
 /* ------------------------------------------------------------------ clock --
  */
 
+static uint64_t next_due_ms(const struct hf_core *core,
+                            const struct hf_acquisition *first)
+{
+    uint64_t at_ms = HF_FOREVER;
+
+    for (const struct hf_acquisition *a = first; a != NULL; a = a->next)
+        at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
+    return at_ms;
+}
+
 void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort)
 {
     if (core->now_ms < cohort->due_ms)
         return;
-    cohort->due_ms = HF_FOREVER;
     for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
         next = a->next;
         hf_acquisition_tick(core, a);
-        if (hf_acquisition_is_waiting(a))
-            cohort->due_ms = hf_earlier_ms(cohort->due_ms,
-                                           hf_acquisition_wake_at_ms(core, a));
     }
+    settle_leaving(core, cohort);
+    cohort->due_ms = hf_earlier_ms(next_due_ms(core, cohort->first),
+                                   next_due_ms(core, cohort->leaving));
 }
 
 /* ------------------------------------------------------------- invariants --

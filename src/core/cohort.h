@@ -28,8 +28,8 @@
  *  - A try ends with HF_EBUSY at once, without a request, while another member
  *    holds or waits; else when the ticket is seen behind somebody's.
  *  - Deadline and cancel are each member's own.  With the last member that
- *    waits or holds goes the ticket, and that member hears of its end once the
- *    ticket was asked to be withdrawn; of its release, once the ticket is gone.
+ *    waits or holds goes the ticket, and that member hears of its end, or of
+ *    its release, once the ticket is gone.
  *  - Where the ticket ends by itself (HF_EKIND, HF_EDENIED, ...), each member
  *    that waits ends with its status and text.
  *  - The last member of a cohort is FORGOTTEN only when no ticket of it can be,
@@ -67,7 +67,7 @@ struct hf_cohort {
     struct hf_acquisition *leaving; /* given up or released, in order */
     struct hf_acquisition **leaving_end;
     size_t count;    /* members, from WANT to FORGOTTEN */
-    uint64_t due_ms; /* no limit of who waits is earlier */
+    uint64_t due_ms; /* no limit of a member that waits or leaves is earlier */
     bool dirty;      /* something was heard */
     struct hf_cohort *next_dirty;
     struct hf_cohort *next; /* in the core, while it has members */
@@ -97,8 +97,7 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a);
 /* Member ${a} is FORGOTTEN. */
 void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a);
 
-/* May member ${a}, which ends, be told so, and may it be FORGOTTEN? */
-bool hf_cohort_may_tell(const struct hf_acquisition *a);
+/* May member ${a}, which was told its end, be FORGOTTEN? */
 bool hf_cohort_may_forget(const struct hf_acquisition *a);
 
 /* How the release of member ${a} has ended; sets its .text. */
@@ -119,7 +118,7 @@ bool hf_cohort_place(struct hf_acquisition *a);
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
 
-/* The limits of those who wait. */
+/* The limits of the members that wait, and of those that leave. */
 void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort);
 
 void hf_cohort_check(const struct hf_core *core,

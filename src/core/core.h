@@ -9,11 +9,10 @@
  *         carry it out, which may step again
  *     arm a timer for hf_core_wake_at_ms(core)
  *
- * Effects must be carried out in the order they come.  Their order keeps two
- * promises: LOST precedes everything else the same event causes, and a ticket
- * is asked to be withdrawn before its owner hears how the acquisition ended,
- * if it can be asked at all: not while the link is down, nor when its enqueue
- * has not been answered for HF_PATIENCE_MS.
+ * Effects must be carried out in the order they come.  LOST precedes everything
+ * else that the same event causes.  The end of an acquisition without a grant
+ * comes after the answer that its ticket is out of the queue; after
+ * HF_REMOVAL_WAIT_MS it comes without that answer, and says so.
  */
 #ifndef HF_CORE_CORE_H
 #define HF_CORE_CORE_H

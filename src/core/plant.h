@@ -34,6 +34,8 @@
     X(WITHDRAW_ONCE, 5, "a withdraw that failed is not repeated")              \
     X(BUNDLE_KEEPS_PART, 5, "a bundle that is given up keeps what it had")     \
     X(LEASE_LEAVES_REST, 5, "what is left of a lease is not withdrawn")        \
+    X(ENDED_BEFORE_REMOVAL, 13, "an end does not wait for the removal")        \
+    X(RELEASE_UNCONFIRMED, 13, "the end of a session confirms a release")      \
     X(WATCH_FIRST, 6, "a waiter watches the head of the queue")                \
     X(LOST_AFTER_WITHDRAW, 7, "the ticket is withdrawn before LOST is told")   \
     X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \

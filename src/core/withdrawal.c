@@ -26,7 +26,6 @@ void hf_withdrawal_begin(struct hf_withdrawal *withdrawal,
     withdrawal->state = now ? HF_WITHDRAWAL_DUE : HF_WITHDRAWAL_LURKS;
     withdrawal->appears_until_ms = appears_until_ms;
     withdrawal->at_ms = 0;
-    withdrawal->unsure = false;
     withdrawal->found = false;
     withdrawal->retry = (struct hf_retry_state){0};
 }
@@ -64,7 +63,7 @@ void hf_withdrawal_done(struct hf_withdrawal *withdrawal, bool found)
     assert(withdrawal->state == HF_WITHDRAWAL_ASKED);
     withdrawal->request.busy = false;
     withdrawal->retry = (struct hf_retry_state){0};
-    withdrawal->found = found || withdrawal->unsure;
+    withdrawal->found = found;
     /* What was found and taken out was all there could be: an enqueue takes
      * effect once. */
     withdrawal->state =
@@ -72,11 +71,10 @@ void hf_withdrawal_done(struct hf_withdrawal *withdrawal, bool found)
 }
 
 void hf_withdrawal_failed(struct hf_withdrawal *withdrawal,
-                          enum hf_failure failure, uint64_t retry_at_ms)
+                          uint64_t retry_at_ms)
 {
     assert(withdrawal->state == HF_WITHDRAWAL_ASKED);
     withdrawal->request.busy = false;
-    withdrawal->unsure |= failure == HF_FAILURE_UNSURE;
     withdrawal->at_ms = retry_at_ms;
     withdrawal->state =
         HF_PLANTED(WITHDRAW_ONCE) ? HF_WITHDRAWAL_NONE : HF_WITHDRAWAL_DUE;
@@ -85,10 +83,18 @@ void hf_withdrawal_failed(struct hf_withdrawal *withdrawal,
 void hf_withdrawal_clear(struct hf_withdrawal *withdrawal,
                          struct hf_effect_queue *effects)
 {
+    if (withdrawal->state == HF_WITHDRAWAL_NONE)
+        return;
     hf_effect_remove(effects, &withdrawal->effect);
     withdrawal->request.busy = false;
     withdrawal->state = HF_WITHDRAWAL_NONE;
-    withdrawal->found = true; /* it went with its session, as it should */
+    withdrawal->found = HF_PLANTED(RELEASE_UNCONFIRMED);
+}
+
+bool hf_withdrawal_awaits_answer(const struct hf_withdrawal *withdrawal)
+{
+    return withdrawal->state == HF_WITHDRAWAL_DUE ||
+           withdrawal->state == HF_WITHDRAWAL_ASKED;
 }
 
 uint64_t hf_withdrawal_wake_at_ms(const struct hf_withdrawal *withdrawal)

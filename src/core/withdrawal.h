@@ -29,9 +29,11 @@ struct hf_withdrawal {
     enum hf_withdrawal_state state;
     uint64_t appears_until_ms; /* 0: cannot appear again once it is out */
     uint64_t at_ms;
-    bool last;   /* asked when it could no longer appear */
-    bool unsure; /* an earlier try may have taken it out */
-    bool found;  /* it was there, as far as the answer tells */
+    bool last; /* asked when it could no longer appear */
+    /* An answer said that this request took the ticket out.  Stays false when
+     * the answer was lost and the ticket was gone afterwards, or when the
+     * session ended first: somebody else may have removed it. */
+    bool found;
     struct hf_retry_state retry;
     struct hf_request request;
     struct hf_effect effect;
@@ -57,11 +59,16 @@ void hf_withdrawal_pump(struct hf_withdrawal *withdrawal,
 /* Answers to the request. */
 void hf_withdrawal_done(struct hf_withdrawal *withdrawal, bool found);
 void hf_withdrawal_failed(struct hf_withdrawal *withdrawal,
-                          enum hf_failure failure, uint64_t retry_at_ms);
+                          uint64_t retry_at_ms);
 
-/* The session is over and every ticket of it is gone. */
+/* The session is over and every ticket of it is gone.  Whether the ticket was
+ * there until then is not known, so .found stays false. */
 void hf_withdrawal_clear(struct hf_withdrawal *withdrawal,
                          struct hf_effect_queue *effects);
+
+/* Is it asked, or about to be?  False while it only waits for the ticket to
+ * show itself. */
+bool hf_withdrawal_awaits_answer(const struct hf_withdrawal *withdrawal);
 
 /* When a pump is wanted while CONNECTED; HF_FOREVER if none is. */
 uint64_t hf_withdrawal_wake_at_ms(const struct hf_withdrawal *withdrawal);

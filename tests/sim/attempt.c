@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check_grant.h"
 #include "core/instant.h"
 #include "driver.h"
 #include "world.h"
@@ -209,6 +210,7 @@ void world_release(struct attempt *attempt)
 {
     assert(attempt->granted && !attempt->release_called);
     attempt->release_called = true;
+    check_release(attempt);
     driver_call(attempt->client, HF_EVENT_RELEASE, attempt);
 }
 

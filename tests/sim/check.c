@@ -242,7 +242,7 @@ static void check_limit(struct attempt *attempt)
         client->tick_us <= hf_sim_now_us(client->world->sim))
         return; /* or is about to look at the clock */
     /* Late in giving up, and late once more in telling. */
-    limit_ms = hf_after_ms(limit_ms, HF_PATIENCE_MS +
+    limit_ms = hf_after_ms(limit_ms, HF_REMOVAL_WAIT_MS +
                                          2 * check_lateness_ms(client->world));
     if (check_client_ms(client) > limit_ms)
         world_broken(client->world, 9,

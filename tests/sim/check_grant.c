@@ -338,6 +338,34 @@ static bool may_end(const struct attempt *attempt)
     }
 }
 
+/* 13: who hears of the end of a wait has no ticket in a queue any more, or
+ * hears that it may have one. */
+static void check_removed(struct attempt *attempt)
+{
+    struct world *world = attempt->client->world;
+    const struct hf_acquisition *awaited =
+        attempt->crew != NULL && !check_crew_needs(attempt) ? attempt->a.awaits
+                                                            : NULL;
+
+    if (attempt->a.may_remain && world->calm)
+        world_broken(world, 13,
+                     "%s ended before its removal was answered, and nothing "
+                     "was wrong",
+                     attempt->name);
+    if (attempt->a.may_remain || attempt->client->closing || world->lied_to)
+        return;
+    for (unsigned i = 0; i < world->ticket_count; i++) {
+        const struct ticket_record *record = &world->tickets[i];
+        bool mine = record->attempt == attempt ||
+                    (awaited != NULL &&
+                     hf_ticket_id_equal(&record->id, &awaited->ticket));
+
+        if (mine && hf_sim_ticket_current(attempt->client->engine, &record->id))
+            world_broken(world, 13, "%s has ended and is still in the queue",
+                         attempt->name);
+    }
+}
+
 void check_ended(struct attempt *attempt)
 {
     struct world *world = attempt->client->world;
@@ -352,6 +380,18 @@ void check_ended(struct attempt *attempt)
     if (attempt->a.text[0] == '\0')
         world_broken(world, 10, "%s ended with %s and no story", attempt->name,
                      hf_status_name(attempt->a.status));
+    check_removed(attempt);
+}
+
+void check_release(struct attempt *attempt)
+{
+    for (unsigned i = 0; i < attempt->claim_count; i++) {
+        const struct hf_acquisition *a = attempt->claims[i].a;
+
+        attempt->gone_before_release |=
+            !a->gate &&
+            !hf_sim_ticket_current(attempt->client->engine, &a->ticket);
+    }
 }
 
 void check_released(struct attempt *attempt)
@@ -369,6 +409,11 @@ void check_released(struct attempt *attempt)
                      hf_status_name(attempt->a.status));
     if (attempt->crew != NULL && check_crew_needs(attempt))
         return; /* handed on, or given back for another */
+    if (attempt->a.status == HF_OK && attempt->gone_before_release &&
+        !world->lied_to)
+        world_broken(world, 13,
+                     "%s was released in order, and its ticket was gone",
+                     attempt->name);
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         if (attempt->a.status == HF_OK && attempt->claims[i].enqueued &&
             hf_sim_ticket_current(attempt->client->engine,

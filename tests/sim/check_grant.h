@@ -10,6 +10,9 @@ void check_lost(struct attempt *attempt);
 void check_downgraded(struct attempt *attempt);
 void check_ended(struct attempt *attempt);
 void check_released(struct attempt *attempt);
+
+/* Before ${attempt} is released: is its ticket there? */
+void check_release(struct attempt *attempt);
 void check_forgotten(struct attempt *attempt);
 
 #endif

@@ -203,9 +203,15 @@ void check_added(struct world *world, const char *queue,
         world_broken(world, 5, "a ticket of a crew appears after its members");
     if (record->attempt == NULL)
         return;
-    if (record->attempt->forgotten && record->attempt->client->alive &&
-        hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
+    if (!record->attempt->client->alive ||
+        !hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
+        return;
+    if (record->attempt->forgotten)
         world_broken(world, 5, "a ticket of %s appears after it was forgotten",
+                     record->attempt->name);
+    else if (record->attempt->ended && !record->attempt->a.may_remain &&
+             !record->attempt->client->closing)
+        world_broken(world, 13, "a ticket of %s appears after its end",
                      record->attempt->name);
 }
 

@@ -47,7 +47,6 @@ static void put_withdrawal(const struct ink *ink,
     instant(ink, withdrawal->appears_until_ms);
     instant(ink, withdrawal->at_ms);
     number(ink, withdrawal->last);
-    number(ink, withdrawal->unsure);
     number(ink, withdrawal->found);
     number(ink, withdrawal->retry.tries);
     hf_imprint_ticket(ink->imprint, &withdrawal->request.ticket);

@@ -121,6 +121,7 @@ struct attempt {
     uint64_t granted_us;
     /* What the checks remember. */
     bool evicted;           /* its ticket was taken away from it */
+    bool gone_before_release;
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
     const struct claim *due; /* could have been met ... */

@@ -314,19 +314,19 @@ static void a_mutex_behind_a_downgrade_hears_whose_name_it_is(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     listed(s, "a LIST", "y/r a1/x");
-    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_EKIND");
+    expect(s, "a FORGET a1; a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
 }
 
 static void another_kind_ahead_ends_it(void **state)
 {
     STAGE(s, ALL_TRAITS);
     enqueue_a_in(s, "x/w a1");
-    expect(s, "a WITHDRAW a1; a ENDED HF_EKIND");
+    expect(s, "a WITHDRAW a1");
     assert_non_null(strstr(s->a.text, "read/write"));
     withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
 }
 
 static void what_the_name_is_in_use_for_is_told(void **state)
@@ -356,22 +356,24 @@ static void what_the_name_is_in_use_for_is_told(void **state)
         STAGE(s, ALL_TRAITS);
         s->a.kind = rows[i].wanted;
         enqueue_a_in(s, rows[i].queue);
-        expect(s, "a WITHDRAW a1; a ENDED HF_EKIND");
+        expect(s, "a WITHDRAW a1");
+        withdrawn(s, "a WITHDRAW a1", true);
+        expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
         assert_non_null(strstr(s->a.text, rows[i].text));
     }
 }
 
 /* ---------------------------------------------------------------- cancel -- */
 
-static void fn09_a_cancelled_wait_withdraws_then_tells(void **state)
+static void fn09_a_cancelled_wait_ends_when_its_ticket_is_gone(void **state)
 {
     STAGE(s, 0);
     queue_a(s);
     cancel(s, &s->a);
     cancel(s, &s->a);
-    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
 static void requests_nobody_has_seen_are_not_made(void **state)
@@ -405,9 +407,9 @@ static void a_list_under_way_does_not_hold_up_a_cancel(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     cancel(s, &s->a);
-    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    expect(s, "a FORGET a1; a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "");
+    expect(s, "a ENDED HF_ECANCELLED");
     listed(s, "a LIST", "x a1");
     expect(s, "a FORGOTTEN");
 }
@@ -590,7 +592,21 @@ static void a_release_waits_for_the_link_or_the_end(void **state)
     release(s, &s->a);
     expect(s, "STATE SUSPENDED");
     session_lost(s, HF_ELOST);
-    expect(s, "STATE LOST; a RELEASED HF_OK; a FORGOTTEN");
+    expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
+    assert_non_null(strstr(s->a.text, "did not confirm"));
+}
+
+/* Somebody else ended the session, and another client was admitted before this
+ * one released. */
+static void a_session_that_ends_confirms_no_release(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    session_lost(s, HF_ELOST);
+    expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
 int main(void)
@@ -620,7 +636,7 @@ int main(void)
         cmocka_unit_test(a_mutex_behind_a_downgrade_hears_whose_name_it_is),
         cmocka_unit_test(another_kind_ahead_ends_it),
         cmocka_unit_test(what_the_name_is_in_use_for_is_told),
-        cmocka_unit_test(fn09_a_cancelled_wait_withdraws_then_tells),
+        cmocka_unit_test(fn09_a_cancelled_wait_ends_when_its_ticket_is_gone),
         cmocka_unit_test(requests_nobody_has_seen_are_not_made),
         cmocka_unit_test(a_cancel_that_comes_late_changes_nothing),
         cmocka_unit_test(a_list_under_way_does_not_hold_up_a_cancel),
@@ -636,6 +652,7 @@ int main(void)
         cmocka_unit_test(a_waiter_starts_again_in_a_new_session),
         cmocka_unit_test(a_session_refused_for_good_ends_the_wait),
         cmocka_unit_test(a_release_waits_for_the_link_or_the_end),
+        cmocka_unit_test(a_session_that_ends_confirms_no_release),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

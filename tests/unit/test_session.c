@@ -465,7 +465,7 @@ static void a_release_under_way_ends_with_the_goodbye(void **state)
     failed(s, "a WITHDRAW a1", HF_FAILURE_RETRY);
     expect(s, "");
     closed(s);
-    expect(s, "a RELEASED HF_OK; a FORGOTTEN; STATE CLOSED");
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN; STATE CLOSED");
 }
 
 static void a_client_that_never_connected_can_close(void **state)

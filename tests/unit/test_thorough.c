@@ -43,7 +43,7 @@ static void it_waits_for_the_answer_of_its_enqueue(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     expect(s, "");
-    at(s, STAGE_START_MS + 2 * HF_PATIENCE_MS);
+    at(s, STAGE_START_MS + 2 * HF_REMOVAL_WAIT_MS);
     expect(s, "");
     assert_true(hf_core_wake_at_ms(&s->core) > s->now_ms);
     enqueued(s, "a ENQUEUE a1", "a1");
@@ -107,7 +107,9 @@ static void what_may_not_be_taken_out_is_told(void **state)
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
     failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
     expect(s, "a ENDED HF_EDENIED");
-    assert_string_equal(s->a.text, "no delete");
+    assert_string_equal(s->a.text,
+                        "no delete; its ticket may stay in the queue "
+                        "until the session ends");
     ring(s);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);

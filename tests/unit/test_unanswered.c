@@ -107,11 +107,11 @@ static void a_ticket_gone_at_once_is_enqueued_again(void **state)
     ring(s);
     expect(s, "a WITHDRAW a3; a ENQUEUE a4");
     enqueued(s, "a ENQUEUE a4", "");
-    expect(s, "a WITHDRAW a4; a ENDED HF_EPROTOCOL");
+    expect(s, "a WITHDRAW a4");
     withdrawn(s, "a WITHDRAW a2", true);
     withdrawn(s, "a WITHDRAW a3", false);
     withdrawn(s, "a WITHDRAW a4", false);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_EPROTOCOL; a FORGOTTEN");
 }
 
 /* ---------------------------------------------------------------- unsure -- */
@@ -219,10 +219,11 @@ static void it_is_withdrawn_again_until_it_was_seen_or_is_late(void **state)
     STAGE(s, 0);
     doubt_a1(s);
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    expect(s, "a WITHDRAW a1");
     listed(s, "a LIST", "x");
     withdrawn(s, "a WITHDRAW a1", false);
-    expect(s, "");
+    expect(s, "a ENDED HF_ECANCELLED");
+    assert_true(s->a.may_remain);
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     enqueued(s, "b ENQUEUE b1", "x a1 b1");
@@ -272,10 +273,10 @@ static void without_a_lease_one_look_is_enough(void **state)
     failed(s, "a ENQUEUE a2", HF_FAILURE_UNSURE);
     expect(s, "a LIST");
     cancel(s, &s->a);
-    expect(s, "a WITHDRAW a2; a ENDED HF_ECANCELLED");
+    expect(s, "a WITHDRAW a2");
     withdrawn(s, "a WITHDRAW a2", false);
     listed(s, "a LIST", "");
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
 static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
@@ -287,7 +288,8 @@ static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
     expect(s, "a LIST");
     listed(s, "a LIST", "");
     expect(s, "a ENDED HF_EUNSURE");
-    assert_string_equal(s->a.text, "no answer");
+    assert_string_equal(s->a.text, "no answer; its ticket may stay in the "
+                                   "queue until the session ends");
     at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
@@ -303,9 +305,9 @@ static void a_cancel_waits_for_the_answer_of_the_enqueue(void **state)
     cancel(s, &s->a);
     expect(s, "");
     enqueued(s, "a ENQUEUE a1", "a1");
-    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
-    expect(s, "a FORGOTTEN");
+    expect(s, "a ENDED HF_ECANCELLED; a FORGOTTEN");
 }
 
 static void but_not_for_ever(void **state)
@@ -314,7 +316,7 @@ static void but_not_for_ever(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     ring(s);
-    assert_int_equal(s->now_ms, STAGE_START_MS + HF_PATIENCE_MS);
+    assert_int_equal(s->now_ms, STAGE_START_MS + HF_REMOVAL_WAIT_MS);
     expect(s, "a ENDED HF_ECANCELLED");
     enqueued(s, "a ENQUEUE a1", "a1");
     expect(s, "a WITHDRAW a1");
@@ -337,9 +339,10 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
     enqueue_a(s);
     cancel(s, &s->a);
     failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a WITHDRAW a1; a ENDED HF_ECANCELLED");
+    expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
-    expect(s, "");
+    expect(s, "a ENDED HF_ECANCELLED");
+    assert_non_null(strstr(s->a.text, "its ticket may stay in the queue"));
     outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a FORGOTTEN");
@@ -385,7 +388,9 @@ static void a_fatal_list_ends_the_wait(void **state)
     gone(s, "a WATCH x");
     expect(s, "a LIST");
     failed_as(s, "a LIST", HF_FAILURE_FATAL, HF_EDENIED, "read refused");
-    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_EDENIED");
+    expect(s, "a FORGET a1; a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
 }
 
 static void a_fatal_watch_ends_the_wait(void **state)
@@ -393,7 +398,9 @@ static void a_fatal_watch_ends_the_wait(void **state)
     STAGE(s, 0);
     queue_a(s);
     failed_as(s, "a WATCH x", HF_FAILURE_FATAL, HF_ELIMIT, "no descriptor");
-    expect(s, "a FORGET a1; a WITHDRAW a1; a ENDED HF_ELIMIT");
+    expect(s, "a FORGET a1; a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a ENDED HF_ELIMIT; a FORGOTTEN");
 }
 
 static void a_holder_goes_on_without_a_watch(void **state)
@@ -420,8 +427,21 @@ static void fn28_a_withdraw_is_repeated_whatever_it_says(void **state)
         at(s, s->now_ms + 1000); /* no backoff is longer */
     }
     expect(s, "a WITHDRAW a1");
-    /* One of those may have taken it out: no sign of somebody else. */
+    /* One of those may have removed it, or somebody else has. */
     withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void a_repeated_withdraw_that_finds_the_ticket_confirms(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    release(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    failed(s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
+    ring(s);
+    expect(s, "a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
 }
 
@@ -467,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_fatal_watch_ends_the_wait),
         cmocka_unit_test(a_holder_goes_on_without_a_watch),
         cmocka_unit_test(fn28_a_withdraw_is_repeated_whatever_it_says),
+        cmocka_unit_test(a_repeated_withdraw_that_finds_the_ticket_confirms),
         cmocka_unit_test(a_withdraw_that_did_not_happen_hides_nothing),
     };
 

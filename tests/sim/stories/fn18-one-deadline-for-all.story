@@ -31,9 +31,9 @@ expect
    402.000  b       m1 FORGOTTEN
    403.000  a       server adds ticket 2 to two
    404.000  a       x3 WAITING ahead=1 holder=b/m2
-   600.000  a       x3 ENDED HF_ETIMEDOUT
    601.000  a       server removes ticket 2 from two
    601.000  a       server removes ticket 2 from one
+   602.000  a       x3 ENDED HF_ETIMEDOUT
    602.000  a       x3 FORGOTTEN
   1000.000  b       release m2
   1001.000  b       server removes ticket 1 from two

@@ -17,8 +17,8 @@ expect
     20.000  b       want m2
     21.000  b       server adds ticket 2 to one
     22.000  b       m2 WAITING ahead=1 holder=a/m1
-   120.000  b       m2 ENDED HF_ETIMEDOUT
    121.000  b       server removes ticket 2 from one
+   122.000  b       m2 ENDED HF_ETIMEDOUT
    122.000  b       m2 FORGOTTEN
    200.000  a       release m1
    201.000  a       server removes ticket 1 from one

@@ -18,8 +18,8 @@ expect
     12.000  a       m1 GRANTED token=3 safe-until=10900
     20.000  b       want m2
     21.000  b       server adds ticket 2 to one
-    22.000  b       m2 ENDED HF_EBUSY
     23.000  b       server removes ticket 2 from one
+    24.000  b       m2 ENDED HF_EBUSY
     24.000  b       m2 FORGOTTEN
    100.000  a       release m1
    101.000  a       server removes ticket 1 from one
