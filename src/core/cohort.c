@@ -396,7 +396,7 @@ void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort)
         next = a->next;
         hf_acquisition_tick(core, a);
     }
-    settle_leaving(core, cohort);
+    hf_cohort_touch(core, cohort); /* a member that leaves may be overdue */
     cohort->due_ms = hf_earlier_ms(next_due_ms(core, cohort->first),
                                    next_due_ms(core, cohort->leaving));
 }

@@ -338,27 +338,41 @@ static bool may_end(const struct attempt *attempt)
     }
 }
 
-/* 13: who hears of the end of a wait has no ticket in a queue any more, or
- * hears that it may have one. */
+/* Has every other member been told its end?  Then none has a ticket of the crew
+ * to wait for but this one. */
+static bool is_last_told(const struct attempt *attempt)
+{
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a != attempt && a->crew == attempt->crew && !a->forgotten &&
+            !a->ended && !a->released)
+            return false;
+    }
+    return !attempt->crew->may_remain;
+}
+
+/* 13: an end comes when no ticket of the attempt is in a queue any more, or
+ * says that one may be. */
 static void check_removed(struct attempt *attempt)
 {
     struct world *world = attempt->client->world;
-    const struct hf_acquisition *awaited =
-        attempt->crew != NULL && !check_crew_needs(attempt) ? attempt->a.awaits
-                                                            : NULL;
+    struct crew *crew = attempt->crew;
 
     if (attempt->a.may_remain && world->calm)
         world_broken(world, 13,
                      "%s ended before its removal was answered, and nothing "
                      "was wrong",
                      attempt->name);
+    if (crew != NULL)
+        crew->may_remain |= attempt->a.may_remain;
     if (attempt->a.may_remain || attempt->client->closing || world->lied_to)
         return;
+    if (crew != NULL && !is_last_told(attempt))
+        crew = NULL;
     for (unsigned i = 0; i < world->ticket_count; i++) {
         const struct ticket_record *record = &world->tickets[i];
         bool mine = record->attempt == attempt ||
-                    (awaited != NULL &&
-                     hf_ticket_id_equal(&record->id, &awaited->ticket));
+                    (crew != NULL && record->crew == crew);
 
         if (mine && hf_sim_ticket_current(attempt->client->engine, &record->id))
             world_broken(world, 13, "%s has ended and is still in the queue",

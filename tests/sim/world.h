@@ -76,6 +76,7 @@ struct crew {
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
     bool evicted;    /* it was taken away */
+    bool may_remain; /* a member was told that a ticket may stay */
     unsigned grants; /* to members, on that ticket */
     struct crew *next;
 };
@@ -120,7 +121,7 @@ struct attempt {
     uint64_t started_us;
     uint64_t granted_us;
     /* What the checks remember. */
-    bool evicted;           /* its ticket was taken away from it */
+    bool evicted; /* its ticket was taken away from it */
     bool gone_before_release;
     struct hf_ticket_id id; /* of the last enqueue */
     bool enqueued;
