@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import zk_holder
+import jute
 import place
 from proxy import DOWN, DROP, UP, Proxy
 from zk_holder import Holder, Witness
@@ -21,7 +22,32 @@ from zookeeper import Standalone
 
 TICK_MS = 500
 ROUNDS = 5 if zk_holder.LONG else 1
+# The operation and the length of the path, of which only the low byte differs.
+DELETE = (2).to_bytes(4, "big") + bytes(3)
 TIMEOUTS_MS = (4000, 6000, 10000) if zk_holder.LONG else (4000,)
+
+
+class Recorder(Proxy):
+    """A proxy of one client that can say whose session passes through it."""
+
+    heard = b""
+
+    def hand_on(self, connection, way):
+        if way.name == DOWN:
+            self.heard += way.queue[0][1]
+        return super().hand_on(connection, way)
+
+    def session(self):
+        """Its number and password, from the server's first frame."""
+        reader = jute.Reader(self.heard[4:])
+        reader.int()  # the protocol's version
+        reader.int()  # the timeout
+        return reader.long(), reader.buffer()
+
+    def holds_a_delete(self):
+        return any(DELETE in data for connection in list(self.connections)
+                   for way in connection.ways.values() if way.name == UP
+                   for _, data in way.queue)
 
 
 class Losses(unittest.TestCase):
@@ -165,6 +191,28 @@ class Losses(unittest.TestCase):
             self.kills.append(second.granted()[0] - at[second])
             # The server rounds up to its ticks, and this machine is busy.
             self.assertLess(self.kills[-1], timeout_ms + 4 * TICK_MS)
+
+    # ---- ended elsewhere
+
+    def test_a_release_after_the_session_was_ended_elsewhere_says_lost(self):
+        """Another connection ends the session of the holder, whose own cannot
+        tell it, and the next in line is admitted before the release."""
+        proxy = self.keep(Recorder(self.server.port))
+        first = self.holder("elsewhere", 10000, "127.0.0.1:%d" % proxy.port)
+        first.granted()
+        second = self.holder("elsewhere", 10000)
+        with self.server.client() as client:
+            place.eventually("the second to queue", lambda:
+                             len(client.children("/elsewhere")) == 2)
+        session, password = proxy.session()
+        proxy.hold(UP, DOWN)
+        self.server.client(session=session, password=password).close()
+        second.granted()
+        first.say("release")
+        place.eventually("the release to be asked for",
+                         lambda: proxy.do(proxy.holds_a_delete))
+        proxy.thaw(UP, DOWN)
+        self.assertEqual(first.wait("done")[2][0], "HF_ELOST")
 
 
 if __name__ == "__main__":
