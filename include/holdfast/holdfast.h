@@ -558,7 +558,9 @@ struct hf_acquire_opts {
  * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
  * fair: tickets are admitted in the order the engine took them in.  A wait
  * rides out a lost connection; after a lost session it goes on at the tail.
- *   Time      at most ${opts}->wait_ms.
+ *   Time      at most ${opts}->wait_ms for the grant.  An end without one
+ *             comes after the engine answered that the ticket is gone, and at
+ *             most a second late.
  *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} wants
  *             hf_grant_release().
  *   Thread    any; the grant belongs to no thread.
@@ -566,8 +568,12 @@ struct hf_acquire_opts {
  *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
  *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
  *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
- *             engine, as its URL has it, has no tickets of that kind.  No
- *             ticket stays behind, and ${grant} is NULL.
+ *             engine, as its URL has it, has no tickets of that kind.
+ *             ${grant} is NULL.  No ticket is left in the queue unless the
+ *             text says that it may stay there until the session ends: the
+ *             engine gave no answer for a second (the link is down), or an
+ *             enqueue that it never answered may still take effect.  Such a
+ *             ticket is removed as soon as the engine answers again.
  */
 HF_API hf_status hf_acquire(struct hf_lock *lock,
                             const struct hf_acquire_opts *opts,
@@ -576,8 +582,9 @@ HF_API hf_status hf_acquire(struct hf_lock *lock,
 
 /**
  * hf_try_acquire(lock, grant):
- * As hf_acquire(), but HF_EBUSY at once where it would wait for another owner.
- *   Time      one answer of the engine, at most connect_ms of the client.
+ * As hf_acquire(), but HF_EBUSY where it would wait for another owner.
+ *   Time      one answer of the engine, at most connect_ms of the client; for
+ *             HF_EBUSY one more, to the removal of its ticket.
  */
 HF_API hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
     HF_NONNULL(1, 2) HF_MUST_CHECK;
@@ -629,8 +636,9 @@ HF_API hf_status hf_acquire_all_start(struct hf_lock *const *locks,
 
 /**
  * hf_op_cancel(op):
- * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED
- * or, if the grant won the race, with HF_OK and a grant to release.
+ * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED,
+ * once its ticket is gone as with hf_acquire(), or, if the grant won the race,
+ * with HF_OK and a grant to release.
  * Idempotent; without effect when the operation has ended.
  */
 HF_API void hf_op_cancel(struct hf_op *op) HF_NONNULL(1);
@@ -745,14 +753,19 @@ HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
 /**
  * hf_grant_release(grant):
  * Leave the queue and free ${grant}, whatever the status.  HF_OK means that
- * the ticket is gone and the next one in line may enter.
+ * the engine confirmed the removal of this very ticket: it was in the queue
+ * until this call, nobody it excludes had been admitted, and the next one in
+ * line may enter.
  *   Time      one answer of the engine; while cut off, until it answers or the
  *             session is over, which is bounded by the session timeout.
  *   Ownership ${grant} is consumed (not with HF_EREENTRANT and HF_EFORKED).
- *   Fails     HF_ELOST if the grant had been lost before this call; HF_EDENIED
- *             if the engine let us in and does not let us out: the ticket is
- *             then there until the client is closed, unless that changes;
- *             HF_EREENTRANT HF_EFORKED.
+ *   Fails     HF_ELOST if the grant had been lost before this call, or if
+ *             that cannot be excluded: the session ended before the engine
+ *             answered, or the answer to a first removal was lost and the
+ *             ticket was gone afterwards.  HF_EDENIED if the engine let us in
+ *             and does not let us out: the ticket is then there until the
+ *             client is closed, unless that changes.  HF_EREENTRANT
+ *             HF_EFORKED.
  */
 HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
 
@@ -1131,8 +1144,11 @@ HF_API hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
 /**
  * hf_mutex_unlock(mutex):
  * Count down; at zero, release, or pass it on to the owner that is next here.
+ * A mutex that is passed on keeps its ticket, so nothing is asked of the
+ * engine: HF_OK then means that no loss was known.
  *   Fails     HF_EOWNER if the caller is not the owner; HF_ELOST, having
- *             counted down, if the grant was lost; HF_EREENTRANT HF_EFORKED.
+ *             counted down, if the grant was lost or as hf_grant_release();
+ *             HF_EREENTRANT HF_EFORKED.
  */
 HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
 
