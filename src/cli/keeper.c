@@ -442,6 +442,21 @@ static void set_lost(struct hf_keeper *keeper)
                               : "its ticket is gone from the queue");
 }
 
+/* The command has ended by itself.  Whether the lock was its own until then,
+ * the release could not confirm. */
+static void set_unconfirmed(struct hf_keeper *keeper)
+{
+    struct hf_outcome *outcome = &keeper->run->page->outcome;
+
+    if (outcome->exit_code == HF_EXIT_LOST)
+        return;
+    outcome->exit_code = HF_EXIT_LOST;
+    snprintf(outcome->text, sizeof outcome->text,
+             "'%.200s' may have been lost before the command ended: the engine "
+             "did not confirm the release",
+             keeper->run->options->label);
+}
+
 /* The library's texts begin with the name of the call, which says nothing to
  * the user of a command. */
 static const char *without_call(const char *text)
@@ -493,6 +508,6 @@ void hf_keeper_main(struct hf_run *run)
     set_outcome(&keeper);
     atomic_store(&run->page->phase, HF_PHASE_ENDED);
     if (!hf_keeper_close(&keeper) && keeper.command > 0)
-        set_lost(&keeper);
+        set_unconfirmed(&keeper);
     _exit(0);
 }
