@@ -358,10 +358,10 @@ static void check_removed(struct attempt *attempt)
     struct world *world = attempt->client->world;
     struct crew *crew = attempt->crew;
 
-    if (attempt->a.may_remain && world->calm)
+    if (attempt->a.may_remain && world->calm &&
+        check_client_ms(attempt->client) < attempt->a.tell_at_ms)
         world_broken(world, 13,
-                     "%s ended before its removal was answered, and nothing "
-                     "was wrong",
+                     "%s ended before its removal was answered, and in no need",
                      attempt->name);
     if (crew != NULL)
         crew->may_remain |= attempt->a.may_remain;

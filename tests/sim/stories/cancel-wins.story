@@ -20,10 +20,10 @@ expect
     22.000  b       m2 WAITING ahead=1 holder=a/m1
     50.000  a       release m1
     50.500  b       cancel m2
-    50.500  b       m2 ENDED HF_ECANCELLED
     51.000  a       server removes ticket 1 from one
     51.500  b       server removes ticket 2 from one
     52.000  a       m1 RELEASED HF_OK
     52.000  a       m1 FORGOTTEN
+    52.500  b       m2 ENDED HF_ECANCELLED
     52.500  b       m2 FORGOTTEN
    200.000  -       end, tickets left: 0

@@ -30,22 +30,22 @@ expect
     26.000  b       m4 WAITING ahead=3 holder=a/m1
     27.000  b       server adds ticket 5 to one
     28.000  b       m5 WAITING ahead=4 holder=a/m1
-    60.000  b       m2 ENDED HF_ETIMEDOUT
     61.000  b       server removes ticket 2 from one
+    62.000  b       m2 ENDED HF_ETIMEDOUT
     62.000  b       m2 FORGOTTEN
     64.000  b       m3 WAITING ahead=1 holder=a/m1
     64.000  b       m4 WAITING ahead=2 holder=a/m1
-   102.000  b       m3 ENDED HF_ETIMEDOUT
    103.000  b       server removes ticket 3 from one
+   104.000  b       m3 ENDED HF_ETIMEDOUT
    104.000  b       m3 FORGOTTEN
    106.000  b       m4 WAITING ahead=1 holder=a/m1
    106.000  b       m5 WAITING ahead=2 holder=a/m1
-   114.000  b       m4 ENDED HF_ETIMEDOUT
    115.000  b       server removes ticket 4 from one
+   116.000  b       m4 ENDED HF_ETIMEDOUT
    116.000  b       m4 FORGOTTEN
    118.000  b       m5 WAITING ahead=1 holder=a/m1
-   126.000  b       m5 ENDED HF_ETIMEDOUT
    127.000  b       server removes ticket 5 from one
+   128.000  b       m5 ENDED HF_ETIMEDOUT
    128.000  b       m5 FORGOTTEN
    200.000  a       release m1
    201.000  a       server removes ticket 1 from one
