@@ -101,8 +101,7 @@ static void callbacks_are_dispatched(struct cast *cast)
     grant = later_grant(&later, lock);
     status = hf_grant_release_start(grant, later_done(&later));
     CHECK(cast, status == HF_OK);
-    (void)story_ended_well(cast, "hf_grant_release_start",
-                           later_end(&later, HF_OK), NULL);
+    story_released(cast, "hf_grant_release_start", later_end(&later, HF_OK));
     hf_lock_free(lock);
     close_by_dispatch(cast, client);
 }
@@ -164,7 +163,7 @@ static void live_on_loop(struct cast *cast, struct lodger *lodger)
         hf_grant_release_start(grant, later_done(&lodger->later));
 
     run_until_ended(cast, lodger, &status);
-    (void)story_ended_well(cast, "hf_grant_release_start", status, NULL);
+    story_released(cast, "hf_grant_release_start", status);
     hf_lock_free(lock);
     status = hf_client_close_start(client, later_done(&lodger->later));
     CHECK(cast, status == HF_OK);

@@ -133,11 +133,9 @@ static void count_up_and_down(struct cast *cast, struct hf_mutex *ours,
     WELL(cast, hf_mutex_lock(ours), NULL, NULL);
     GIVES(cast, hf_mutex_trylock(theirs), HF_EBUSY, NULL, NULL);
     GIVES(cast, hf_mutex_unlock(theirs), HF_EOWNER, NULL, NULL);
-    (void)story_went_well(cast, "hf_mutex_unlock", hf_mutex_unlock(ours), NULL,
-                          NULL);
+    story_released(cast, "hf_mutex_unlock", hf_mutex_unlock(ours));
     CHECK(cast, hf_mutex_token(ours) != 0);
-    (void)story_went_well(cast, "hf_mutex_unlock", hf_mutex_unlock(ours), NULL,
-                          NULL);
+    story_released(cast, "hf_mutex_unlock", hf_mutex_unlock(ours));
     WELL(cast, hf_mutex_timedlock(theirs, STORY_PATIENCE_MS), NULL, NULL);
 }
 
@@ -198,11 +196,9 @@ static void a_read_write_lock_is_counted(struct cast *cast)
     WELL(cast, hf_rwlock_timedwrlock(rwlock, STORY_PATIENCE_MS), NULL, NULL);
     WELL(cast, hf_rwlock_rdlock(rwlock), NULL, NULL);
     /* Having counted down also if the downgrade failed. */
-    (void)story_went_well(cast, "hf_rwlock_wrunlock",
-                          hf_rwlock_wrunlock(rwlock), NULL, NULL);
+    story_released(cast, "hf_rwlock_wrunlock", hf_rwlock_wrunlock(rwlock));
     CHECK(cast, hf_rwlock_token(rwlock) != 0);
-    (void)story_went_well(cast, "hf_rwlock_rdunlock",
-                          hf_rwlock_rdunlock(rwlock), NULL, NULL);
+    story_released(cast, "hf_rwlock_rdunlock", hf_rwlock_rdunlock(rwlock));
     CHECK(cast, hf_rwlock_token(rwlock) == 0);
     hf_rwlock_free(rwlock);
     story_leave(cast, client);

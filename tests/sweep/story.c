@@ -227,14 +227,19 @@ struct hf_grant *story_acquire(struct cast *cast, struct hf_lock *lock)
     return grant;
 }
 
+void story_released(struct cast *cast, const char *call, hf_status status)
+{
+    bool met = atomic_load(&cast->report->met) > 0;
+
+    if (status == HF_OK ||
+        (met && (status == HF_EDENIED || status == HF_ELOST)))
+        return;
+    story_complain(cast, "%s: %s", call, hf_status_name(status));
+}
+
 void story_release(struct cast *cast, struct hf_grant *grant)
 {
-    hf_status status = hf_grant_release(grant);
-
-    if (status == HF_EDENIED && atomic_load(&cast->report->met) > 0)
-        return; /* the ticket goes with its client */
-    if (status != HF_OK)
-        story_complain(cast, "hf_grant_release: %s", hf_status_name(status));
+    story_released(cast, "hf_grant_release", hf_grant_release(grant));
 }
 
 /* ------------------------------------------------------------ later ends -- */

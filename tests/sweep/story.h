@@ -123,7 +123,12 @@ struct hf_lock *story_permits(struct cast *cast, struct hf_client *client,
 
 struct hf_grant *story_acquire(struct cast *cast, struct hf_lock *lock);
 
-/* The release of a grant that is valid: it has few ways to fail. */
+/* The release of a grant that is valid has ended with ${status}.  After the
+ * fault it may be refused, and the ticket goes with its client; or a connection
+ * that ended may leave it unconfirmed. */
+void story_released(struct cast *cast, const char *call, hf_status status);
+
+/* Release a grant that is valid. */
 void story_release(struct cast *cast, struct hf_grant *grant);
 
 /* ------------------------------------------------------------ later ends -- */
