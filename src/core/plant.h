@@ -73,7 +73,7 @@
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
     X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
     X(ZK_LATE_PROVES, 1, "a transaction answered late proves as much")         \
-    X(ZK_LAST_TIMEOUT_CAPS, 7, "a resume is sure of the last timeout granted") \
+    X(ZK_LAST_TIMEOUT_CAPS, 7, "a resume brings no less than counted before")  \
     X(ZK_LAST_TIMEOUT_COUNTS, 1, "the last timeout granted is in force alone") \
     X(ZK_EVENT_SEEN, 4, "an event is for all events of its transaction")       \
     X(ZK_RESUME_PROVES, 1, "a greeting that resumes proves like a first one")  \

@@ -80,7 +80,7 @@ void hf_zk_session_begin(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
 
-    session->least_ms = session->in_force_ms = HF_FOREVER;
+    session->least_ms = HF_FOREVER;
     session->server = zk->config.server_count - 1;
     session->state = HF_ZK_WAITING;
     open_next(zk);
@@ -158,25 +158,24 @@ static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed)
     return zk->told_anchor_ms;
 }
 
-/* The server at the other end has granted ${timeout_ms}. */
-static void take_timeout(struct hf_zk *zk, uint64_t timeout_ms, bool resumed)
+/* The server at the other end has granted ${granted_ms}. */
+static void take_timeout(struct hf_zk *zk, uint64_t granted_ms, bool resumed)
 {
     struct hf_zk_session *session = &zk->session;
+    const struct hf_zk_server *server = &zk->config.servers[session->server];
 
-    if (resumed && timeout_ms < floor_ms(zk))
+    if (resumed && granted_ms < floor_ms(zk))
         zk->host.log(
             zk->host.host, HF_LOG_WARNING,
             "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
             " ms were expected; give all servers one "
             "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
-            zk->config.servers[session->server].host,
-            (unsigned)zk->config.servers[session->server].port, timeout_ms,
-            floor_ms(zk), timeout_ms);
-    session->timeout_ms = timeout_ms;
-    session->least_ms = hf_earlier_ms(session->least_ms, timeout_ms);
-    session->in_force_ms = hf_earlier_ms(session->in_force_ms, timeout_ms);
-    if (HF_PLANTED(ZK_LAST_TIMEOUT_COUNTS))
-        session->in_force_ms = timeout_ms;
+            server->host, (unsigned)server->port, granted_ms, floor_ms(zk),
+            granted_ms);
+    session->least_ms = hf_earlier_ms(session->least_ms, granted_ms);
+    if (!resumed || granted_ms < session->timeout_ms ||
+        HF_PLANTED(ZK_LAST_TIMEOUT_COUNTS))
+        session->timeout_ms = granted_ms;
     session->alive_until_ms = 0; /* what was counted before counts no more */
 }
 
@@ -189,7 +188,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     session->silences = 0;
     session->trouble[0] = '\0';
     memset(session->logged, 0, sizeof session->logged);
-    hf_zk_proof_begin(&zk->proof, session->in_force_ms, zk->config.tick_ms,
+    hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
                       zk->config.strict_proof, session->greeted_at_ms,
                       zk->now_ms);
     zk->told_anchor_ms = anchor_ms(zk, resumed);
@@ -200,7 +199,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     if (resumed && !HF_PLANTED(ZK_SET_WATCHES_LATE))
         hf_zk_watches_resume(zk); /* before any other request could see what
                                      they would tell */
-    event.as.connected.timeout_ms = session->in_force_ms;
+    event.as.connected.timeout_ms = session->timeout_ms;
     event.as.connected.anchor_ms = zk->told_anchor_ms;
     event.as.connected.resumed = resumed;
     hf_zk_tell(zk, &event);
@@ -262,7 +261,6 @@ static void forget_session(struct hf_zk_session *session)
         session->id = 0;
     session->zxid = 0;
     session->timeout_ms = 0;
-    session->in_force_ms = HF_FOREVER;
     session->alive_until_ms = 0;
     memset(session->password, 0, sizeof session->password);
 }
@@ -319,8 +317,7 @@ void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
     va_end(args);
     session->cutting = true;
     if (session->state == HF_ZK_GREETING && session->id != 0)
-        session->in_force_ms =
-            hf_earlier_ms(session->in_force_ms, floor_ms(zk));
+        session->timeout_ms = hf_earlier_ms(session->timeout_ms, floor_ms(zk));
     tell_trouble(zk, why);
     if (was_up && zk->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS) {
         session->failures = 0;

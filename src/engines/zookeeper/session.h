@@ -8,8 +8,8 @@
  * counts the one of the last server that it heard of the session from, and a
  * new leader the one of the session's creation.  A server that was left may be
  * heard late, and a resume without an answer may be carried out late.  So the
- * time for which a session is safe goes by the shortest that any of them may
- * bring, .in_force_ms.
+ * session goes by the shortest that any of them may bring: for how long it is
+ * safe, how often it is heard of, and when it is lost.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_SESSION_H
 #define HF_ENGINES_ZOOKEEPER_SESSION_H
@@ -35,11 +35,9 @@ struct hf_zk_session {
     /* The session: .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
-    uint64_t timeout_ms;  /* granted by the server of this connection */
-    uint64_t in_force_ms; /* the shortest that may count for this session;
-                             HF_FOREVER while there is none */
-    uint64_t least_ms;    /* the shortest ever granted, to any session */
-    int64_t zxid;         /* all events up to this transaction have come */
+    uint64_t timeout_ms; /* the shortest that may be in force */
+    uint64_t least_ms;   /* the shortest ever granted, to any session */
+    int64_t zxid;        /* all events up to this transaction have come */
     /* Link alive: when the last answered request was sent, and a timeout.
      * Later than this the session is no more for us. */
     uint64_t alive_until_ms;
