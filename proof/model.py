@@ -84,6 +84,8 @@ PLANTS = {
     "SAFE_FROM_ANSWER": ("mutex", "-DCLIENTS=2 -DATTEMPTS=5 -DMISHAPS=2",
                          "exclusion",
                          "safe-until counts from a proof's answer"),
+    "RESUME_LENGTHENS": ("mutex", TWO, "exclusion",
+                         "an unanswered resume does not cap the promise"),
     "ADMIT_EXPIRED": ("mutex", TWO, "exclusion",
                       "safe-until is not looked at when admitting"),
     "LEASES_NOT_COUNTED": ("semaphore", "-DCLIENTS=3 -DMISHAPS=0",

@@ -195,6 +195,13 @@ end:
                 (session[c] == DOWN && (!alive[c] || !promise[c]));
             session_over(c)
         }
+#ifdef RESUME_LENGTHENS
+        :: d_step { /* hf_session_resuming(), without its cap: the other side
+                       counts anew, with less than is promised */
+            session[c] == DOWN && alive[c] && lease[c] && promise[c];
+            lease[c] = false
+        }
+#endif
         :: d_step {
             session[c] == DOWN && alive[c];
             connected(c)

@@ -5,7 +5,10 @@
  * Time is told only by what it ends.  A lease is what the other side keeps at
  * least: it ends no session whose lease is in force.  A promise is safe-until,
  * while that has not passed; it ends no later than the lease, which is what
- * counting from the sending and the margin for drift are for.
+ * counting from the sending and the margin for drift are for.  A resume with a
+ * server that grants less makes both shorter, the promise first: the cap is put
+ * on it at the sending.  So the order in which they end stays, and no step is
+ * needed for it; without the cap it does not (RESUME_LENGTHENS).
  */
 #ifndef SESSION_STATE
 #define SESSION_STATE

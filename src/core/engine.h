@@ -187,8 +187,11 @@ struct hf_event {
     uint64_t now_ms; /* CLOCK_BOOTTIME; never less than in the event before */
     union {
         struct {
-            /* The negotiated lease; HF_FOREVER where tickets live as long as
-             * the process and safe-until has no meaning. */
+            /* The shortest lease that may be in force, of all that the session
+             * was granted; HF_FOREVER where tickets live as long as the process
+             * and safe-until has no meaning.  From ${anchor_ms}, and from the
+             * sending of the resume that is accepted by this, the session lasts
+             * at least so long. */
             uint64_t timeout_ms;
             uint64_t anchor_ms; /* the session is confirmed as of this instant:
                                    at best when the accepted request was sent */
@@ -197,7 +200,8 @@ struct hf_event {
         struct {
             /* A resume was sent at ${sent_at_ms}; whatever it yields, the
              * session will last at least ${least_timeout_ms} from there and
-             * perhaps no longer. */
+             * perhaps no longer.  That stays so, also after CONNECTED, until
+             * something sent no earlier is proven. */
             uint64_t sent_at_ms;
             uint64_t least_timeout_ms;
         } resuming;

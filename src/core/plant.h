@@ -41,6 +41,7 @@
     X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \
     X(PROMISE_KEPT, 7, "a lost grant keeps its promise")                       \
     X(RESUME_LENGTHENS, 7, "an unanswered resume does not cap the promise")    \
+    X(RESUME_KEEPS_PROMISE, 7, "a resume that grants less keeps the promise")  \
     X(ADMIT_EXPIRED, 7, "safe-until is not looked at when admitting")          \
     X(ENDED_AFTER_GRANTED, 8, "a cancel that lost the race ends once more")    \
     X(GRANTED_TWICE, 8, "a list that comes back late grants once more")        \
@@ -74,6 +75,9 @@
     X(ZK_SAFE_FROM_ANSWER, 1, "a transaction proves from its answer on")       \
     X(ZK_PROOF_AT_ONCE, 1, "a transaction proves what was answered just now")  \
     X(ZK_LATE_PROVES, 1, "a transaction answered late proves as much")         \
+    X(ZK_LAST_TIMEOUT_CAPS, 7, "a resume brings no less than counted before")  \
+    X(ZK_LAST_TIMEOUT_COUNTS, 1, "the last timeout granted is in force alone") \
+    X(ZK_EVENT_SEEN, 4, "an event is for all events of its transaction")       \
     X(ZK_RESUME_PROVES, 1, "a greeting that resumes proves like a first one")  \
     X(ZK_OWNER_IGNORED, 1, "another session's ticket is taken for ours")       \
     X(ZK_ANY_EVENT_GONE, 1, "any event of a watch is a deletion")              \

@@ -46,6 +46,12 @@ static void init_request(struct hf_request *request, struct hf_effect *effect,
     effect->request = request;
 }
 
+static void forget_resume(struct hf_session *session)
+{
+    session->resume_sent_ms = HF_FOREVER;
+    session->resume_cap_ms = HF_FOREVER;
+}
+
 void hf_session_init(struct hf_session *session,
                      struct hf_effect_queue *effects, uint64_t connect_by_ms)
 {
@@ -53,7 +59,7 @@ void hf_session_init(struct hf_session *session,
     session->state = HF_STATE_CONNECTING;
     session->connect_by_ms = connect_by_ms;
     session->timeout_ms = HF_FOREVER;
-    session->resume_cap_ms = HF_FOREVER;
+    forget_resume(session);
     session->prove_at_ms = HF_FOREVER;
     session->effects = effects;
     init_request(&session->prove, &session->prove_effect, HF_REQUEST_PROVE);
@@ -149,10 +155,23 @@ void hf_session_trouble(struct hf_session *session, hf_status status,
     session->trouble[bytes] = '\0';
 }
 
+/* The server counts ${timeout_ms} anew from some instant behind the sending of
+ * the resume.  That may be less than what was left before. */
+static void cap(struct hf_session *session, uint64_t timeout_ms)
+{
+    uint64_t cap_ms = lease_end_ms(session->resume_sent_ms, timeout_ms);
+
+    session->resume_cap_ms = hf_earlier_ms(session->resume_cap_ms, cap_ms);
+    session->safe_until_ms = hf_earlier_ms(session->safe_until_ms, cap_ms);
+}
+
+/* What was sent behind a resume, and is proven, was heard of behind it, too. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 {
     uint64_t end_ms = lease_end_ms(anchor_ms, session->timeout_ms);
 
+    if (anchor_ms >= session->resume_sent_ms)
+        forget_resume(session);
     end_ms = hf_earlier_ms(end_ms, session->resume_cap_ms);
     session->safe_until_ms = hf_later_ms(session->safe_until_ms, end_ms);
 }
@@ -164,11 +183,13 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
         assert(!hf_session_alive(session));
         session->number++;
         session->safe_until_ms = 0;
+        forget_resume(session);
+    } else if (!HF_PLANTED(RESUME_KEEPS_PROMISE)) {
+        cap(session, timeout_ms);
     }
     session->ever_connected = true;
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
-    session->resume_cap_ms = HF_FOREVER;
     session->trouble[0] = '\0';
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
@@ -188,12 +209,9 @@ void hf_session_suspended(struct hf_session *session)
 void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms)
 {
-    uint64_t cap_ms = lease_end_ms(sent_at_ms, least_timeout_ms);
-
-    if (HF_PLANTED(RESUME_LENGTHENS))
-        return;
-    session->resume_cap_ms = hf_earlier_ms(session->resume_cap_ms, cap_ms);
-    session->safe_until_ms = hf_earlier_ms(session->safe_until_ms, cap_ms);
+    session->resume_sent_ms = sent_at_ms;
+    if (!HF_PLANTED(RESUME_LENGTHENS))
+        cap(session, least_timeout_ms);
 }
 
 void hf_session_lost(struct hf_session *session)
@@ -201,7 +219,7 @@ void hf_session_lost(struct hf_session *session)
     drop_proof(session);
     session->prove.busy = false;
     session->safe_until_ms = 0;
-    session->resume_cap_ms = HF_FOREVER;
+    forget_resume(session);
     move(session, HF_STATE_LOST);
 }
 
@@ -267,8 +285,7 @@ void hf_session_close(struct hf_session *session)
 void hf_session_check(const struct hf_session *session)
 {
     assert(session->safe_until_ms == 0 || hf_session_alive(session));
-    assert(session->safe_until_ms <= session->resume_cap_ms ||
-           session->resume_cap_ms == HF_FOREVER);
+    assert(session->safe_until_ms <= session->resume_cap_ms);
     assert(session->connect_by_ms == HF_FOREVER || !session->ever_connected);
     assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
     assert(!session->prove_effect.queued || session->prove.busy);

@@ -4,7 +4,7 @@
  * it.  "Link alive" is the engine's word (CONNECTED, SUSPENDED).  "Grant
  * proven" is safe-until: the instant before which nobody else can have been
  * admitted, computed from when a confirmed request was sent, never from when
- * its answer came.
+ * its answer came, and from the shortest timeout that may be in force.
  */
 #ifndef HF_CORE_SESSION_H
 #define HF_CORE_SESSION_H
@@ -28,11 +28,14 @@ struct hf_session {
     char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
     hf_status trouble_status;       /* HF_OK: nothing in particular */
     /* The lease. */
-    uint64_t timeout_ms;    /* negotiated; HF_FOREVER: no lease */
+    uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
-    uint64_t resume_cap_ms; /* HF_FOREVER unless a resume is under way */
-    uint64_t prove_at_ms;   /* the next proof, HF_FOREVER if none is needed */
-    uint64_t proof_due_ms;  /* not sooner than this, needed or not */
+    /* From the sending of a resume until something sent no earlier is proven;
+     * else both are HF_FOREVER. */
+    uint64_t resume_sent_ms; /* the last one */
+    uint64_t resume_cap_ms;  /* safe-until is at most this */
+    uint64_t prove_at_ms;    /* the next proof, HF_FOREVER if none is needed */
+    uint64_t proof_due_ms;   /* not sooner than this, needed or not */
     struct hf_request prove;
     struct hf_request end;
     struct hf_effect prove_effect;
@@ -63,11 +66,15 @@ bool hf_session_usable(const struct hf_session *session);
  * and the grant would be lost again before it is of use. */
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 
-/* CONNECTED: ${anchor_ms} is when the accepted request was sent.  The session
- * before it, if this is another, has been declared lost already. */
+/* CONNECTED: ${anchor_ms} is when the accepted request was sent, or earlier.
+ * The session before it, if this is another, has been declared lost already.
+ * A resume that brings a shorter ${timeout_ms} moves safe-until back. */
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
                           uint64_t anchor_ms, bool resumed);
 void hf_session_suspended(struct hf_session *session);
+
+/* RESUMING: from ${sent_at_ms} on the server may count anew, with a timeout as
+ * short as ${least_timeout_ms}.  Moves safe-until back to what is sure. */
 void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms);
 void hf_session_lost(struct hf_session *session);

@@ -163,6 +163,36 @@ class Losses(unittest.TestCase):
             self.assertLess(told_at, gone_at, holder.lines)
             self.margins.append(expired_at - told_at)
 
+    # ---- granted less
+
+    def test_a_resume_that_grants_less_shortens_the_promise(self):
+        self.margins = []
+        for number in range(ROUNDS):
+            with self.subTest(round=number):
+                self.clear()
+                self.grant_less("less.%d" % number)
+        zk_holder.summary("LOST told before the ticket went, ms", self.margins)
+
+    def grant_less(self, name, before_ms=15000, after_ms=4000):
+        """The server is restarted with a lower maxSessionTimeout, takes the
+        session up again for that, and then the holder is cut off."""
+        server = self.keep(Standalone(tick_ms=TICK_MS))
+        proxy = self.keep(Proxy(server.port))
+        holder = self.holder(name, before_ms, "127.0.0.1:%d" % proxy.port)
+        holder.granted()
+        server.config["maxSessionTimeout"] = after_ms
+        server.restart()
+        holder.wait("state", 3)  # CONNECTED, SUSPENDED, CONNECTED
+        proxy.drop(UP, DOWN)
+        witness = self.keep(Witness([server], "/" + name))
+        gone_at = witness.gone()
+        told_at = holder.told_at()
+        last = [int(until) for _, _, (until,) in holder.all("promise")
+                if until != "0"][-1]
+        self.assertLess(last, gone_at + zk_holder.ROUNDING_MS, holder.lines)
+        self.assertLess(told_at, gone_at, holder.lines)
+        self.margins.append(gone_at - told_at)
+
     # ---- ended
 
     def test_the_next_one_after_a_kill_and_after_a_close(self):

@@ -276,6 +276,84 @@ class HastyEnsemble(TwoClocks):
             self.again()
 
 
+class UnlikeEnsemble(TwoClocks):
+    """One of its followers grants less than the others.  Each test has a sound
+    holder and a faulty one, which must be seen to fail."""
+
+    MOST_MS, LESS_MS = 30000, 4000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.start(sync_limit=4)
+        for member in cls.ensemble.followers()[:1]:
+            member.config["maxSessionTimeout"] = cls.LESS_MS
+            member.restart()
+        cls.ensemble.wait()
+
+    def members(self):
+        """The leader, and the followers that grant less and more."""
+        followers = sorted(
+            self.ensemble.followers(),
+            key=lambda m: m.config["maxSessionTimeout"] > self.LESS_MS)
+        return self.ensemble.leader(), *followers
+
+    def move(self, first, then, plant):
+        """Holders whose sessions begin at one member and go on at another;
+        with them the proxy that leads there."""
+        proxies = [self.keep(Proxy(m.port)) for m in (first, then)]
+        proxies[1].refuse()
+        address = ",".join("127.0.0.1:%d" % p.port for p in proxies)
+        holders = [self.holder(address, self.MOST_MS, plant=p)
+                   for p in (None, plant)]
+        # Or what the first one says of them, which it does every half tick,
+        # comes behind the resume and counts.
+        self.until(place.now_ms() + 2 * TICK_MS)
+        proxies[0].refuse()
+        proxies[1].refuse(False)
+        proxies[0].cut()
+        for holder, _ in holders:
+            holder.wait("state", 3)  # CONNECTED, SUSPENDED, CONNECTED
+        return holders, proxies[1]
+
+    def last_promise(self, holder):
+        holder.told_at()
+        return [int(until) for _, _, (until,) in holder.all("promise")
+                if until != "0"][-1]
+
+    def witnesses(self, holders, servers):
+        return [self.keep(Witness(servers, "/" + name))
+                for _, name in holders]
+
+    def judge(self, holders, witnesses):
+        ends = [self.end_of(witness) for witness in witnesses]
+        (sound, _), (faulty, _) = holders
+        self.assertLessEqual(self.last_promise(sound),
+                             ends[0] + zk_holder.ROUNDING_MS, sound.lines)
+        self.assertLess(sound.told_at(), ends[0])
+        self.assertGreater(self.last_promise(faulty), ends[1], faulty.lines)
+        self.margins.append(ends[0] - self.last_promise(sound))
+
+    def test_a_follower_grants_less_to_a_resume(self):
+        leader, less, more = self.members()
+        holders, proxy = self.move(more, less, "RESUME_KEEPS_PROMISE")
+        witnesses = self.witnesses(holders, [leader])
+        proxy.drop(UP, DOWN)
+        self.judge(holders, witnesses)
+
+    def test_a_new_leader_counts_what_was_granted_first(self):
+        leader, less, more = self.members()
+        holders, proxy = self.move(less, more, "ZK_LAST_TIMEOUT_COUNTS")
+        witnesses = self.witnesses(holders, [less, more])
+        resumed_at = holders[1][0].wait("state", 3)[0]
+        holders[1][0].say("another")  # transactions
+        place.eventually("the faulty one to promise more", lambda: any(
+            int(until) > resumed_at + self.MOST_MS / 2
+            for _, _, (until,) in holders[1][0].all("promise")))
+        proxy.drop(UP, DOWN)
+        leader.freeze()
+        self.judge(holders, witnesses)
+
+
 if __name__ == "__main__":
     HOLDER, FAULTY = map(os.path.abspath, sys.argv[1:3])
     del sys.argv[1:3]

@@ -42,6 +42,8 @@ void deed_of_server(struct story *story, int server, char **words)
         hf_sim_server_stop(sim, server);
     else if (strcmp(verb, "start") == 0)
         hf_sim_server_start(sim, server);
+    else if (strcmp(verb, "limit") == 0 && words[1] != NULL)
+        hf_sim_server_limit(sim, server, strtoull(words[1], NULL, 10));
     else
         story_complain(story, "no such verb of a server", verb);
 }

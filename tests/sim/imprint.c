@@ -171,6 +171,7 @@ static void put_session(const struct ink *ink, const struct hf_session *session)
     number(ink, session->state);
     number(ink, session->closing);
     instant(ink, session->safe_until_ms);
+    instant(ink, session->resume_sent_ms);
     instant(ink, session->resume_cap_ms);
     instant(ink, session->prove_at_ms);
     number(ink, session->prove.busy);

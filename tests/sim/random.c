@@ -118,13 +118,7 @@ static void choose_ensemble(struct hf_sim_config *config,
     ensemble->container_ms =
         ensemble->tick_ms * (2 + hf_random_below(random, 10));
     ensemble->tick_known = hf_random_below(random, 2) == 0;
-    /* Where the spacing takes up more of the lease, what it leaves is not
-     * enough to live on. */
-    ensemble->strict_proof =
-        hf_random_below(random, 4) == 0 &&
-        hf_zk_proof_spacing_ms(config->timeout_ms,
-                               ensemble->tick_known ? ensemble->tick_ms : 0) ==
-            config->timeout_ms / 4;
+    ensemble->strict_proof = hf_random_below(random, 4) == 0;
     ensemble->old = hf_random_below(random, 8) == 0;
     ensemble->split = hf_random_below(random, 2) == 0;
     ensemble->tells_moved = hf_random_below(random, 2) == 0;
@@ -134,6 +128,28 @@ static void choose_ensemble(struct hf_sim_config *config,
     config->notices_apart = false;
 }
 
+/* In a third of the worlds servers have different limits of a timeout, which
+ * change when they are started again.  None is below two ticks. */
+static void choose_limits(struct hf_sim_config *config,
+                          struct hf_random *random)
+{
+    struct hf_sim_ensemble *ensemble = &config->ensemble;
+    uint64_t least_ms = config->timeout_ms;
+
+    if (hf_random_below(random, 3) == 0)
+        least_ms = hf_later_ms(2 * ensemble->tick_ms, config->timeout_ms / 2);
+    config->least_timeout_ms = least_ms;
+    if (least_ms < config->timeout_ms)
+        ensemble->timeout_floor_ms = least_ms;
+    ensemble->tells_zxid = hf_random_below(random, 2) == 0;
+    /* Where the spacing takes up more of the lease, what it leaves is not
+     * enough to live on. */
+    ensemble->strict_proof &=
+        hf_zk_proof_spacing_ms(least_ms,
+                               ensemble->tick_known ? ensemble->tick_ms : 0) ==
+        least_ms / 4;
+}
+
 /* A tenth of the ensembles are calm. */
 static struct hf_sim_config choose_zookeeper(uint64_t seed,
                                              struct hf_random *random)
@@ -141,13 +157,12 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     struct hf_sim_config config = hf_sim_config_ensemble(seed);
 
     choose_ensemble(&config, random);
-    config.least_timeout_ms = config.timeout_ms;
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
     plan.faults = 0;
     if (hf_random_below(random, 10) != 0)
         troubled(&config, random);
-    config.least_timeout_ms = config.timeout_ms;
+    choose_limits(&config, random);
     plan.fault_count = FAULT_COUNT_ENSEMBLE;
     plan.leader_freeze_most_us = leader_freeze_most_us(&config);
     return config;

@@ -13,12 +13,12 @@
  * Words of a world: timeout= least= (ms), delay= (us, one way), clients=,
  * late= (in a million), plain (an engine without traits).  With servers= the
  * world is an ensemble for the client of ZooKeeper, and there are also: tick=
- * limit= (of ticks) containers= (ms), lag= (us), known (the tick), strict, old,
- * split, moved, unmoved, and unsafe: an invariant will break.  Servers are
- * called s1, s2 and so on; the last one leads first. Attempts are called by
- * kind and number, in the order they are wanted.  A client's clock shows 1000
- * at the start.  Verbs stand in the table of verb.c, what servers and others do
- * in deed.c.
+ * limit= (of ticks) containers= floor= (ms), lag= (us), known (the tick),
+ * strict, old, split, moved, unmoved, zxid, and unsafe: an invariant will
+ * break.  Servers are called s1, s2 and so on; the last one leads first.
+ * Attempts are called by kind and number, in the order they are wanted.  A
+ * client's clock shows 1000 at the start.  Verbs stand in the table of verb.c,
+ * what servers and others do in deed.c.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -74,11 +74,13 @@ static void ensemble_word(struct hf_sim_config *config, const char *word)
     e->sync_limit = (unsigned)number_after(word, "limit=", e->sync_limit);
     e->container_ms = number_after(word, "containers=", e->container_ms);
     e->lag_most_us = (uint32_t)number_after(word, "lag=", e->lag_most_us);
+    e->timeout_floor_ms = number_after(word, "floor=", e->timeout_floor_ms);
     e->tick_known |= strcmp(word, "known") == 0;
     e->strict_proof |= strcmp(word, "strict") == 0;
     e->old |= strcmp(word, "old") == 0;
     e->split |= strcmp(word, "split") == 0;
     e->tells_moved |= strcmp(word, "moved") == 0;
+    e->tells_zxid |= strcmp(word, "zxid") == 0;
     e->ignores_moves |= strcmp(word, "unmoved") == 0;
 }
 

@@ -298,6 +298,13 @@ static void only(struct story *story, struct client *client, char **words)
         hf_sim_client_only(client->engine, atoi(words[0] + 1) - 1);
 }
 
+static void tear(struct story *story, struct client *client, char **words)
+{
+    (void)words;
+    world_line(story->world, client->name, "link breaks behind the next event");
+    hf_sim_tear(client->engine);
+}
+
 static void rewrite(struct story *story, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(story, client, words[0]);
@@ -334,6 +341,7 @@ static const struct {
     {"write", rewrite},  {"impostor", impostor}, {"downgrade", downgrade},
     {"look", do_look},   {"expel", expel},       {"ask", ask},
     {"raise", do_raise}, {"lower", do_lower},    {"wait", do_wait},
+    {"tear", tear},
 };
 
 bool verb_act(struct story *story, struct client *client, char **words)

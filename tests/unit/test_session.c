@@ -363,6 +363,43 @@ static void a_shorter_timeout_after_a_resume_holds(void **state)
     assert_int_equal(promise(&s->a), 3000 + 4000 - 40);
 }
 
+/* Also where nothing was proven since the resume was sent. */
+static void a_resume_that_grants_less_shortens_the_promise(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    suspended(s);
+    resuming(s, 2000, 10000);
+    assert_int_equal(promise(&s->a), STAGE_SAFE_MS);
+    later(s, 2100);
+    connected_for(s, 4000, 1000, true);
+    assert_int_equal(promise(&s->a), 2000 + 4000 - 40);
+    expect(s, "STATE CONNECTED; a WATCH a1; PROVE");
+    at(s, 2000 + 4000 - 40);
+    expect(s, "a LOST; a FORGET a1; a WITHDRAW a1");
+}
+
+/* It may have been heard of before what it is answered with. */
+static void a_cap_stays_until_something_sent_later_is_proven(void **state)
+{
+    STAGE(s, 0);
+    hold_a(s);
+    suspended(s);
+    resuming(s, 2000, 4000);
+    later(s, 2100);
+    connected(s, 1000, true);
+    assert_int_equal(promise(&s->a), 2000 + 4000 - 40);
+    expect(s, "STATE CONNECTED; a WATCH a1");
+    at(s, 3500);
+    expect(s, "PROVE");
+    proven(s, 1999);
+    assert_int_equal(promise(&s->a), 2000 + 4000 - 40);
+    at(s, 4700);
+    expect(s, "PROVE");
+    proven(s, 2000);
+    assert_int_equal(promise(&s->a), 2000 + 10000 - 100);
+}
+
 static void a_cap_ends_with_its_session(void **state)
 {
     STAGE(s, 0);
@@ -539,6 +576,8 @@ int main(void)
         cmocka_unit_test(a_resume_does_not_lengthen_a_promise),
         cmocka_unit_test(a_cap_may_have_passed_already),
         cmocka_unit_test(a_shorter_timeout_after_a_resume_holds),
+        cmocka_unit_test(a_resume_that_grants_less_shortens_the_promise),
+        cmocka_unit_test(a_cap_stays_until_something_sent_later_is_proven),
         cmocka_unit_test(a_cap_ends_with_its_session),
         cmocka_unit_test(another_session_without_a_loss_counts_as_one),
         cmocka_unit_test(the_first_session_is_never_a_resumed_one),

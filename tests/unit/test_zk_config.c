@@ -229,10 +229,12 @@ static void options_are_taken(void **state)
     struct hf_zk_config config;
 
     (void)state;
-    assert_good("zk://h?timeout=1s&tick=2s&proof=strict&token_floor=42"
+    assert_good("zk://h?timeout=1s&timeout_floor=4s&tick=2s&proof=strict"
+                "&token_floor=42"
                 "&layout=curator&acl=creator&auth_file=/etc/holdfast.auth",
                 &config);
     assert_int_equal(config.timeout_ms, 1000);
+    assert_int_equal(config.timeout_floor_ms, 4000);
     assert_int_equal(config.tick_ms, 2000);
     assert_true(config.strict_proof);
     assert_int_equal(config.token_floor, 42);
@@ -275,6 +277,7 @@ static void wrong_options_are_named(void **state)
         {"zk://h?timeout=0s", "from 1000ms to 600s"},
         {"zk://h?timeout=601s", "timeout=\"601s\""},
         {"zk://h?timeout=99999999999999999999s", "timeout="},
+        {"zk://h?timeout_floor=999ms", "timeout_floor=\"999ms\""},
         {"zk://h?tick=0s", "tick=\"0s\""},
         {"zk://h?tick=61s", "tick=\"61s\""},
         {"zk://h?proof=lax", "proof=\"lax\" is not known; expected "

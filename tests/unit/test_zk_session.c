@@ -198,26 +198,6 @@ static void a_session_goes_on_at_another_server(void **state)
     stage_close(&s);
 }
 
-/* What was proven under the shorter one is all there is. */
-static void a_longer_timeout_promises_no_more_than_before(void **state)
-{
-    struct stage s;
-
-    (void)state;
-    open_with(&s, 1);
-    link_up(&s);
-    accept_session_as(&s, 6000, 7);
-    assert_string_equal(stage_told(&s), "CONNECTED 6000 1000");
-    at(&s, 3000);
-    link_down(&s, "reset");
-    while (s.server == NULL)
-        ring(&s);
-    link_up(&s);
-    accept_session_as(&s, 9000, 7);
-    assert_non_null(strstr(stage_told(&s), "RESUMED 9000 0"));
-    stage_close(&s);
-}
-
 static void a_refused_resume_is_a_lost_session(void **state)
 {
     struct stage s;
@@ -557,7 +537,6 @@ int main(void)
         cmocka_unit_test(a_server_that_closes_instead_is_explained),
         cmocka_unit_test(who_speaks_something_else_is_recognized),
         cmocka_unit_test(a_session_goes_on_at_another_server),
-        cmocka_unit_test(a_longer_timeout_promises_no_more_than_before),
         cmocka_unit_test(a_refused_resume_is_a_lost_session),
         cmocka_unit_test(another_session_is_not_ours),
         cmocka_unit_test(a_session_that_is_cut_off_is_lost_by_our_clock),

@@ -337,7 +337,7 @@ void answer_with(struct stage *s, const void *body, size_t count)
 
 void header(struct stage *s, int32_t xid, int32_t error)
 {
-    end(s, begin_header(s, xid, 0, error));
+    end(s, begin_header(s, xid, s->zxid, error));
 }
 
 void pong(struct stage *s)
@@ -349,7 +349,8 @@ void pong(struct stage *s)
 
 void event_at(struct stage *s, int32_t type, const char *path)
 {
-    size_t at_ = begin_header(s, HF_ZK_XID_EVENT, -1, HF_ZK_OK);
+    /* The transaction, as servers from 3.9 on say it. */
+    size_t at_ = begin_header(s, HF_ZK_XID_EVENT, s->zxid, HF_ZK_OK);
 
     hf_jute_put_int(&s->out, type);
     hf_jute_put_int(&s->out, 3); /* SyncConnected */

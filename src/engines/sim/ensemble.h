@@ -25,6 +25,9 @@ void hf_sim_server_thaw(struct hf_sim *sim, int server);
 void hf_sim_server_stop(struct hf_sim *sim, int server);
 void hf_sim_server_start(struct hf_sim *sim, int server);
 
+/* It grants sessions ${timeout_ms} at most from now on, until it is stopped. */
+void hf_sim_server_limit(struct hf_sim *sim, int server, uint64_t timeout_ms);
+
 /* Every server is killed and another with nothing on disk started in its
  * place. */
 void hf_sim_wipe(struct hf_sim *sim);
@@ -32,6 +35,10 @@ void hf_sim_wipe(struct hf_sim *sim);
 /* The next server that the client tries is this one; the others refuse it.
  * -1: any. */
 void hf_sim_client_only(struct hf_engine *engine, int server);
+
+/* The client's connection ends right behind the next event that it is told of,
+ * and before any other of the same transaction. */
+void hf_sim_tear(struct hf_engine *engine);
 
 /* The counter of a node's children is set to ${counter}; the node is made. */
 void hf_sim_set_counter(struct hf_sim *sim, const char *queue, int32_t counter);

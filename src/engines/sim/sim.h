@@ -37,19 +37,21 @@ struct hf_sim;
 /* An ensemble of servers that speak ZooKeeper's protocol, and engines that are
  * the real client of it, instead of the plain model. */
 struct hf_sim_ensemble {
-    unsigned servers;      /* 0: the plain model */
-    uint64_t tick_ms;      /* tickTime; the leader pings every half of it */
-    unsigned sync_limit;   /* ticks without a word that end a quorum link */
-    uint32_t lag_most_us;  /* of one message between servers */
-    uint64_t container_ms; /* empty containers are removed so often */
-    bool tick_known;       /* clients are told (?tick=) */
-    bool strict_proof;     /* ?proof=strict */
-    bool old;              /* servers that know no containers */
-    bool split;            /* bytes arrive in pieces of any size */
-    bool tells_moved;      /* a session that moved is answered so, instead of
-                              ending the connection */
-    bool ignores_moves;    /* what is late on an old connection takes effect,
-                              as with a server that does not see it moved */
+    unsigned servers;          /* 0: the plain model */
+    uint64_t tick_ms;          /* tickTime; the leader pings every half of it */
+    unsigned sync_limit;       /* ticks without a word that end a quorum link */
+    uint32_t lag_most_us;      /* of one message between servers */
+    uint64_t container_ms;     /* empty containers are removed so often */
+    bool tick_known;           /* clients are told (?tick=) */
+    uint64_t timeout_floor_ms; /* ?timeout_floor=, 0: not given */
+    bool strict_proof;         /* ?proof=strict */
+    bool old;                  /* servers that know no containers */
+    bool split;                /* bytes arrive in pieces of any size */
+    bool tells_moved;   /* a session that moved is answered so, instead of
+                           ending the connection */
+    bool tells_zxid;    /* events name their transaction, as from 3.9 on */
+    bool ignores_moves; /* what is late on an old connection takes effect,
+                           as with a server that does not see it moved */
     /* ?layout= of every client, and of other programs. */
     enum hf_zk_dialect layout;
 };

@@ -182,6 +182,7 @@ static void note(struct zk_client *client, const struct hf_event *event)
     switch (event->kind) {
     case HF_EVENT_CONNECTED:
         client->believed = client->connection->session;
+        client->connection->taken = true;
         sim_line(sim, client->engine, "engine %s to s%u",
                  event->as.connected.resumed ? "resumed" : "connected",
                  client->connection->server->index + 1);
@@ -244,6 +245,7 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
         config->servers[i].port = HF_ZK_PORT;
     }
     config->timeout_ms = sim->config.timeout_ms;
+    config->timeout_floor_ms = ensemble->timeout_floor_ms;
     config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
     config->strict_proof = ensemble->strict_proof;
     config->layout = ensemble->layout;

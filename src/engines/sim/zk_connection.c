@@ -137,6 +137,12 @@ void zk_connection_leave(struct zk_connection *connection)
     put_signal(&connection->out, ZK_END);
 }
 
+void zk_connection_tear(struct zk_connection *connection)
+{
+    if (connection->client_open)
+        put_signal(&connection->in, ZK_END);
+}
+
 void zk_connection_reset(struct zk_connection *connection)
 {
     if (connection->client_open) {

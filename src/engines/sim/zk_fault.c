@@ -129,6 +129,7 @@ static void start(struct zk_server *server)
     if (server->role != ZK_DOWN)
         return;
     server->role = ZK_LOOKING;
+    zk_server_configure(server);
     server->look_at_us = zk_clock_us(server);
     zk_server_arm(server);
 }
@@ -200,7 +201,18 @@ bool hf_sim_wiped(const struct hf_sim *sim)
     return sim->zk != NULL && sim->zk->wiped;
 }
 
+void hf_sim_server_limit(struct hf_sim *sim, int server, uint64_t timeout_ms)
+{
+    server_at(sim, server)->timeout_most_ms = timeout_ms;
+}
+
 /* ---------------------------------------------------------------- others -- */
+
+void hf_sim_tear(struct hf_engine *engine)
+{
+    if (engine->zk->connection != NULL)
+        engine->zk->connection->torn = true;
+}
 
 void hf_sim_client_only(struct hf_engine *engine, int server)
 {

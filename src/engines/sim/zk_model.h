@@ -241,9 +241,9 @@ struct zk_server {
     enum zk_role role;
     struct sim_clock clock; /* stands while its machine is paused */
     bool frozen;
-    bool deaf; /* nothing of other servers reaches it */
-    bool mute; /* nothing of it reaches them */
-    uint64_t timeout_most_ms;
+    bool deaf;                /* nothing of other servers reaches it */
+    bool mute;                /* nothing of it reaches them */
+    uint64_t timeout_most_ms; /* maxSessionTimeout */
     struct zk_replica replica;
     struct zk_txn *logged; /* the last, committed or not */
     struct zk_connection *connections;
@@ -315,6 +315,8 @@ struct zk_connection {
     bool client_open;
     bool server_open;
     bool lingers; /* the client is gone, and what it sent still arrives */
+    bool taken;   /* the client knows that it is accepted, and for how long */
+    bool torn;    /* ends behind the next event */
     /* The server's. */
     struct hf_jute_writer received; /* less than a frame */
     struct zk_session *session;     /* once it is accepted */
@@ -443,6 +445,8 @@ uint64_t zk_clock_us(const struct zk_server *server);
 void zk_server_arm(struct zk_server *server);
 /* Give up the role it has, and its clients; DOWN or LOOKING. */
 void zk_server_drop(struct zk_server *server, enum zk_role role);
+/* Its configuration, which may be another one each time it starts. */
+void zk_server_configure(struct zk_server *server);
 bool zk_serves(const struct zk_server *server);
 struct zk_session *zk_session_find(struct hf_sim *sim, int64_t id);
 struct zk_session *zk_session_new(struct hf_sim *sim, struct hf_engine *engine,
@@ -458,6 +462,8 @@ struct zk_connection *zk_connection_new(struct hf_engine *engine,
 void zk_connection_write(struct zk_connection *connection, const void *bytes,
                          size_t count);
 void zk_connection_leave(struct zk_connection *connection);
+/* What was sent to the client still arrives, and nothing behind it. */
+void zk_connection_tear(struct zk_connection *connection);
 void zk_connection_reset(struct zk_connection *connection);
 /* The server's. */
 void zk_reply(struct zk_connection *connection, const void *bytes,

@@ -220,6 +220,14 @@ bool zk_healthy(const struct zk_server *server)
 
 /* ------------------------------------------------------------- beginning -- */
 
+void zk_server_configure(struct zk_server *server)
+{
+    const struct hf_sim_config *config = &server->sim->config;
+
+    server->timeout_most_ms =
+        sim_between(server->sim, config->least_timeout_ms, config->timeout_ms);
+}
+
 static void server_init(struct zk_server *server, struct hf_sim *sim,
                         unsigned index)
 {
@@ -230,8 +238,7 @@ static void server_init(struct zk_server *server, struct hf_sim *sim,
     server->role = ZK_LOOKING;
     server->clock.ppm = config->server_ppm;
     server->clock.base_us = 1000 * (1000 + sim_between(sim, 0, 1000000));
-    server->timeout_most_ms =
-        sim_between(sim, config->least_timeout_ms, config->timeout_ms);
+    zk_server_configure(server);
     server->armed_us = UINT64_MAX;
     zk_replica_init(&server->replica, sim, server, index);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/instant.h"
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/permit.h"
 
@@ -196,13 +197,28 @@ void zk_truth_settled(struct hf_sim *sim)
 
 /* ---------------------------------------------------------------- leases -- */
 
-/* Is the word that the session lives on its way to the leader, and nothing in
- * it?  With a strict proof it has arrived. */
-static bool is_coming(const struct zk_server *leader,
-                      const struct zk_session *session)
+/* The timeout that ${message} has the leader count anew for ${session}, 0 if it
+ * says nothing of it. */
+static uint64_t told_ms(const struct zk_message *message,
+                        const struct zk_session *session)
 {
+    const struct zk_touch *touch = message->touches;
+
+    while (touch != NULL && touch->session != session)
+        touch = touch->next;
+    return touch == NULL ? 0 : touch->timeout_ms;
+}
+
+/* Is the word that the session lives on its way to the leader, and nothing in
+ * it?  The shortest timeout that it tells, else 0.  With a strict proof it has
+ * arrived. */
+static uint64_t coming_ms(const struct zk_server *leader,
+                          const struct zk_session *session)
+{
+    uint64_t least_ms = UINT64_MAX;
+
     if (leader->sim->config.ensemble.strict_proof)
-        return false;
+        return 0;
     for (unsigned i = 0; i < ZK_SERVERS_MAX; i++) {
         const struct zk_link *link = leader->links[i];
 
@@ -210,15 +226,26 @@ static bool is_coming(const struct zk_server *leader,
             continue;
         for (const struct sim_item *m = link->up.first; m != NULL;
              m = m->next) {
-            const struct zk_touch *t = ((const struct zk_message *)m)->touches;
+            uint64_t ms = told_ms((const struct zk_message *)m, session);
 
-            while (t != NULL && t->session != session)
-                t = t->next;
-            if (t != NULL)
-                return true;
+            if (ms != 0)
+                least_ms = hf_earlier_ms(least_ms, ms);
         }
     }
-    return false;
+    return least_ms == UINT64_MAX ? 0 : least_ms;
+}
+
+/* Is the answer under way that grants a client less than any server before,
+ * although it was told of no floor?  It cannot know, and safe-until may be late
+ * until it does: that is documented. */
+static bool grants_less(const struct hf_engine *engine)
+{
+    const struct zk_connection *connection = engine->zk->connection;
+
+    return engine->sim->config.ensemble.timeout_floor_ms == 0 &&
+           connection != NULL && connection->client_open &&
+           connection->accepted && !connection->taken &&
+           connection->timeout_ms < connection->session->timeout_ms;
 }
 
 uint64_t zk_lease_end_us(const struct hf_engine *engine,
@@ -227,8 +254,11 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine,
     const struct zk_session *session = engine->zk->believed;
     const struct hf_sim *sim = engine->sim;
     const struct zk_server *leader = sim->zk->leader;
+    uint64_t ms;
 
     (void)ticket;
+    if (grants_less(engine))
+        return UINT64_MAX;
     /* Whoever leads next gives every session its whole timeout. */
     if (leader == NULL) {
         struct sim_clock next = {.since_us = sim->now_us,
@@ -239,10 +269,9 @@ uint64_t zk_lease_end_us(const struct hf_engine *engine,
     }
     if (!zk_tracked(leader, session))
         return sim->now_us;
-    if (is_coming(leader, session))
+    if ((ms = coming_ms(leader, session)) != 0)
         return sim_clock_when_us(&leader->clock, sim->now_us,
-                                 zk_clock_us(leader) +
-                                     1000 * session->timeout_ms);
+                                 zk_clock_us(leader) + 1000 * ms);
     return sim_clock_when_us(&leader->clock, sim->now_us,
                              session->expires_us[leader->index]);
 }

@@ -63,14 +63,18 @@ bool zk_watch_unset(struct zk_connection *connection, const char *path,
     return true;
 }
 
+/* Servers from 3.9 on say which transaction it was: the one that is being
+ * carried out. */
 static void notify(struct zk_connection *connection, const char *path,
                    int32_t type)
 {
+    struct zk_server *server = connection->server;
+    bool tells_zxid = server->sim->config.ensemble.tells_zxid;
     struct hf_jute_writer out = {0};
     size_t begin = hf_jute_begin_frame(&out);
 
     hf_jute_put_int(&out, HF_ZK_XID_EVENT);
-    hf_jute_put_long(&out, -1);
+    hf_jute_put_long(&out, tells_zxid ? zk_replica_zxid(&server->replica) : -1);
     hf_jute_put_int(&out, 0);
     hf_jute_put_int(&out, type);
     hf_jute_put_int(&out, CONNECTED_STATE);
@@ -78,6 +82,9 @@ static void notify(struct zk_connection *connection, const char *path,
     hf_jute_end_frame(&out, begin);
     zk_reply(connection, out.bytes, out.used);
     hf_jute_free(&out);
+    if (connection->torn ||
+        sim_happens(server->sim, server->sim->config.lose_chance))
+        zk_connection_tear(connection);
 }
 
 void zk_watches_fire(struct zk_server *server, const char *path, bool child,

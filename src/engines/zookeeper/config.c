@@ -22,12 +22,12 @@
 #define TICK_MIN_MS 10
 #define TICK_MAX_MS 60000
 
-static const char *const known_options[] = {"timeout",     "tick",   "proof",
-                                            "token_floor", "layout", "acl",
-                                            "auth_file",   NULL};
+static const char *const known_options[] = {
+    "timeout", "timeout_floor", "tick",      "proof", "token_floor",
+    "layout",  "acl",           "auth_file", NULL};
 static const char *const known_options_tls[] = {
-    "timeout",   "tick", "proof", "token_floor", "layout", "acl",
-    "auth_file", "ca",   "cert",  "key",         NULL};
+    "timeout", "timeout_floor", "tick", "proof", "token_floor", "layout",
+    "acl",     "auth_file",     "ca",   "cert",  "key",         NULL};
 
 struct span {
     const char *from;
@@ -372,6 +372,10 @@ static hf_status take_options(struct hf_zk_config *config,
     if (status == HF_OK)
         status = take_duration(url, "timeout", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
                                &config->timeout_ms, error);
+    if (status == HF_OK)
+        status =
+            take_duration(url, "timeout_floor", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
+                          &config->timeout_floor_ms, error);
     if (status == HF_OK)
         status = take_duration(url, "tick", TICK_MIN_MS, TICK_MAX_MS,
                                &config->tick_ms, error);

@@ -38,7 +38,8 @@ struct hf_zk_config {
     bool private_nodes;  /* what we make is for this user only (acl=creator),
                             not for everybody (acl=open) */
     uint64_t timeout_ms; /* of a session, as it is asked for */
-    uint64_t tick_ms;    /* the servers' tickTime, 0 if it was not given */
+    uint64_t timeout_floor_ms; /* no server grants less, 0 if not given */
+    uint64_t tick_ms; /* the servers' tickTime, 0 if it was not given */
     bool strict_proof;
     uint64_t token_floor;      /* added to every token */
     enum hf_zk_dialect layout; /* how tickets are written */

@@ -80,7 +80,7 @@ void hf_zk_session_begin(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
 
-    session->least_timeout_ms = HF_FOREVER;
+    session->least_ms = HF_FOREVER;
     session->server = zk->config.server_count - 1;
     session->state = HF_ZK_WAITING;
     open_next(zk);
@@ -107,6 +107,17 @@ static void tell_trouble(struct hf_zk *zk, const char *why)
 
 /* -------------------------------------------------------------- greeting -- */
 
+/* No server grants less to a resume: by what the URL says, or else by what
+ * servers have granted so far. */
+static uint64_t floor_ms(const struct hf_zk *zk)
+{
+    if (HF_PLANTED(ZK_LAST_TIMEOUT_CAPS))
+        return zk->session.timeout_ms;
+    if (zk->config.timeout_floor_ms == 0)
+        return zk->session.least_ms;
+    return hf_earlier_ms(zk->session.least_ms, zk->config.timeout_floor_ms);
+}
+
 void hf_zk_session_greet(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
@@ -131,34 +142,48 @@ void hf_zk_session_greet(struct hf_zk *zk)
     if (session->id == 0)
         return;
     event.as.resuming.sent_at_ms = zk->now_ms;
-    event.as.resuming.least_timeout_ms = session->least_timeout_ms;
+    event.as.resuming.least_timeout_ms = floor_ms(zk);
     hf_zk_tell(zk, &event);
 }
 
 /* A new session is a transaction, and as good a proof as any.  A resumed one is
  * not: a leader that was deposed and has not noticed takes a session back on
  * its own, and the next leader knows nothing of that.  So there is no more than
- * what was proven before, under the timeout of before, until a transaction on
- * this connection is committed; that one proves the greeting too. */
-static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed,
-                          uint64_t timeout_before_ms)
+ * what was proven before, until a transaction on this connection is committed;
+ * that one proves the greeting too. */
+static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed)
 {
-    uint64_t timeout_ms = zk->session.timeout_ms;
-
     if (!resumed || HF_PLANTED(ZK_RESUME_PROVES))
         return zk->session.greeted_at_ms;
-    if (timeout_ms <= timeout_before_ms)
-        return zk->told_anchor_ms;
-    return hf_before_ms(zk->told_anchor_ms, timeout_ms - timeout_before_ms);
+    return zk->told_anchor_ms;
 }
 
-static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
+/* The server at the other end has granted ${granted_ms}. */
+static void take_timeout(struct hf_zk *zk, uint64_t granted_ms, bool resumed)
+{
+    struct hf_zk_session *session = &zk->session;
+    const struct hf_zk_server *server = &zk->config.servers[session->server];
+
+    if (resumed && granted_ms < floor_ms(zk))
+        zk->host.log(
+            zk->host.host, HF_LOG_WARNING,
+            "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
+            " ms were expected; give all servers one "
+            "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
+            server->host, (unsigned)server->port, granted_ms, floor_ms(zk),
+            granted_ms);
+    session->least_ms = hf_earlier_ms(session->least_ms, granted_ms);
+    if (!resumed || granted_ms < session->timeout_ms ||
+        HF_PLANTED(ZK_LAST_TIMEOUT_COUNTS))
+        session->timeout_ms = granted_ms;
+    session->alive_until_ms = 0; /* what was counted before counts no more */
+}
+
+static void accept(struct hf_zk *zk, bool resumed)
 {
     struct hf_zk_session *session = &zk->session;
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
 
-    session->least_timeout_ms =
-        hf_earlier_ms(session->least_timeout_ms, session->timeout_ms);
     session->up_at_ms = zk->now_ms;
     session->silences = 0;
     session->trouble[0] = '\0';
@@ -166,7 +191,7 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
     hf_zk_proof_begin(&zk->proof, session->timeout_ms, zk->config.tick_ms,
                       zk->config.strict_proof, session->greeted_at_ms,
                       zk->now_ms);
-    zk->told_anchor_ms = anchor_ms(zk, resumed, timeout_before_ms);
+    zk->told_anchor_ms = anchor_ms(zk, resumed);
     move(zk, HF_ZK_UP);
     hf_zk_session_answered(zk, session->greeted_at_ms);
     if (zk->config.auth[0] != '\0')
@@ -185,7 +210,6 @@ static void accept(struct hf_zk *zk, bool resumed, uint64_t timeout_before_ms)
 void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
 {
     struct hf_zk_session *session = &zk->session;
-    uint64_t timeout_before_ms = session->timeout_ms;
     struct hf_jute_piece password;
     int32_t timeout_ms;
     bool resumed;
@@ -215,8 +239,8 @@ void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
     resumed = session->id != 0;
     session->id = id;
     memcpy(session->password, password.bytes, sizeof session->password);
-    session->timeout_ms = (uint64_t)timeout_ms;
-    accept(zk, resumed, timeout_before_ms);
+    take_timeout(zk, (uint64_t)timeout_ms, resumed);
+    accept(zk, resumed);
 }
 
 /* ------------------------------------------------------------ link alive -- */
@@ -292,6 +316,8 @@ void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
     (void)vsnprintf(why, sizeof why, format, args);
     va_end(args);
     session->cutting = true;
+    if (session->state == HF_ZK_GREETING && session->id != 0)
+        session->timeout_ms = hf_earlier_ms(session->timeout_ms, floor_ms(zk));
     tell_trouble(zk, why);
     if (was_up && zk->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS) {
         session->failures = 0;

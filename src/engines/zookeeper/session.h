@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session and the connections that carry it: which server, the greeting,
+/*
+ * The session and the connections that carry it: which server, the greeting,
  * the first of the two clocks (is the link alive, may the session be), and the
- * goodbye. */
+ * goodbye.
+ *
+ * Each server grants a timeout of its own, within its limits.  The leader
+ * counts the one of the last server that it heard of the session from, and a
+ * new leader the one of the session's creation.  A server that was left may be
+ * heard late, and a resume without an answer may be carried out late.  So the
+ * session goes by the shortest that any of them may bring: for how long it is
+ * safe, how often it is heard of, and when it is lost.
+ */
 #ifndef HF_ENGINES_ZOOKEEPER_SESSION_H
 #define HF_ENGINES_ZOOKEEPER_SESSION_H
 
@@ -26,9 +35,9 @@ struct hf_zk_session {
     /* The session: .id is 0 while there is none. */
     int64_t id;
     uint8_t password[HF_ZK_PASSWORD_BYTES];
-    uint64_t timeout_ms;       /* as negotiated */
-    uint64_t least_timeout_ms; /* of all that were negotiated */
-    int64_t zxid;              /* the last one heard of */
+    uint64_t timeout_ms; /* the shortest that may be in force */
+    uint64_t least_ms;   /* the shortest ever granted, to any session */
+    int64_t zxid;        /* all events up to this transaction have come */
     /* Link alive: when the last answered request was sent, and a timeout.
      * Later than this the session is no more for us. */
     uint64_t alive_until_ms;

@@ -333,6 +333,19 @@ static bool ends_connection(enum hf_zk_error error)
            error == HF_ZK_NOT_READ_ONLY;
 }
 
+/* Whatever events there are up to the transaction ${zxid} have come.  That is
+ * so when a call is answered in its turn: a server sends the events of a
+ * transaction before the first answer that names it, and answers SetWatches,
+ * with the events that were missed, before any call.  An event says nothing of
+ * others of its transaction, though servers from 3.9 on name that in its
+ * header; and of several SetWatches the answer to one says nothing of the next.
+ */
+static void saw(struct hf_zk *zk, int64_t zxid)
+{
+    if (zxid > zk->session.zxid)
+        zk->session.zxid = zxid;
+}
+
 static void call_answered(struct hf_zk *zk, int32_t xid,
                           struct hf_zk_reply *reply)
 {
@@ -356,6 +369,8 @@ static void call_answered(struct hf_zk *zk, int32_t xid,
             hf_zk_session_lose(zk, "the server has ended the session");
         return;
     }
+    if (in_turn)
+        saw(zk, reply->zxid);
     hf_zk_session_answered(zk, call->sent_at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_tell_committed(zk, call);
@@ -376,10 +391,10 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
         hf_zk_session_drop(zk, "an answer that makes no sense");
         return;
     }
-    if (zxid > zk->session.zxid)
-        zk->session.zxid = zxid;
     switch (xid) {
     case HF_ZK_XID_EVENT:
+        if (HF_PLANTED(ZK_EVENT_SEEN))
+            saw(zk, zxid);
         event_came(zk, frame);
         break;
     case HF_ZK_XID_PING:

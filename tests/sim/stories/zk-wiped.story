@@ -34,17 +34,17 @@ expect
   6114.000  a       state LOST
   6204.000  b       engine session lost
   6204.000  b       state LOST
-  6536.961  b       engine connected to s1
-  6536.961  b       state CONNECTED
-  6544.135  b       server adds ticket 0 to one
-  6545.550  b       m2 GRANTED token=4294967300 safe-until=13474
-  6591.806  a       engine connected to s1
-  6591.806  a       state CONNECTED
+  6536.438  b       engine connected to s1
+  6536.438  b       state CONNECTED
+  6543.280  b       server adds ticket 0 to one
+  6544.321  b       m2 GRANTED token=4294967300 safe-until=13474
+  6591.473  a       engine connected to s1
+  6591.473  a       state CONNECTED
   7000.000  a       release m1
   7000.000  a       m1 RELEASED HF_ELOST
   7000.000  a       m1 FORGOTTEN
   8000.000  b       release m2
-  8001.545  b       server removes ticket 0000000000 from one
-  8002.913  b       m2 RELEASED HF_OK
-  8002.913  b       m2 FORGOTTEN
+  8001.924  b       server removes ticket 0000000000 from one
+  8003.264  b       m2 RELEASED HF_OK
+  8003.264  b       m2 FORGOTTEN
   9000.000  -       end, tickets left: 0, nodes: 1, watches: 0
