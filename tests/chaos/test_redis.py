@@ -8,8 +8,10 @@ when servers are killed, lack replicas, are set and set up wrongly.
 
 import contextlib
 import os
+import select
 import shutil
 import signal
+import socket
 import socketserver
 import subprocess
 import sys
@@ -415,6 +417,59 @@ class Inputs(unittest.TestCase):
             answers = {**ANSWERS, b"INFO": single, **changed}
             with self.subTest(text), other_server(answers=answers) as port:
                 self.refused("redis://127.0.0.1:%d" % port, status, text)
+
+
+class Strangers(unittest.TestCase):
+    """A redirect to a server that the cluster does not name gets nothing."""
+
+    SLOT = 1
+
+    def setUp(self):
+        self.stranger = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.stranger.close)
+        self.stranger.setblocking(False)
+        self.address = "127.0.0.1:%d" % self.stranger.getsockname()[1]
+
+    def nothing_is_heard(self):
+        with self.assertRaises(BlockingIOError):
+            connection, _ = self.stranger.accept()
+            place.eventually("what is said", lambda: select.select(
+                [connection], [], [], 0)[0])
+            self.fail("the stranger heard %r" % connection.recv(40))
+
+    def run_at(self, redirect, nodes):
+        """Against a node that has all slots and redirects all the same."""
+        answers = {
+            **ANSWERS, b"AUTH": b"+OK\r\n",
+            b"INFO": bulk("redis_version:7.0.0\r\ncluster_enabled:1\r\n"),
+            b"NODES": nodes, b"EVALSHA": redirect.encode() + b"\r\n"}
+        with other_server(answers=answers) as port:
+            answers[b"SLOTS"] = (b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" +
+                                 bulk("127.0.0.1") + b":%d\r\n" % port)
+            return subprocess.run(
+                [HOLDFAST, "run", "-t", "2s", NAME, "--", "true"],
+                env=dict(os.environ, HOLDFAST_URL=(
+                    "redis://:s3cret@127.0.0.1:%d" % port)),
+                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=place.PATIENCE_S)
+
+    def test_they_get_no_credentials(self):
+        others = bulk("abc 127.0.0.1:1@2 myself,master - 0 0 1 connected "
+                      "0-16383\n")
+        for kind in ("MOVED", "ASK"):
+            for nodes, text in (
+                    (others, "is not in its CLUSTER NODES"),
+                    (b"-NOPERM no\r\n", "may +cluster|nodes"),
+                    (b":1\r\n", "may be no node")):
+                with self.subTest(kind=kind, text=text):
+                    ended = self.run_at("-%s %d %s" % (
+                        kind, self.SLOT, self.address), nodes)
+                    self.nothing_is_heard()
+                    self.assertEqual((ended.returncode, ended.stdout),
+                                     (75, ""), ended.stderr)
+                    self.assertIn(text, ended.stderr)
+                    self.assertIn(self.address, ended.stderr)
+                    self.assertNotIn("s3cret", ended.stderr)
 
 
 def bulk(text):

@@ -45,6 +45,9 @@ struct hf_redis_link_user {
     /* To hf_redis_link_ask_slots(); ${reply} lives for the call. */
     void (*slots)(void *arg, struct hf_redis_link *link,
                   const struct redisReply *reply);
+    /* To hf_redis_link_ask_nodes(), in the same way. */
+    void (*nodes)(void *arg, struct hf_redis_link *link,
+                  const struct redisReply *reply);
     void *arg;
 };
 
@@ -61,6 +64,7 @@ enum hf_redis_reply {
     HF_REDIS_WAITED,    /* for replicas to have it */
     HF_REDIS_ASKING,    /* what is behind it is not to be sent elsewhere */
     HF_REDIS_MAPPED,    /* CLUSTER SLOTS */
+    HF_REDIS_NAMED,     /* CLUSTER NODES */
 };
 
 struct hf_redis_link {
@@ -114,6 +118,9 @@ void hf_redis_link_call_asking(struct hf_redis_link *link,
 
 /* Which nodes have which slots. */
 void hf_redis_link_ask_slots(struct hf_redis_link *link);
+
+/* Which nodes there are, those without slots included. */
+void hf_redis_link_ask_nodes(struct hf_redis_link *link);
 
 /* Send what has been said. */
 void hf_redis_link_flush(struct hf_redis_link *link);
