@@ -11,16 +11,16 @@
 
 #define MOST (HF_SECRET_FILE_BYTES - 1)
 
-static hf_status check_owner(int fd, const char *path, const char *line,
-                             struct hf_error *error)
+static hf_status check_owner(int fd, const char *path, struct hf_error *error)
 {
     struct stat status;
 
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return hf_error_set(error, HF_EURL,
                             "the file of credentials %s is not a plain file; "
-                            "expected one with a line %s",
-                            path, line);
+                            "expected one with lines such as "
+                            "zk://USER:PASSWORD@HOST:PORT",
+                            path);
     if (status.st_uid != geteuid())
         return hf_error_set(error, HF_EDENIED,
                             "the file of credentials %s belongs to user %u; "
@@ -58,9 +58,8 @@ static hf_status read_all(int fd, const char *path,
                         path, MOST);
 }
 
-hf_status hf_secret_file_read(const char *path, const char *line,
-                              char text[HF_SECRET_FILE_BYTES], size_t *bytes,
-                              struct hf_error *error)
+hf_status hf_secret_file_read(const char *path, char text[HF_SECRET_FILE_BYTES],
+                              size_t *bytes, struct hf_error *error)
 {
     /* Not blocking, in case it is a FIFO. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -72,7 +71,7 @@ hf_status hf_secret_file_read(const char *path, const char *line,
                             "create it, or correct auth_file= or "
                             "HOLDFAST_AUTH_FILE, which names it",
                             path, strerrordesc_np(errno));
-    if ((status = check_owner(fd, path, line, error)) == HF_OK)
+    if ((status = check_owner(fd, path, error)) == HF_OK)
         status = read_all(fd, path, text, bytes, error);
     (void)close(fd);
     return status;

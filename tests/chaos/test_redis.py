@@ -309,7 +309,18 @@ class Inputs(unittest.TestCase):
 
         write("# for the locks\nredis:alice:s3cret\n")
         self.works(self.server.url(options="?auth_file=" + path))
+        write("redis://alice:s3cret@%s\nzk://alice:s3cret@h\n" %
+              self.server.address())
         self.works(self.server.url(), HOLDFAST_AUTH_FILE=path)
+        self.works(self.server.url(options="?auth_file=" + path))
+        write("redis://alice:s3cret@%s\n" % self.server.socket)
+        self.works("redis:" + self.server.socket, HOLDFAST_AUTH_FILE=path)
+        # The default user may do everything here.
+        self.assertIn("has no line for " + self.server.address(), self.run_with(
+            self.server.url(), HOLDFAST_AUTH_FILE=path).stderr)
+        write("redis:alice:s3cret\n")
+        self.refused(self.server.url(), 64, "names no server",
+                     HOLDFAST_AUTH_FILE=path)
         write("redis:alice:s3cret\n", 0o644)
         self.refused(self.server.url(options="?auth_file=" + path), 77,
                      "open to others")

@@ -352,8 +352,8 @@ static void refuse_sought(struct hf_store *store,
     else
         (void)snprintf(text, sizeof text,
                        "%.60s, where the node %.60s sends us, may be no node "
-                       "of the cluster: %.60s; expected a user who may "
-                       "+cluster|nodes",
+                       "of the cluster; expected a user who may "
+                       "+cluster|nodes: %.36s",
                        to, from, naming->why);
     fail(store, errand, HF_EDENIED, text);
 }
