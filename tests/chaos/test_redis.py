@@ -218,7 +218,7 @@ class Inputs(unittest.TestCase):
     """What is set up wrongly: a status and a text, and no secret in it."""
 
     def setUp(self):
-        self.server = Server()
+        self.server = Server(["appendonly yes", "appendfsync no"])
         self.addCleanup(self.server.close)
         self.server.start()
 
@@ -358,6 +358,13 @@ class Inputs(unittest.TestCase):
         self.configure("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
         self.refused(self.server.url(), 64, "expected maxmemory-policy")
 
+    def test_one_that_forgets(self):
+        """Said once, and used all the same."""
+        self.configure("CONFIG", "SET", "appendonly", "no")
+        ended = self.run_with(self.server.url())
+        self.assertEqual(ended.returncode, 0)
+        self.assertEqual(ended.stderr.count("expected appendonly yes"), 1)
+
     def test_a_replica(self):
         self.configure("REPLICAOF", "127.0.0.1", "1")
         self.refused(self.server.url(), 69, "address of its primary")
@@ -379,7 +386,7 @@ class Inputs(unittest.TestCase):
             self.assertEqual(crowd.release(held), "HF_OK")
 
     def test_tls(self):
-        with Server(tls=True) as server:
+        with Server(["appendonly yes"], tls=True) as server:
             shown = {"cert": "client.pem", "key": "client.key"}
             self.works(server.tls_url(ca="ca.pem", **shown))
             self.refused(server.tls_url(ca="other_ca.pem", **shown), 69, "TLS:")
@@ -411,6 +418,8 @@ class Inputs(unittest.TestCase):
         single, unseen = bulk("redis_version:7.0.0\r\n"), b"-NOPERM\r\n"
         cluster = bulk("redis_version:7.0.0\r\ncluster_enabled:1\r\n")
         for status, text, changed in (
+                (69, "INFO gave no text", {b"INFO": b":1\r\n"}),
+                (69, "INFO gave no text", {b"INFO": b"$-1\r\n"}),
                 (69, "SCRIPT LOAD gave no SHA1", {b"SCRIPT": b"+OK\r\n"}),
                 (69, "TIME gave no time", {b"TIME": b"+OK\r\n"}),
                 (69, "LOADING", {b"INFO": b"-LOADING it\r\n"}),

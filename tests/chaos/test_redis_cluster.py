@@ -347,7 +347,8 @@ class Inputs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(full_coverage=True)
+        cls.cluster = Cluster(full_coverage=True,
+                              config=["appendonly yes", "appendfsync no"])
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
 

@@ -217,6 +217,8 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     }
     if (is_waited_for(link, call))
         expected |= wait_for_replicas(link, call);
+    if (call->kind == HF_STORE_RENEW)
+        hf_redis_look_again(link);
     /* A connection that only listens shows by this that it lives. */
     if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;

@@ -84,6 +84,7 @@ struct hf_redis_link {
     /* From when it is up: of a Redis Cluster; or we may not see whether. */
     bool clustered;
     bool unseen;
+    uint64_t looked_at_ms; /* when it was last asked how it is set up */
     uint64_t server_ms;
     char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
     struct hf_redis_manner manner;
@@ -153,6 +154,10 @@ void hf_redis_subscribe(struct hf_redis_link *link);
 
 /* Both connections may be of use now: tell so if they are. */
 void hf_redis_go_up(struct hf_redis_link *link);
+
+/* Ask the server how it is set up, if it was not asked for a minute: that can
+ * change while we are connected.  To be sent along with something else. */
+void hf_redis_look_again(struct hf_redis_link *link);
 
 void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what);
 bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
