@@ -12,9 +12,7 @@
 
 /* A file that is being read. */
 struct search {
-    const struct hf_url *url;
-    const char *word;
-    unsigned port;
+    const struct hf_auth_wanted *wanted;
     bool bound; /* each line has to name its servers */
     struct hf_auth *auth;
     size_t line;  /* the number of the last one that was read */
@@ -149,14 +147,14 @@ static bool is_whole(const struct hf_url *line)
 
 static bool fits(const struct search *search, const struct hf_url *line)
 {
-    const struct hf_url *url = search->url;
+    const struct hf_url *url = search->wanted->url;
 
     if (strcmp(line->scheme, url->scheme) != 0)
         return false;
     if (url->authority == NULL)
         return strcmp(line->path, url->path) == 0;
     return line->authority[0] != '\0' &&
-           has_servers(line->authority, url->authority, search->port);
+           has_servers(line->authority, url->authority, search->wanted->port);
 }
 
 static const char *read_url(struct search *search, const char *text)
@@ -177,7 +175,7 @@ static const char *read_url(struct search *search, const char *text)
 
 static const char *read_line(struct search *search, const char *line)
 {
-    size_t bytes = strlen(search->word);
+    size_t bytes = strlen(search->wanted->word);
 
     search->line++;
     if (line[0] == '\0' || line[0] == '#')
@@ -185,7 +183,7 @@ static const char *read_line(struct search *search, const char *line)
     search->lines++;
     if (!is_text(line))
         return "bytes that are no text (a carriage return, perhaps)";
-    if (strncmp(line, search->word, bytes) == 0 && line[bytes] == ':' &&
+    if (strncmp(line, search->wanted->word, bytes) == 0 && line[bytes] == ':' &&
         strncmp(line + bytes, "://", 3) != 0)
         return read_plain(search, line + bytes + 1);
     return read_url(search, line);
@@ -220,44 +218,52 @@ static hf_status refuse(const struct search *search, const char *path,
 
     if (!search->bound)
         (void)snprintf(plain, sizeof plain, "%.16s:USER:PASSWORD or ",
-                       search->word);
+                       search->wanted->word);
     if (search->line > 0)
         (void)snprintf(line, sizeof line, " (line %zu)", search->line);
     return hf_error_set(error, HF_EURL,
                         "the file of credentials %s has %s%s; expected a line "
                         "%s%.16s://USER:PASSWORD@HOST:PORT, each part of less "
                         "than %d bytes",
-                        path, fault, line, plain, search->url->scheme,
+                        path, fault, line, plain, search->wanted->url->scheme,
                         HF_AUTH_BYTES);
 }
 
-hf_status hf_auth_find(const struct hf_url *url, const char *word,
-                       unsigned port, struct hf_auth *auth,
-                       struct hf_error *error)
+hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
+                        char *text, size_t bytes, struct hf_auth *auth,
+                        struct hf_error *error)
 {
-    const char *path = hf_url_option(url, "auth_file");
-    struct search search = {.url = url,
-                            .word = word,
-                            .port = port,
-                            .bound = path == NULL,
+    struct search search = {.wanted = wanted,
+                            .bound =
+                                hf_url_option(wanted->url, "auth_file") == NULL,
                             .auth = auth};
+    const char *fault;
+
+    *auth = (struct hf_auth){.path = path};
+    fault = read_lines(&search, text, bytes);
+    if (fault != NULL)
+        return refuse(&search, path, fault, error);
+    auth->elsewhere = search.fitting == 0;
+    return HF_OK;
+}
+
+hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
+                       struct hf_auth *auth, struct hf_error *error)
+{
+    const char *path = hf_url_option(wanted->url, "auth_file");
     char text[HF_SECRET_FILE_BYTES];
-    const char *fault = NULL;
     size_t bytes = 0;
     hf_status status;
 
+    *auth = (struct hf_auth){.path = NULL};
     /* The environment of a set-id program is its caller's. */
-    if (path == NULL && url->user == NULL)
+    if (path == NULL && wanted->url->user == NULL)
         path = secure_getenv("HOLDFAST_AUTH_FILE");
-    *auth = (struct hf_auth){.path = path};
     if (path == NULL || path[0] == '\0')
         return HF_OK;
     status = hf_secret_file_read(path, text, &bytes, error);
     if (status == HF_OK)
-        fault = read_lines(&search, text, bytes);
-    if (fault != NULL)
-        status = refuse(&search, path, fault, error);
-    auth->elsewhere = status == HF_OK && search.fitting == 0;
+        status = hf_auth_parse(wanted, path, text, bytes, auth, error);
     explicit_bzero(text, sizeof text);
     return status;
 }

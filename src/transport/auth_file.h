@@ -19,6 +19,7 @@
 #define HF_TRANSPORT_AUTH_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <holdfast/holdfast.h>
 
@@ -33,12 +34,23 @@ struct hf_auth {
     bool elsewhere;   /* HOLDFAST_AUTH_FILE has lines for other servers only */
 };
 
-/* What is to be said to the servers of ${url}, which has been checked but for
- * this.  ${word} begins a line for any server, ${port} is that of a server
- * without one.  HF_EURL or HF_EDENIED, naming the file; where auth_file= names
- * one, also if it has no line for these servers.  The caller wipes ${auth}. */
-hf_status hf_auth_find(const struct hf_url *url, const char *word,
-                       unsigned port, struct hf_auth *auth,
-                       struct hf_error *error);
+/* Whose credentials are looked for. */
+struct hf_auth_wanted {
+    const struct hf_url *url; /* checked but for this */
+    const char *word;         /* begins a line for any server */
+    unsigned port;            /* of a server without one */
+};
+
+/* What is to be said to the servers of the URL.  HF_EURL or HF_EDENIED, naming
+ * the file; where auth_file= names one, also if it has no line for these
+ * servers.  The caller wipes ${auth}. */
+hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
+                       struct hf_auth *auth, struct hf_error *error);
+
+/* The same by the ${bytes} of ${text}, which came from ${path} and are changed:
+ * for fuzzing. */
+hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
+                        char *text, size_t bytes, struct hf_auth *auth,
+                        struct hf_error *error);
 
 #endif

@@ -233,6 +233,7 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
     struct secret secret;
     struct hf_auth auth;
     struct hf_url url;
+    const struct hf_auth_wanted wanted = {&url, "digest", 2181};
     char whole[128];
 
     (void)state;
@@ -241,7 +242,7 @@ static void a_url_of_several_servers_wants_a_line_with_all(void **state)
         (void)snprintf(whole, sizeof whole, "%sauth_file=%s", rows[i].url,
                        secret.path);
         assert_int_equal(hf_url_parse(whole, &url, &error), HF_OK);
-        assert_int_equal(hf_auth_find(&url, "digest", 2181, &auth, &error),
+        assert_int_equal(hf_auth_find(&wanted, &auth, &error),
                          rows[i].fits ? HF_OK : HF_EURL);
         if (rows[i].fits)
             assert_string_equal(auth.password, SEAT_PASSWORD);

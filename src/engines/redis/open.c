@@ -17,8 +17,9 @@ hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error)
 {
+    const struct hf_auth_wanted wanted = {url, "redis", HF_REDIS_PORT};
     struct hf_auth auth;
-    hf_status status = hf_auth_find(url, "redis", HF_REDIS_PORT, &auth, error);
+    hf_status status = hf_auth_find(&wanted, &auth, error);
 
     config->unlisted = auth.elsewhere;
     if (status == HF_OK && auth.password[0] != '\0')

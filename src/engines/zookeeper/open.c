@@ -18,9 +18,10 @@ static hf_status read_auth_file(struct hf_zk_config *config,
                                 const struct hf_url *url, bool *elsewhere,
                                 struct hf_error *error)
 {
-    unsigned port = config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
+    const struct hf_auth_wanted wanted = {
+        url, "digest", config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
     struct hf_auth auth;
-    hf_status status = hf_auth_find(url, "digest", port, &auth, error);
+    hf_status status = hf_auth_find(&wanted, &auth, error);
 
     *elsewhere = auth.elsewhere;
     if (status == HF_OK && auth.password[0] != '\0' &&
