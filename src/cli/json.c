@@ -7,6 +7,16 @@
 
 #include "core/utf8.h"
 
+/* As JSON has it, in UTF-16. */
+static void put_units(FILE *out, uint32_t code)
+{
+    if (code > 0xffff)
+        fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+                0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+    else
+        fprintf(out, "\\u%04" PRIx32, code);
+}
+
 static void put_escaped(FILE *out, uint32_t code)
 {
     switch (code) {
@@ -23,7 +33,7 @@ static void put_escaped(FILE *out, uint32_t code)
         fputs("\\t", out);
         break;
     default:
-        fprintf(out, "\\u%04" PRIx32, code);
+        put_units(out, code);
     }
 }
 
@@ -38,7 +48,7 @@ static void put_string(FILE *out, const char *text)
         if (length == 0) {
             put_escaped(out, 0xfffd);
             length = 1;
-        } else if (hf_utf8_control(code) || code == '"' || code == '\\') {
+        } else if (hf_utf8_unprintable(code) || code == '"' || code == '\\') {
             put_escaped(out, code);
         } else {
             fwrite(text + at, 1, length, out);

@@ -2,8 +2,8 @@
 /*
  * JSON (RFC 8259), written as it comes: objects and lists are begun and ended,
  * members have a key, elements have NULL.  Whatever text there is comes out as
- * valid UTF-8 without a control character: those are escaped, and what is no
- * UTF-8 is replaced by U+FFFD.
+ * valid UTF-8 without what cannot be shown (hf_utf8_unprintable()): that is
+ * escaped, and what is no UTF-8 is replaced by U+FFFD.
  */
 #ifndef HF_CLI_JSON_H
 #define HF_CLI_JSON_H

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/words.h"
+#include "core/utf8.h"
 
 #define HF_LINE_BYTES 1024
 #define HF_COLUMNS_DEFAULT 80
@@ -65,7 +66,7 @@ void hf_say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof line - sizeof head, format, arguments);
     va_end(arguments);
-    hf_words_disarm(text);
+    hf_utf8_make_printable(text, false);
     length = strlen(line);
     line[length++] = '\n';
     put(line, length);
@@ -95,7 +96,7 @@ void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
     snprintf(line, sizeof line,
              "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%s", name,
              waited, ahead, *owner ? ", held by " : "", owner);
-    hf_words_disarm(line);
+    hf_utf8_make_printable(line, false);
     cut(line, terminal_columns() - 1);
     put(HF_CLEAR, strlen(HF_CLEAR));
     put(line, strlen(line));

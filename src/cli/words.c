@@ -7,21 +7,6 @@
 
 #include "core/utf8.h"
 
-void hf_words_disarm(char *text)
-{
-    size_t left = strlen(text), length;
-    uint32_t code;
-
-    for (; left > 0; text += length, left -= length) {
-        length = hf_utf8_decode(text, left, &code);
-        if (length != 0 && !hf_utf8_control(code))
-            continue;
-        if (length == 0)
-            length = 1;
-        memset(text, '?', length);
-    }
-}
-
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES])
 {
     struct hf_owner owner;
@@ -32,7 +17,7 @@ void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES])
                        owner.text[0] != '\0' ? ": " : "", owner.text);
     else
         (void)snprintf(text, HF_WORDS_BYTES, "%s", payload);
-    hf_words_disarm(text);
+    hf_utf8_make_printable(text, false);
 }
 
 void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES])

@@ -11,12 +11,8 @@
 /* Room for anything that an owner may say. */
 #define HF_WORDS_BYTES (HF_PAYLOAD_BYTES + 64)
 
-/* Replace in ${text} what a terminal would take for an order, each by '?': C0,
- * DEL, C1, and what is no UTF-8. */
-void hf_words_disarm(char *text);
-
 /* "backup (pid 4711 on db1): nightly" where ${payload} is ours, else as it is;
- * disarmed. */
+ * made printable. */
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
 
 /* "2d07h", "1h02m", "3m05s", "12s". */

@@ -8,30 +8,6 @@
 
 #include "core/utf8.h"
 
-/* Error texts quote what the world gave us (paths, answers, names), and are
- * printed to terminals: whatever is no character or a control character
- * becomes '?'.  Where the end of the buffer split a character, the text ends
- * before it. */
-static void make_printable(char *text, bool was_cut)
-{
-    size_t bytes = strlen(text);
-    uint32_t code;
-
-    for (size_t at = 0, length; at < bytes; at += length) {
-        length = hf_utf8_decode(text + at, bytes - at, &code);
-        if (length == 0 && was_cut && bytes - at < 4) {
-            text[at] = '\0';
-            return;
-        }
-        if (length == 0) {
-            length = 1;
-            text[at] = '?';
-        } else if (hf_utf8_control(code)) {
-            memset(text + at, '?', length);
-        }
-    }
-}
-
 hf_status hf_error_set(struct hf_error *error, hf_status status,
                        const char *format, ...)
 {
@@ -47,7 +23,9 @@ hf_status hf_error_set(struct hf_error *error, hf_status status,
     wanted = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     assert(wanted >= 0);
-    make_printable(text, (size_t)wanted >= sizeof(text));
+    /* What the world gave us (paths, answers, names) is in it, and it is
+     * printed to terminals. */
+    hf_utf8_make_printable(text, (size_t)wanted >= sizeof(text));
     error->status = status;
     memcpy(error->text, text, strlen(text) + 1);
     return status;

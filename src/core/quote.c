@@ -7,9 +7,8 @@
 
 #include "core/utf8.h"
 
-/* Longest thing one character can become: \xNN for two bytes of a C1 control
- * character, or four bytes as they are. */
-#define LONGEST 8
+/* Longest thing one character can become: \xNN for each of four bytes. */
+#define LONGEST 16
 /* What may have to follow: the quote, "..." and the NUL. */
 #define TAIL 5
 
@@ -35,7 +34,7 @@ struct hf_quoted hf_quote(const char *text, size_t bytes)
         uint32_t code = 0;
         size_t length = hf_utf8_decode(text + at, bytes - at, &code);
 
-        if (length == 0 || hf_utf8_control(code)) {
+        if (length == 0 || hf_utf8_unprintable(code)) {
             length = length == 0 ? 1 : length;
             for (size_t i = 0; i < length; i++)
                 to = put_hex(to, (uint8_t)text[at + i]);

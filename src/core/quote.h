@@ -11,10 +11,11 @@ struct hf_quoted {
     char text[HF_QUOTE_BYTES];
 };
 
-/* ${bytes} of ${text} between double quotes: what is a control character or no
- * character as \xNN for each byte, a quote or backslash after a backslash.
- * What does not fit is cut, which "..." behind the closing quote says.
- * Returned by value: hf_quote(name, n).text lives until the statement ends. */
+/* ${bytes} of ${text} between double quotes: what cannot be shown
+ * (hf_utf8_unprintable()) or is no character as \xNN for each byte, a quote or
+ * backslash after a backslash. What does not fit is cut, which "..." behind the
+ * closing quote says. Returned by value: hf_quote(name, n).text lives until the
+ * statement ends. */
 struct hf_quoted hf_quote(const char *text, size_t bytes);
 
 #endif

@@ -352,13 +352,14 @@ hf_status hf_url_parse(const char *text, struct hf_url *url,
     /* Each part is no longer decoded than as it stands, and its NUL takes the
      * place of what separates it from the next; but not that of the path's
      * '/', nor of the end. */
-    url->memory = hf_alloc(bytes + 2);
+    url->memory_bytes = bytes + 2;
+    url->memory = hf_alloc(url->memory_bytes);
     if (url->memory == NULL)
         return hf_error_set(error, HF_ENOMEM,
                             "no memory for a URL of %zu bytes", bytes);
     parser.to = url->memory;
     st = parse(&parser);
-    assert(parser.to <= url->memory + bytes + 2);
+    assert(parser.to <= url->memory + url->memory_bytes);
     if (st != HF_OK)
         hf_url_free(url);
     return st;
@@ -366,6 +367,8 @@ hf_status hf_url_parse(const char *text, struct hf_url *url,
 
 void hf_url_free(struct hf_url *url)
 {
+    if (url->memory != NULL)
+        explicit_bzero(url->memory, url->memory_bytes);
     hf_free(url->memory);
     *url = (struct hf_url){0};
 }

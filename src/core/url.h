@@ -40,6 +40,7 @@ struct hf_url {
     struct hf_url_option options[HF_URL_OPTIONS];
     size_t option_count;
     char *memory;
+    size_t memory_bytes;
 };
 
 /* Parse ${text} to ${url}, to be freed by hf_url_free().  On failure
@@ -47,6 +48,7 @@ struct hf_url {
  * and ${url} needs no freeing. */
 hf_status hf_url_parse(const char *text, struct hf_url *url,
                        struct hf_error *error);
+/* Wipes what it frees. */
 void hf_url_free(struct hf_url *url);
 
 /* The value of ${key}, or NULL. */

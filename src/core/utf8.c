@@ -2,6 +2,7 @@
 #include "core/utf8.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* By the number of continuation bytes: the lead byte's mark and its mask, and
  * the smallest code that needs this length (a smaller one is overlong). */
@@ -66,4 +67,49 @@ size_t hf_utf8_cut(const char *text, size_t bytes)
 bool hf_utf8_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0);
+}
+
+bool hf_utf8_unprintable(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x0000, 0x001F},   /* C0 */
+        {0x007F, 0x009F},   /* DEL and C1 */
+        {0x00AD, 0x00AD},   /* soft hyphen */
+        {0x061C, 0x061C},   /* Arabic letter mark */
+        {0x180E, 0x180E},   /* Mongolian vowel separator */
+        {0x200B, 0x200F},   /* zero width; left-to-right, right-to-left mark */
+        {0x2028, 0x202E},   /* separators of lines; embeddings, overrides */
+        {0x2060, 0x206F},   /* invisible operators; isolates */
+        {0xFEFF, 0xFEFF},   /* byte order mark */
+        {0xFFF9, 0xFFFB},   /* interlinear annotation */
+        {0xE0000, 0xE0FFF}, /* tags */
+    };
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    }
+    return false;
+}
+
+void hf_utf8_make_printable(char *text, bool was_cut)
+{
+    size_t bytes = strlen(text);
+    uint32_t code;
+
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(text + at, bytes - at, &code);
+        if (length == 0 && was_cut && bytes - at < 4) {
+            text[at] = '\0';
+            return;
+        }
+        if (length == 0) {
+            length = 1;
+            text[at] = '?';
+        } else if (hf_utf8_unprintable(code)) {
+            memset(text + at, '?', length);
+        }
+    }
 }

@@ -22,4 +22,15 @@ size_t hf_utf8_cut(const char *text, size_t bytes);
 /* Is ${code} a control character: C0, DEL or C1? */
 bool hf_utf8_control(uint32_t code);
 
+/* Would ${code}, in a text of somebody else, deceive its reader on a terminal?
+ * A control character does, and so does one that reorders the characters around
+ * it, that separates lines, or that is not seen at all (Unicode Technical
+ * Report 36).  Some scripts need the latter kinds, so names and texts may hold
+ * them: they are only not shown. */
+bool hf_utf8_unprintable(uint32_t code);
+
+/* Replace in ${text} each byte of what cannot be shown, or is no character, by
+ * '?'.  ${was_cut}: a character that its end splits is left out instead. */
+void hf_utf8_make_printable(char *text, bool was_cut);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/memory.h"
+#include "core/utf8.h"
 #include "host/client.h"
 
 void hf_log_write(struct hf_client *client, enum hf_log_level level,
@@ -13,6 +14,7 @@ void hf_log_write(struct hf_client *client, enum hf_log_level level,
     struct hf_log *log = &client->log;
     struct hf_log_line *line;
     va_list args;
+    int wanted;
 
     if (log->on_log.fn == NULL || level > log->on_log.level)
         return;
@@ -25,8 +27,10 @@ void hf_log_write(struct hf_client *client, enum hf_log_level level,
     line = &log->lines[log->count++];
     line->level = level;
     va_start(args, format);
-    (void)vsnprintf(line->text, sizeof(line->text), format, args);
+    wanted = vsnprintf(line->text, sizeof(line->text), format, args);
     va_end(args);
+    /* As error texts are. */
+    hf_utf8_make_printable(line->text, wanted >= (int)sizeof(line->text));
 }
 
 void hf_log_unlock(struct hf_client *client)

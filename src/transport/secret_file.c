@@ -11,28 +11,61 @@
 
 #define MOST (HF_SECRET_FILE_BYTES - 1)
 
-static hf_status check_owner(int fd, const char *path, const char *line,
+static hf_status check_owner(const struct stat *status, const char *path,
+                             const struct hf_secret_kind *kind,
                              struct hf_error *error)
+{
+    bool roots = kind->roots && status->st_uid == 0;
+    mode_t others = roots ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
+
+    if (status->st_uid != geteuid() && !roots)
+        return hf_error_set(error, HF_EDENIED,
+                            "%s%s belongs to user %u; expected it to be owned "
+                            "by user %u, who runs this%s",
+                            kind->name, path, (unsigned)status->st_uid,
+                            (unsigned)geteuid(),
+                            kind->roots ? ", or by root" : "");
+    if ((status->st_mode & others) != 0)
+        return hf_error_set(error, HF_EDENIED,
+                            "%s%s has mode %04o and is open to others; "
+                            "expected %s: chmod it, and replace what is in it "
+                            "if others may have read it",
+                            kind->name, path, (unsigned)status->st_mode & 07777,
+                            roots ? "0640 or less" : "0600 or less");
+    return HF_OK;
+}
+
+static hf_status check(int fd, const char *path,
+                       const struct hf_secret_kind *kind,
+                       struct hf_error *error)
 {
     struct stat status;
 
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return hf_error_set(error, HF_EURL,
-                            "the file of credentials %s is not a plain file; "
-                            "expected one with a line %s",
-                            path, line);
-    if (status.st_uid != geteuid())
-        return hf_error_set(error, HF_EDENIED,
-                            "the file of credentials %s belongs to user %u; "
-                            "expected it to be owned by user %u, who runs this",
-                            path, (unsigned)status.st_uid, (unsigned)geteuid());
-    if ((status.st_mode & 0077) != 0)
-        return hf_error_set(error, HF_EDENIED,
-                            "the file of credentials %s has mode %04o and is "
-                            "open to others; expected 0600: chmod it, and "
-                            "change the password if others may have read it",
-                            path, (unsigned)status.st_mode & 07777);
-    return HF_OK;
+                            "%s%s is not a plain file; expected %s", kind->name,
+                            path, kind->expected);
+    return check_owner(&status, path, kind, error);
+}
+
+hf_status hf_secret_file_open(const char *path,
+                              const struct hf_secret_kind *kind, int *fd,
+                              struct hf_error *error)
+{
+    hf_status status;
+
+    /* Not blocking, in case it is a FIFO. */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*fd < 0)
+        return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,
+                            "%s%s cannot be opened: %s; expected %s: create "
+                            "it, or correct %s, which names it",
+                            kind->name, path, strerrordesc_np(errno),
+                            kind->expected, kind->named_by);
+    status = check(*fd, path, kind, error);
+    if (status != HF_OK)
+        (void)close(*fd);
+    return status;
 }
 
 static hf_status read_all(int fd, const char *path,
@@ -58,22 +91,20 @@ static hf_status read_all(int fd, const char *path,
                         path, MOST);
 }
 
-hf_status hf_secret_file_read(const char *path, const char *line,
-                              char text[HF_SECRET_FILE_BYTES], size_t *bytes,
-                              struct hf_error *error)
+hf_status hf_secret_file_read(const char *path, char text[HF_SECRET_FILE_BYTES],
+                              size_t *bytes, struct hf_error *error)
 {
-    /* Not blocking, in case it is a FIFO. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    hf_status status;
+    static const struct hf_secret_kind kind = {
+        .name = "the file of credentials ",
+        .expected = "one with lines such as zk://USER:PASSWORD@HOST:PORT",
+        .named_by = "auth_file= or HOLDFAST_AUTH_FILE",
+    };
+    int fd;
+    hf_status status = hf_secret_file_open(path, &kind, &fd, error);
 
-    if (fd < 0)
-        return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,
-                            "the file of credentials %s cannot be opened: %s; "
-                            "create it, or correct auth_file= or "
-                            "HOLDFAST_AUTH_FILE, which names it",
-                            path, strerrordesc_np(errno));
-    if ((status = check_owner(fd, path, line, error)) == HF_OK)
-        status = read_all(fd, path, text, bytes, error);
+    if (status != HF_OK)
+        return status;
+    status = read_all(fd, path, text, bytes, error);
     (void)close(fd);
     return status;
 }

@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials in a file, which neither a process list nor a log shows. */
+/* A file that has a secret in it, and that nobody else can read or write. */
 #ifndef HF_TRANSPORT_SECRET_FILE_H
 #define HF_TRANSPORT_SECRET_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/holdfast.h>
 
-#define HF_SECRET_FILE_BYTES 4096
+#define HF_SECRET_FILE_BYTES 16384
 
-/* Read all of ${path} to ${text}, ${bytes} and a NUL.  ${line} is what is
- * expected in it, for texts.  HF_EDENIED where the file is not ours, or not
- * ours alone, or cannot be opened for want of rights; else HF_EURL.  Whoever
- * called wipes ${text}, in either case. */
-hf_status hf_secret_file_read(const char *path, const char *line,
-                              char text[HF_SECRET_FILE_BYTES], size_t *bytes,
+/* What error texts say. */
+struct hf_secret_kind {
+    const char *name;     /* in front of the path */
+    const char *expected; /* what is expected at the path */
+    const char *named_by; /* what names the path */
+    /* A file of root's will do too, which its group may read (libpq's rule for
+     * keys, and Debian's group ssl-cert). */
+    bool roots;
+};
+
+/* Open ${path} to read it.  It is looked at once it is open: a plain file, of
+ * our user and with mode 0600 or less; with .roots also of root and with 0640
+ * or less.  HF_EDENIED where that is not so, or rights are wanting; else
+ * HF_EURL. */
+hf_status hf_secret_file_open(const char *path,
+                              const struct hf_secret_kind *kind, int *fd,
                               struct hf_error *error);
+
+/* Read all of ${path}, a file of credentials, to ${text}, ${bytes} and a NUL.
+ * The caller wipes ${text}, in either case. */
+hf_status hf_secret_file_read(const char *path, char text[HF_SECRET_FILE_BYTES],
+                              size_t *bytes, struct hf_error *error);
 
 #endif

@@ -36,7 +36,7 @@ struct hf_tls_memory {
 struct hf_tls_files {
     const char *ca;   /* whom to trust; none: the system's trust store */
     const char *cert; /* the client's own certificate, with its chain */
-    const char *key;  /* and its key, without a passphrase */
+    const char *key;  /* and its key, without a passphrase, closed to others */
 };
 
 enum hf_tls_answer {
@@ -52,8 +52,8 @@ struct hf_tls;
 struct hf_tls_ops {
     unsigned abi; /* HF_TLS_ABI; a module of another is refused */
 
-    /* Read ${files} and make a context.  HF_EURL, naming the file, HF_ENOMEM
-     * or HF_EUNSUPPORTED. */
+    /* Read ${files} and make a context.  HF_EURL or, of a key that others can
+     * read, HF_EDENIED, naming the file; HF_ENOMEM or HF_EUNSUPPORTED. */
     hf_status (*context_new)(const struct hf_tls_memory *memory,
                              const struct hf_tls_files *files,
                              struct hf_tls_context **context,

@@ -72,14 +72,17 @@ static void add_common_name(struct list *list, X509 *certificate)
         (size_t)ASN1_STRING_length(name));
 }
 
-void hf_tls_names(X509 *certificate, char *text, size_t bytes)
+bool hf_tls_names(X509 *certificate, char *text, size_t bytes)
 {
     struct list list = {text, bytes, 0};
+    bool has_alternatives;
 
     text[0] = '\0';
     add_alternatives(&list, certificate);
-    if (list.used == 0)
+    has_alternatives = list.used > 0;
+    if (!has_alternatives)
         add_common_name(&list, certificate);
     if (list.used == 0)
         (void)snprintf(text, bytes, "nobody by name");
+    return has_alternatives;
 }

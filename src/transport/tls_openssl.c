@@ -20,6 +20,7 @@
 
 #include "core/error.h"
 #include "transport/tls.h"
+#include "transport/tls_key.h"
 #include "transport/tls_names.h"
 
 #define WHY_BYTES 224
@@ -186,13 +187,19 @@ static void explain(struct hf_tls *tls, const char *what)
 static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
 {
     char names[WHY_BYTES / 2];
+    bool has_alternatives = hf_tls_names(shown, names, sizeof(names));
 
-    hf_tls_names(shown, names, sizeof(names));
     switch (problem) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        set_why(tls, "the certificate is for %s, expected %s", names,
-                tls->host);
+        if (has_alternatives)
+            set_why(tls, "the certificate is for %s, expected %s", names,
+                    tls->host);
+        else
+            set_why(tls,
+                    "the certificate of %s has no subjectAltName with a name "
+                    "or an address; expected %s in one",
+                    names, tls->host);
         break;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -225,16 +232,6 @@ static int on_verify(int good, X509_STORE_CTX *store)
 
 /* --------------------------------------------------------------- context -- */
 
-/* Instead of OpenSSL's own, which asks on the terminal. */
-static int no_passphrase(char *buffer, int size, int writing, void *arg)
-{
-    (void)buffer;
-    (void)size;
-    (void)writing;
-    (void)arg;
-    return -1;
-}
-
 static bool given(const char *path)
 {
     return path != NULL && path[0] != '\0';
@@ -260,6 +257,21 @@ static hf_status trust(SSL_CTX *ssl, const char *ca, struct hf_error *error)
     return HF_OK;
 }
 
+static hf_status use_key(SSL_CTX *ssl, const char *path, struct hf_error *error)
+{
+    EVP_PKEY *key;
+    hf_status status = hf_tls_key_read(path, &key, error);
+
+    if (status == HF_OK &&
+        (key == NULL || SSL_CTX_use_PrivateKey(ssl, key) != 1))
+        status = refuse_file("key", path,
+                             "the PEM file of the key to cert=, without a "
+                             "passphrase",
+                             error);
+    EVP_PKEY_free(key);
+    return status;
+}
+
 static hf_status show(SSL_CTX *ssl, const struct hf_tls_files *files,
                       struct hf_error *error)
 {
@@ -269,12 +281,7 @@ static hf_status show(SSL_CTX *ssl, const struct hf_tls_files *files,
         return refuse_file("cert", files->cert,
                            "a PEM file of our certificate and its chain",
                            error);
-    if (SSL_CTX_use_PrivateKey_file(ssl, files->key, SSL_FILETYPE_PEM) != 1)
-        return refuse_file("key", files->key,
-                           "the PEM file of the key to cert=, without a "
-                           "passphrase",
-                           error);
-    return HF_OK;
+    return use_key(ssl, files->key, error);
 }
 
 static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
@@ -289,7 +296,7 @@ static hf_status fill(SSL_CTX *ssl, const struct hf_tls_files *files,
                             reason());
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
-    SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
+    SSL_CTX_set_default_passwd_cb(ssl, hf_tls_no_passphrase);
     /* Each link is a new connection; nothing would take a session up again. */
     (void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     status = trust(ssl, files->ca, error);
@@ -370,8 +377,11 @@ static bool expect(struct hf_tls *tls, const char *host)
     tls->host[bytes] = '\0';
     if (X509_VERIFY_PARAM_set1_ip_asc(param, tls->host) == 1)
         return true;
+    /* A common name is text for people (RFC 9525, 6.3): an authority that
+     * checks alternative names may let anything stand there. */
     X509_VERIFY_PARAM_set_hostflags(param,
-                                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+                                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                        X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     return X509_VERIFY_PARAM_set1_host(param, tls->host, bytes) == 1 &&
            SSL_set_tlsext_host_name(tls->ssl, tls->host) == 1;
 }

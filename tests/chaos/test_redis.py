@@ -8,8 +8,10 @@ when servers are killed, lack replicas, are set and set up wrongly.
 
 import contextlib
 import os
+import select
 import shutil
 import signal
+import socket
 import socketserver
 import subprocess
 import sys
@@ -216,7 +218,7 @@ class Inputs(unittest.TestCase):
     """What is set up wrongly: a status and a text, and no secret in it."""
 
     def setUp(self):
-        self.server = Server()
+        self.server = Server(["appendonly yes", "appendfsync no"])
         self.addCleanup(self.server.close)
         self.server.start()
 
@@ -307,7 +309,18 @@ class Inputs(unittest.TestCase):
 
         write("# for the locks\nredis:alice:s3cret\n")
         self.works(self.server.url(options="?auth_file=" + path))
+        write("redis://alice:s3cret@%s\nzk://alice:s3cret@h\n" %
+              self.server.address())
         self.works(self.server.url(), HOLDFAST_AUTH_FILE=path)
+        self.works(self.server.url(options="?auth_file=" + path))
+        write("redis://alice:s3cret@%s\n" % self.server.socket)
+        self.works("redis:" + self.server.socket, HOLDFAST_AUTH_FILE=path)
+        # The default user may do everything here.
+        self.assertIn("has no line for " + self.server.address(), self.run_with(
+            self.server.url(), HOLDFAST_AUTH_FILE=path).stderr)
+        write("redis:alice:s3cret\n")
+        self.refused(self.server.url(), 64, "names no server",
+                     HOLDFAST_AUTH_FILE=path)
         write("redis:alice:s3cret\n", 0o644)
         self.refused(self.server.url(options="?auth_file=" + path), 77,
                      "open to others")
@@ -345,6 +358,13 @@ class Inputs(unittest.TestCase):
         self.configure("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
         self.refused(self.server.url(), 64, "expected maxmemory-policy")
 
+    def test_one_that_forgets(self):
+        """Said once, and used all the same."""
+        self.configure("CONFIG", "SET", "appendonly", "no")
+        ended = self.run_with(self.server.url())
+        self.assertEqual(ended.returncode, 0)
+        self.assertEqual(ended.stderr.count("expected appendonly yes"), 1)
+
     def test_a_replica(self):
         self.configure("REPLICAOF", "127.0.0.1", "1")
         self.refused(self.server.url(), 69, "address of its primary")
@@ -366,7 +386,7 @@ class Inputs(unittest.TestCase):
             self.assertEqual(crowd.release(held), "HF_OK")
 
     def test_tls(self):
-        with Server(tls=True) as server:
+        with Server(["appendonly yes"], tls=True) as server:
             shown = {"cert": "client.pem", "key": "client.key"}
             self.works(server.tls_url(ca="ca.pem", **shown))
             self.refused(server.tls_url(ca="other_ca.pem", **shown), 69, "TLS:")
@@ -398,6 +418,8 @@ class Inputs(unittest.TestCase):
         single, unseen = bulk("redis_version:7.0.0\r\n"), b"-NOPERM\r\n"
         cluster = bulk("redis_version:7.0.0\r\ncluster_enabled:1\r\n")
         for status, text, changed in (
+                (69, "INFO gave no text", {b"INFO": b":1\r\n"}),
+                (69, "INFO gave no text", {b"INFO": b"$-1\r\n"}),
                 (69, "SCRIPT LOAD gave no SHA1", {b"SCRIPT": b"+OK\r\n"}),
                 (69, "TIME gave no time", {b"TIME": b"+OK\r\n"}),
                 (69, "LOADING", {b"INFO": b"-LOADING it\r\n"}),
@@ -415,6 +437,59 @@ class Inputs(unittest.TestCase):
             answers = {**ANSWERS, b"INFO": single, **changed}
             with self.subTest(text), other_server(answers=answers) as port:
                 self.refused("redis://127.0.0.1:%d" % port, status, text)
+
+
+class Strangers(unittest.TestCase):
+    """A redirect to a server that the cluster does not name gets nothing."""
+
+    SLOT = 1
+
+    def setUp(self):
+        self.stranger = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.stranger.close)
+        self.stranger.setblocking(False)
+        self.address = "127.0.0.1:%d" % self.stranger.getsockname()[1]
+
+    def nothing_is_heard(self):
+        with self.assertRaises(BlockingIOError):
+            connection, _ = self.stranger.accept()
+            place.eventually("what is said", lambda: select.select(
+                [connection], [], [], 0)[0])
+            self.fail("the stranger heard %r" % connection.recv(40))
+
+    def run_at(self, redirect, nodes):
+        """Against a node that has all slots and redirects all the same."""
+        answers = {
+            **ANSWERS, b"AUTH": b"+OK\r\n",
+            b"INFO": bulk("redis_version:7.0.0\r\ncluster_enabled:1\r\n"),
+            b"NODES": nodes, b"EVALSHA": redirect.encode() + b"\r\n"}
+        with other_server(answers=answers) as port:
+            answers[b"SLOTS"] = (b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" +
+                                 bulk("127.0.0.1") + b":%d\r\n" % port)
+            return subprocess.run(
+                [HOLDFAST, "run", "-t", "2s", NAME, "--", "true"],
+                env=dict(os.environ, HOLDFAST_URL=(
+                    "redis://:s3cret@127.0.0.1:%d" % port)),
+                stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=place.PATIENCE_S)
+
+    def test_they_get_no_credentials(self):
+        others = bulk("abc 127.0.0.1:1@2 myself,master - 0 0 1 connected "
+                      "0-16383\n")
+        for kind in ("MOVED", "ASK"):
+            for nodes, text in (
+                    (others, "is not in its CLUSTER NODES"),
+                    (b"-NOPERM no\r\n", "may +cluster|nodes"),
+                    (b":1\r\n", "may be no node")):
+                with self.subTest(kind=kind, text=text):
+                    ended = self.run_at("-%s %d %s" % (
+                        kind, self.SLOT, self.address), nodes)
+                    self.nothing_is_heard()
+                    self.assertEqual((ended.returncode, ended.stdout),
+                                     (75, ""), ended.stderr)
+                    self.assertIn(text, ended.stderr)
+                    self.assertIn(self.address, ended.stderr)
+                    self.assertNotIn("s3cret", ended.stderr)
 
 
 def bulk(text):

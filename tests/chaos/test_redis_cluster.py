@@ -18,7 +18,7 @@ import unittest
 from crowd import LONG, Crowd
 
 import place
-from redis_cluster import Cluster
+from redis_cluster import Cluster, Node
 from redis_server import Server
 
 CROWD, CONTENDER, HOLDFAST = (os.path.abspath(path) for path in sys.argv[1:4])
@@ -280,6 +280,27 @@ class Outages(unittest.TestCase):
         self.assertEqual(self.crowd.count_states(self.session, "SUSPENDED"), 0)
         self.crowd.end()
 
+    def test_a_node_without_slots_is_one_of_the_cluster(self):
+        """CLUSTER SLOTS does not name it, and the first slot moves there."""
+        self.begin()
+        node = Node(["cluster-require-full-coverage no"])
+        self.addCleanup(node.close)
+        node.start()
+        node.ask("CLUSTER", "MEET", "127.0.0.1", self.doomed.port,
+                 self.doomed.bus.number)
+        self.cluster.nodes.append(node)
+        self.cluster.wait()
+        slot = self.cluster.slot("{%s}" % self.there)
+        self.cluster.begin_move(slot, self.doomed, node)
+        session, = self.crowd.opened(self.cluster.url("?ttl=%dms" % TTL_MS))
+        held = self.crowd.acquire(session, self.there)
+        # It is sent there, where a lock that is half moved has to wait.
+        place.eventually("the new node to be asked", lambda: (
+            "errorstat_TRYAGAIN" in node.ask("INFO", "errorstats")))
+        self.cluster.end_move(slot, node)
+        self.crowd.granted(held)
+        self.assertEqual(self.crowd.release(held), "HF_OK")
+
     def test_a_replica_takes_over(self):
         self.begin(replicas=1)
         replica, = self.cluster.replicas
@@ -326,7 +347,8 @@ class Inputs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(full_coverage=True)
+        cls.cluster = Cluster(full_coverage=True,
+                              config=["appendonly yes", "appendfsync no"])
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
 
@@ -391,7 +413,7 @@ class Inputs(unittest.TestCase):
         rights = ["~holdfast:*", "&holdfast:*", "+evalsha", "+script|load",
                   "+time", "+ping", "+subscribe", "+publish", "+info",
                   "+@sortedset", "+@hash", "+get", "+set", "+pttl", "+pexpire",
-                  "+del", "+asking", "+cluster|slots"]
+                  "+del", "+asking", "+cluster|slots", "+cluster|nodes"]
         url = self.cluster.url().replace("//", "//eve:s3cret@")
         self.configure("ACL", "SETUSER", "eve", "reset", "on", ">s3cret",
                        *rights)

@@ -356,7 +356,7 @@ class Permissions(Case):
         ])
         process = self.run_tool(self.url, "alices", "echo", "in",
                                 HOLDFAST_AUTH_FILE=self.write(
-                                    "auth", "digest:alice:%s\n" % PASSWORD))
+                                    "auth", self.as_alice + "\n"))
         self.assertEqual(self.finish(process), (0, "in\n", ""))
 
     def test_a_ticket_that_may_not_be_deleted(self):

@@ -143,13 +143,16 @@ class Show(harness.Case):
         place = os.path.join(self.locks, "locks", "lock")
         payload, = [n for n in os.listdir(place) if n.endswith(".payload")]
         for words in (b"\x1b[2J\xc2\x9b31m\x7f", b"\xff\xfe",
-                      b"host=%1B pid=1 command=%0A%C2%85 text=%FF"):
+                      b"host=%1B pid=1 command=%0A%C2%85 text=%FF",
+                      b"host=h pid=1 command=%E2%80%AEtxt.sh text=%E2%81%A6"):
             path = os.path.join(place.encode(), payload.encode())
             os.unlink(path)
             os.symlink(words, path)
             for options in ([], ["--json"]):
                 out = self.shown(*options, "lock")
-                self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+                self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f-\x9f"
+                                         "\u200b-\u200f\u2028-\u202e\u2060-"
+                                         "\u206f]")
         self.finish(holder)
 
     def test_wrong_lines(self):

@@ -116,7 +116,7 @@ static void check_table(const struct hf_sights *sights)
 
     for (const char *at = text; left > 0; at += length, left -= length) {
         length = hf_utf8_decode(at, left, &code);
-        MUST(length > 0 && (code == '\n' || !hf_utf8_control(code)));
+        MUST(length > 0 && (code == '\n' || !hf_utf8_unprintable(code)));
         lines += code == '\n';
     }
     while (hf_sights_at(sights, rows) != NULL)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -134,6 +135,7 @@ void certificates_make(struct certificates *certificates)
 {
     struct made ca = make("ca", NULL, NULL, DAY_S);
     struct made other = make("other_ca", NULL, NULL, DAY_S);
+    mode_t mask = umask(077);
 
     (void)snprintf(certificates->directory, sizeof(certificates->directory),
                    "/tmp/holdfast-certificates-XXXXXX");
@@ -146,16 +148,18 @@ void certificates_make(struct certificates *certificates)
     make_leaf(certificates, "expired", &ca, HERE, -DAY_S);
     make_leaf(certificates, "stranger", &other, HERE, DAY_S);
     make_leaf(certificates, "nameless", &ca, NULL, DAY_S);
+    make_leaf(certificates, "localhost", &ca, NULL, DAY_S);
     make_leaf(certificates, "locked", &ca, "DNS:client.test", DAY_S);
+    (void)umask(mask);
     drop(&ca);
     drop(&other);
 }
 
 void certificates_remove(struct certificates *certificates)
 {
-    static const char *const names[] = {"ca",       "other_ca",   "server",
-                                        "client",   "wrong_name", "expired",
-                                        "stranger", "nameless",   "locked"};
+    static const char *const names[] = {
+        "ca",      "other_ca", "server",   "client",    "wrong_name",
+        "expired", "stranger", "nameless", "localhost", "locked"};
     char file[64], path[CERTIFICATES_PATH_BYTES];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

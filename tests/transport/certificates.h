@@ -19,6 +19,7 @@ struct certificates {
  *  expired     as server, but it was yesterday
  *  stranger    as server, but of the other CA
  *  nameless    for nobody but a common name with a line break in it
+ *  localhost   for nobody but that common name
  *  locked      as client, its key under a passphrase
  */
 void certificates_make(struct certificates *certificates);

@@ -13,6 +13,7 @@
 
 #include "heap/heap.h"
 #include "seat.h"
+#include "transport/auth_file.h"
 
 static void assert_refused(const char *url, hf_status status, const char *part)
 {
@@ -149,14 +150,22 @@ static void a_fifo_holds_nobody_up(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-/* Is the password of the file shown to the server? */
-static bool is_shown(const char *options)
+/* Is the password shown to the server at "zk://127.0.0.1:PORT${options}"?  With
+ * ${lines}, the format of text about its port, HOLDFAST_AUTH_FILE names a file
+ * of these. */
+static bool is_shown_by(const char *lines, const char *options)
 {
+    struct secret secret;
     struct seat seat;
     struct peer peer;
-    char url[256];
+    char url[256], text[512];
 
     peer_start(&peer, GREETS);
+    if (lines != NULL) {
+        (void)snprintf(text, sizeof text, lines, (unsigned)peer.server.port);
+        secret_write(&secret, text, strlen(text), 0600);
+        assert_int_equal(setenv("HOLDFAST_AUTH_FILE", secret.path, 1), 0);
+    }
     seat_start(&seat);
     (void)snprintf(url, sizeof(url), "zk://127.0.0.1:%u%s",
                    (unsigned)peer.server.port, options);
@@ -166,7 +175,117 @@ static bool is_shown(const char *options)
     seat_end(&seat, &peer);
     kit_loop_end(&seat.loop);
     server_stop(&peer.server);
+    if (lines != NULL) {
+        assert_int_equal(unsetenv("HOLDFAST_AUTH_FILE"), 0);
+        secret_remove(&secret);
+    }
     return peer.heard_password;
+}
+
+static bool is_shown(const char *options)
+{
+    return is_shown_by(NULL, options);
+}
+
+/* Whatever URL an argument gives, HOLDFAST_AUTH_FILE says for which servers its
+ * lines are. */
+static void a_file_of_the_environment_is_for_its_servers(void **state)
+{
+    static const char *const others[] = {
+        "zk://u:" SEAT_PASSWORD "@other:%u\n",
+        "zk://u:" SEAT_PASSWORD "@127.0.0.1\n", /* 2181 */
+        "zk://u:" SEAT_PASSWORD "@127.0.0.1:7,h:%u\n",
+        "zk://u:" SEAT_PASSWORD "@127.0.0.11:%u\n",
+        "zks://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
+        "redis://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
+    };
+    static const char *const ours[] = {
+        "zk://u:" SEAT_PASSWORD "@127.0.0.1:%u\n",
+        "# some\n\nZK://u:not@h\nzk://u:" SEAT_PASSWORD
+        "@h1,127.0.0.1:%u,[::1]:7",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (is_shown_by(others[i], ""))
+            fail_msg("%s", others[i]);
+    }
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        if (!is_shown_by(ours[i], ""))
+            fail_msg("%s", ours[i]);
+    }
+}
+
+static void a_url_of_several_servers_wants_a_line_with_all(void **state)
+{
+    static const char text[] =
+        "zk://u:" SEAT_PASSWORD "@A.example,b:2182,[::1]\n";
+    static const struct {
+        const char *url;
+        bool fits;
+    } rows[] = {
+        {"zk://b:2182?", true},     {"zk://B:2182,a.example?", true},
+        {"zk://[::1]:2181?", true}, {"zk://b?", false},
+        {"zk://b:2182,c?", false},  {"zk://a.example.org?", false},
+        {"zk://a.exampl?", false},  {"zk://[::2]?", false},
+    };
+    struct hf_error error;
+    struct secret secret;
+    struct hf_auth auth;
+    struct hf_url url;
+    const struct hf_auth_wanted wanted = {&url, "digest", 2181};
+    char whole[128];
+
+    (void)state;
+    secret_write(&secret, text, sizeof text - 1, 0600);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(whole, sizeof whole, "%sauth_file=%s", rows[i].url,
+                       secret.path);
+        assert_int_equal(hf_url_parse(whole, &url, &error), HF_OK);
+        assert_int_equal(hf_auth_find(&wanted, &auth, &error),
+                         rows[i].fits ? HF_OK : HF_EURL);
+        if (rows[i].fits)
+            assert_string_equal(auth.password, SEAT_PASSWORD);
+        else
+            assert_non_null(strstr(error.text, "no line for"));
+        hf_url_free(&url);
+    }
+    secret_remove(&secret);
+}
+
+static void a_file_of_the_environment_that_makes_no_sense(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *part;
+    } rows[] = {
+        {"\n", "no line"},
+        {"digest:u:" SEAT_PASSWORD "\n", "that names no server"},
+        {"zk://h\n", "not a URL"},
+        {"zk://u@h\n", "not a URL"},
+        {"zk://u:@h\n", "without a user or without a password"},
+        {"zk://:" SEAT_PASSWORD "@h\n", "without a user"},
+        {"zk://u:" SEAT_PASSWORD "@\n", "not a URL"},
+        {"zk://u:" SEAT_PASSWORD "@h,\n", "not a URL"},
+        {"zk://u:" SEAT_PASSWORD "@h:x\n", "not a URL"},
+        {"zk://u:" SEAT_PASSWORD "@h/a\n", "not a URL"},
+        {"zk://u:" SEAT_PASSWORD "@h?timeout=1s\n", "not a URL"},
+        {"zk:/h\n", "not a URL"},
+        {SEAT_PASSWORD "\n", "not a URL"},
+        {"#\n\nzk://u:" SEAT_PASSWORD "@g\nzk://u:x@h x\n", "line 4"},
+        {"zk://u:" SEAT_PASSWORD "@h\nzk://v:x@g,h\n", "more than one"},
+        {"zk://u:" SEAT_PASSWORD "@h\r\n", "no text"},
+    };
+    struct secret secret;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        secret_write(&secret, rows[i].text, strlen(rows[i].text), 0600);
+        assert_int_equal(setenv("HOLDFAST_AUTH_FILE", secret.path, 1), 0);
+        assert_refused("zk://h", HF_EURL, rows[i].part);
+        assert_int_equal(unsetenv("HOLDFAST_AUTH_FILE"), 0);
+        secret_remove(&secret);
+    }
 }
 
 static void a_good_file_is_used(void **state)
@@ -182,9 +301,6 @@ static void a_good_file_is_used(void **state)
                    secret.path);
     assert_true(is_shown(options));
     assert_false(is_shown(""));
-    assert_int_equal(setenv("HOLDFAST_AUTH_FILE", secret.path, 1), 0);
-    assert_true(is_shown(""));
-    assert_true(is_shown("?acl=creator"));
     assert_int_equal(setenv("HOLDFAST_AUTH_FILE", "/nonexistent", 1), 0);
     assert_refused("zk://h", HF_EURL, "/nonexistent");
     assert_true(is_shown(options)); /* the URL's own goes before */
@@ -202,6 +318,9 @@ int main(void)
         cmocka_unit_test(a_file_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_fifo_holds_nobody_up),
         cmocka_unit_test(a_good_file_is_used),
+        cmocka_unit_test(a_file_of_the_environment_is_for_its_servers),
+        cmocka_unit_test(a_url_of_several_servers_wants_a_line_with_all),
+        cmocka_unit_test(a_file_of_the_environment_that_makes_no_sense),
     };
 
     heap_own();

@@ -130,6 +130,9 @@ static void no_owner_steers_a_terminal(void **state)
         "a\r\nb\x07\x7f",
         "\xff\xc0\x80",
         "host=%1B%5B2J pid=1 command=%0A text=%C2%9B%FF",
+        /* "txt.exe" read backwards, and what nobody sees */
+        "host=h pid=1 command=%E2%80%AEexe.txt text=%E2%81%A6a%E2%81%A9",
+        "\u202d\u200f\u061c\u2028\u2029\ufeff\u200b",
     };
     char words[HF_WORDS_BYTES];
     uint32_t code;
@@ -142,9 +145,11 @@ static void no_owner_steers_a_terminal(void **state)
         bytes = strlen(words);
         for (size_t at = 0, length; at < bytes; at += length) {
             length = hf_utf8_decode(words + at, bytes - at, &code);
-            assert_true(length > 0 && !hf_utf8_control(code));
+            assert_true(length > 0 && !hf_utf8_unprintable(code));
         }
     }
+    hf_words_owner("a\u202eb\u00e9", words);
+    assert_string_equal(words, "a???b\u00e9");
 }
 
 static void durations_are_short(void **state)
@@ -175,7 +180,9 @@ static void json_is_json(void **state)
     json.out = open_memstream(&text, &bytes);
     assert_non_null(json.out);
     hf_json_begin_object(&json, NULL);
-    hf_json_string(&json, "a", "q\"b\\s/\n\t\r\x01\x7f\xc2\x9f\xc3\xbc\xff.");
+    hf_json_string(&json, "a",
+                   "q\"b\\s/\n\t\r\x01\x7f\xc2\x9f\xc3\xbc\xff."
+                   "\u202e\u2069\xf3\xa0\x81\x81");
     hf_json_number(&json, "b", UINT64_MAX);
     hf_json_begin_list(&json, "c");
     hf_json_null(&json, NULL);
@@ -189,7 +196,7 @@ static void json_is_json(void **state)
     assert_string_equal(
         text, "{\n"
               "  \"a\": \"q\\\"b\\\\s/\\n\\t\\u000d\\u0001\\u007f\\u009f"
-              "\xc3\xbc\\ufffd.\",\n"
+              "\xc3\xbc\\ufffd.\\u202e\\u2069\\udb40\\udc41\",\n"
               "  \"b\": 18446744073709551615,\n"
               "  \"c\": [\n"
               "    null,\n"

@@ -137,6 +137,54 @@ static void test_what_is_no_redirect(void **state)
     assert_false(hf_redis_redirect_read(&redirect, text));
 }
 
+/* ----------------------------------------------------------------- nodes -- */
+
+static void test_which_nodes_there_are(void **state)
+{
+    static const char nodes[] =
+        "a1 10.0.0.1:7001@17001 myself,master - 0 0 1 connected 0-5\n"
+        "a2 10.0.0.2:7002@17002,two.example master - 0 0 2 connected\n"
+        "a3 ::1:7003@17003,three,shard-id=f slave a1 0 0 3 connected\n"
+        "a4 10.0.0.4:7004@17004 handshake - 0 0 0 disconnected\n"
+        "a5 10.0.0.5:7005@17005 master,noaddr - 0 0 0 disconnected\n"
+        "a6 :7006@17006 master - 0 0 0 disconnected\n"
+        "10.0.0.7:7007@17007\n\n@ @ @\n"
+        "a8 10.0.0.8:7008@17008,";
+    static const struct {
+        struct hf_redis_host host;
+        bool named;
+    } rows[] = {
+        {{"10.0.0.1", 7001}, true},
+        {{"10.0.0.1", 7002}, false},
+        {{"10.0.0.1", 700}, false},
+        {{"10.0.0.2", 7002}, true},
+        {{"two.example", 7002}, true},
+        {{"TWO.example", 7002}, false},
+        {{"two.exampl", 7002}, false},
+        {{"::1", 7003}, true},
+        {{"three", 7003}, true},
+        {{"shard-id=f", 7003}, false},
+        {{"10.0.0.4", 7004}, false},
+        {{"10.0.0.5", 7005}, false},
+        {{"10.0.0.6", 7006}, false},
+        {{"", 7002}, true},
+        {{"", 7006}, true},
+        {{"", 7004}, false},
+        {{"", 17001}, false},
+        {{"10.0.0.7", 7007}, false},
+        {{"10.0.0.8", 7008}, true},
+        {{"10.0.0.2 ", 7002}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (hf_redis_nodes_name(nodes, &rows[i].host) != rows[i].named)
+            fail_msg("%s:%u", rows[i].host.name, rows[i].host.port);
+    }
+    assert_false(hf_redis_nodes_name("", &rows[0].host));
+    assert_false(hf_redis_nodes_name("\n \n  \n", &rows[0].host));
+}
+
 /* ------------------------------------------------------------------- map -- */
 
 static struct hf_engine engine;
@@ -216,6 +264,32 @@ static void test_a_map(void **state)
     assert_string_equal(owner(5), "nobody");
 }
 
+static bool is_named(const char *name, uint16_t port)
+{
+    struct hf_redis_host host = {.port = port};
+
+    (void)snprintf(host.name, sizeof host.name, "%s", name);
+    return hf_redis_node_named(store, &host, teller) != NULL;
+}
+
+static void test_only_the_url_and_the_map_name_nodes(void **state)
+{
+    (void)state;
+    assert_false(is_named("10.0.0.1", 7001));
+    store->config.hosts[0] = teller->host;
+    store->config.host_count = 1;
+    assert_true(take("*1\r\n" HALF));
+    assert_true(is_named("10.0.0.1", 7001)); /* by the URL */
+    assert_true(is_named("", 7001));
+    assert_true(is_named("10.0.0.2", 7002));
+    assert_false(is_named("10.0.0.9", 7009));
+    assert_false(take("*2\r\n" HALF "*1\r\n:9000\r\n"));
+    assert_true(is_named("10.0.0.2", 7002));
+    assert_true(take("*0\r\n"));
+    assert_true(is_named("10.0.0.1", 7001));
+    assert_false(is_named("10.0.0.2", 7002)); /* it has left */
+}
+
 static void test_nonsense_leaves_the_map_as_it_is(void **state)
 {
     static const char *const maps[] = {
@@ -270,7 +344,10 @@ int main(void)
         cmocka_unit_test(test_keys_of_a_queue_are_in_one_slot),
         cmocka_unit_test(test_redirects),
         cmocka_unit_test(test_what_is_no_redirect),
+        cmocka_unit_test(test_which_nodes_there_are),
         cmocka_unit_test_setup_teardown(test_a_map, begin, finish),
+        cmocka_unit_test_setup_teardown(
+            test_only_the_url_and_the_map_name_nodes, begin, finish),
         cmocka_unit_test_setup_teardown(test_nonsense_leaves_the_map_as_it_is,
                                         begin, finish),
         cmocka_unit_test_setup_teardown(

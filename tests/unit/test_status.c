@@ -188,6 +188,40 @@ static void test_utf8(void **state)
     assert_int_equal(hf_utf8_cut("a\u20acb", 4), 4);
 }
 
+/* The first and the last of each range, and what is next to it. */
+static void test_what_cannot_be_shown(void **state)
+{
+    static const uint32_t hidden[] = {
+        0x0,    0x1F,   0x7F,   0x9F,   0xAD,   0x61C,  0x180E,  0x200B,
+        0x200F, 0x2028, 0x202E, 0x2060, 0x206F, 0xFEFF, 0xFFF9,  0xFFFB,
+        0x200E, 0x202A, 0x202D, 0x2029, 0x2066, 0x2069, 0xE0000, 0xE0FFF,
+    };
+    static const uint32_t shown[] = {
+        0x20,   0x7E,   0xA0,   0xAC,   0xAE,   0x61B,  0x61D,   0x180D,
+        0x180F, 0x200A, 0x2010, 0x2027, 0x202F, 0x205F, 0x2070,  0xFEFE,
+        0xFF00, 0xFFF8, 0xFFFC, 0xFFFD, 0x5D0,  0x627,  0xDFFFF, 0xE1000,
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (!hf_utf8_unprintable(hidden[i]))
+            fail_msg("U+%04X", hidden[i]);
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        if (hf_utf8_unprintable(shown[i]))
+            fail_msg("U+%04X", shown[i]);
+    }
+}
+
+static void test_errors_do_not_turn_round(void **state)
+{
+    struct hf_error error;
+
+    (void)state;
+    (void)hf_error_set(&error, HF_EDIR, "a\u202eb\u2066\n%s", "\u200f\xff.");
+    assert_string_equal(error.text, "a???b????????.");
+}
+
 static void test_quote(void **state)
 {
     char long_text[300];
@@ -198,6 +232,11 @@ static void test_quote(void **state)
     assert_string_equal(hf_quote("a\"b\\c", 5).text, "\"a\\\"b\\\\c\"");
     assert_string_equal(hf_quote("a\n\0b\xff\xc2\x85", 7).text,
                         "\"a\\x0A\\x00b\\xFF\\xC2\\x85\"");
+    assert_string_equal(hf_quote("a\u202eb", 5).text, "\"a\\xE2\\x80\\xAEb\"");
+    for (size_t i = 0; i + 4 < sizeof long_text; i += 4)
+        memcpy(long_text + i, "\xf3\xa0\x81\x81", 4);
+    for (size_t bytes = 0; bytes < sizeof long_text - 4; bytes += 4)
+        assert_true(strlen(hf_quote(long_text, bytes).text) < HF_QUOTE_BYTES);
     for (int byte = 1; byte < 256; byte++) {
         struct hf_quoted quoted;
 
@@ -334,6 +373,8 @@ int main(void)
         cmocka_unit_test(test_error_is_printable),
         cmocka_unit_test(test_error_is_cut_between_characters),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_what_cannot_be_shown),
+        cmocka_unit_test(test_errors_do_not_turn_round),
         cmocka_unit_test(test_quote),
         cmocka_unit_test(test_sha256),
     };

@@ -30,7 +30,7 @@ static const struct {
     {"NOAUTH",
      {HF_FAILURE_FATAL, HF_EDENIED,
       "; expected USER:PASSWORD@ or :PASSWORD@ in the URL, auth_file= or "
-      "HOLDFAST_AUTH_FILE",
+      "a line for it in HOLDFAST_AUTH_FILE",
       true, false}},
     {"ERR AUTH",
      {HF_FAILURE_FATAL, HF_EDENIED,

@@ -13,7 +13,8 @@ struct hf_redis_base {
     struct hf_resolver *resolver;
     const struct hf_tls_ops *tls; /* NULL: none */
     struct hf_tls_context *context;
-    bool told_unseen; /* that we may not see how a server is set up */
+    bool told_unseen;  /* that we may not see how a server is set up */
+    bool told_forgets; /* that one forgets; or that is provided for */
 };
 
 /* For ${engine}, with what ${config} has on TLS.  On failure there is nothing

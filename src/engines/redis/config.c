@@ -181,16 +181,16 @@ void hf_redis_config_place(const struct hf_redis_config *config,
 
 /* ----------------------------------------------------------- credentials -- */
 
-static bool take_secret(struct hf_redis_config *config, const char *user,
-                        size_t user_bytes, const char *password)
+bool hf_redis_config_authenticate(struct hf_redis_config *config,
+                                  const char *user, const char *password)
 {
+    size_t user_bytes = strlen(user);
     size_t bytes = strlen(password);
 
     if (user_bytes >= sizeof config->user || bytes == 0 ||
         bytes >= sizeof config->password)
         return false;
-    memcpy(config->user, user, user_bytes);
-    config->user[user_bytes] = '\0';
+    memcpy(config->user, user, user_bytes + 1);
     memcpy(config->password, password, bytes + 1);
     config->authenticates = true;
     return true;
@@ -206,58 +206,13 @@ static hf_status take_auth(struct hf_redis_config *config,
                             "the URL has both a user and auth_file=; expected "
                             "one of them");
     if (url->password == NULL ||
-        !take_secret(config, url->user, strlen(url->user), url->password))
+        !hf_redis_config_authenticate(config, url->user, url->password))
         return hf_error_set(error, HF_EURL,
                             "the URL has an '@' but not a password in front of "
                             "it; expected USER:PASSWORD@ or :PASSWORD@, each "
                             "of at most %d bytes",
                             HF_REDIS_SECRET_BYTES - 1);
     return HF_OK;
-}
-
-static const char *take_line(struct hf_redis_config *config, const char *line)
-{
-    static const char scheme[] = "redis:";
-    const char *user, *colon;
-
-    if (strncmp(line, scheme, sizeof scheme - 1) != 0)
-        return "a line that is not of the scheme \"redis\"";
-    if (strchr(line, '\r') != NULL)
-        return "a carriage return in its line";
-    user = line + sizeof scheme - 1;
-    colon = strchr(user, ':');
-    if (colon == NULL || colon[1] == '\0')
-        return "a line without a password";
-    if (!take_secret(config, user, (size_t)(colon - user), colon + 1))
-        return "a line that is too long";
-    return NULL;
-}
-
-hf_status hf_redis_config_credentials(struct hf_redis_config *config,
-                                      const char *path, char *text,
-                                      struct hf_error *error)
-{
-    const char *fault = "no line of credentials";
-    const char *found = NULL;
-    char *rest = text;
-    char *line;
-
-    while ((line = strsep(&rest, "\n")) != NULL) {
-        if (line[0] == '\0' || line[0] == '#')
-            continue;
-        fault = found == NULL ? take_line(config, line)
-                              : "more than one line of credentials";
-        found = line;
-        if (fault != NULL)
-            break;
-    }
-    if (fault == NULL)
-        return HF_OK;
-    return hf_error_set(error, HF_EURL,
-                        "the file of credentials %s has %s; expected one line "
-                        "redis:USER:PASSWORD or redis::PASSWORD, each of at "
-                        "most %d bytes",
-                        path, fault, HF_REDIS_SECRET_BYTES - 1);
 }
 
 /* --------------------------------------------------------------- options -- */

@@ -40,6 +40,7 @@ struct hf_redis_config {
     char user[HF_REDIS_SECRET_BYTES]; /* "": the default user */
     char password[HF_REDIS_SECRET_BYTES];
     bool authenticates;
+    bool unlisted; /* HOLDFAST_AUTH_FILE has lines for other servers only */
     uint64_t ttl_ms;
     bool plain;    /* layout=redis-py */
     unsigned wait; /* replicas that have to have what is held */
@@ -61,12 +62,8 @@ void hf_redis_host_format(const struct hf_redis_host *host,
 void hf_redis_config_place(const struct hf_redis_config *config,
                            char place[HF_REDIS_PLACE_BYTES]);
 
-/* Take the credentials out of one line "redis:USER:PASSWORD" or
- * "redis::PASSWORD" among empty ones and those that begin with '#'; ${text},
- * which came from the file ${path}, is changed.  HF_EURL; the text says nothing
- * of what is in it. */
-hf_status hf_redis_config_credentials(struct hf_redis_config *config,
-                                      const char *path, char *text,
-                                      struct hf_error *error);
+/* Set .user and .password; false if ${password} is "" or one is too long. */
+bool hf_redis_config_authenticate(struct hf_redis_config *config,
+                                  const char *user, const char *password);
 
 #endif

@@ -86,7 +86,8 @@ static bool is_held(const struct hf_redis_errand *errand,
 
     while (other != NULL &&
            (other->slot != errand->slot ||
-            (other->state != HF_REDIS_HELD && other->node == node)))
+            (other->state != HF_REDIS_HELD &&
+             other->state != HF_REDIS_SEEKING && other->node == node)))
         other = other->previous;
     return other != NULL;
 }
@@ -241,28 +242,47 @@ void hf_redis_errand_answered(struct hf_store *store,
     tell(store, errand, answer);
 }
 
+/* It has done nothing where it was, and ${to} is of the cluster. */
+static void follow(struct hf_store *store, struct hf_redis_errand *errand,
+                   const struct hf_redis_redirect *redirect,
+                   struct hf_redis_node *to)
+{
+    errand->asking = redirect->kind == HF_REDIS_ASK;
+    if (redirect->kind == HF_REDIS_MOVED)
+        store->map->owners.of[errand->slot] = to;
+    route(store, errand, to);
+}
+
+/* A node that is sent to is given our credentials, so the redirect alone is not
+ * enough: the cluster must name it. */
+static void seek(struct hf_redis_errand *errand,
+                 const struct hf_redis_redirect *redirect)
+{
+    errand->state = HF_REDIS_SEEKING;
+    errand->sought = *redirect;
+    hf_redis_node_ask_names(errand->node);
+}
+
 void hf_redis_errand_redirected(struct hf_store *store,
                                 struct hf_redis_errand *errand,
                                 const struct hf_redis_redirect *redirect)
 {
     struct hf_redis_node *to =
-        hf_redis_node_at(store, &redirect->to, errand->node);
-
+        hf_redis_node_named(store, &redirect->to, errand->node);
     unsigned slot = errand->slot;
 
     assert(slot != HF_REDIS_ANY_SLOT);
     errand->state = HF_REDIS_HELD; /* it has done nothing */
-    errand->asking = redirect->kind == HF_REDIS_ASK;
-    if (to != NULL && redirect->kind == HF_REDIS_MOVED)
-        store->map->owners.of[slot] = to;
     if (redirect->kind == HF_REDIS_MOVED)
         hf_redis_map_refresh(store);
-    if (to == NULL || ++errand->redirects > REDIRECTS_MAX)
+    if (++errand->redirects > REDIRECTS_MAX)
         fail(store, errand, HF_EUNREACHABLE,
              "the nodes of the cluster do not agree on who has the slot of "
              "this lock");
+    else if (to == NULL)
+        seek(errand, redirect);
     else
-        route(store, errand, to);
+        follow(store, errand, redirect, to);
     release(store, slot);
 }
 
@@ -304,6 +324,76 @@ static void route_if(struct hf_store *store, struct hf_redis_errand *errand,
     (void)arg;
     if (errand->state == HF_REDIS_HELD)
         route_home(store, errand);
+}
+
+/* What a node has said of those that there are. */
+struct naming {
+    struct hf_redis_node *node;
+    const char *nodes; /* NULL: nothing */
+    const char *why;
+};
+
+/* The address stands first: what is behind it may be cut. */
+static void refuse_sought(struct hf_store *store,
+                          struct hf_redis_errand *errand,
+                          const struct naming *naming)
+{
+    char from[HF_REDIS_HOST_TEXT_BYTES], to[HF_REDIS_HOST_TEXT_BYTES];
+    char text[HF_LINK_TEXT_BYTES];
+
+    hf_redis_host_format(&naming->node->host, from);
+    hf_redis_host_format(&errand->sought.to, to);
+    if (naming->nodes != NULL)
+        (void)snprintf(text, sizeof text,
+                       "%.60s, where the node %.60s sends us, is not in its "
+                       "CLUSTER NODES and gets no credentials; expected a node "
+                       "of the cluster",
+                       to, from);
+    else
+        (void)snprintf(text, sizeof text,
+                       "%.60s, where the node %.60s sends us, may be no node "
+                       "of the cluster; expected a user who may "
+                       "+cluster|nodes: %.36s",
+                       to, from, naming->why);
+    fail(store, errand, HF_EDENIED, text);
+}
+
+static void send_sought(struct hf_store *store, struct hf_redis_errand *errand)
+{
+    struct hf_redis_node *to =
+        hf_redis_node_at(store, &errand->sought.to, errand->node);
+
+    if (to == NULL) {
+        fail(store, errand, HF_EUNREACHABLE,
+             "no memory for another node of the cluster, or too many of them");
+        return;
+    }
+    to->named = true;
+    follow(store, errand, &errand->sought, to);
+}
+
+static void decide_if(struct hf_store *store, struct hf_redis_errand *errand,
+                      void *arg)
+{
+    const struct naming *naming = arg;
+
+    if (errand->state != HF_REDIS_SEEKING || errand->node != naming->node)
+        return;
+    errand->state = HF_REDIS_HELD;
+    if (naming->nodes != NULL &&
+        hf_redis_nodes_name(naming->nodes, &errand->sought.to))
+        send_sought(store, errand);
+    else
+        refuse_sought(store, errand, naming);
+}
+
+void hf_redis_errands_named(struct hf_store *store, struct hf_redis_node *node,
+                            const char *nodes, const char *why)
+{
+    struct naming naming = {node, nodes, why};
+
+    for_each(store, decide_if, &naming);
+    for_each(store, route_if, NULL); /* who was held behind those */
 }
 
 struct downfall {

@@ -49,6 +49,11 @@ bool hf_redis_info_clustered(const char *info)
     return is(find(info, "cluster_enabled"), "1");
 }
 
+bool hf_redis_info_forgets(const char *info)
+{
+    return is(find(info, "aof_enabled"), "0");
+}
+
 uint64_t hf_redis_info_served_ms(const char *info)
 {
     const char *seconds = find(info, "uptime_in_seconds");

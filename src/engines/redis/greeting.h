@@ -16,6 +16,10 @@ bool hf_redis_info_clustered(const char *info);
 /* For how long the server has been there, as INFO says it; 0 if it does not. */
 uint64_t hf_redis_info_served_ms(const char *info);
 
+/* Does a restart of the server take back what it has answered, as far as INFO
+ * says? */
+bool hf_redis_info_forgets(const char *info);
+
 /* What INFO says of a server that we cannot use: its fault with ${status}, or
  * NULL. */
 const char *hf_redis_info_fault(const char *info, hf_status *status);

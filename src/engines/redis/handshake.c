@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/instant.h"
 #include "engines/redis/answer.h"
 #include "engines/redis/greeting.h"
 #include "engines/redis/link.h"
@@ -31,6 +32,25 @@ bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,
     return hf_redis_expect(link, what, call);
 }
 
+static void look(struct hf_redis_link *link)
+{
+    hf_resp_begin(&link->calls.out, 1);
+    hf_resp_put_text(&link->calls.out, "INFO");
+    (void)hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
+    link->looked_at_ms = hf_leased_engine_now_ms(link->base->engine);
+}
+
+#define LOOK_AGAIN_MS UINT64_C(60000)
+
+void hf_redis_look_again(struct hf_redis_link *link)
+{
+    uint64_t now_ms = hf_leased_engine_now_ms(link->base->engine);
+
+    if (!link->unseen &&
+        now_ms >= hf_after_ms(link->looked_at_ms, LOOK_AGAIN_MS))
+        look(link);
+}
+
 void hf_redis_greet(struct hf_redis_link *link)
 {
     struct hf_resp *out = &link->calls.out;
@@ -43,9 +63,7 @@ void hf_redis_greet(struct hf_redis_link *link)
         hf_resp_put_number(out, link->config.db);
         (void)hf_redis_expect(link, HF_REDIS_SELECTED, NULL);
     }
-    hf_resp_begin(out, 1);
-    hf_resp_put_text(out, "INFO");
-    (void)hf_redis_expect(link, HF_REDIS_INFORMED, NULL);
+    look(link);
     hf_redis_load_script(link, HF_REDIS_LOADED);
     (void)hf_redis_ask_time(link, HF_REDIS_TIMED, NULL);
 }
@@ -83,28 +101,51 @@ void hf_redis_refuse(struct hf_redis_link *link, const char *what,
     hf_redis_tell_down(link, fault.status, what, text);
 }
 
+static void warn(const struct hf_redis_link *link, bool *told, const char *text)
+{
+    const struct hf_engine_host *host = &link->base->engine->host;
+
+    if (!*told)
+        host->log(host->host, HF_LOG_WARNING, "%s", text);
+    *told = true;
+}
+
+static void take_sight(struct hf_redis_link *link, const char *info)
+{
+    hf_status status = HF_OK;
+    const char *fault = hf_redis_info_fault(info, &status);
+
+    link->clustered = hf_redis_info_clustered(info);
+    link->served_ms = hf_redis_info_served_ms(info);
+    if (hf_redis_info_forgets(info))
+        warn(link, &link->base->told_forgets,
+             "the server has appendonly no: a restart forgets tickets, and "
+             "lets another client in while the holder still counts on its "
+             "lock; expected appendonly yes");
+    if (fault != NULL)
+        hf_redis_tell_down(link, status, "", fault);
+}
+
 static void take_info(struct hf_redis_link *link,
                       const struct redisReply *reply)
 {
-    hf_status status = HF_OK;
-    const char *fault = NULL;
+    bool failed = reply->type == REDIS_REPLY_ERROR;
 
-    link->unseen = reply->type != REDIS_REPLY_STRING;
-    link->clustered = !link->unseen && hf_redis_info_clustered(reply->str);
-    link->served_ms = link->unseen ? 0 : hf_redis_info_served_ms(reply->str);
-    if (!link->unseen)
-        fault = hf_redis_info_fault(reply->str, &status);
-    else if (strstr(reply->str, "NOPERM") == NULL)
+    if (reply->type == REDIS_REPLY_STRING) {
+        take_sight(link, reply->str);
+    } else if (link->up) {
+        return; /* it was seen before, and will be asked again */
+    } else if (!failed) {
+        hf_redis_tell_down(link, HF_EPROTOCOL, "", "INFO gave no text");
+    } else if (strstr(reply->str, "NOPERM") == NULL) {
         hf_redis_refuse(link, "", reply);
-    else if (!link->base->told_unseen)
-        link->base->engine->host.log(
-            link->base->engine->host.host, HF_LOG_WARNING,
-            "the server does not let us see its INFO: see to it yourself that "
-            "it is a primary of 6.0 or later, with maxmemory-policy "
-            "noeviction");
-    link->base->told_unseen |= reply->type == REDIS_REPLY_ERROR;
-    if (fault != NULL)
-        hf_redis_tell_down(link, status, "", fault);
+    } else {
+        link->unseen = true;
+        warn(link, &link->base->told_unseen,
+             "the server does not let us see its INFO: see to it yourself that "
+             "it is a primary of 6.0 or later, with maxmemory-policy "
+             "noeviction and appendonly yes");
+    }
 }
 
 bool hf_redis_read_time(const struct redisReply *reply, uint64_t *ms)

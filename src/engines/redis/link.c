@@ -217,6 +217,8 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
     }
     if (is_waited_for(link, call))
         expected |= wait_for_replicas(link, call);
+    if (call->kind == HF_STORE_RENEW)
+        hf_redis_look_again(link);
     /* A connection that only listens shows by this that it lives. */
     if (call->kind == HF_STORE_RENEW && link->renewal == NULL) {
         link->renewal = call;
@@ -239,12 +241,23 @@ void hf_redis_link_call_asking(struct hf_redis_link *link,
     hf_redis_link_call(link, call);
 }
 
-void hf_redis_link_ask_slots(struct hf_redis_link *link)
+static void ask_cluster(struct hf_redis_link *link, const char *word,
+                        enum hf_redis_reply what)
 {
     hf_resp_begin(&link->calls.out, 2);
     hf_resp_put_text(&link->calls.out, "CLUSTER");
-    hf_resp_put_text(&link->calls.out, "SLOTS");
-    (void)hf_redis_expect(link, HF_REDIS_MAPPED, NULL);
+    hf_resp_put_text(&link->calls.out, word);
+    (void)hf_redis_expect(link, what, NULL);
+}
+
+void hf_redis_link_ask_slots(struct hf_redis_link *link)
+{
+    ask_cluster(link, "SLOTS", HF_REDIS_MAPPED);
+}
+
+void hf_redis_link_ask_nodes(struct hf_redis_link *link)
+{
+    ask_cluster(link, "NODES", HF_REDIS_NAMED);
 }
 
 static void on_call_reply(struct hf_redis_link *link,
@@ -274,6 +287,8 @@ static void on_call_reply(struct hf_redis_link *link,
         waited(link, call, reply);
     else if (what == HF_REDIS_MAPPED)
         link->user.slots(link->user.arg, link, reply);
+    else if (what == HF_REDIS_NAMED)
+        link->user.nodes(link->user.arg, link, reply);
     else if (what == HF_REDIS_ASKING)
         return; /* if it was refused, so is what is behind it */
     else

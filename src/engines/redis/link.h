@@ -45,6 +45,9 @@ struct hf_redis_link_user {
     /* To hf_redis_link_ask_slots(); ${reply} lives for the call. */
     void (*slots)(void *arg, struct hf_redis_link *link,
                   const struct redisReply *reply);
+    /* To hf_redis_link_ask_nodes(), in the same way. */
+    void (*nodes)(void *arg, struct hf_redis_link *link,
+                  const struct redisReply *reply);
     void *arg;
 };
 
@@ -61,6 +64,7 @@ enum hf_redis_reply {
     HF_REDIS_WAITED,    /* for replicas to have it */
     HF_REDIS_ASKING,    /* what is behind it is not to be sent elsewhere */
     HF_REDIS_MAPPED,    /* CLUSTER SLOTS */
+    HF_REDIS_NAMED,     /* CLUSTER NODES */
 };
 
 struct hf_redis_link {
@@ -80,6 +84,7 @@ struct hf_redis_link {
     /* From when it is up: of a Redis Cluster; or we may not see whether. */
     bool clustered;
     bool unseen;
+    uint64_t looked_at_ms; /* when it was last asked how it is set up */
     uint64_t server_ms;
     char channel[sizeof HF_REDIS_CHANNEL + HF_STORE_SESSION_BYTES];
     struct hf_redis_manner manner;
@@ -115,6 +120,9 @@ void hf_redis_link_call_asking(struct hf_redis_link *link,
 /* Which nodes have which slots. */
 void hf_redis_link_ask_slots(struct hf_redis_link *link);
 
+/* Which nodes there are, those without slots included. */
+void hf_redis_link_ask_nodes(struct hf_redis_link *link);
+
 /* Send what has been said. */
 void hf_redis_link_flush(struct hf_redis_link *link);
 
@@ -146,6 +154,10 @@ void hf_redis_subscribe(struct hf_redis_link *link);
 
 /* Both connections may be of use now: tell so if they are. */
 void hf_redis_go_up(struct hf_redis_link *link);
+
+/* Ask the server how it is set up, if it was not asked for a minute: that can
+ * change while we are connected.  To be sent along with something else. */
+void hf_redis_look_again(struct hf_redis_link *link);
 
 void hf_redis_load_script(struct hf_redis_link *link, enum hf_redis_reply what);
 bool hf_redis_ask_time(struct hf_redis_link *link, enum hf_redis_reply what,

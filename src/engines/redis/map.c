@@ -109,6 +109,7 @@ bool hf_redis_map_take(struct hf_store *store, struct hf_redis_node *node,
         store->map != NULL && owners != NULL && take_rows(owners, node, reply);
     if (taken) {
         store->map->owners = *owners;
+        hf_redis_nodes_name_by_map(store);
         hf_redis_errands_reroute(store);
         hf_redis_nodes_prune(store);
     }

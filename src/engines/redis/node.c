@@ -90,7 +90,7 @@ static void on_down(void *arg, struct hf_redis_link *link, hf_status status,
     char text[HF_LINK_TEXT_BYTES];
 
     (void)link;
-    node->up = false;
+    node->up = node->naming = false;
     if (store->mapper == node)
         store->mapper = NULL;
     (void)snprintf(text, sizeof text, "%s", why);
@@ -191,6 +191,18 @@ static void on_slots(void *arg, struct hf_redis_link *link,
     }
 }
 
+static void on_nodes(void *arg, struct hf_redis_link *link,
+                     const struct redisReply *reply)
+{
+    struct hf_redis_node *node = arg;
+    bool named = reply->type == REDIS_REPLY_STRING;
+    const char *why = reply->type == REDIS_REPLY_ERROR ? reply->str : "no text";
+
+    (void)link;
+    node->naming = false;
+    hf_redis_errands_named(node->store, node, named ? reply->str : NULL, why);
+}
+
 /* ----------------------------------------------------------------- nodes -- */
 
 static bool make_link(struct hf_redis_node *node)
@@ -202,6 +214,7 @@ static bool make_link(struct hf_redis_node *node)
         .notice = on_notice,
         .redirected = on_redirected,
         .slots = on_slots,
+        .nodes = on_nodes,
         .arg = node,
     };
     struct hf_store *store = node->store;
@@ -222,6 +235,17 @@ static bool is_at(const struct hf_redis_node *node,
            strcmp(node->host.name, host->name) == 0;
 }
 
+static bool is_of_url(const struct hf_redis_node *node)
+{
+    const struct hf_redis_config *config = &node->store->config;
+
+    for (size_t i = 0; i < config->host_count; i++) {
+        if (is_at(node, &config->hosts[i]))
+            return true;
+    }
+    return is_at(node, &config->host);
+}
+
 static struct hf_redis_node *node_new(struct hf_store *store,
                                       const struct hf_redis_host *host)
 {
@@ -235,6 +259,7 @@ static struct hf_redis_node *node_new(struct hf_store *store,
     node->store = store;
     node->host = *host;
     node->retry_at_ms = HF_FOREVER;
+    node->named = is_of_url(node);
     if (!make_link(node)) {
         hf_free(node);
         return NULL;
@@ -243,9 +268,19 @@ static struct hf_redis_node *node_new(struct hf_store *store,
     return node;
 }
 
-struct hf_redis_node *hf_redis_node_at(struct hf_store *store,
-                                       const struct hf_redis_host *host,
-                                       const struct hf_redis_node *teller)
+static struct hf_redis_node *find(const struct hf_store *store,
+                                  const struct hf_redis_host *host)
+{
+    for (size_t i = 0; i < store->node_count; i++) {
+        if (is_at(store->nodes[i], host))
+            return store->nodes[i];
+    }
+    return NULL;
+}
+
+/* With a name: that of ${teller} if ${host} has none. */
+static struct hf_redis_host complete(const struct hf_redis_host *host,
+                                     const struct hf_redis_node *teller)
 {
     struct hf_redis_host whole = *host;
 
@@ -253,15 +288,50 @@ struct hf_redis_node *hf_redis_node_at(struct hf_store *store,
         memcpy(whole.name, teller->host.name, sizeof whole.name);
     if (whole.name[0] == '\0' && teller != NULL) /* by the unix socket */
         (void)snprintf(whole.name, sizeof whole.name, "localhost");
-    for (size_t i = 0; i < store->node_count; i++) {
-        if (is_at(store->nodes[i], &whole))
-            return store->nodes[i];
+    return whole;
+}
+
+struct hf_redis_node *hf_redis_node_at(struct hf_store *store,
+                                       const struct hf_redis_host *host,
+                                       const struct hf_redis_node *teller)
+{
+    struct hf_redis_host whole = complete(host, teller);
+    struct hf_redis_node *node = find(store, &whole);
+
+    return node != NULL ? node : node_new(store, &whole);
+}
+
+struct hf_redis_node *hf_redis_node_named(struct hf_store *store,
+                                          const struct hf_redis_host *host,
+                                          const struct hf_redis_node *teller)
+{
+    struct hf_redis_host whole = complete(host, teller);
+    struct hf_redis_node *node = find(store, &whole);
+
+    return node != NULL && node->named ? node : NULL;
+}
+
+void hf_redis_nodes_name_by_map(struct hf_store *store)
+{
+    for (size_t i = 0; i < store->node_count; i++)
+        store->nodes[i]->named = is_of_url(store->nodes[i]);
+    for (size_t slot = 0; slot < HF_REDIS_SLOTS; slot++) {
+        if (store->map->owners.of[slot] != NULL)
+            store->map->owners.of[slot]->named = true;
     }
-    return node_new(store, &whole);
+}
+
+void hf_redis_node_ask_names(struct hf_redis_node *node)
+{
+    if (node->naming)
+        return;
+    node->naming = true;
+    hf_redis_link_ask_nodes(node->link);
 }
 
 void hf_redis_node_open(struct hf_redis_node *node)
 {
+    assert(node->named);
     if (!node->link->open)
         hf_redis_link_open(node->link, node->store->session);
 }
@@ -348,6 +418,7 @@ void hf_redis_nodes_close(struct hf_store *store)
     for (size_t i = 0; i < store->node_count; i++) {
         hf_redis_link_close(store->nodes[i]->link);
         store->nodes[i]->up = store->nodes[i]->was_up = false;
+        store->nodes[i]->naming = false;
         store->nodes[i]->retry_at_ms = HF_FOREVER;
     }
 }

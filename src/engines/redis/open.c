@@ -11,28 +11,35 @@
 #include "engines/redis/quorum.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/store.h"
-#include "transport/secret_file.h"
+#include "transport/auth_file.h"
 
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error)
 {
-    const char *path = hf_url_option(url, "auth_file");
-    char text[HF_SECRET_FILE_BYTES];
-    size_t bytes = 0;
-    hf_status status;
+    const struct hf_auth_wanted wanted = {url, "redis", HF_REDIS_PORT};
+    struct hf_auth auth;
+    hf_status status = hf_auth_find(&wanted, &auth, error);
 
-    /* The environment of a set-id program is its caller's. */
-    if (path == NULL && !config->authenticates)
-        path = secure_getenv("HOLDFAST_AUTH_FILE");
-    if (path == NULL || path[0] == '\0')
-        return HF_OK;
-    status =
-        hf_secret_file_read(path, "redis:USER:PASSWORD", text, &bytes, error);
-    if (status == HF_OK)
-        status = hf_redis_config_credentials(config, path, text, error);
-    explicit_bzero(text, sizeof text);
+    config->unlisted = auth.elsewhere;
+    if (status == HF_OK && auth.password[0] != '\0')
+        (void)hf_redis_config_authenticate(config, auth.user, auth.password);
+    explicit_bzero(&auth, sizeof auth);
     return status;
+}
+
+void hf_redis_warn_unlisted(const struct hf_redis_config *config,
+                            const struct hf_engine_host *host)
+{
+    char place[HF_REDIS_PLACE_BYTES];
+
+    if (!config->unlisted)
+        return;
+    hf_redis_config_place(config, place);
+    host->log(host->host, HF_LOG_WARNING,
+              "HOLDFAST_AUTH_FILE has no line for %s: no credentials are used "
+              "there",
+              place);
 }
 
 static hf_status start(const struct hf_redis_config *config,
@@ -48,6 +55,7 @@ static hf_status start(const struct hf_redis_config *config,
 
     if (status != HF_OK)
         return status;
+    hf_redis_warn_unlisted(config, host);
     hf_redis_config_place(config, place);
     (void)snprintf(description, sizeof description,
                    config->path[0] != '\0' ? "redis:%s?db=%u"

@@ -27,6 +27,10 @@ struct hf_redis_node {
     struct hf_redis_link *link;
     bool up;
     bool was_up; /* since the store was connected */
+    /* The URL, or the cluster as it was last heard over a link that is up,
+     * names it.  No other is connected to: it would be given credentials. */
+    bool named;
+    bool naming; /* is being asked which nodes there are */
     /* It is not: when it is tried next, HF_FOREVER if when it is needed; and
      * the pause before that. */
     uint64_t retry_at_ms;
@@ -56,7 +60,8 @@ enum hf_redis_errand_state {
     HF_REDIS_HELD,    /* until those before it of its slot are at its node */
     HF_REDIS_WAITING, /* for its node to be up */
     HF_REDIS_SENT,
-    HF_REDIS_FAILED, /* and will be told so */
+    HF_REDIS_SEEKING, /* until its node has said whether .sought is one too */
+    HF_REDIS_FAILED,  /* and will be told so */
 };
 
 /* A call about one queue on its way to the node that has it. */
@@ -70,6 +75,7 @@ struct hf_redis_errand {
     enum hf_redis_errand_state state;
     bool asking;
     unsigned redirects;
+    struct hf_redis_redirect sought; /* SEEKING */
     uint64_t begun_at_ms;
     enum hf_failure failure; /* FAILED */
     hf_status status;
@@ -142,6 +148,17 @@ struct hf_redis_node *hf_redis_node_at(struct hf_store *store,
                                        const struct hf_redis_host *host,
                                        const struct hf_redis_node *teller);
 
+/* The same if it is there and named, else NULL. */
+struct hf_redis_node *hf_redis_node_named(struct hf_store *store,
+                                          const struct hf_redis_host *host,
+                                          const struct hf_redis_node *teller);
+
+/* Name those of the URL and of the map, and no others. */
+void hf_redis_nodes_name_by_map(struct hf_store *store);
+
+/* Ask which nodes there are: hf_redis_errands_named() is told. */
+void hf_redis_node_ask_names(struct hf_redis_node *node);
+
 /* Have it up, some time. */
 void hf_redis_node_open(struct hf_redis_node *node);
 
@@ -191,6 +208,11 @@ void hf_redis_errand_answered(struct hf_store *store,
 void hf_redis_errand_redirected(struct hf_store *store,
                                 struct hf_redis_errand *errand,
                                 const struct hf_redis_redirect *redirect);
+
+/* ${node} has said which ${nodes} there are, or, if that is NULL, ${why} it
+ * does not: send what seeks one of them there, and fail what seeks another. */
+void hf_redis_errands_named(struct hf_store *store, struct hf_redis_node *node,
+                            const char *nodes, const char *why);
 
 /* ${node} is up: send what waits for it. */
 void hf_redis_errands_send(struct hf_store *store, struct hf_redis_node *node);

@@ -46,5 +46,7 @@ struct hf_store *hf_redis_quorum_store_new(
 hf_status hf_redis_get_credentials(struct hf_redis_config *config,
                                    const struct hf_url *url,
                                    struct hf_error *error);
+void hf_redis_warn_unlisted(const struct hf_redis_config *config,
+                            const struct hf_engine_host *host);
 
 #endif

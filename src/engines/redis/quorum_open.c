@@ -214,6 +214,8 @@ static hf_status start(const struct hf_redis_quorum_config *config,
         status = hf_leased_engine_random(&random, error);
     if (status != HF_OK)
         return status;
+    for (size_t i = 0; i < config->count; i++)
+        hf_redis_warn_unlisted(&config->servers[i], host);
     describe(config, true, text, DESCRIPTION_BYTES);
     if ((made = hf_leased_engine_new(host, text, error)) == NULL)
         return error->status;

@@ -257,6 +257,7 @@ struct hf_store *hf_redis_quorum_store_new(
         hf_free(store);
         return NULL;
     }
+    store->base.told_forgets = true; /* that is what rejoin= is for */
     (void)uv_timer_init(engine->loop, &store->timer);
     store->timer.data = store;
     if (make_links(store, config) && make_quorum(store, config, random))

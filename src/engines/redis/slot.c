@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/redis/slot.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,76 @@ bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
         *redirect = (struct hf_redis_redirect){.kind = words[i].kind};
         return take_number(&at, ' ', HF_REDIS_SLOTS - 1, &redirect->slot) &&
                take_host(&redirect->to, at);
+    }
+    return false;
+}
+
+/* ------------------------------------------------------- names of nodes -- */
+
+struct span {
+    const char *from;
+    const char *end;
+};
+
+/* What is in front of the first ${c} in ${in}, which then begins behind it; all
+ * of it if there is none. */
+static struct span cut_at(struct span *in, char c)
+{
+    const char *at = memchr(in->from, c, (size_t)(in->end - in->from));
+    struct span left = {in->from, at != NULL ? at : in->end};
+
+    in->from = at != NULL ? at + 1 : in->end;
+    return left;
+}
+
+static bool is(struct span span, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    return (size_t)(span.end - span.from) == bytes &&
+           memcmp(span.from, text, bytes) == 0;
+}
+
+static bool has_flag(struct span flags, const char *flag)
+{
+    while (flags.from < flags.end) {
+        if (is(cut_at(&flags, ','), flag))
+            return true;
+    }
+    return false;
+}
+
+/* "address:port@bus,hostname,key=value": an address may have colons. */
+static bool is_address_of(struct span names, const struct hf_redis_host *host)
+{
+    struct span address = cut_at(&names, ',');
+    struct span hostname = cut_at(&names, ',');
+    struct span place = cut_at(&address, '@');
+    const char *colon =
+        memrchr(place.from, ':', (size_t)(place.end - place.from));
+    char port[8];
+
+    (void)snprintf(port, sizeof port, "%u", (unsigned)host->port);
+    if (colon == NULL || !is((struct span){colon + 1, place.end}, port))
+        return false;
+    return host->name[0] == '\0' ||
+           is((struct span){place.from, colon}, host->name) ||
+           is(hostname, host->name);
+}
+
+bool hf_redis_nodes_name(const char *nodes, const struct hf_redis_host *host)
+{
+    struct span rest = {nodes, nodes + strlen(nodes)};
+    struct span line, names, flags;
+
+    while (rest.from < rest.end) {
+        line = cut_at(&rest, '\n');
+        (void)cut_at(&line, ' '); /* its id */
+        names = cut_at(&line, ' ');
+        flags = cut_at(&line, ' ');
+        if (is_address_of(names, host) && !has_flag(flags, "handshake") &&
+            !has_flag(flags, "noaddr"))
+            return true;
     }
     return false;
 }

@@ -34,4 +34,10 @@ struct hf_redis_redirect {
 bool hf_redis_redirect_read(struct hf_redis_redirect *redirect,
                             const char *error);
 
+/* Does ${nodes}, the text of CLUSTER NODES, name ${host}, by its address or its
+ * host name and spelt exactly so?  A ${host} without a name is the host of the
+ * node that says so: then the port is compared.  A node that has not joined yet
+ * (handshake) does not count. */
+bool hf_redis_nodes_name(const char *nodes, const struct hf_redis_host *host);
+
 #endif

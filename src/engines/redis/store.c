@@ -112,8 +112,9 @@ static struct hf_redis_node *choose(struct hf_store *store)
     size_t heard = store->clustered ? store->node_count : 0;
     size_t at = store->attempts++ % (given + heard);
 
-    if (at >= given)
+    if (at >= given && store->nodes[at - given]->named)
         return store->nodes[at - given];
+    at %= given;
     return hf_redis_node_at(
         store, config->host_count > 0 ? &config->hosts[at] : &config->host,
         NULL);

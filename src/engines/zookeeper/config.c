@@ -230,33 +230,37 @@ static hf_status take_chroot(struct hf_zk_config *config, const char *path,
 
 /* ----------------------------------------------------------- credentials -- */
 
+bool hf_zk_config_authenticate(struct hf_zk_config *config, const char *user,
+                               const char *password)
+{
+    size_t user_bytes = strlen(user);
+    size_t password_bytes = strlen(password);
+
+    if (user_bytes == 0 || strchr(user, ':') != NULL || password_bytes == 0 ||
+        user_bytes + 1 + password_bytes >= sizeof(config->auth))
+        return false;
+    memcpy(config->auth, user, user_bytes);
+    config->auth[user_bytes] = ':';
+    memcpy(config->auth + user_bytes + 1, password, password_bytes + 1);
+    return true;
+}
+
 static hf_status take_auth(struct hf_zk_config *config,
                            const struct hf_url *url, struct hf_error *error)
 {
-    size_t user_bytes, password_bytes;
-
     if (url->user == NULL)
         return HF_OK;
     if (hf_url_option(url, "auth_file") != NULL)
         return hf_error_set(error, HF_EURL,
                             "the URL has both a user and auth_file=; expected "
                             "one of them");
-    if (url->user[0] == '\0' || strchr(url->user, ':') != NULL ||
-        url->password == NULL || url->password[0] == '\0')
+    if (url->password == NULL ||
+        !hf_zk_config_authenticate(config, url->user, url->password))
         return hf_error_set(error, HF_EURL,
                             "the URL has an '@' but not a user and a password "
                             "in front of it; expected USER:PASSWORD@ with a "
-                            "user without ':'");
-    user_bytes = strlen(url->user);
-    password_bytes = strlen(url->password);
-    if (user_bytes + 1 + password_bytes >= sizeof(config->auth))
-        return hf_error_set(error, HF_EURL,
-                            "the user and the password of the URL are too "
-                            "long; expected at most %zu bytes together",
+                            "user without ':', at most %zu bytes together",
                             sizeof(config->auth) - 2);
-    memcpy(config->auth, url->user, user_bytes);
-    config->auth[user_bytes] = ':';
-    memcpy(config->auth + user_bytes + 1, url->password, password_bytes + 1);
     return HF_OK;
 }
 

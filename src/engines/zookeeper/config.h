@@ -53,6 +53,11 @@ struct hf_zk_config {
 hf_status hf_zk_config_parse(struct hf_zk_config *config,
                              const struct hf_url *url, struct hf_error *error);
 
+/* Set .auth; false if ${user} or ${password} is "", ${user} has a ':', or both
+ * are too long. */
+bool hf_zk_config_authenticate(struct hf_zk_config *config, const char *user,
+                               const char *password);
+
 /* The order in which servers are tried is drawn by each client for itself. */
 void hf_zk_config_shuffle(struct hf_zk_config *config);
 

@@ -10,22 +10,40 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "engines/zookeeper/auth_file.h"
 #include "engines/zookeeper/engine.h"
+#include "transport/auth_file.h"
 #include "transport/tls_context.h"
+
+static hf_status read_auth_file(struct hf_zk_config *config,
+                                const struct hf_url *url, bool *elsewhere,
+                                struct hf_error *error)
+{
+    const struct hf_auth_wanted wanted = {
+        url, "digest", config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
+    struct hf_auth auth;
+    hf_status status = hf_auth_find(&wanted, &auth, error);
+
+    *elsewhere = auth.elsewhere;
+    if (status == HF_OK && auth.password[0] != '\0' &&
+        !hf_zk_config_authenticate(config, auth.user, auth.password))
+        status = hf_error_set(error, HF_EURL,
+                              "the file of credentials %s has a line without "
+                              "a user, or with a ':' in it, or that is too "
+                              "long; expected a USER and a PASSWORD of at most "
+                              "%zu bytes together",
+                              auth.path, sizeof config->auth - 2);
+    explicit_bzero(&auth, sizeof auth);
+    return status;
+}
 
 static hf_status get_credentials(struct hf_zk_config *config,
                                  const struct hf_url *url,
+                                 const struct hf_engine_host *host,
                                  struct hf_error *error)
 {
-    const char *path = hf_url_option(url, "auth_file");
-    hf_status status = HF_OK;
+    bool elsewhere = false;
+    hf_status status = read_auth_file(config, url, &elsewhere, error);
 
-    /* The environment of a set-id program is its caller's. */
-    if (path == NULL && config->auth[0] == '\0')
-        path = secure_getenv("HOLDFAST_AUTH_FILE");
-    if (path != NULL && path[0] != '\0')
-        status = hf_zk_auth_file_read(path, config->auth, error);
     if (status != HF_OK)
         return status;
     if (hf_url_option(url, "acl") == NULL)
@@ -34,8 +52,13 @@ static hf_status get_credentials(struct hf_zk_config *config,
         return hf_error_set(error, HF_EURL,
                             "acl=creator makes nodes for whoever has the "
                             "credentials, and there are none; expected "
-                            "USER:PASSWORD@ in the URL, auth_file= or "
-                            "HOLDFAST_AUTH_FILE");
+                            "USER:PASSWORD@ in the URL, auth_file= or a line "
+                            "for these servers in HOLDFAST_AUTH_FILE");
+    if (elsewhere)
+        host->log(host->host, HF_LOG_WARNING,
+                  "HOLDFAST_AUTH_FILE has no line for all of the servers %s: "
+                  "they get no credentials, and nodes are made for everybody",
+                  url->authority);
     return HF_OK;
 }
 
@@ -114,7 +137,7 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
     hf_status status = hf_zk_config_parse(config, url, error);
 
     if (status == HF_OK)
-        status = get_credentials(config, url, error);
+        status = get_credentials(config, url, &engine->host, error);
     if (status == HF_OK)
         status = get_random(config, error);
     if (status == HF_OK)

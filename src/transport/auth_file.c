@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/auth_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "transport/secret_file.h"
+
+/* A file that is being read. */
+struct search {
+    const struct hf_auth_wanted *wanted;
+    bool bound; /* each line has to name its servers */
+    struct hf_auth *auth;
+    size_t line;  /* the number of the last one that was read */
+    size_t lines; /* of credentials */
+    size_t fitting;
+};
+
+/* --------------------------------------------------------------- servers -- */
+
+/* One of "host,host:port,[::1]:port". */
+struct server {
+    const char *host; /* with brackets */
+    size_t bytes;
+    unsigned port;
+};
+
+/* The first of ${*at}, which then begins behind it, or is NULL; false if it is
+ * none. */
+static bool take_server(const char **at, unsigned port, struct server *server)
+{
+    size_t all = strcspn(*at, ",");
+    const char *end = *at + all;
+    const char *bracket = memchr(*at, ']', all);
+    const char *from = bracket != NULL ? bracket : *at;
+    const char *colon = memchr(from, ':', (size_t)(end - from));
+    char *stopped = NULL;
+
+    server->host = *at;
+    server->bytes = (size_t)((colon != NULL ? colon : end) - *at);
+    server->port = port;
+    *at = *end == ',' ? end + 1 : NULL;
+    if (memchr(server->host, ' ', all) != NULL || server->bytes == 0)
+        return false;
+    if (colon == NULL)
+        return true;
+    if (colon[1] < '0' || colon[1] > '9')
+        return false;
+    server->port = (unsigned)strtoul(colon + 1, &stopped, 10);
+    return stopped == end && server->port > 0 && server->port <= UINT16_MAX;
+}
+
+static bool are_servers(const char *servers)
+{
+    struct server server;
+    bool good = true;
+
+    while (servers != NULL && good)
+        good = take_server(&servers, 1, &server);
+    return good;
+}
+
+static bool has_server(const char *servers, const struct server *wanted,
+                       unsigned port)
+{
+    struct server server;
+
+    while (servers != NULL && take_server(&servers, port, &server)) {
+        if (server.port == wanted->port && server.bytes == wanted->bytes &&
+            strncasecmp(server.host, wanted->host, server.bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* All of those of the URL, since any of them may be the one that is asked. */
+static bool has_servers(const char *servers, const char *wanted, unsigned port)
+{
+    struct server server;
+    bool has = true;
+
+    while (wanted != NULL && has)
+        has = take_server(&wanted, port, &server) &&
+              has_server(servers, &server, port);
+    return has;
+}
+
+/* ----------------------------------------------------------------- lines -- */
+
+static bool is_text(const char *line)
+{
+    size_t bytes = strlen(line);
+    uint32_t code = 0;
+
+    for (size_t at = 0, length; at < bytes; at += length) {
+        length = hf_utf8_decode(line + at, bytes - at, &code);
+        if (length == 0 || hf_utf8_control(code))
+            return false;
+    }
+    return true;
+}
+
+/* It is for us. */
+static const char *take(struct search *search, const char *user,
+                        size_t user_bytes, const char *password)
+{
+    struct hf_auth *auth = search->auth;
+
+    if (search->fitting++ > 0)
+        return "more than one line of credentials for the servers of the URL";
+    if (password[0] == '\0')
+        return "a line without a user or without a password";
+    if (user_bytes >= sizeof auth->user ||
+        strlen(password) >= sizeof auth->password)
+        return "a line that is too long";
+    memcpy(auth->user, user, user_bytes);
+    auth->user[user_bytes] = '\0';
+    memcpy(auth->password, password, strlen(password) + 1);
+    return NULL;
+}
+
+/* "user:password", for any server. */
+static const char *read_plain(struct search *search, const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    if (search->bound)
+        return "a line that names no server";
+    if (colon == NULL)
+        return "a line without a user or without a password";
+    return take(search, text, (size_t)(colon - text), colon + 1);
+}
+
+/* "scheme://user:password@servers", or with the path of a socket instead. */
+static bool is_whole(const struct hf_url *line)
+{
+    bool socket = line->authority != NULL && line->authority[0] == '\0';
+
+    return line->password != NULL && line->option_count == 0 &&
+           (socket ? line->path[0] == '/' && line->path[1] != '\0'
+                   : line->path[0] == '\0' && are_servers(line->authority));
+}
+
+static bool fits(const struct search *search, const struct hf_url *line)
+{
+    const struct hf_url *url = search->wanted->url;
+
+    if (strcmp(line->scheme, url->scheme) != 0)
+        return false;
+    if (url->authority == NULL)
+        return strcmp(line->path, url->path) == 0;
+    return line->authority[0] != '\0' &&
+           has_servers(line->authority, url->authority, search->wanted->port);
+}
+
+static const char *read_url(struct search *search, const char *text)
+{
+    struct hf_error unused = {HF_OK, ""};
+    const char *fault = NULL;
+    struct hf_url line;
+
+    if (hf_url_parse(text, &line, &unused) != HF_OK)
+        return "a line that is not of the scheme of the URL, or not a URL";
+    if (!is_whole(&line))
+        fault = "a line that is not a URL of credentials and servers alone";
+    else if (fits(search, &line))
+        fault = take(search, line.user, strlen(line.user), line.password);
+    hf_url_free(&line);
+    return fault;
+}
+
+static const char *read_line(struct search *search, const char *line)
+{
+    size_t bytes = strlen(search->wanted->word);
+
+    search->line++;
+    if (line[0] == '\0' || line[0] == '#')
+        return NULL;
+    search->lines++;
+    if (!is_text(line))
+        return "bytes that are no text (a carriage return, perhaps)";
+    if (strncmp(line, search->wanted->word, bytes) == 0 && line[bytes] == ':' &&
+        strncmp(line + bytes, "://", 3) != 0)
+        return read_plain(search, line + bytes + 1);
+    return read_url(search, line);
+}
+
+/* ------------------------------------------------------------------ file -- */
+
+static const char *read_lines(struct search *search, char *text, size_t bytes)
+{
+    const char *fault = NULL;
+    char *rest = text;
+    char *line;
+
+    if (strlen(text) != bytes)
+        return "a NUL in it";
+    while (fault == NULL && (line = strsep(&rest, "\n")) != NULL)
+        fault = read_line(search, line);
+    if (fault != NULL)
+        return fault;
+    search->line = 0; /* what follows is about no line */
+    if (search->lines == 0)
+        return "no line of credentials";
+    if (search->fitting == 0 && !search->bound)
+        return "no line for the servers of the URL";
+    return NULL;
+}
+
+static hf_status refuse(const struct search *search, const char *path,
+                        const char *fault, struct hf_error *error)
+{
+    char plain[64] = "", line[32] = "";
+
+    if (!search->bound)
+        (void)snprintf(plain, sizeof plain, "%.16s:USER:PASSWORD or ",
+                       search->wanted->word);
+    if (search->line > 0)
+        (void)snprintf(line, sizeof line, " (line %zu)", search->line);
+    return hf_error_set(error, HF_EURL,
+                        "the file of credentials %s has %s%s; expected a line "
+                        "%s%.16s://USER:PASSWORD@HOST:PORT, each part of less "
+                        "than %d bytes",
+                        path, fault, line, plain, search->wanted->url->scheme,
+                        HF_AUTH_BYTES);
+}
+
+hf_status hf_auth_parse(const struct hf_auth_wanted *wanted, const char *path,
+                        char *text, size_t bytes, struct hf_auth *auth,
+                        struct hf_error *error)
+{
+    struct search search = {.wanted = wanted,
+                            .bound =
+                                hf_url_option(wanted->url, "auth_file") == NULL,
+                            .auth = auth};
+    const char *fault;
+
+    *auth = (struct hf_auth){.path = path};
+    fault = read_lines(&search, text, bytes);
+    if (fault != NULL)
+        return refuse(&search, path, fault, error);
+    auth->elsewhere = search.fitting == 0;
+    return HF_OK;
+}
+
+hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
+                       struct hf_auth *auth, struct hf_error *error)
+{
+    const char *path = hf_url_option(wanted->url, "auth_file");
+    char text[HF_SECRET_FILE_BYTES];
+    size_t bytes = 0;
+    hf_status status;
+
+    *auth = (struct hf_auth){.path = NULL};
+    /* The environment of a set-id program is its caller's. */
+    if (path == NULL && wanted->url->user == NULL)
+        path = secure_getenv("HOLDFAST_AUTH_FILE");
+    if (path == NULL || path[0] == '\0')
+        return HF_OK;
+    status = hf_secret_file_read(path, text, &bytes, error);
+    if (status == HF_OK)
+        status = hf_auth_parse(wanted, path, text, bytes, auth, error);
+    explicit_bzero(text, sizeof text);
+    return status;
+}
