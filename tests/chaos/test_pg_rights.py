@@ -225,6 +225,9 @@ class Additions(RightsCase):
          "public.child inherits from holdfast.ticket"),
         ("CREATE TABLE public.other (s uuid REFERENCES holdfast.session)",
          "constraint on public.other: FOREIGN KEY"),
+        ("CREATE TYPE public.look AS (queue bigint, session uuid);"
+         "ALTER TABLE holdfast.look OF public.look",
+         "table holdfast.look of public.look"),
         ("CREATE INDEX ON holdfast.ticket ((kind + 1))", "CREATE INDEX ON"),
         ("CREATE INDEX ON holdfast.ticket (kind) WHERE weight > 0",
          "CREATE INDEX ON"),
@@ -307,6 +310,16 @@ class Shared(RightsCase):
                             "belongs to keeper", status=DENIED)
         self.assert_refused(self.url(self.name, "mallory", "keeper"),
                             "42501", "--grant", status=DENIED)
+
+    def test_the_owner_takes_it_to_another_version(self):
+        self.server.sql("UPDATE holdfast.version SET version = 1;"
+                        "DROP FUNCTION holdfast.stamp", database=self.name)
+        self.assert_refused(self.url(self.name, "alice", "keeper"),
+                            "--upgrade", status=USAGE)
+        self.psql(self.name, self.tool_sql("--upgrade"), "-c",
+                  "SET ROLE keeper")
+        for role in ("alice", "bob"):
+            self.assert_works(self.url(self.name, role, "keeper"))
 
     def test_neither_can_change_the_schema(self):
         for role in ("alice", "bob"):

@@ -6,6 +6,9 @@
 -- Not in it: names of constraints and indexes, a second index that is like
 -- another one (REINDEX CONCURRENTLY), the NOT NULL constraints of 18, which
 -- columns have already, and storage.
+WITH ours AS (
+    SELECT * FROM pg_class WHERE relnamespace = 'holdfast'::regnamespace
+)
 SELECT (SELECT max(version) FROM holdfast.version),
        string_agg(replace(line, E'\n', ' ') || E'\n', ''
                   ORDER BY line COLLATE "C")
@@ -16,11 +19,12 @@ SELECT (SELECT max(version) FROM holdfast.version),
                         WHEN 'S' THEN 'sequence'
                         ELSE format('relation of kind %s', c.relkind) END,
                    c.oid::regclass,
+                   CASE c.reloftype WHEN 0 THEN NULL
+                        ELSE format('of %s', c.reloftype::regtype) END,
                    CASE WHEN c.relrowsecurity OR c.relforcerowsecurity
                         THEN 'with row security' END)
-          FROM pg_class c
-         WHERE c.relnamespace = 'holdfast'::regnamespace
-           AND c.relkind NOT IN ('i', 'I')
+          FROM ours c
+         WHERE c.relkind NOT IN ('i', 'I')
         UNION
         SELECT concat_ws(' ', 'column', a.attnum, 'of', c.oid::regclass,
                    quote_ident(a.attname),
@@ -31,47 +35,42 @@ SELECT (SELECT max(version) FROM holdfast.version),
                    CASE a.attgenerated WHEN '' THEN NULL
                         ELSE format('generated %s', a.attgenerated) END,
                    'default ' || pg_get_expr(d.adbin, d.adrelid))
-          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+          FROM ours c JOIN pg_attribute a ON a.attrelid = c.oid
                LEFT JOIN pg_attrdef d
                       ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-         WHERE c.relnamespace = 'holdfast'::regnamespace
-           AND c.relkind NOT IN ('i', 'I', 'S')
+         WHERE c.relkind NOT IN ('i', 'I', 'S')
            AND a.attnum > 0 AND NOT a.attisdropped
         UNION
         SELECT format('constraint on %s: %s', k.conrelid::regclass,
                       pg_get_constraintdef(k.oid))
-          FROM pg_constraint k JOIN pg_class c
-                 ON c.oid IN (k.conrelid, k.confrelid)
-         WHERE c.relnamespace = 'holdfast'::regnamespace
+          FROM pg_constraint k
+         WHERE (k.conrelid IN (SELECT oid FROM ours) OR
+                k.confrelid IN (SELECT oid FROM ours))
            AND k.contype <> 'n'
         UNION
         SELECT replace(pg_get_indexdef(x.oid),
                        ' ' || quote_ident(x.relname) || ' ON ', ' ON ')
-          FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid
+          FROM ours c JOIN pg_index i ON i.indrelid = c.oid
                JOIN pg_class x ON x.oid = i.indexrelid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
         UNION
         SELECT concat_ws(' ', 'trigger',
                    CASE WHEN NOT t.tgisinternal THEN quote_ident(t.tgname) END,
                    'on', c.oid::regclass, 'calls', t.tgfoid::regproc,
                    CASE t.tgenabled WHEN 'O' THEN NULL
                         ELSE format('enabled %s', t.tgenabled) END)
-          FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
+          FROM ours c JOIN pg_trigger t ON t.tgrelid = c.oid
         UNION
         SELECT format('rule %I on %s', r.rulename, c.oid::regclass)
-          FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
+          FROM ours c JOIN pg_rewrite r ON r.ev_class = c.oid
         UNION
         SELECT format('policy %I on %s', p.polname, c.oid::regclass)
-          FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
+          FROM ours c JOIN pg_policy p ON p.polrelid = c.oid
         UNION
         SELECT format('%s inherits from %s', h.inhrelid::regclass,
                       h.inhparent::regclass)
-          FROM pg_class c JOIN pg_inherits h
-                 ON c.oid IN (h.inhrelid, h.inhparent)
-         WHERE c.relnamespace = 'holdfast'::regnamespace
+          FROM pg_inherits h
+         WHERE h.inhrelid IN (SELECT oid FROM ours)
+            OR h.inhparent IN (SELECT oid FROM ours)
         UNION
         SELECT concat_ws(' ',
                    CASE p.prokind WHEN 'f' THEN 'function'
