@@ -10,7 +10,7 @@
 #include "cli/say.h"
 #include "engines/postgres/schema.h"
 
-static const char usage[] = "usage: holdfast sql [--upgrade]\n"
+static const char usage[] = "usage: holdfast sql [--upgrade | --grant]\n"
                             "\n"
                             "Print the SQL that makes the schema 'holdfast', "
                             "where locks are kept in a\n"
@@ -24,6 +24,12 @@ static const char usage[] = "usage: holdfast sql [--upgrade]\n"
                             "an earlier version to this\n"
                             "one.  Programs with an earlier library are "
                             "refused from then on.\n"
+                            "\n"
+                            "With --grant, print what gives a role the rights "
+                            "to use it:\n"
+                            "\n"
+                            "    holdfast sql --grant |\n"
+                            "        psql -1 -v role=NAME DATABASE\n"
                             "\n"
                             "See holdfast-sql(1).\n";
 
@@ -41,6 +47,8 @@ int hf_sql_main(int argc, char **argv)
         return print(hf_pg_schema);
     if (argc == 2 && strcmp(argv[1], "--upgrade") == 0)
         return print(hf_pg_upgrade);
+    if (argc == 2 && strcmp(argv[1], "--grant") == 0)
+        return print(hf_pg_grant);
     if (argc == 2 &&
         (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0))
         return print(usage);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema as its files have it, and calls of it without the library."""
+"""The schema as its files have it, and calls of it without the library.  Run by
+itself it writes what the library expects of the schema, after a change."""
 
 import os
 import sys
@@ -7,6 +8,8 @@ import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "servers"))
+
+import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
 FILES = ["tables.sql", "common.sql", "calls.sql"]
@@ -16,12 +19,22 @@ TTL_MS = 60000
 NEVER_MS = 1 << 62
 
 
+def file(name, folder=FOLDER):
+    with open(os.path.join(folder, name)) as source:
+        return source.read()
+
+
 def text():
-    found = ""
-    for name in FILES:
-        with open(os.path.join(FOLDER, name)) as file:
-            found += file.read()
-    return found
+    return "".join(map(file, FILES))
+
+
+def write_definition():
+    """Of the schema as its files have it now."""
+    with postgres.Server() as server, \
+            open(os.path.join(FOLDER, "definition.txt"), "w") as target:
+        server.sql(text())
+        target.write(server.sql("SET search_path = pg_catalog, pg_temp;" +
+                                file("check.sql"))[0][1])
 
 
 class Session:
@@ -89,3 +102,7 @@ class Session:
             found.append((*words, bytes.fromhex(queue).decode()))
         self.connection.notifies.clear()
         return found
+
+
+if __name__ == "__main__":
+    write_definition()

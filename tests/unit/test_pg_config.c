@@ -53,6 +53,7 @@ static void usual_values(void **state)
     assert_host(&config, 0, "h", "", "");
     assert_int_equal(config.ttl_ms, 10000);
     assert_false(config.pooled_by_session);
+    assert_string_equal(config.schema_owner, "");
     assert_string_equal(setting(&config, "dbname"), "d");
     assert_null(setting(&config, "user"));
     hf_pg_config_free(&config);
@@ -64,7 +65,8 @@ static void all_that_can_be_said(void **state)
 
     (void)state;
     parse("postgresql://u:p%40@h:1,[::1]:2,%2Frun%2Fpg:3,h/d"
-          "?ttl=3s&pooler=session&sslmode=verify-full&keepalives_idle=7",
+          "?ttl=3s&pooler=session&schema_owner=A%20b&sslmode=verify-full&"
+          "keepalives_idle=7",
           &config);
     assert_int_equal(config.host_count, 4);
     assert_host(&config, 0, "h", "", "1");
@@ -77,6 +79,8 @@ static void all_that_can_be_said(void **state)
     assert_string_equal(setting(&config, "keepalives_idle"), "7");
     assert_null(setting(&config, "ttl"));
     assert_null(setting(&config, "pooler"));
+    assert_null(setting(&config, "schema_owner"));
+    assert_string_equal(config.schema_owner, "A b");
     assert_int_equal(config.ttl_ms, 3000);
     assert_true(config.pooled_by_session);
     hf_pg_config_free(&config);

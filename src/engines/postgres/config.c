@@ -17,6 +17,7 @@
  * options, client_encoding), and waits that are not libpq's here. */
 static const char *const known[] = {"ttl",
                                     "pooler",
+                                    "schema_owner",
                                     "target_session_attrs",
                                     "host",
                                     "hostaddr",
@@ -47,7 +48,7 @@ static const char *const known[] = {"ttl",
                                     "keepalives_count",
                                     "tcp_user_timeout",
                                     NULL};
-#define NOT_PASSED_ON 6 /* so many of the first */
+#define NOT_PASSED_ON 7 /* so many of the first */
 
 /* A copy of the first ${bytes} of ${text}, or NULL. */
 static const char *keep(struct hf_pg_config *config, const char *text,
@@ -138,6 +139,22 @@ static hf_status take_pooler(struct hf_pg_config *config,
                         "session is the one that can be lived with");
 }
 
+static hf_status take_schema_owner(struct hf_pg_config *config,
+                                   const struct hf_url *url,
+                                   struct hf_error *error)
+{
+    const char *owner = hf_url_option(url, "schema_owner");
+
+    if (owner != NULL && owner[0] == '\0')
+        return hf_error_set(error, HF_EURL,
+                            "the option \"schema_owner\" of the URL is empty; "
+                            "expected the name of the role that owns the "
+                            "schema holdfast and is trusted");
+    owner = owner != NULL ? owner : "";
+    config->schema_owner = keep(config, owner, strlen(owner));
+    return config->schema_owner != NULL ? HF_OK : no_room(error);
+}
+
 /* A server that can be written to is what is looked for anyway. */
 static hf_status check_target(const struct hf_url *url, struct hf_error *error)
 {
@@ -177,6 +194,8 @@ static hf_status take_settings(struct hf_pg_config *config,
         status = take_ttl(config, url, error);
     if (status == HF_OK)
         status = take_pooler(config, url, error);
+    if (status == HF_OK)
+        status = take_schema_owner(config, url, error);
     if (status == HF_OK)
         status = check_target(url, error);
     if (status == HF_OK)

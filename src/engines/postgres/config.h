@@ -38,8 +38,9 @@ struct hf_pg_config {
     struct hf_pg_setting settings[HF_PG_SETTINGS_MAX];
     size_t setting_count;
     uint64_t ttl_ms;
-    bool pooled_by_session; /* there is a pooler, and it is one that can be
-                               lived with */
+    const char *schema_owner; /* a role to trust with the schema, or "" */
+    bool pooled_by_session;   /* there is a pooler, and it is one that can be
+                                 lived with */
     char *memory;
     size_t memory_used;
 };

@@ -33,8 +33,9 @@ enum hf_pg_step {
     HF_PG_STEP_SETTINGS, /* ours, and who the server is */
     HF_PG_STEP_LOCK,     /* no schema: make it, unless somebody else does */
     HF_PG_STEP_MAKE,
-    HF_PG_STEP_LEAVE, /* somebody else has */
-    HF_PG_STEP_CHECK, /* that it is ours */
+    HF_PG_STEP_LEAVE,  /* somebody else has */
+    HF_PG_STEP_RIGHTS, /* that nobody else can change it */
+    HF_PG_STEP_CHECK,  /* that it is ours */
     HF_PG_STEP_LISTEN,
     HF_PG_STEPS
 };
@@ -98,6 +99,11 @@ void hf_pg_setup(struct hf_store *store);
 /* There is something to be read. */
 void hf_pg_setup_read(struct hf_store *store);
 
+/* Does ${found}, which a server sent, differ from hf_pg_definition?  If so, set
+ * ${text} to "it has" or "it lacks" and the line in question, cut if it is
+ * long. */
+bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES]);
+
 /* ----------------------------------------------------------------- calls -- */
 
 /* What prepares the statements of hf_pg_call_send(). */
@@ -127,6 +133,11 @@ struct hf_pg_trouble {
 
 /* What an SQLSTATE, or NULL, means for who asked. */
 struct hf_pg_trouble hf_pg_trouble(const char *state);
+
+/* Copy the first line of ${from}, which a server sent, to ${to} of ${room}
+ * bytes: without control characters, and cut, but in no character, if it does
+ * not fit. */
+void hf_pg_one_line(char *to, size_t room, const char *from);
 
 /* What the server says in ${result}, in one line with its SQLSTATE. */
 void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES]);

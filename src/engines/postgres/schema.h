@@ -11,14 +11,24 @@ extern const char hf_pg_schema[];
  * unasked. */
 extern const char hf_pg_upgrade[];
 
-/* Its version, and a query that brings the version and the fingerprint of one
- * that is there: the second is HF_PG_FINGERPRINT unless somebody has changed
- * it.  Whoever changes sql/ raises the version, once it was released, sees to
- * it that upgrade.sql still comes from there, and puts in here what
- * tests/postgres/test_schema.py then says. */
-#define HF_PG_VERSION 2
-#define HF_PG_FINGERPRINT                                                      \
-    "72c96ba3ec30fdff09fea3d8dd0ab6f7b1e4a02d8805a73054a9d0f5a26a87c6"
+/* What gives a role the rights to use the schema, for psql -v role=NAME. */
+extern const char hf_pg_grant[];
+
+/* A query with one parameter, the name of a role to be trusted or "": one row
+ * with what lets others act as those who use the schema, "" if nothing does.
+ * It runs before any other query that names something in the schema. */
+extern const char hf_pg_rights[];
+
+/* A query that returns the version and the definition of the schema that is
+ * there.  The second is hf_pg_definition if nobody has changed the schema: one
+ * line each for tables, columns, functions and whatever else decides what they
+ * do, sorted by bytes.
+ *
+ * A change to sql/ raises the version once that one was released, keeps
+ * upgrade.sql able to come from there, and needs sql/definition.txt written
+ * anew: python3 tests/postgres/schema.py. */
+#define HF_PG_VERSION 3
 extern const char hf_pg_check[];
+extern const char hf_pg_definition[];
 
 #endif

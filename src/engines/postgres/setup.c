@@ -38,6 +38,7 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         query, room,
         "SET client_min_messages = warning;"
         "SET search_path = pg_catalog, pg_temp;"
+        "SET quote_all_identifiers = off;"
         "SET default_transaction_isolation = 'read committed';"
         "SET default_transaction_read_only = off;"
         "SET default_transaction_deferrable = off;"
@@ -73,6 +74,8 @@ static const char *say(const struct hf_store *store, char query[QUERY_BYTES])
         return hf_pg_schema;
     case HF_PG_STEP_LEAVE:
         return "COMMIT";
+    case HF_PG_STEP_RIGHTS:
+        return hf_pg_rights;
     case HF_PG_STEP_CHECK:
         return hf_pg_check;
     case HF_PG_STEP_LISTEN:
@@ -88,14 +91,25 @@ static const char *say(const struct hf_store *store, char query[QUERY_BYTES])
     return "";
 }
 
+static bool send_step(const struct hf_store *store)
+{
+    const char *owner = store->config.schema_owner;
+    char query[QUERY_BYTES];
+    const char *text = say(store, query);
+
+    if (store->step == HF_PG_STEP_RIGHTS)
+        return PQsendQueryParams(store->conn, text, 1, NULL, &owner, NULL, NULL,
+                                 0) == 1;
+    return PQsendQuery(store->conn, text) == 1;
+}
+
 static void ask(struct hf_store *store, enum hf_pg_step step)
 {
-    char query[QUERY_BYTES];
     char why[HF_PG_TEXT_BYTES];
     hf_status status;
 
     store->step = step;
-    if (PQsendQuery(store->conn, say(store, query)) == 1) {
+    if (send_step(store)) {
         hf_pg_follow(store);
         return;
     }
@@ -148,13 +162,24 @@ static void know_server(struct hf_store *store, const PGresult *result)
     }
     if (strcmp(PQgetvalue(result, 0, 2), "off") == 0)
         warn_once(store);
-    ask(store, is_true(result, 3) ? HF_PG_STEP_CHECK : HF_PG_STEP_LOCK);
+    ask(store, is_true(result, 3) ? HF_PG_STEP_RIGHTS : HF_PG_STEP_LOCK);
+}
+
+static void check_rights(struct hf_store *store, const PGresult *result)
+{
+    char found[HF_PG_TEXT_BYTES];
+
+    hf_pg_one_line(found, sizeof found, PQgetvalue(result, 0, 0));
+    if (found[0] != '\0')
+        hf_pg_down(store, HF_EDENIED, "%s", found);
+    else
+        ask(store, HF_PG_STEP_CHECK);
 }
 
 static void check(struct hf_store *store, const PGresult *result)
 {
     long version = strtol(PQgetvalue(result, 0, 0), NULL, 10);
-    const char *fingerprint = PQgetvalue(result, 0, 1);
+    char found[HF_PG_TEXT_BYTES];
 
     if (version > HF_PG_VERSION)
         hf_pg_down(store, HF_EUNSUPPORTED,
@@ -167,13 +192,16 @@ static void check(struct hf_store *store, const PGresult *result)
                    "%d; expected an older library, or that somebody who may "
                    "has run what \"holdfast sql --upgrade\" prints",
                    version, HF_PG_VERSION);
-    else if (version != HF_PG_VERSION ||
-             strcmp(fingerprint, HF_PG_FINGERPRINT) != 0)
+    else if (hf_pg_definition_differs(PQgetvalue(result, 0, 1), found))
         hf_pg_down(store, HF_EUNSUPPORTED,
-                   "the schema holdfast is not what holdfast %s makes (%.12s "
-                   "instead of %.12s): somebody has changed it; expected the "
-                   "one that \"holdfast sql\" prints, or none",
-                   HF_VERSION_STRING, fingerprint, HF_PG_FINGERPRINT);
+                   "somebody has changed the schema holdfast: %s; expected "
+                   "what \"holdfast sql\" prints, or no such schema",
+                   found);
+    else if (version != HF_PG_VERSION)
+        hf_pg_down(store, HF_EUNSUPPORTED,
+                   "somebody has changed the schema holdfast: it has no "
+                   "version; expected what \"holdfast sql\" prints, or no "
+                   "such schema");
     else
         ask(store, HF_PG_STEP_LISTEN);
 }
@@ -197,9 +225,8 @@ static void finish_step(struct hf_store *store, const PGresult *result)
 {
     bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
     static const bool asks[HF_PG_STEPS] = {
-        [HF_PG_STEP_SETTINGS] = true,
-        [HF_PG_STEP_LOCK] = true,
-        [HF_PG_STEP_CHECK] = true,
+        [HF_PG_STEP_SETTINGS] = true, [HF_PG_STEP_LOCK] = true,
+        [HF_PG_STEP_RIGHTS] = true,   [HF_PG_STEP_CHECK] = true,
         [HF_PG_STEP_LISTEN] = true,
     };
 
@@ -219,7 +246,10 @@ static void finish_step(struct hf_store *store, const PGresult *result)
         ask(store, HF_PG_STEP_LEAVE);
         break;
     case HF_PG_STEP_LEAVE:
-        ask(store, HF_PG_STEP_CHECK);
+        ask(store, HF_PG_STEP_RIGHTS);
+        break;
+    case HF_PG_STEP_RIGHTS:
+        check_rights(store, result);
         break;
     case HF_PG_STEP_CHECK:
         check(store, result);
@@ -240,11 +270,15 @@ static const char *advice(enum hf_pg_step step, const char *state)
     bool denied = state != NULL && strcmp(state, "42501") == 0;
     bool missing = state != NULL && strncmp(state, "42", 2) == 0 && !denied;
 
+    if (step == HF_PG_STEP_LISTEN && state != NULL &&
+        strcmp(state, "42P05") == 0)
+        return "; expected a connection of our own, but the pooler in front "
+               "of the server pools by transaction";
     if (step == HF_PG_STEP_MAKE && denied)
         return "; have the schema made by somebody who may, with what "
                "\"holdfast sql\" prints";
     if ((step == HF_PG_STEP_CHECK || step == HF_PG_STEP_LISTEN) && denied)
-        return "; have its owner grant what docs/engine-postgres.md says";
+        return "; have its owner run what \"holdfast sql --grant\" prints";
     if (step == HF_PG_STEP_CHECK && missing)
         return "; there is a schema called holdfast that holdfast did not "
                "make";

@@ -49,8 +49,7 @@ struct hf_pg_trouble hf_pg_trouble(const char *state)
     return other;
 }
 
-/* The first line of ${from}, without control characters. */
-static void one_line(char *to, size_t room, const char *from)
+void hf_pg_one_line(char *to, size_t room, const char *from)
 {
     size_t at = 0;
 
@@ -73,7 +72,7 @@ void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES])
 
     if (said == NULL)
         said = PQresultErrorMessage(result);
-    one_line(line, sizeof line, said);
+    hf_pg_one_line(line, sizeof line, said);
     if (state != NULL)
         (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
                        line, state);
@@ -123,7 +122,7 @@ hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
         return HF_EDENIED;
     }
     if (state != NULL) {
-        one_line(line, sizeof line, state + STATE_BYTES + 2);
+        hf_pg_one_line(line, sizeof line, state + STATE_BYTES + 2);
         (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
                        line, state);
         return hf_pg_trouble(state).status;
@@ -132,7 +131,7 @@ hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
         memcpy(text, store->said, HF_PG_TEXT_BYTES);
         return HF_EUNREACHABLE;
     }
-    one_line(text, HF_PG_TEXT_BYTES, after_address(message));
+    hf_pg_one_line(text, HF_PG_TEXT_BYTES, after_address(message));
     if (text[0] == '\0')
         (void)snprintf(text, HF_PG_TEXT_BYTES, "the connection ended");
     return strncmp(message, "invalid ", 8) == 0 ? HF_EURL : HF_EUNREACHABLE;

@@ -2,11 +2,16 @@
 -- What clients call, one call to a transaction.  Sessions and tickets are
 -- named by random numbers.  Nothing is written once this server's clock is
 -- past not_after_ms: the call may have lain in a buffer for long.
+--
+-- Each sets search_path, whoever calls it: no function, operator, type or table
+-- of another schema can stand in for one that is meant here, nor in what it
+-- calls.
 
 -- The queue, a row for each ticket: of members what is apart, else the others;
 -- NULL: all.  Payloads are for people, and that of the first for everybody.
 CREATE FUNCTION holdfast.tickets(q bigint, whole boolean, members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at timestamptz := clock_timestamp();
 BEGIN
@@ -33,7 +38,8 @@ CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
                                  not_after_ms bigint, queue_name bytea,
                                  ticket_id uuid, ticket_kind integer,
                                  ticket_weight integer, ticket_payload bytea)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     -- First the lock, so that a number that was given is in the queue, or
     -- given up, before anybody gets the next one.
@@ -65,7 +71,8 @@ $$;
 -- ended.
 CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
                               members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
 BEGIN
@@ -84,7 +91,8 @@ $$;
 -- comes or members make their mark.
 CREATE FUNCTION holdfast.look(whose uuid, ttl_ms bigint, not_after_ms bigint,
                               queue_name bytea, members boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     -- The lock, so that no ticket can leave between the list and the look.
     q bigint := holdfast.lock_queue(queue_name, true);
@@ -104,7 +112,8 @@ $$;
 
 -- Those of the tickets that are in the queue.
 CREATE FUNCTION holdfast.probe(queue_name bytea, ticket_ids uuid[])
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN QUERY SELECT * FROM holdfast.list(queue_name, false, NULL) AS a
                   WHERE a.code IS NOT NULL OR a.id = ANY (ticket_ids);
@@ -114,7 +123,8 @@ $$;
 -- Every ticket that still lives, lives on.  The head has what tickets there
 -- are; each that its owner is asked to let go has a row.
 CREATE FUNCTION holdfast.renew(whose uuid, ttl_ms bigint, not_after_ms bigint)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     a holdfast.answer;
 BEGIN
@@ -143,7 +153,8 @@ $$;
 -- Take the ticket out, whoever owns it.
 CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
                                   queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, false);
     is_there boolean;
@@ -166,7 +177,8 @@ $$;
 -- is.
 CREATE FUNCTION holdfast.downgrade(whose uuid, not_after_ms bigint,
                                    queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, false);
     was holdfast.ticket;
@@ -191,7 +203,8 @@ $$;
 -- Ask the ticket's owner to let go.
 CREATE FUNCTION holdfast.revoke(not_after_ms bigint, queue_name bytea,
                                 ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, false);
     asked record;
@@ -216,7 +229,8 @@ $$;
 -- Put a mark of that kind in, unless there is one.
 CREATE FUNCTION holdfast.raise(not_after_ms bigint, queue_name bytea,
                                mark_kind integer, mark_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, true);
     is_there boolean;
@@ -237,7 +251,8 @@ $$;
 -- Take the mark of that kind out; that of members where none of them is there.
 CREATE FUNCTION holdfast.lower(not_after_ms bigint, queue_name bytea,
                                mark_kind integer)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, false);
     marks uuid[];
@@ -263,7 +278,8 @@ $$;
 -- If the ticket, a member, and so many in all are there, make their mark anew.
 CREATE FUNCTION holdfast.stamp(not_after_ms bigint, queue_name bytea,
                                ticket_id uuid, parties integer, mark_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint := holdfast.lock_queue(queue_name, false);
     are_there boolean;
@@ -288,7 +304,8 @@ $$;
 
 -- Take out all that the session has, and the session.
 CREATE FUNCTION holdfast.goodbye(whose uuid, not_after_ms bigint)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     its record;
 BEGIN

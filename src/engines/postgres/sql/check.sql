@@ -1,20 +1,91 @@
 -- SPDX-License-Identifier: Apache-2.0
+-- The version of the schema, and its definition: a line for everything that
+-- decides what the functions do, and for everything that runs along with them.
+-- definition.txt is what it is when holdfast has made it.
+--
+-- Not in it: names of constraints and indexes, a second index that is like
+-- another one (REINDEX CONCURRENTLY), the NOT NULL constraints of 18, which
+-- columns have already, and storage.
+WITH ours AS (
+    SELECT * FROM pg_class WHERE relnamespace = 'holdfast'::regnamespace
+)
 SELECT (SELECT max(version) FROM holdfast.version),
-       encode(sha256(convert_to(string_agg(line, ';' ORDER BY line COLLATE "C"),
-                                'UTF8')), 'hex')
-  FROM (SELECT format('%s.%s %s %s %s', c.relname, a.attname, a.attnum,
-                      format_type(a.atttypid, a.atttypmod), a.attnotnull)
-          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
-           AND c.relname IN ('queue', 'session', 'ticket', 'look', 'answer')
+       string_agg(replace(line, E'\n', ' ') || E'\n', ''
+                  ORDER BY line COLLATE "C")
+  FROM (SELECT concat_ws(' ',
+                   CASE c.relpersistence WHEN 'p' THEN NULL
+                        ELSE 'unlogged' END,
+                   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'c' THEN 'type'
+                        WHEN 'S' THEN 'sequence'
+                        ELSE format('relation of kind %s', c.relkind) END,
+                   c.oid::regclass,
+                   CASE c.reloftype WHEN 0 THEN NULL
+                        ELSE format('of %s', c.reloftype::regtype) END,
+                   CASE WHEN c.relrowsecurity OR c.relforcerowsecurity
+                        THEN 'with row security' END)
+          FROM ours c
+         WHERE c.relkind NOT IN ('i', 'I')
+        UNION
+        SELECT concat_ws(' ', 'column', a.attnum, 'of', c.oid::regclass,
+                   quote_ident(a.attname),
+                   format_type(a.atttypid, a.atttypmod),
+                   CASE WHEN a.attnotnull THEN 'not null' END,
+                   CASE a.attidentity WHEN '' THEN NULL
+                        ELSE format('identity %s', a.attidentity) END,
+                   CASE a.attgenerated WHEN '' THEN NULL
+                        ELSE format('generated %s', a.attgenerated) END,
+                   'default ' || pg_get_expr(d.adbin, d.adrelid))
+          FROM ours c JOIN pg_attribute a ON a.attrelid = c.oid
+               LEFT JOIN pg_attrdef d
+                      ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+         WHERE c.relkind NOT IN ('i', 'I', 'S')
            AND a.attnum > 0 AND NOT a.attisdropped
-        UNION ALL
-        SELECT format('%s %s %s', c.relname, i.indkey, i.indisunique)
-          FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid
-         WHERE c.relnamespace = 'holdfast'::regnamespace
-           AND c.relname IN ('queue', 'session', 'ticket', 'look')
-        UNION ALL
-        SELECT format('%s(%s) %s %s', p.proname, pg_get_function_arguments(p.oid),
-                      p.provolatile, p.prosrc)
-          FROM pg_proc p
+        UNION
+        SELECT format('constraint on %s: %s', k.conrelid::regclass,
+                      pg_get_constraintdef(k.oid))
+          FROM pg_constraint k
+         WHERE (k.conrelid IN (SELECT oid FROM ours) OR
+                k.confrelid IN (SELECT oid FROM ours))
+           AND k.contype <> 'n'
+        UNION
+        SELECT replace(pg_get_indexdef(x.oid),
+                       ' ' || quote_ident(x.relname) || ' ON ', ' ON ')
+          FROM ours c JOIN pg_index i ON i.indrelid = c.oid
+               JOIN pg_class x ON x.oid = i.indexrelid
+        UNION
+        SELECT concat_ws(' ', 'trigger',
+                   CASE WHEN NOT t.tgisinternal THEN quote_ident(t.tgname) END,
+                   'on', c.oid::regclass, 'calls', t.tgfoid::regproc,
+                   CASE t.tgenabled WHEN 'O' THEN NULL
+                        ELSE format('enabled %s', t.tgenabled) END)
+          FROM ours c JOIN pg_trigger t ON t.tgrelid = c.oid
+        UNION
+        SELECT format('rule %I on %s', r.rulename, c.oid::regclass)
+          FROM ours c JOIN pg_rewrite r ON r.ev_class = c.oid
+        UNION
+        SELECT format('policy %I on %s', p.polname, c.oid::regclass)
+          FROM ours c JOIN pg_policy p ON p.polrelid = c.oid
+        UNION
+        SELECT format('%s inherits from %s', h.inhrelid::regclass,
+                      h.inhparent::regclass)
+          FROM pg_inherits h
+         WHERE h.inhrelid IN (SELECT oid FROM ours)
+            OR h.inhparent IN (SELECT oid FROM ours)
+        UNION
+        SELECT concat_ws(' ',
+                   CASE p.prokind WHEN 'f' THEN 'function'
+                        ELSE format('routine of kind %s', p.prokind) END,
+                   quote_ident(p.proname), l.lanname,
+                   CASE p.provolatile WHEN 'v' THEN 'volatile'
+                        WHEN 's' THEN 'stable' ELSE 'immutable' END,
+                   CASE WHEN p.prosecdef THEN 'security definer' END,
+                   CASE WHEN p.proleakproof THEN 'leakproof' END,
+                   CASE WHEN p.proisstrict THEN 'strict' END,
+                   CASE p.proparallel WHEN 'u' THEN NULL
+                        ELSE format('parallel %s', p.proparallel) END,
+                   'set ' || array_to_string(p.proconfig, '; '),
+                   format('(%s)', pg_get_function_arguments(p.oid)),
+                   pg_get_function_result(p.oid),
+                   encode(sha256(convert_to(p.prosrc, 'UTF8')), 'hex'))
+          FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
          WHERE p.pronamespace = 'holdfast'::regnamespace) AS lines (line)

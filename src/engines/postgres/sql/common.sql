@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the functions that clients call are made of.
+-- What the functions that clients call are made of.  Those set search_path, and
+-- so these do not, for each time costs; but what is made of one expression
+-- names everything by its schema, and sweep(), which clients call, sets it.
 --
 -- Locks are taken in one order: rows of queues by their number, then one row
 -- of a session, then rows of tickets.  Where more sessions than one would be
@@ -8,7 +10,8 @@
 
 CREATE FUNCTION holdfast.ms(at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.floor(extract(epoch FROM at) * 1000)::bigint
+    SELECT pg_catalog.floor(
+        extract(epoch FROM at) OPERATOR(pg_catalog.*) 1000)::bigint
 $$;
 
 -- The row that an answer begins with.
@@ -76,7 +79,8 @@ $$;
 
 CREATE FUNCTION holdfast.is_late(not_after_ms bigint) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
-    SELECT holdfast.ms(pg_catalog.clock_timestamp()) > not_after_ms
+    SELECT holdfast.ms(pg_catalog.clock_timestamp())
+           OPERATOR(pg_catalog.>) not_after_ms
 $$;
 
 -- ------------------------------------------------------------- session --
@@ -117,7 +121,8 @@ $$;
 CREATE FUNCTION holdfast.tell(whom uuid, notice text) RETURNS void
 LANGUAGE sql VOLATILE AS $$
     SELECT pg_catalog.pg_notify(
-        'holdfast_' || pg_catalog.replace(whom::text, '-', ''), notice)
+        'holdfast_' OPERATOR(pg_catalog.||)
+            pg_catalog.replace(whom::text, '-', ''), notice)
 $$;
 
 -- Tell those who wait for the ticket, which is in the queue still, that it is
@@ -253,7 +258,8 @@ $$;
 -- Remove what nobody has come by to remove: tickets of sessions that ended
 -- minutes ago, and these.  As many as can be done at once.
 CREATE FUNCTION holdfast.sweep() RETURNS void
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     since timestamptz := clock_timestamp() - interval '5 minutes';
     left_behind record;

@@ -4,10 +4,13 @@
 -- Names of locks and payloads are bytes, as the library takes them, whatever
 -- the encoding of the database.
 
+-- What is named here is what is meant, whatever else the database has.
+SET search_path = pg_catalog, pg_temp;
+
 CREATE SCHEMA holdfast;
 
 CREATE TABLE holdfast.version (version integer NOT NULL);
-INSERT INTO holdfast.version VALUES (2);
+INSERT INTO holdfast.version VALUES (3);
 
 -- A queue, and the number it gave last, which is both place and token: so a
 -- row is never removed, nor is its number ever lowered.

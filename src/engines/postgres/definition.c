@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the schema that a server has differs from the one that we make.  Both are
+ * sets of lines: a change adds a line, takes one away, or does both. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engines/postgres/private.h"
+#include "engines/postgres/schema.h"
+
+/* What is shown of a line. */
+#define SHOWN_BYTES 100
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line == '\0' ? line : line + 1;
+}
+
+static bool has_line(const char *lines, const char *line)
+{
+    size_t length = strcspn(line, "\n");
+
+    for (; *lines != '\0'; lines = next_line(lines)) {
+        if (strcspn(lines, "\n") == length && memcmp(lines, line, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of ${lines} that ${others} do not have, or NULL. */
+static const char *first_missing(const char *lines, const char *others)
+{
+    for (; *lines != '\0'; lines = next_line(lines)) {
+        if (!has_line(others, lines))
+            return lines;
+    }
+    return NULL;
+}
+
+bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES])
+{
+    const char *extra = first_missing(found, hf_pg_definition);
+    const char *lacks = first_missing(hf_pg_definition, found);
+    char line[SHOWN_BYTES];
+
+    if (extra == NULL && lacks == NULL)
+        return false;
+    hf_pg_one_line(line, sizeof line, extra != NULL ? extra : lacks);
+    (void)snprintf(text, HF_PG_TEXT_BYTES, "it %s \"%s\"",
+                   extra != NULL ? "has" : "lacks", line);
+    return true;
+}

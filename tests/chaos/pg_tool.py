@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""holdfast run on a PostgreSQL server of its own, and what it says.  The first
+argument of the test is the tool."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "servers"))
+
+import place  # noqa: E402
+import postgres  # noqa: E402
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+SECRET = "sesame"
+
+# holdfast run's own exit statuses
+USAGE, UNREACHABLE, TIMEOUT, DENIED = 64, 69, 75, 77
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.directory = tempfile.mkdtemp(prefix="holdfast-inputs-")
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
+        cls.databases = 0
+
+    def database(self):
+        """The name of a new one."""
+        type(self).databases += 1
+        name = "inputs%d" % self.databases
+        self.server.sql("CREATE DATABASE " + name)
+        return name
+
+    def run_tool(self, url, wait="1s", **environment):
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("HOLDFAST", "PG"))}
+        done = subprocess.run(
+            [HOLDFAST, "run", "-t", wait, "inputs", "--", "echo", "held"],
+            env=dict(clean, HOLDFAST_URL=url, HOME=self.directory,
+                     **environment),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=place.PATIENCE_S, check=False)
+        self.assertNotIn(SECRET, done.stderr)
+        return done
+
+    def assert_works(self, url, **environment):
+        done = self.run_tool(url, wait="20s", **environment)
+        self.assertEqual((done.returncode, done.stdout), (0, "held\n"),
+                         done.stderr)
+
+    def assert_refused(self, url, *parts, status=UNREACHABLE, **environment):
+        done = self.run_tool(url, **environment)
+        self.assertEqual((done.returncode, done.stdout), (status, ""),
+                         done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing of another schema stands in for what the functions and the queries
+mean, whatever search_path is and whatever temporary tables there are."""
+
+import unittest
+import uuid
+
+import schema
+import postgres
+from schema import BARRIER, MEMBER, NEVER_MS, WRITE, Session
+
+OURS = ("SELECT relname FROM pg_catalog.pg_class WHERE relnamespace IN "
+        "('holdfast'::regnamespace, 'pg_catalog'::regnamespace)"
+        " AND relkind IN ('r', 'v')")
+
+
+class ShadowsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server()
+        cls.addClassCleanup(cls.server.close)
+        cls.server.sql(schema.text())
+        cls.server.sql(schema.file("shadows.sql", schema.HERE))
+
+    def session(self):
+        """In the worst of circumstances."""
+        session = Session(self.server)
+        self.addCleanup(session.connection.close)
+        for name, in self.server.sql(OURS):
+            session.cursor.execute('CREATE TEMP TABLE "%s" ()' % name)
+        session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog")
+        return session
+
+    def test_shadows_are_seen(self):
+        session = self.session()
+        for query in ("SELECT clock_timestamp()", "SELECT 1 + 1",
+                      "SELECT 'a'::uuid", "SELECT oid FROM pg_class"):
+            with self.subTest(query), self.assertRaises(Exception):
+                session.cursor.execute(query)
+
+    def test_every_function_that_clients_call_sets_search_path(self):
+        self.assertNotIn("VOLATILE AS", schema.file("calls.sql"))
+        self.assertEqual(self.server.sql(
+            "SELECT proname FROM pg_proc WHERE proname = 'sweep'"
+            " AND proconfig = '{\"search_path=pg_catalog, pg_temp\"}'"),
+            [("sweep",)])
+
+    def test_every_function_finds_what_it_means(self):
+        a, b = self.session(), self.session()
+        name = b"shadows"
+        ticket, seen = a.enqueue("shadows", WRITE)
+        b.enqueue("shadows", WRITE)
+        member, _ = b.enqueue("shadows", MEMBER)
+        self.assertEqual(a.list("shadows")[:1], seen)
+        self.assertEqual(a.renew(), {ticket})
+        for call in (("look", b.id, 60000, NEVER_MS, name, False),
+                     ("probe", name, "{%s}" % ticket),
+                     ("revoke", NEVER_MS, name, ticket),
+                     ("downgrade", a.id, NEVER_MS, name, ticket),
+                     ("raise", NEVER_MS, name, BARRIER, str(uuid.uuid4())),
+                     ("lower", NEVER_MS, name, BARRIER),
+                     ("stamp", NEVER_MS, name, member, 1, str(uuid.uuid4()))):
+            with self.subTest(call[0]):
+                self.assertEqual(a.call(*call)[0]["code"], 0)
+        self.assertTrue(a.withdraw("shadows", ticket))
+        b.cursor.execute("SET search_path = pg_catalog")
+        b.end()
+        b.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog")
+        self.assertEqual(a.list("shadows"), [])
+        b.call("goodbye", b.id, NEVER_MS)
+        a.cursor.execute("SELECT holdfast.sweep()")
+
+    def test_the_library_s_queries_find_what_they_mean(self):
+        session = self.session()
+        session.cursor.execute("SET search_path = pg_catalog, pg_temp")
+        session.cursor.execute(schema.file("rights.sql").replace("$1", "''"))
+        self.assertEqual(session.cursor.fetchall(), [("",)])
+        session.cursor.execute(schema.file("check.sql"))
+        self.assertEqual(session.cursor.fetchall()[0][1],
+                         schema.file("definition.txt"))
+
+    def test_so_does_what_people_run(self):
+        session = self.session()
+        session.cursor.execute("UPDATE holdfast.version SET version = 1")
+        session.cursor.execute("".join(map(
+            schema.file, ["upgrade.sql", "common.sql", "calls.sql"])))
+        session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog;"
+                               "DROP SCHEMA holdfast CASCADE;" +
+                               schema.text())
+        session.cursor.execute(schema.file("check.sql"))
+        self.assertEqual(session.cursor.fetchall(),
+                         [(3, schema.file("definition.txt"))])
+
+
+if __name__ == "__main__":
+    unittest.main()

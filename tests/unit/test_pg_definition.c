@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of a schema that differs from ours, whatever a server sends as
+ * its definition; with real schemas: tests/chaos/test_pg_rights.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engines/postgres/private.h"
+#include "engines/postgres/schema.h"
+
+#define FOUND_BYTES 20000
+
+static char found[FOUND_BYTES];
+
+static void assert_differs(const char *expected)
+{
+    char text[HF_PG_TEXT_BYTES] = "";
+
+    assert_true(hf_pg_definition_differs(found, text));
+    assert_string_equal(text, expected);
+}
+
+static void put(const char *before, const char *after)
+{
+    assert_true((size_t)snprintf(found, sizeof found, "%s%s%s", before,
+                                 hf_pg_definition, after) < sizeof found);
+}
+
+static void ours_does_not_differ(void **state)
+{
+    char text[HF_PG_TEXT_BYTES];
+
+    (void)state;
+    put("", "");
+    assert_false(hf_pg_definition_differs(found, text));
+}
+
+static void a_line_more_is_shown(void **state)
+{
+    (void)state;
+    put("a rule\n", "");
+    assert_differs("it has \"a rule\"");
+    put("", "trigger\n");
+    assert_differs("it has \"trigger\"");
+    put("", "cut");
+    assert_differs("it has \"cut\"");
+}
+
+static void a_line_less_is_shown(void **state)
+{
+    (void)state;
+    put("", "");
+    *strstr(found, "type holdfast.answer") = '\0';
+    assert_differs("it lacks \"type holdfast.answer\"");
+}
+
+static void what_is_more_is_shown_before_what_is_less(void **state)
+{
+    (void)state;
+    put("", "");
+    memcpy(strstr(found, "type holdfast.answer"), "view", 4);
+    assert_differs("it has \"view holdfast.answer\"");
+}
+
+static void nothing_lacks_the_first_line(void **state)
+{
+    char text[HF_PG_TEXT_BYTES];
+
+    (void)state;
+    assert_true(hf_pg_definition_differs("", text));
+    assert_ptr_equal(strstr(text, "it lacks \"CREATE INDEX ON"), text);
+}
+
+static void a_line_of_others_is_cut_and_has_no_control_characters(void **state)
+{
+    char text[HF_PG_TEXT_BYTES];
+
+    (void)state;
+    put("\x1b[2Jrule\n", "");
+    assert_differs("it has \" [2Jrule\"");
+    memset(found, 'x', sizeof found - 1);
+    assert_true(hf_pg_definition_differs(found, text));
+    assert_true(strlen(text) < 120);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ours_does_not_differ),
+        cmocka_unit_test(a_line_more_is_shown),
+        cmocka_unit_test(a_line_less_is_shown),
+        cmocka_unit_test(what_is_more_is_shown_before_what_is_less),
+        cmocka_unit_test(nothing_lacks_the_first_line),
+        cmocka_unit_test(a_line_of_others_is_cut_and_has_no_control_characters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
