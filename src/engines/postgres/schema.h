@@ -18,7 +18,7 @@ extern const char hf_pg_upgrade[];
  * tests/postgres/test_schema.py then says. */
 #define HF_PG_VERSION 2
 #define HF_PG_FINGERPRINT                                                      \
-    "72c96ba3ec30fdff09fea3d8dd0ab6f7b1e4a02d8805a73054a9d0f5a26a87c6"
+    "ec7cd380725c7f2ebc0622651ab411831755b432386074de899f9338b81ee244"
 extern const char hf_pg_check[];
 
 #endif

@@ -140,6 +140,31 @@ BEGIN
 END
 $$;
 
+-- The same, but first the tickets of unknown, which the client does not know
+-- any more, are taken out: their removal was lost, and nobody asks for it again.
+CREATE FUNCTION holdfast.renew_without(whose uuid, ttl_ms bigint,
+                                       not_after_ms bigint, unknown uuid[])
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    its record;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    IF NOT holdfast.is_late(not_after_ms) THEN
+        FOR its IN SELECT q.number, q.name FROM holdfast.queue q
+                    WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
+                                        WHERE t.session = whose
+                                          AND t.id = ANY (unknown))
+                    ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
+            PERFORM holdfast.remove(its.number, its.name, array(
+                SELECT t.id FROM holdfast.ticket t
+                 WHERE t.queue = its.number AND t.session = whose
+                   AND t.id = ANY (unknown)), whose);
+        END LOOP;
+    END IF;
+    RETURN QUERY SELECT * FROM holdfast.renew(whose, ttl_ms, not_after_ms);
+END
+$$;
+
 -- Take the ticket out, whoever owns it.
 CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
                                   queue_name bytea, ticket_id uuid)
