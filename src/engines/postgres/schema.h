@@ -18,7 +18,7 @@ extern const char hf_pg_upgrade[];
  * tests/postgres/test_schema.py then says. */
 #define HF_PG_VERSION 2
 #define HF_PG_FINGERPRINT                                                      \
-    "ec7cd380725c7f2ebc0622651ab411831755b432386074de899f9338b81ee244"
+    "19c8b1272be901ea9d7c18eb9b90a67bf6b6ae631ef936a41e291616e31a828d"
 extern const char hf_pg_check[];
 
 #endif

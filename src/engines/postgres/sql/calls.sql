@@ -62,7 +62,8 @@ END
 $$;
 
 -- The queue.  Nothing is locked nor written unless a ticket's session has
--- ended.
+-- ended, or there are standbys that have to have what it shows: people, who want
+-- the whole, do not enter by that.
 CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
                               members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
@@ -74,6 +75,9 @@ BEGIN
     IF holdfast.has_dead(q) THEN
         PERFORM holdfast.lock_queue(queue_name, false);
         PERFORM holdfast.purge(q, queue_name);
+    END IF;
+    IF NOT whole THEN
+        PERFORM holdfast.await_standbys();
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
