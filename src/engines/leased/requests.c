@@ -289,7 +289,9 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     if (request->kind == HF_REQUEST_WITHDRAW)
         forsake(leased, request);
     /* Answered before the list, it shows whether the ticket stays. */
-    if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))
+    if (request->kind == HF_REQUEST_LIST &&
+        is_unsure(leased, &request->ticket) &&
+        !HF_PLANTED(LEASED_UNSURE_LISTED))
         hf_leased_renew(leased);
     hf_leased_op_begin(leased, op, deed->answered);
 }
