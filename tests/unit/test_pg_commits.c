@@ -441,6 +441,7 @@ static void a_server_that_cannot_count_is_left(void **state)
 {
     (void)state;
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "Z", "NONSENSE");
+    one_by_one_and_at_once(HF_STORE_ENQUEUE, "CC", "NONSENSE");
     one_by_one_and_at_once(HF_STORE_ENQUEUE, "CZCZE", "0:OK 1:OK");
 }
 

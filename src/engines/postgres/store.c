@@ -37,8 +37,6 @@ static struct hf_store_call *take_first(struct hf_store *store)
 {
     struct hf_store_call *first = store->first;
 
-    if (first == NULL)
-        return NULL;
     store->first = first->store_data;
     if (store->first == NULL)
         store->last = NULL;
@@ -52,20 +50,20 @@ void hf_pg_doubt(struct hf_store *store, const PGresult *said)
         hf_pg_say(said, store->doubt);
 }
 
-/* Keep what the statement of the first call returned.  A second result is why
- * its transaction could not be committed. */
+/* Keep what the statement of the first call returned.  An error behind it is
+ * why its transaction could not be committed. */
 static void take_outcome(struct hf_store *store, PGresult *result)
 {
-    if (store->first == NULL) {
+    bool first = store->outcome == NULL;
+    bool failed = PQresultStatus(result) == PGRES_FATAL_ERROR;
+
+    if (store->first == NULL || (!first && !failed)) {
         hf_pg_down(store, HF_EPROTOCOL, "the server answered unasked");
-    } else if (store->outcome == NULL) {
+    } else if (first) {
         store->outcome = result;
         return;
-    } else if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
-        hf_pg_doubt(store, result);
     } else {
-        hf_pg_down(store, HF_EPROTOCOL,
-                   "the server answered a call more than once");
+        hf_pg_doubt(store, result);
     }
     PQclear(result);
 }
