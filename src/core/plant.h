@@ -102,6 +102,8 @@
     X(LEASED_RESUME_PROVES, 1, "a link made anew proves from when it is up")   \
     X(LEASED_ANY_NOTICE_GONE, 1, "any notice of a queue admits, without list") \
     X(LEASED_UNSURE_NOT_RENEWED, 1, "what got no answer is not renewed")       \
+    X(LEASED_UNSURE_LISTED, 1, "what got no answer counts once it is listed")  \
+    X(LEASED_NOT_COMMITTED, 1, "what was done counts before it is committed")  \
     X(LEASED_OLD_SNAPSHOT, 1, "a queue is read as before the count's lock")    \
     X(LEASED_TOKEN_OF_CLOCK, 2, "a token is the server's time alone")          \
     X(LEASED_NOT_PROBED, 4, "nobody asks for what a lost notice told")         \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a PostgreSQL server says to a client of leased tickets: rows of
  * holdfast.answer, as libpq has read them, and notices.  An answer is a byte
- * with the number of rows and one whose bits make it another kind of result;
+ * with the number of rows and one whose bits make it another kind of result, or
+ * one whose commit is in doubt;
  * a value is a byte, 255 for NULL, odd for as many bytes as its type has, else
  * half of it, and the bytes. */
 #include <string.h>
@@ -66,8 +67,10 @@ static void put_value(struct talk *talk, PGresult *result, int row, int column)
 
 static void answer(struct talk *talk, struct hf_store_call *call)
 {
-    int rows = talk_next(talk) % ROWS;
+    uint8_t which = talk_next(talk);
+    int rows = which % ROWS;
     PGresult *result = result_of(talk_next(talk));
+    const char *doubt = which & 64 ? "it may not have been committed" : "";
     char why[HF_PG_TEXT_BYTES] = "";
     uint64_t number = store.number;
     int width = PQnfields(result);
@@ -79,7 +82,7 @@ static void answer(struct talk *talk, struct hf_store_call *call)
     engine.leased = talk->leased;
     engine.host.now_ms = now_ms;
     engine.host.host = talk;
-    if (!hf_pg_answer(&store, call, result, why)) {
+    if (!hf_pg_answer(&store, call, result, doubt, why)) {
         MUST(why[0] != '\0');
         talk_down(talk);
     }

@@ -80,9 +80,13 @@ class Session:
                             ticket)
         return head["found"]
 
-    def renew(self):
-        """The ids of the tickets there are."""
-        head, _ = self.call("renew", self.id, self.ttl_ms, NEVER_MS)
+    def renew(self, without=None):
+        """The ids of the tickets there are; first those of without go."""
+        if without is None:
+            head, _ = self.call("renew", self.id, self.ttl_ms, NEVER_MS)
+        else:
+            head, _ = self.call("renew_without", self.id, self.ttl_ms,
+                                NEVER_MS, "{%s}" % ",".join(without))
         own = bytes(head["own"] or b"")
         return {str(uuid.UUID(bytes=own[i:i + 16]))
                 for i in range(0, len(own), 16)}

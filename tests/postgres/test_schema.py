@@ -390,6 +390,18 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(self.a.renew(), set())
         self.assertEqual(self.ids(), [])
 
+    def test_a_renewal_takes_out_what_its_client_does_not_know(self):
+        """Of its own session only, in whatever queue, and tells so."""
+        kept, _ = self.a.enqueue(self.queue)
+        unknown, _ = self.a.enqueue("other-" + self.queue)
+        others, _ = self.b.enqueue("other-" + self.queue)
+        self.assertEqual(self.a.renew([unknown, others]), {kept})
+        self.assertEqual([ticket for ticket, _ in
+                          self.b.list("other-" + self.queue)], [others])
+        self.assertEqual(self.b.notices(), [
+            ("gone", unknown, "0", "other-" + self.queue)])
+        self.assertEqual(self.a.notices(), [])
+
     def test_a_session_that_begins_again_has_nothing(self):
         old, _ = self.a.enqueue(self.queue)
         self.a.enqueue("other-" + self.queue)

@@ -195,6 +195,9 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     config.leases.notice_late_chance = some_chance(random, 300000);
     /* A session is no more at the server than what it has there. */
     plan.faults &= ~(own | 1u << FAULT_KILL);
+    /* Nor is data lost and the clock set, see above. */
+    if (sort != 1)
+        config.leases.commit_chance = some_chance(random, 100000);
     if (sort == 1)
         plan.faults |=
             1u << (hf_random_below(random, 2) == 0 ? FAULT_STORE_STEP
@@ -223,7 +226,8 @@ static bool is_calm(const struct hf_sim_config *config)
            config->lose_chance == 0 && config->slow_chance == 0 &&
            config->late_chance == 0 && config->deny_chance == 0 &&
            config->garble_chance == 0 && leases->notice_lost_chance == 0 &&
-           leases->notice_twice_chance == 0 && leases->notice_late_chance == 0;
+           leases->notice_twice_chance == 0 &&
+           leases->notice_late_chance == 0 && leases->commit_chance == 0;
 }
 
 /* From numbers of its own: without cohorts a seed is the world it always was.

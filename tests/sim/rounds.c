@@ -404,6 +404,7 @@ static void choose_leases(struct hf_sim_config *config)
     config->leases.notice_lost_chance = (uint32_t)below(200000);
     config->leases.notice_twice_chance = (uint32_t)below(200000);
     config->leases.notice_late_chance = (uint32_t)below(200000);
+    config->leases.commit_chance = (uint32_t)below(50000);
 }
 
 static void begin(struct rounds_end *end, uint64_t seed, enum world_sort sort)

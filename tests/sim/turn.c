@@ -9,7 +9,8 @@ const char *const turn_chances[CHANCES] = {
     [CHANCE_REFUSE] = "refuse", [CHANCE_LOSE] = "lose",
     [CHANCE_SLOW] = "slow",     [CHANCE_LATE] = "late",
     [CHANCE_DENY] = "deny",     [CHANCE_GARBLE] = "garble",
-    [CHANCE_NOTICE] = "notice", [CHANCE_DRIFT] = "drift",
+    [CHANCE_NOTICE] = "notice", [CHANCE_COMMIT] = "commit",
+    [CHANCE_DRIFT] = "drift",
 };
 
 /* The world under way. */
@@ -55,6 +56,7 @@ void turns_still(struct hf_sim_config *config)
     leave_out(CHANCE_NOTICE, &config->leases.notice_lost_chance);
     leave_out(CHANCE_NOTICE, &config->leases.notice_twice_chance);
     leave_out(CHANCE_NOTICE, &config->leases.notice_late_chance);
+    leave_out(CHANCE_COMMIT, &config->leases.commit_chance);
     if (turns_without_drift())
         config->server_ppm = 0;
 }

@@ -54,6 +54,7 @@ enum turn_chance {
     CHANCE_DENY,
     CHANCE_GARBLE,
     CHANCE_NOTICE, /* of notices: lost, told twice, late */
+    CHANCE_COMMIT, /* of commits that fail or are not confirmed */
     CHANCE_DRIFT,  /* of clocks */
     CHANCES,
 };

@@ -145,14 +145,18 @@ static void carry_out(struct model *model, struct message *message)
 {
     struct message *back;
     struct lease_answer answer = {0};
+    bool fails = model->fail && model->fail_kind == message->copy.call.kind;
 
     model->calls[message->copy.call.kind]++;
-    if (model->fail && model->fail_kind == message->copy.call.kind)
-        lease_answer_fail(&answer, model->failure, HF_EPROTOCOL,
-                          "the story wants it so", server_now_ms(model));
-    else
+    if (!fails || model->failure == HF_FAILURE_UNSURE)
         lease_server_carry_out(model->server, server_now_ms(model),
                                &message->copy, &answer);
+    if (fails) {
+        lease_answer_free(&answer);
+        answer = (struct lease_answer){0};
+        lease_answer_fail(&answer, model->failure, HF_EPROTOCOL,
+                          "the story wants it so", server_now_ms(model));
+    }
     if (message->link != message->store->link || message->store->lose_answers) {
         lease_answer_free(&answer);
         return;

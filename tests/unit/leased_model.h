@@ -95,8 +95,8 @@ void model_refuse(struct model *model, bool refused);
 void model_cut(struct hf_store *store, bool late);
 /* The server's wall clock is set on, or back. */
 void model_step_clock(struct model *model, int64_t ms);
-/* Answer each call of this kind with a failure of that kind; undone by
- * false. */
+/* Answer each call of this kind with a failure of that kind, and if that is
+ * UNSURE carry it out; undone by false. */
 void model_fail(struct model *model, bool fail, enum hf_store_call_kind kind,
                 enum hf_failure failure);
 

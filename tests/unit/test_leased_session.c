@@ -271,6 +271,33 @@ static void an_unsure_ticket_is_renewed(void **state)
     TOLD(a, "LISTED a: a");
 }
 
+/* A list may show what the server can still lose.  A renewal that is answered
+ * before it tells. */
+static void a_list_alone_is_no_proof_of_an_unsure_ticket(void **state)
+{
+    unsigned renewals = model_calls(model, HF_STORE_RENEW);
+
+    (void)state;
+    model_fail(model, true, HF_STORE_ENQUEUE, HF_FAILURE_UNSURE);
+    (void)model_ask(a, HF_REQUEST_ENQUEUE, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "FAILED ENQUEUE a UNSURE");
+    assert_true(model_has(model, "q", 'a'));
+    model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_UNSURE);
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
+    model_run(model, 20);
+    TOLD(a, "FAILED LIST a RETRY");
+    assert_int_equal(model_calls(model, HF_STORE_RENEW), renewals + 1);
+    /* Of others it tells all the same. */
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'x');
+    model_run(model, 20);
+    TOLD(a, "LISTED x: a");
+    model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_UNSURE);
+    (void)model_ask(a, HF_REQUEST_LIST, "q", 'a');
+    model_run(model, 20);
+    assert_non_null(strstr(model_told(a), "; LISTED a: a"));
+}
+
 /* Its owner asked for it to be taken out and got no answer.  A new link must
  * not wait for him to hear that it is missing: he asks again on that link. */
 static void what_was_taken_out_without_an_answer_is_no_loss(void **state)
@@ -624,6 +651,7 @@ int main(void)
         STORY(nothing_is_promised_on_what_somebody_elses_list_lacks),
         STORY(what_went_unseen_does_not_keep_a_session_from_resuming),
         STORY(what_went_is_no_more_when_its_owner_knows),
+        STORY(a_list_alone_is_no_proof_of_an_unsure_ticket),
         STORY(what_was_taken_out_without_an_answer_is_no_loss),
         STORY(a_crowd_that_was_not_sent_is_sure),
         STORY(a_goodbye_goes_past_a_crowd),

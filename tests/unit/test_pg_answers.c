@@ -18,6 +18,7 @@ static struct {
     unsigned answers;
     unsigned notices;
     bool ok;
+    enum hf_failure failure;
     size_t count;
     size_t missing;
     struct hf_ticket first;
@@ -33,6 +34,7 @@ void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
     (void)now_ms;
     told.answers++;
     told.ok = answer->ok;
+    told.failure = answer->failure;
     told.count = answer->count;
     told.missing = 0;
     for (size_t i = 0; i < answer->count; i++)
@@ -123,16 +125,22 @@ static PGresult *head_of(uint32_t code, uint32_t backend)
 }
 
 /* Takes ${result} away. */
-static bool answer_to(struct hf_store_call *call, PGresult *result)
+static bool answer_in_doubt(struct hf_store_call *call, PGresult *result,
+                            const char *doubt)
 {
     char why[HF_PG_TEXT_BYTES] = "";
     bool sense;
 
     memset(&told, 0, sizeof told);
-    sense = hf_pg_answer(&store, call, result, why);
+    sense = hf_pg_answer(&store, call, result, doubt, why);
     assert_int_equal(sense, why[0] == '\0');
     PQclear(result);
     return sense;
+}
+
+static bool answer_to(struct hf_store_call *call, PGresult *result)
+{
+    return answer_in_doubt(call, result, "");
 }
 
 /* ----------------------------------------------------------------- tests -- */
@@ -199,6 +207,21 @@ static void what_came_late_may_be_tried_again(void **state)
     assert_true(answer_to(&call, head_of(1, 7)));
     assert_int_equal(told.answers, 1);
     assert_false(told.ok);
+}
+
+static void what_was_not_committed_for_sure_is_unsure(void **state)
+{
+    struct hf_store_call enqueue = {.kind = HF_STORE_ENQUEUE};
+    struct hf_store_call list = {.kind = HF_STORE_LIST};
+
+    (void)state;
+    assert_true(answer_in_doubt(&enqueue, head_of(0, 7), "no standby has it"));
+    assert_int_equal(told.answers, 1);
+    assert_false(told.ok);
+    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
+    assert_true(answer_in_doubt(&list, head_of(0, 7), "no standby has it"));
+    assert_false(told.ok);
+    assert_int_equal(told.failure, HF_FAILURE_RETRY);
 }
 
 static void nonsense_is_no_answer(void **state)
@@ -308,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_kind_of_later_is_in_everybodys_way),
         cmocka_unit_test(what_a_renewal_does_not_name_is_missing),
         cmocka_unit_test(what_came_late_may_be_tried_again),
+        cmocka_unit_test(what_was_not_committed_for_sure_is_unsure),
         cmocka_unit_test(nonsense_is_no_answer),
         cmocka_unit_test(notices_are_read),
         cmocka_unit_test(a_notice_that_makes_no_sense_is_passed_over),

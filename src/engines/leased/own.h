@@ -16,8 +16,8 @@ enum hf_leased_own_state {
     HF_LEASED_OWN_ASKED, /* its ENQUEUE is under way */
     HF_LEASED_OWN_THERE,
     /* Its ENQUEUE got no answer: it is there, or may yet appear, or not.  It is
-     * renewed as well: were it found later by a list, it would be held on what
-     * renewals of before then prove. */
+     * renewed as well, and a renewal that finds it makes it THERE.  A list does
+     * not: the server may not have written down yet what it shows. */
     HF_LEASED_OWN_UNSURE,
 };
 

@@ -199,6 +199,37 @@ static void take_news(struct hf_leased *leased,
     }
 }
 
+static bool is_missing(const struct hf_store_answer *answer,
+                       const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (answer->leases[i].missing &&
+            hf_ticket_id_equal(&answer->tickets[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+/* Those whose ENQUEUE got no answer and that the renewal has found are there to
+ * stay: it is final, and so is what it was done behind. */
+static void confirm_unsure(struct hf_leased *leased,
+                           const struct hf_leased_op *op,
+                           const struct hf_store_answer *answer)
+{
+    for (size_t s = 0; s < op->call.stake_count; s++) {
+        const struct hf_store_stake *stake = &op->call.stakes[s];
+
+        for (size_t i = 0; i < stake->count; i++) {
+            struct hf_leased_own *own =
+                hf_leased_own_find(leased, &stake->tickets[i]);
+
+            if (own != NULL && own->state == HF_LEASED_OWN_UNSURE &&
+                !is_missing(answer, &own->id))
+                own->state = HF_LEASED_OWN_THERE;
+        }
+    }
+}
+
 static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
                     const struct hf_store_answer *answer)
 {
@@ -226,6 +257,7 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
     /* Whoever has lost his ticket is not promised anything first, and by this
      * renewal nothing at all where he will only hear of it later. */
     unseen = loses_unseen(leased, answer);
+    confirm_unsure(leased, op, answer);
     take_news(leased, answer);
     if (unseen) {
         fail_unseen(leased);

@@ -11,16 +11,13 @@
 static void note_own(struct hf_leased *leased, const struct hf_leased_op *op,
                      const struct hf_store_answer *answer)
 {
-    /* Also one whose ENQUEUE got no answer, and which a list shows. */
     for (size_t i = 0; i < answer->count; i++) {
         struct hf_leased_own *own =
             hf_leased_own_find(leased, &answer->tickets[i].id);
 
-        if (own == NULL || own->queue != op->queue ||
-            own->state == HF_LEASED_OWN_ASKED)
-            continue;
-        own->state = HF_LEASED_OWN_THERE;
-        own->kind = answer->tickets[i].kind;
+        if (own != NULL && own->queue == op->queue &&
+            own->state == HF_LEASED_OWN_THERE)
+            own->kind = answer->tickets[i].kind;
     }
 }
 
@@ -72,11 +69,36 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_op *op,
         hf_leased_tell_snapshot(leased, op->request, HF_EVENT_ENQUEUED, answer);
 }
 
+/* Its ENQUEUE got no answer, and no renewal has shown it since. */
+static bool is_unsure(const struct hf_leased *leased,
+                      const struct hf_ticket_id *id)
+{
+    const struct hf_leased_own *own = hf_leased_own_find(leased, id);
+
+    return own != NULL && own->state == HF_LEASED_OWN_UNSURE;
+}
+
+/* A list may show a ticket that the server can still lose: of reading nothing
+ * is written down, so it waits for no disk and no replica. */
+static bool shows_too_soon(const struct hf_leased *leased,
+                           const struct hf_leased_op *op,
+                           const struct hf_store_answer *answer)
+{
+    return is_unsure(leased, &op->call.ticket) &&
+           lists(answer, &op->call.ticket) && !HF_PLANTED(LEASED_UNSURE_LISTED);
+}
+
 static void listed(struct hf_leased *leased, struct hf_leased_op *op,
                    const struct hf_store_answer *answer)
 {
     if (answer == NULL || !answer->ok) {
         hf_leased_fail_as(leased, op->request, answer);
+        return;
+    }
+    if (shows_too_soon(leased, op, answer)) {
+        hf_leased_fail(leased, op->request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+                       "the ticket is there, but the server has not confirmed "
+                       "yet that it stays");
         return;
     }
     note_own(leased, op, answer);
@@ -223,17 +245,6 @@ const char *hf_leased_queue_of(const struct hf_request *request,
     return marks;
 }
 
-/* Will it be withdrawn, and nobody knows whether it is there? */
-static bool is_unsure(const struct hf_leased *leased,
-                      const struct hf_request *request)
-{
-    const struct hf_leased_own *own =
-        hf_leased_own_find(leased, &request->ticket);
-
-    return request->kind == HF_REQUEST_WITHDRAW && own != NULL &&
-           own->state == HF_LEASED_OWN_UNSURE;
-}
-
 /* What never may be said of such a one unasked. */
 static void tell_withdrawn(struct hf_leased *leased, struct hf_request *request)
 {
@@ -250,7 +261,9 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     struct hf_leased_op *op;
 
     assert(deed->answered != NULL);
-    if (HF_PLANTED(LEASED_UNSURE_WITHDRAWN) && is_unsure(leased, request)) {
+    if (HF_PLANTED(LEASED_UNSURE_WITHDRAWN) &&
+        request->kind == HF_REQUEST_WITHDRAW &&
+        is_unsure(leased, &request->ticket)) {
         tell_withdrawn(leased, request);
         return;
     }
@@ -275,6 +288,11 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     }
     if (request->kind == HF_REQUEST_WITHDRAW)
         forsake(leased, request);
+    /* Answered before the list, it shows whether the ticket stays. */
+    if (request->kind == HF_REQUEST_LIST &&
+        is_unsure(leased, &request->ticket) &&
+        !HF_PLANTED(LEASED_UNSURE_LISTED))
+        hf_leased_renew(leased);
     hf_leased_op_begin(leased, op, deed->answered);
 }
 

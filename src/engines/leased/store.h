@@ -19,6 +19,11 @@
  *    answered at most once, by hf_leased_answered(); one that is never answered
  *    runs into the deadline of the leased client, which then disconnects.  A
  *    call that is answered with a failure leaves the link up.
+ *  - An answer is final: what it says was done is not taken back, as far as the
+ *    engine's document promises.  A store that knows that a call was carried
+ *    out, and not yet that this lasts, does not answer yet; and answers UNSURE
+ *    if it never comes to know.  Of a RENEW that is so for all that was carried
+ *    out before it, too; of a LIST and a PROBE it is not, since they only read.
  *  - Calls of one session about one queue take effect in the order in which
  *    they were made, and RENEW and GOODBYE in that order with all of them.
  *  - Nothing is told from inside connect(), disconnect(), call() and flush():
@@ -84,7 +89,9 @@ enum hf_store_call_kind {
      * way included.  The answer's tickets are those of .stakes that are not
      * there (.missing), and those whose owner was asked to let go (.revoked >
      * 0); no others.  Answered when all of it is done; if a part of it failed,
-     * with that failure.  A store of several servers may give up what one of
+     * with that failure.  A ticket of the session that is in no stake lost its
+     * removal, as by a failover: the store takes it out, or does not renew it.
+     * A store of several servers may give up what one of
      * them has, and call it .missing: it must then keep from the client that a
      * ticket is there, until a RENEW has reached that. */
     HF_STORE_RENEW,

@@ -129,28 +129,6 @@ static int compare_ids(const void *a, const void *b)
     return memcmp(a, b, HF_TICKET_ID_BYTES);
 }
 
-/* Behind what was revoked: those at stake that are not the session's. */
-static size_t add_missing(const struct hf_store_call *call, const char *own,
-                          size_t own_count, struct hf_ticket *tickets,
-                          struct hf_store_lease *leases)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < call->stake_count; i++) {
-        const struct hf_store_stake *stake = &call->stakes[i];
-
-        for (size_t j = 0; j < stake->count; j++) {
-            if (bsearch(&stake->tickets[j], own, own_count, HF_TICKET_ID_BYTES,
-                        compare_ids) != NULL)
-                continue;
-            tickets[count].id = stake->tickets[j];
-            tickets[count].payload = "";
-            leases[count++].missing = true;
-        }
-    }
-    return count;
-}
-
 static size_t count_stakes(const struct hf_store_call *call)
 {
     size_t count = 0;
@@ -165,7 +143,8 @@ static size_t count_stakes(const struct hf_store_call *call)
 struct memory {
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
-    char *own;
+    struct hf_ticket_id *own;
+    bool *staked; /* for each of them */
     size_t own_count;
 };
 
@@ -174,19 +153,64 @@ static bool take_memory(struct memory *memory, const PGresult *result,
 {
     size_t own_bytes =
         has(result, 0, OWN) ? (size_t)PQgetlength(result, 0, OWN) : 0;
+    size_t own_count = own_bytes / HF_TICKET_ID_BYTES;
 
-    memory->own_count = own_bytes / HF_TICKET_ID_BYTES;
+    memory->own_count = own_count;
     memory->tickets =
         hf_alloc(room * (sizeof *memory->tickets + sizeof *memory->leases) +
-                 own_bytes + 1);
+                 own_count * (sizeof *memory->own + sizeof *memory->staked));
     if (memory->tickets == NULL)
         return false;
     memory->leases = (struct hf_store_lease *)(memory->tickets + room);
-    memory->own = (char *)(memory->leases + room);
-    if (own_bytes > 0)
-        memcpy(memory->own, PQgetvalue(result, 0, OWN), own_bytes);
-    qsort(memory->own, memory->own_count, HF_TICKET_ID_BYTES, compare_ids);
+    memory->own = (struct hf_ticket_id *)(memory->leases + room);
+    memory->staked = (bool *)(memory->own + own_count);
+    if (own_count > 0)
+        memcpy(memory->own, PQgetvalue(result, 0, OWN),
+               own_count * HF_TICKET_ID_BYTES);
+    qsort(memory->own, own_count, HF_TICKET_ID_BYTES, compare_ids);
     return true;
+}
+
+/* Is it at the server?  Then it is noted that it is staked. */
+static bool find_staked(struct memory *memory, const struct hf_ticket_id *id)
+{
+    const struct hf_ticket_id *found =
+        bsearch(id, memory->own, memory->own_count, sizeof *id, compare_ids);
+
+    if (found == NULL)
+        return false;
+    memory->staked[found - memory->own] = true;
+    return true;
+}
+
+/* Behind the first ${count}, which were revoked: those at stake that are not
+ * there.  How many there are in all. */
+static size_t add_missing(const struct hf_store_call *call,
+                          struct memory *memory, size_t count)
+{
+    for (size_t i = 0; i < call->stake_count; i++) {
+        const struct hf_store_stake *stake = &call->stakes[i];
+
+        for (size_t j = 0; j < stake->count; j++) {
+            if (find_staked(memory, &stake->tickets[j]))
+                continue;
+            memory->tickets[count].id = stake->tickets[j];
+            memory->tickets[count].payload = "";
+            memory->leases[count++].missing = true;
+        }
+    }
+    return count;
+}
+
+/* The next renewal takes them out.  An id that the client does not know it
+ * never uses again, so that it does not matter how late that happens. */
+static void note_unknown(struct hf_store *store, const struct memory *memory)
+{
+    store->unknown_count = 0;
+    for (size_t i = 0; i < memory->own_count; i++) {
+        if (!memory->staked[i] && store->unknown_count < HF_PG_UNKNOWN_MAX)
+            store->unknown[store->unknown_count++] = memory->own[i];
+    }
 }
 
 /* ------------------------------------------------------------- answers -- */
@@ -237,8 +261,22 @@ static void tell_error(struct hf_store *store, struct hf_store_call *call,
         hf_pg_down(store, trouble.status, "%s", text);
 }
 
+/* What was not committed for sure may have been done; of a read it does not
+ * matter. */
+static void tell_doubt(struct hf_store *store, struct hf_store_call *call,
+                       const char *doubt)
+{
+    struct hf_store_answer answer = {
+        .failure = only_reads(call) ? HF_FAILURE_RETRY : HF_FAILURE_UNSURE,
+        .status = HF_EUNREACHABLE,
+        .text = doubt,
+    };
+
+    tell(store, call, &answer);
+}
+
 static void tell_rows(struct hf_store *store, struct hf_store_call *call,
-                      const PGresult *result, const struct memory *memory)
+                      const PGresult *result, struct memory *memory)
 {
     size_t rows = (size_t)PQntuples(result) - 1;
     struct hf_store_answer answer = {
@@ -253,15 +291,16 @@ static void tell_rows(struct hf_store *store, struct hf_store_call *call,
     for (size_t i = 0; i < rows; i++)
         take_ticket(result, (int)i + 1, &memory->tickets[i],
                     &memory->leases[i]);
-    if (call->kind == HF_STORE_RENEW)
-        answer.count +=
-            add_missing(call, memory->own, memory->own_count,
-                        memory->tickets + rows, memory->leases + rows);
+    if (call->kind == HF_STORE_RENEW) {
+        answer.count = add_missing(call, memory, rows);
+        note_unknown(store, memory);
+    }
     tell(store, call, &answer);
 }
 
 bool hf_pg_answer(struct hf_store *store, struct hf_store_call *call,
-                  const PGresult *result, char why[HF_PG_TEXT_BYTES])
+                  const PGresult *result, const char *doubt,
+                  char why[HF_PG_TEXT_BYTES])
 {
     struct memory memory;
 
@@ -280,6 +319,10 @@ bool hf_pg_answer(struct hf_store *store, struct hf_store_call *call,
                        "by transaction, and notices get lost; expected the "
                        "server itself, or a pooler that pools by session");
         return false;
+    }
+    if (doubt[0] != '\0') {
+        tell_doubt(store, call, doubt);
+        return true;
     }
     store->server_ms = number(result, 0, SERVER_MS);
     if (number(result, 0, CODE) == LATE) {

@@ -14,6 +14,8 @@
 /* clang-format off */
 const char hf_pg_prepare[] =
     PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3")
+    PREPARED("renew_without", "uuid, bigint, bigint, uuid[]",
+             "$1, $2, $3, $4")
     PREPARED("enqueue",
              "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
              "$1, $2, $3, $4, $5, $6, $7, $8")
@@ -185,28 +187,46 @@ static bool send_stamp(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, "hf_stamp", &p);
 }
 
-/* RENEW GOODBYE */
-static bool send_session(PGconn *conn, const struct hf_store_call *call)
+static bool send_renew(struct hf_store *store, const struct hf_store_call *call)
 {
     struct parameters p = {.count = 0};
-    bool renew = call->kind == HF_STORE_RENEW;
+    char *unknown = NULL;
+    bool sent;
 
     add_text(&p, call->session);
-    if (renew)
-        add_number(&p, call->ttl_ms);
+    add_number(&p, call->ttl_ms);
     add_number(&p, call->not_after_ms);
-    return send_call(conn, renew ? "hf_renew" : "hf_goodbye", &p);
+    if (store->unknown_count == 0)
+        return send_call(store->conn, "hf_renew", &p);
+    unknown = say_tickets(store->unknown, store->unknown_count);
+    if (unknown == NULL)
+        return false;
+    add_text(&p, unknown);
+    sent = send_call(store->conn, "hf_renew_without", &p);
+    hf_free(unknown);
+    return sent;
 }
 
-bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call)
+static bool send_goodbye(PGconn *conn, const struct hf_store_call *call)
 {
+    struct parameters p = {.count = 0};
+
+    add_text(&p, call->session);
+    add_number(&p, call->not_after_ms);
+    return send_call(conn, "hf_goodbye", &p);
+}
+
+bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
+{
+    PGconn *conn = store->conn;
     char ticket[HF_TICKET_ID_TEXT_BYTES];
 
     hf_ticket_id_format(&call->ticket, ticket);
     switch (call->kind) {
     case HF_STORE_RENEW:
+        return send_renew(store, call);
     case HF_STORE_GOODBYE:
-        return send_session(conn, call);
+        return send_goodbye(conn, call);
     case HF_STORE_ENQUEUE:
         return send_enqueue(conn, call, ticket);
     case HF_STORE_LIST:

@@ -61,7 +61,9 @@ void hf_pg_drop(struct hf_store *store)
     hf_resolver_forget(&store->ask);
     unwatch(store);
     PQclear(store->result);
-    store->result = NULL;
+    PQclear(store->outcome);
+    store->result = store->outcome = NULL;
+    store->doubt[0] = '\0';
     if (store->conn != NULL && store->state == HF_PG_UP &&
         store->first == NULL && PQflush(store->conn) == 0)
         PQfinish(store->conn);
@@ -70,6 +72,7 @@ void hf_pg_drop(struct hf_store *store)
     store->conn = NULL;
     store->first = store->last = NULL;
     store->backend = 0;
+    store->unknown_count = 0;
     store->state = HF_PG_NONE;
     store->number++;
 }
@@ -264,14 +267,27 @@ static void take_keywords(const struct hf_store *store, struct keywords *words,
     add(words, "target_session_attrs", "any"); /* it is us who look */
 }
 
-/* libpq would print it.  Before it hangs up, a server says why. */
+/* libpq would print it.  Before it hangs up, a server says why; and with a
+ * WARNING it takes back that it waited for a standby. */
 static void on_said(void *arg, const PGresult *result)
 {
     struct hf_store *store = arg;
     const char *how = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 
-    if (how != NULL && (strcmp(how, "FATAL") == 0 || strcmp(how, "PANIC") == 0))
+    if (how == NULL)
+        return;
+    if (strcmp(how, "FATAL") == 0 || strcmp(how, "PANIC") == 0)
         hf_pg_say(result, store->said);
+    else if (strcmp(how, "WARNING") == 0 && !hf_pg_is_harmless(result))
+        hf_pg_doubt(store, result);
+}
+
+void hf_pg_listen_to(struct hf_store *store)
+{
+    store->said[0] = '\0';
+    (void)PQsetNoticeReceiver(store->conn, on_said, store);
+    /* For its SQLSTATEs. */
+    (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
 }
 
 static void start(struct hf_store *store, const struct hf_pg_host *host,
@@ -296,10 +312,7 @@ static void start(struct hf_store *store, const struct hf_pg_host *host,
         fail_later(store, HF_ENOMEM, "no memory for a connection");
         return;
     }
-    store->said[0] = '\0';
-    (void)PQsetNoticeReceiver(store->conn, on_said, store);
-    /* For its SQLSTATEs. */
-    (void)PQsetErrorVerbosity(store->conn, PQERRORS_VERBOSE);
+    hf_pg_listen_to(store);
     if (PQstatus(store->conn) == CONNECTION_BAD) {
         status = hf_pg_why(store, store->why);
         fail_later(store, status, store->why);

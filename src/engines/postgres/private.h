@@ -20,6 +20,9 @@
 /* What is said of trouble, with the NUL. */
 #define HF_PG_TEXT_BYTES 320
 
+/* As many tickets that nobody knows are taken out with one renewal. */
+#define HF_PG_UNKNOWN_MAX 64
+
 enum hf_pg_state {
     HF_PG_NONE,       /* no connection is wanted */
     HF_PG_FAILED,     /* there is none, of which will be told */
@@ -72,6 +75,14 @@ struct hf_store {
     /* UP: calls that were sent, in order, .store_data being the next. */
     struct hf_store_call *first;
     struct hf_store_call *last;
+    /* Of the first one: what its statement returned, NULL while it has not; and
+     * why nobody knows whether that was committed, "" if nothing says so. */
+    PGresult *outcome;
+    char doubt[HF_PG_TEXT_BYTES];
+    /* The session's tickets that the last renewal found at the server and that
+     * are in no stake: the removal of each was lost, as by a failover. */
+    struct hf_ticket_id unknown[HF_PG_UNKNOWN_MAX];
+    size_t unknown_count;
 };
 
 /* ------------------------------------------------------------------ link -- */
@@ -81,6 +92,9 @@ void hf_pg_connect(struct hf_store *store, const char *session);
 /* End the connection, if there is one, and tell nobody.  What the server has
  * not got yet it does not get. */
 void hf_pg_drop(struct hf_store *store);
+
+/* What the server says without having been asked is taken from now on. */
+void hf_pg_listen_to(struct hf_store *store);
 
 /* Have the loop tell what there is to be read, and to be written if libpq has
  * something left. */
@@ -110,15 +124,21 @@ bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES]);
 extern const char hf_pg_prepare[];
 
 /* Send ${call}.  False for lack of memory, or if the connection has ended. */
-bool hf_pg_call_send(PGconn *conn, const struct hf_store_call *call);
+bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call);
 
 /* There is something to be read, and answers perhaps. */
 void hf_pg_calls_read(struct hf_store *store);
 
-/* What ${result} answers to ${call}, and have ${tell} told, with memory that
- * lives until that returns.  False if it makes no sense, with ${why}. */
+/* The server has said something, ${said}, by which the transaction of the first
+ * call may not have been committed, or not for good. */
+void hf_pg_doubt(struct hf_store *store, const PGresult *said);
+
+/* Tell the leased client what ${result} answers to ${call}, whose transaction
+ * has ended; ${doubt} is why nobody knows whether it was committed, "" if it
+ * was.  False if the result makes no sense, with ${why}. */
 bool hf_pg_answer(struct hf_store *store, struct hf_store_call *call,
-                  const PGresult *result, char why[HF_PG_TEXT_BYTES]);
+                  const PGresult *result, const char *doubt,
+                  char why[HF_PG_TEXT_BYTES]);
 
 /* Tell what ${notice} says; one that makes no sense is passed over. */
 void hf_pg_notice(struct hf_store *store, const PGnotify *notice);
@@ -138,6 +158,9 @@ struct hf_pg_trouble hf_pg_trouble(const char *state);
  * bytes: without control characters, and cut, but in no character, if it does
  * not fit. */
 void hf_pg_one_line(char *to, size_t room, const char *from);
+
+/* Does a call that ${warning} came with count as committed all the same? */
+bool hf_pg_is_harmless(const PGresult *warning);
 
 /* What the server says in ${result}, in one line with its SQLSTATE. */
 void hf_pg_say(const PGresult *result, char text[HF_PG_TEXT_BYTES]);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that are under way: sent one behind the other, each a transaction
- * of its own, and answered in that order. */
+ * of its own, and answered in that order.
+ *
+ * A call has two results: what its statement returned, and that its transaction
+ * has ended (ReadyForQuery, for libpq PGRES_PIPELINE_SYNC).  The server commits
+ * between the two, so the first one is kept until the second one is there. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +29,7 @@ static void call(struct hf_store *store, struct hf_store_call *made)
     store->last = made;
     /* One that could not be sent whole leaves the connection of no use, and
      * nobody may be told from in here: it ends, and reading shows that. */
-    if (!hf_pg_call_send(store->conn, made))
+    if (!hf_pg_call_send(store, made))
         (void)shutdown(PQsocket(store->conn), SHUT_RDWR);
 }
 
@@ -33,8 +37,6 @@ static struct hf_store_call *take_first(struct hf_store *store)
 {
     struct hf_store_call *first = store->first;
 
-    if (first == NULL)
-        return NULL;
     store->first = first->store_data;
     if (store->first == NULL)
         store->last = NULL;
@@ -42,20 +44,60 @@ static struct hf_store_call *take_first(struct hf_store *store)
     return first;
 }
 
-/* False if the connection is not the same any more. */
-static bool take_result(struct hf_store *store, const PGresult *result)
+void hf_pg_doubt(struct hf_store *store, const PGresult *said)
+{
+    if (store->state == HF_PG_UP && store->first != NULL)
+        hf_pg_say(said, store->doubt);
+}
+
+/* Keep what the statement of the first call returned.  An error behind it is
+ * why its transaction could not be committed. */
+static void take_outcome(struct hf_store *store, PGresult *result)
+{
+    bool first = store->outcome == NULL;
+    bool failed = PQresultStatus(result) == PGRES_FATAL_ERROR;
+
+    if (store->first == NULL || (!first && !failed)) {
+        hf_pg_down(store, HF_EPROTOCOL, "the server answered unasked");
+    } else if (first) {
+        store->outcome = result;
+        return;
+    } else {
+        hf_pg_doubt(store, result);
+    }
+    PQclear(result);
+}
+
+/* The transaction of the first call has ended, so its answer is final. */
+static void end_call(struct hf_store *store)
+{
+    PGresult *outcome = store->outcome;
+    char doubt[HF_PG_TEXT_BYTES];
+    char why[HF_PG_TEXT_BYTES];
+
+    if (outcome == NULL) {
+        hf_pg_down(store, HF_EPROTOCOL,
+                   "the server ended a call without an answer");
+        return;
+    }
+    memcpy(doubt, store->doubt, sizeof doubt);
+    store->outcome = NULL;
+    store->doubt[0] = '\0';
+    if (!hf_pg_answer(store, take_first(store), outcome, doubt, why))
+        hf_pg_down(store, HF_EPROTOCOL, "%s", why);
+    PQclear(outcome);
+}
+
+/* Takes ${result} away.  False if the connection is not the same any more. */
+static bool take_result(struct hf_store *store, PGresult *result)
 {
     uint64_t number = store->number;
-    char why[HF_PG_TEXT_BYTES];
-    struct hf_store_call *answered;
 
-    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
-        return true;
-    answered = take_first(store);
-    if (answered == NULL || !hf_pg_answer(store, answered, result, why)) {
-        if (answered == NULL)
-            (void)snprintf(why, sizeof why, "the server answered unasked");
-        hf_pg_down(store, HF_EPROTOCOL, "%s", why);
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        end_call(store);
+    } else {
+        take_outcome(store, result);
     }
     return store->number == number;
 }
@@ -88,7 +130,6 @@ static bool take_results(struct hf_store *store)
         ends = result == NULL ? ends + 1 : 0;
         if (result != NULL)
             same = take_result(store, result);
-        PQclear(result);
     }
     return same;
 }

@@ -49,6 +49,19 @@ struct hf_pg_trouble hf_pg_trouble(const char *state)
     return other;
 }
 
+/* A commit that was not replicated comes with a WARNING (01000, 57P01), and so
+ * may others that are not known yet: a warning is harmless only if it is known
+ * to be.  These two come with every transaction of a database that has to be
+ * vacuumed soon.  SQLSTATEs do not tell them apart, and texts are translated:
+ * what counts is the server's source file. */
+bool hf_pg_is_harmless(const PGresult *warning)
+{
+    const char *file = PQresultErrorField(warning, PG_DIAG_SOURCE_FILE);
+
+    return file != NULL &&
+           (strcmp(file, "varsup.c") == 0 || strcmp(file, "multixact.c") == 0);
+}
+
 void hf_pg_one_line(char *to, size_t room, const char *from)
 {
     size_t at = 0;

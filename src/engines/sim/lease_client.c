@@ -5,8 +5,10 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/instant.h"
+#include "core/plant.h"
 
 static uint64_t now_ms(const struct hf_store *client)
 {
@@ -57,18 +59,52 @@ static void tick(void *arg)
     leave(client);
 }
 
+/* ----------------------------------------------------------------- calls -- */
+
+static void forget_executed(struct hf_store *client)
+{
+    lease_answer_free(&client->executed);
+    memset(&client->executed, 0, sizeof client->executed);
+}
+
+static void answered(struct hf_store *client,
+                     const struct lease_message *message)
+{
+    static const struct hf_store_answer unsure = {
+        .failure = HF_FAILURE_UNSURE,
+        .status = HF_EUNREACHABLE,
+        .text = "the server could not commit"};
+    struct lease_answer executed = client->executed;
+
+    memset(&client->executed, 0, sizeof client->executed);
+    hf_leased_answered(client->leased, message->call,
+                       message->commit == LEASE_COMMITTED ? &executed.answer
+                                                          : &unsure,
+                       now_ms(client));
+    lease_answer_free(&executed);
+}
+
+/* Kept until its commit has ended. */
+static void executed(struct hf_store *client, struct lease_message *message)
+{
+    client->executed = message->answer;
+    memset(&message->answer, 0, sizeof message->answer);
+}
+
 static void down(struct hf_store *client, struct lease_link *link)
 {
     lease_link_leave(link);
     client->link = NULL;
+    forget_executed(client);
     hf_leased_down(client->leased, HF_EUNREACHABLE, "connection reset",
                    now_ms(client));
 }
 
 void lease_client_receive(struct hf_store *client, struct lease_link *link,
-                          const struct lease_message *message)
+                          struct lease_message *message)
 {
     uint64_t now = now_ms(client);
+    bool early = HF_PLANTED(LEASED_NOT_COMMITTED);
 
     assert(client->link == link && client->inside == 0);
     enter(client);
@@ -76,9 +112,16 @@ void lease_client_receive(struct hf_store *client, struct lease_link *link,
     case LEASE_UP:
         hf_leased_up(client->leased, message->server_ms, now);
         break;
+    case LEASE_EXECUTED:
+        if (early) /* what never may be */
+            hf_leased_answered(client->leased, message->call,
+                               &message->answer.answer, now);
+        else
+            executed(client, message);
+        break;
     case LEASE_ANSWER:
-        hf_leased_answered(client->leased, message->call,
-                           &message->answer.answer, now);
+        if (!early)
+            answered(client, message);
         break;
     case LEASE_NOTICE:
         hf_leased_notice(client->leased, &message->notice, now);
@@ -103,6 +146,7 @@ static void store_disconnect(struct hf_store *client)
 
     assert(link != NULL);
     client->link = NULL;
+    forget_executed(client);
     lease_link_leave(link);
 }
 
@@ -332,6 +376,8 @@ static void end(struct hf_sim *sim)
             crash(e);
     }
     lease_links_free(sim);
+    if (sim->leases->standby != NULL)
+        lease_server_free(sim->leases->standby);
     lease_server_free(sim->leases->server);
 }
 

@@ -72,8 +72,11 @@ void hf_sim_leases_start(struct hf_sim *sim, bool wiped)
     if (!sim->leases->down)
         return;
     sim->leases->down = false;
-    if (!wiped)
+    if (!wiped) {
+        lease_fail_over(sim);
         return;
+    }
+    lease_confirmed(sim);
     lease_server_wipe(sim->leases->server);
     lease_truth_forget(sim);
 }
@@ -100,6 +103,8 @@ void lease_calm(struct hf_sim *sim)
     sim->config.leases.notice_lost_chance = 0;
     sim->config.leases.notice_twice_chance = 0;
     sim->config.leases.notice_late_chance = 0;
+    sim->config.leases.commit_chance = 0;
+    lease_confirmed(sim);
 }
 
 void hf_sim_leases_step_clock(struct hf_sim *sim, int64_t ms)
@@ -121,6 +126,7 @@ void lease_kill(struct hf_engine *engine)
     const void *owner = engine->lease->believed;
     struct hf_sim *sim = engine->sim;
 
+    lease_confirmed(sim);
     for (struct sim_queue *q = sim->queues; q != NULL; q = q->next) {
         struct sim_ticket *next;
 
@@ -136,6 +142,7 @@ void lease_kill(struct hf_engine *engine)
 bool lease_evict(struct hf_sim *sim, const struct hf_ticket_id *ticket,
                  struct sim_ticket *found)
 {
+    lease_confirmed(sim);
     return found != NULL &&
            lease_server_remove(sim->leases->server, found->queue->name, ticket);
 }
@@ -146,6 +153,7 @@ void lease_foreign(struct hf_sim *sim, struct sim_queue *queue,
 {
     assert(beside == NULL); /* there is one layout, in which nobody does so */
     (void)beside;
+    lease_confirmed(sim);
     lease_server_put(sim->leases->server, lease_clock_ms(sim), queue->name,
                      kind, ticket);
 }
@@ -173,6 +181,7 @@ void lease_mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
     call.kind = up ? HF_STORE_RAISE : HF_STORE_LOWER;
     call.queue = marks_of(sim, queue);
     call.ticket = hf_random_ticket_id(&sim->random);
+    lease_confirmed(sim);
     lease_call_copy(&copy, &call);
     lease_server_carry_out(sim->leases->server, lease_clock_ms(sim), &copy,
                            &answer);

@@ -54,6 +54,17 @@ static void drop_all(struct sim_pipe *pipe)
         message_empty((struct lease_message *)item);
 }
 
+/* The connection ends where the answer would be. */
+static bool is_cut(struct lease_link *link, const struct lease_message *message)
+{
+    if (message->commit != LEASE_FAILED_AND_CUT &&
+        message->commit != LEASE_COMMITTED_AND_CUT)
+        return false;
+    sim_line(link->engine->sim, link->engine, "link breaks at a commit");
+    lease_link_reset(link);
+    return true;
+}
+
 /* Does this one break the connection instead of arriving? */
 static bool is_lost(struct lease_link *link)
 {
@@ -131,12 +142,13 @@ static bool fails(struct hf_sim *sim, struct lease_call *copy,
 static void carry_out(struct lease_link *link, struct lease_message *asked)
 {
     struct hf_sim *sim = link->engine->sim;
+    struct lease_message *executed = message_new(sim, LEASE_EXECUTED);
     struct lease_message *message = message_new(sim, LEASE_ANSWER);
 
-    message->call = asked->call;
-    if (!fails(sim, &asked->copy, &message->answer))
-        lease_server_carry_out(sim->leases->server, lease_clock_ms(sim),
-                               &asked->copy, &message->answer);
+    executed->call = message->call = asked->call;
+    if (!fails(sim, &asked->copy, &executed->answer))
+        message->commit = lease_execute(sim, &asked->copy, &executed->answer);
+    answer(link, executed);
     answer(link, message);
 }
 
@@ -214,7 +226,8 @@ static void deliver_in(struct sim_pipe *pipe, struct sim_item *item)
     struct lease_message *message = (struct lease_message *)item;
     bool loses = message->kind != LEASE_END && message->kind != LEASE_NOTICE;
 
-    if (link->client_open && !(loses && is_lost(link)))
+    if (link->client_open && !(loses && is_lost(link)) &&
+        !is_cut(link, message))
         lease_client_receive(link->engine->lease, link, message);
     message_empty(message);
 }

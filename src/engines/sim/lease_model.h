@@ -6,6 +6,7 @@
  *   lease_call.c    calls that outlive their maker, and answers
  *   lease_rows.c    what the server has, and whom it tells
  *   lease_server.c  what it does, see lease_server.h
+ *   lease_commit.c  whether what it did lasts
  *   lease_link.c    connections, the messages on them, and the server's end
  *   lease_client.c  the engine: the real machine, and its store
  *   lease_truth.c   what is so, whatever anybody believes
@@ -32,9 +33,19 @@ enum lease_message_kind {
     LEASE_HELLO, /* to the server */
     LEASE_CALL,
     LEASE_UP, /* to the client */
-    LEASE_ANSWER,
+    LEASE_EXECUTED,
+    LEASE_ANSWER, /* to what was executed last: how its commit ended */
     LEASE_END,
     LEASE_NOTICE,
+};
+
+/* How the commit of a call ends. */
+enum lease_commit {
+    LEASE_COMMITTED,
+    LEASE_FAILED,         /* nothing has happened */
+    LEASE_FAILED_AND_CUT, /* and the connection ends first */
+    LEASE_COMMITTED_AND_CUT,
+    LEASE_UNCONFIRMED, /* the standby has not got it */
 };
 
 struct lease_message {
@@ -42,8 +53,9 @@ struct lease_message {
     enum lease_message_kind kind;
     struct hf_store_call *call; /* the machine's: while its link lasts */
     struct lease_call copy;     /* CALL */
-    struct lease_answer answer;
-    uint64_t server_ms; /* UP */
+    struct lease_answer answer; /* EXECUTED */
+    enum lease_commit commit;   /* ANSWER */
+    uint64_t server_ms;         /* UP */
     struct hf_store_notice notice;
 };
 
@@ -73,6 +85,7 @@ struct hf_store {
     struct hf_engine *engine;
     struct hf_leased *leased;
     struct lease_link *link;
+    struct lease_answer executed; /* of the link, while it is not committed */
     const struct lease_session *believed;
     struct lease_watch_request *watches;
     unsigned inside; /* calls into .leased */
@@ -80,6 +93,8 @@ struct hf_store {
 
 struct lease_world {
     struct lease_server *server;
+    struct lease_server *standby; /* NULL: it has all that the server has */
+    uint64_t standby_back_us;     /* until then it gets nothing */
     struct lease_session *sessions;
     struct lease_link *links; /* all there ever were */
     bool down;
@@ -104,10 +119,22 @@ void lease_notify(struct hf_sim *sim, const struct lease_notice *notice);
 /* Free what is on them all. */
 void lease_links_free(struct hf_sim *sim);
 
+/* ------------------------------------------------------- lease_commit.c -- */
+
+/* Carry out ${call}, as far as the outcome has it. */
+enum lease_commit lease_execute(struct hf_sim *sim,
+                                const struct lease_call *call,
+                                struct lease_answer *answer);
+/* The standby has all that the server has. */
+void lease_confirmed(struct hf_sim *sim);
+/* The server is gone; perhaps the standby is the server from now on. */
+void lease_fail_over(struct hf_sim *sim);
+
 /* ------------------------------------------------------- lease_client.c -- */
 
+/* Takes what it wants of ${message} away. */
 void lease_client_receive(struct hf_store *client, struct lease_link *link,
-                          const struct lease_message *message);
+                          struct lease_message *message);
 
 /* -------------------------------------------------------- lease_truth.c -- */
 

@@ -268,6 +268,63 @@ struct lease_server *lease_server_new(const struct lease_watcher *watcher)
     return server;
 }
 
+static void tell_nobody(void *arg, const struct lease_notice *notice)
+{
+    (void)arg;
+    (void)notice;
+}
+
+struct lease_server *lease_server_copy(const struct lease_server *from)
+{
+    static const struct lease_watcher nobody = {.notice = tell_nobody};
+    struct lease_server *server = lease_server_new(&nobody);
+
+    server->last = from->last;
+    server->row_count = server->row_room = from->row_count;
+    server->look_count = server->look_room = from->look_count;
+    server->rows =
+        lease_must(calloc(from->row_count + 1, sizeof(struct lease_row *)));
+    server->looks =
+        lease_must(calloc(from->look_count + 1, sizeof *server->looks));
+    for (size_t i = 0; i < from->row_count; i++) {
+        struct lease_row *row = lease_must(malloc(sizeof *row));
+
+        *row = *from->rows[i];
+        row->queue = lease_must(strdup(row->queue));
+        row->payload = lease_must(strdup(row->payload));
+        row->ticket.payload = row->payload;
+        server->rows[i] = row;
+    }
+    for (size_t i = 0; i < from->look_count; i++) {
+        server->looks[i] = from->looks[i];
+        server->looks[i].queue = lease_must(strdup(from->looks[i].queue));
+    }
+    return server;
+}
+
+void lease_server_fall_back(struct lease_server *server,
+                            const struct lease_server *to)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < server->row_count; i++) {
+        struct lease_row *row = server->rows[i];
+        const struct lease_row *was =
+            lease_row_find(to, row->queue, &row->ticket.id);
+
+        if (was == NULL && row->session[0] != '\0') {
+            row_went(server, row);
+            row_free(row);
+            continue;
+        }
+        if (was != NULL)
+            row->expires_ms = was->expires_ms;
+        server->rows[kept++] = row;
+    }
+    server->row_count = kept;
+    server->last = to->last;
+}
+
 void lease_server_wipe(struct lease_server *server)
 {
     for (size_t i = 0; i < server->row_count; i++)

@@ -53,6 +53,15 @@ struct lease_watcher {
 struct lease_server *lease_server_new(const struct lease_watcher *watcher);
 void lease_server_free(struct lease_server *server);
 
+/* One with the same tickets, which tells nobody of what happens. */
+struct lease_server *lease_server_copy(const struct lease_server *from);
+
+/* Tickets that have come and what was renewed since ${to} was copied from it
+ * are lost.  What has gone is not back, because nobody relied on it any more;
+ * and marks stay, which may have been seen and have no lease. */
+void lease_server_fall_back(struct lease_server *server,
+                            const struct lease_server *to);
+
 void lease_server_carry_out(struct lease_server *server, uint64_t clock_ms,
                             const struct lease_call *call,
                             struct lease_answer *answer);

@@ -63,6 +63,8 @@ struct hf_sim_leases {
     uint32_t notice_lost_chance;
     uint32_t notice_twice_chance;
     uint32_t notice_late_chance; /* within a lease */
+    uint32_t commit_chance; /* what was executed is not committed, or nobody
+                               knows, or a synchronous standby lacks it */
 };
 
 /* A chance is so many in a million, drawn anew each time. */

@@ -68,7 +68,8 @@ END
 $$;
 
 -- The queue.  Nothing is locked nor written unless a ticket's session has
--- ended.
+-- ended, or there are standbys that have to have what it shows: people, who want
+-- the whole, do not enter by that.
 CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
                               members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
@@ -81,6 +82,9 @@ BEGIN
     IF holdfast.has_dead(q) THEN
         PERFORM holdfast.lock_queue(queue_name, false);
         PERFORM holdfast.purge(q, queue_name);
+    END IF;
+    IF NOT whole THEN
+        PERFORM holdfast.await_standbys();
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
@@ -147,6 +151,32 @@ BEGIN
     ELSE
         RETURN NEXT a;
     END IF;
+END
+$$;
+
+-- The same, but first the tickets of unknown, which the client does not know
+-- any more, are taken out: their removal was lost, and nobody asks for it again.
+CREATE FUNCTION holdfast.renew_without(whose uuid, ttl_ms bigint,
+                                       not_after_ms bigint, unknown uuid[])
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    its record;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    IF NOT holdfast.is_late(not_after_ms) THEN
+        FOR its IN SELECT q.number, q.name FROM holdfast.queue q
+                    WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
+                                        WHERE t.session = whose
+                                          AND t.id = ANY (unknown))
+                    ORDER BY q.number FOR NO KEY UPDATE OF q LOOP
+            PERFORM holdfast.remove(its.number, its.name, array(
+                SELECT t.id FROM holdfast.ticket t
+                 WHERE t.queue = its.number AND t.session = whose
+                   AND t.id = ANY (unknown)), whose);
+        END LOOP;
+    END IF;
+    RETURN QUERY SELECT * FROM holdfast.renew(whose, ttl_ms, not_after_ms);
 END
 $$;
 

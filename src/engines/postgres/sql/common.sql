@@ -77,6 +77,18 @@ BEGIN
 END
 $$;
 
+-- A transaction that only reads does not wait for synchronous standbys, and may
+-- see what they lack: commits whose wait was given up, or a crash ended it.  One
+-- that writes a record waits behind all that it has seen.
+CREATE FUNCTION holdfast.await_standbys() RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF current_setting('synchronous_standby_names') <> '' THEN
+        PERFORM pg_logical_emit_message(true, 'holdfast', ''::text);
+    END IF;
+END
+$$;
+
 CREATE FUNCTION holdfast.is_late(not_after_ms bigint) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
     SELECT holdfast.ms(pg_catalog.clock_timestamp())
