@@ -12,7 +12,7 @@ import os
 import sys
 import unittest
 
-from leased_losses import LONG_MS, Stage
+from leased_losses import LONG_MS, TTL_MS, Stage
 
 import place
 from postgres_pair import COMMITTING, Pair
@@ -133,6 +133,30 @@ class Unconfirmed(Stage, unittest.TestCase):
         self.assert_asks_in_vain(first, before)
         self.server.kill()
         self.assert_one_after_the_other(first, second)
+
+    def test_a_primary_that_was_replaced_lets_nobody_in(self):
+        """By its clock the lease of the holder ends, because that renews at the
+        new primary; and the removal of its ticket is cancelled."""
+        proxy = self.proxy()
+        first = self.holder_at("%s?ttl=%dms" % (self.url(0).replace(
+            ":%d," % self.server.port, ":%d," % proxy.port), 3 * TTL_MS))
+        first.granted()
+        count = self.connected(first)
+        second = self.holder_at("%s?ttl=%dms" % (
+            self.server.tcp_url(), 3 * LONG_MS))
+        place.eventually("both to be in the queue",
+                         lambda: self.tickets(self.name()) == 2)
+        proxy.refuse()
+        proxy.cut()
+        self.pair.fail_over()
+        self.resumed(first, count)
+        place.eventually("the removal to wait", self.committing)
+        before = self.committing()
+        self.pair.cancel(self.server)
+        self.assert_asks_in_vain(second, before)
+        self.server.kill()
+        first.say("check")
+        self.assertEqual(first.wait("done")[2][0], "HF_OK", first.lines)
 
 
 if __name__ == "__main__":
