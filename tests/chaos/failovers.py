@@ -169,11 +169,11 @@ class Failovers:
         """It lives, and knows of nothing."""
 
     def leave_behind(self, old):
-        """The standby lacks commits that are waited for, some of which are
+        """The standby lacks commits that are waited for, and some that were
         given up."""
         give_up = self.choose()
         self.pair.cut_off()
-        for _ in range(self.chance.randrange(4)):
+        for _ in range(self.chance.randrange(10)):
             if happens(lambda: self.pair.committing(old)):
                 give_up(old)
         happens(lambda: self.pair.committing(old))
