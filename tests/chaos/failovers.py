@@ -11,6 +11,10 @@ import psycopg2
 
 import place
 
+# Of the log: a COMMIT that failed, and one that holds here only.
+FAILED = "ERROR:  this commit fails"
+GIVEN_UP = "wait for synchronous replication"
+
 # As a transaction fails at COMMIT when it cannot be serialized.
 FAILING = """
 CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -213,7 +217,15 @@ class Failovers:
         if happens(lambda: self.pair.committing(old)):
             self.choose()(old)
 
+    # ---- for people
+
+    def logged(self, text):
+        """How often servers said that."""
+        return sum(server.log().count(text) for server in self.pair.servers)
+
     def figures(self):
-        """For people."""
-        return ["primaries replaced after: " + ", ".join(
-            "%s %d" % end for end in sorted(self.ends.items()))]
+        return [
+            "%d commits failed, %d waits for the standby were given up" % (
+                self.logged(FAILED), self.logged(GIVEN_UP)),
+            "primaries replaced after: " + ", ".join(
+                "%s %d" % end for end in sorted(self.ends.items()))]

@@ -130,7 +130,9 @@ class Server:
         """Of the server at that port, which it follows from then on."""
         self.run("pg_basebackup", "--pgdata", self.data, "--host", "127.0.0.1",
                  "--port", str(port), "--username", SUPERUSER,
-                 "--checkpoint", "fast", "--no-sync")
+                 "--checkpoint", "fast", "--no-sync",
+                 # Not by a second connection, which a busy machine may lose.
+                 "--wal-method", "fetch")
         self.config["primary_conninfo"] = "host=127.0.0.1 port=%d user=%s" % (
             port, SUPERUSER)
         path = os.path.join(self.data, "standby.signal")

@@ -12,10 +12,11 @@ CONFIG = {
     # copy is a standby to nobody when it breaks off.
     "synchronous_standby_names": "walreceiver",
     # So that a standby is back soon after a fault.
-    "wal_receiver_timeout": "2s",
+    "wal_receiver_timeout": "5s",
     "wal_retrieve_retry_interval": "100ms",
-    "wal_sender_timeout": "2s",
-    # And finds what it missed, also after the primary has restarted.
+    "wal_sender_timeout": "5s",
+    # And finds what it missed, also after the primary has restarted; so does
+    # a copy.
     "wal_keep_size": "64MB",
 }
 
