@@ -123,10 +123,11 @@ class Failovers:
                 proxy.refuse(refusing)
 
     def are_set_up(self):
-        """All clients of the primary have looked at the schema."""
+        """There is a schema, and all clients of the primary have looked at
+        it."""
         links = sum(proxies[self.pair.primary].links()
                     for proxies in self.clients)
-        return self.pair.primary.sql(SET_UP)[0][0] >= links
+        return 0 < links <= self.pair.primary.sql(SET_UP)[0][0]
 
     def is_altered(self, text):
         """By a statement for which the users of the schema must pause, but not
