@@ -80,22 +80,26 @@ class Losses(Stories, Case):
         self.assert_kept(first, second)
 
 
+def clock_of_its_own(where):
+    """The file that sets a server's clock, and the server's environment."""
+    os.chmod(where, 0o755)  # PostgreSQL's user reads both
+    clock = os.path.join(where, "clock")
+    with open(clock, "w"):
+        pass
+    return clock, {"LD_PRELOAD": shutil.copy(SET_CLOCK, where),
+                   "SET_CLOCK_FILE": clock}
+
+
 class Clocks(Case):
     """The server's wall clock is set, of which docs/engine-postgres.md tells
     what follows."""
 
     @classmethod
     def setUpClass(cls):
-        cls.where = tempfile.mkdtemp(prefix="holdfast-clocks-")
-        cls.addClassCleanup(shutil.rmtree, cls.where)
-        # Where PostgreSQL's user may read both.
-        os.chmod(cls.where, 0o755)
-        cls.clock = os.path.join(cls.where, "clock")
-        with open(cls.clock, "w"):
-            pass
-        cls.server = postgres.Server(environment={
-            "LD_PRELOAD": shutil.copy(SET_CLOCK, cls.where),
-            "SET_CLOCK_FILE": cls.clock})
+        where = tempfile.mkdtemp(prefix="holdfast-clocks-")
+        cls.addClassCleanup(shutil.rmtree, where)
+        cls.clock, environment = clock_of_its_own(where)
+        cls.server = postgres.Server(environment=environment)
         cls.addClassCleanup(cls.server.close)
 
     def set(self, seconds):
@@ -126,8 +130,8 @@ class Clocks(Case):
 
 
 class Failover(Case):
-    """The primary is killed, all of it, and its replica promoted.  The URL
-    names both."""
+    """The primary is killed, all of it, and its replica promoted, whose clock
+    .clock sets.  The URL names both."""
 
     def setUp(self):
         super().setUp()
@@ -135,7 +139,9 @@ class Failover(Case):
         self.addCleanup(self.primary.close)
         self.replication = Proxy(self.primary.port)
         self.addCleanup(self.replication.close)
-        self.replica = postgres.Server(follows=self.replication.port)
+        self.clock, environment = clock_of_its_own(self.directory)
+        self.replica = postgres.Server(follows=self.replication.port,
+                                       environment=environment)
         self.addCleanup(self.replica.close)
         self.server = self.primary
 
@@ -151,6 +157,14 @@ class Failover(Case):
         place.eventually("the replica to have it all", lambda: self.primary.sql(
             "SELECT bool_and(replay_lsn = pg_current_wal_lsn()) "
             "FROM pg_stat_replication")[0][0])
+
+    def wait_for_replica(self):
+        """Each commit, from now on."""
+        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary.sql("SELECT pg_reload_conf()")
+        place.eventually("the replica to be synchronous", lambda: self.primary.
+                         sql("SELECT count(*) FROM pg_stat_replication "
+                             "WHERE sync_state = 'sync'") == [(1,)])
 
     def fail_over(self):
         self.primary.kill()
@@ -171,21 +185,25 @@ class Failover(Case):
         first.told_at()
 
     def test_a_synchronous_replica_loses_nothing(self):
-        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.primary.sql("SELECT pg_reload_conf()")
-        place.eventually("the replica to be synchronous", lambda: self.primary.
-                         sql("SELECT count(*) FROM pg_stat_replication "
-                             "WHERE sync_state = 'sync'") == [(1,)])
+        self.wait_for_replica()
         first, second = self.pair(ttl_ms=3 * LONG_MS)
         count = self.connected(first)
         self.fail_over()
         self.resumed(first, count)
         self.assert_kept(first, second)
 
+    def test_a_replica_whose_clock_is_ahead_ends_leases(self):
+        with open(self.clock, "w") as file:
+            file.write("3600")
+        self.wait_for_replica()
+        first, second = self.pair(ttl_ms=3 * LONG_MS)
+        self.fail_over()
+        self.assert_refused(first, second)
+        self.assertLess(second.granted()[0], first.safe_until())
+
     def test_without_its_synchronous_replica_nothing_is_granted(self):
         self.make_schema()
-        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.primary.sql("SELECT pg_reload_conf()")
+        self.wait_for_replica()
         self.replica.freeze()
         first = self.holder()
         place.eventually("its commit to wait", lambda: self.primary.sql(

@@ -61,9 +61,13 @@ class Engine:
         """Faults of a network; none where there are only proxies."""
         return []
 
-    def elections(self):
-        """How often somebody came to lead; None where nobody has to."""
-        return None
+    def faults(self, _):
+        """Faults of its own, beside those of servers and ways."""
+        return []
+
+    def figures(self):
+        """Lines about what has happened to it."""
+        return []
 
 
 class File(Engine):
@@ -73,7 +77,7 @@ class File(Engine):
         self.targets = []
         self.directory = place.directory()
 
-    def url(self):
+    def url(self, _):
         return "file:" + self.directory
 
     def close(self):
@@ -115,7 +119,7 @@ class ZooKeeper(Servers):
         self.targets += [(member, link) for member in self.servers
                          for link in member.links.values()]
 
-    def url(self):
+    def url(self, _):
         return "zk://%s?timeout=%dms" % (self.clients, LEASE_MS)
 
     def around(self, server):
@@ -123,8 +127,9 @@ class ZooKeeper(Servers):
             member.links[server.id] for member in self.servers
             if member is not server]
 
-    def elections(self):
-        return len(self.ensemble.elections())
+    def figures(self):
+        return ["a leader was elected %d times" % len(
+            self.ensemble.elections())]
 
 
 class Partitioned(ZooKeeper):
@@ -163,7 +168,7 @@ class Redis(Servers):
         self.put([server])
         server.start()
 
-    def url(self):
+    def url(self, _):
         return "redis://%s/0?ttl=%dms" % (self.addresses(), LEASE_MS)
 
 
@@ -188,7 +193,7 @@ class Replicated(Servers):
                         for proxy in (self.address, self.ways[server])]
         self.follow()
 
-    def url(self):
+    def url(self, _):
         return "redis://127.0.0.1:%d/0?ttl=%dms&wait=1" % (self.address.port,
                                                            LEASE_MS)
 
@@ -246,15 +251,70 @@ class PostgreSQL(Servers):
         server = Server()
         self.put([server])
 
-    def url(self):
+    def url(self, _):
         server = self.servers[0]
         return "postgresql://%s:%s@%s/postgres?ttl=%dms" % (
             "postgres", server.password, self.addresses(), LEASE_MS)
 
 
+class Standby(Engine):
+    """A PostgreSQL primary and its synchronous standby.  The contenders of each
+    home have ways of their own to them.  All rules are judged."""
+
+    homes = [place.HERE, place.HERE]
+
+    def __init__(self):
+        from postgres_pair import Pair
+        self.pair = Pair()
+        self.pair.add_spare()
+        self.clients = [{server: Proxy(server.port)
+                         for server in self.pair.servers} for _ in self.homes]
+
+    @property
+    def targets(self):
+        return [(server, proxy)
+                for server in (self.pair.primary, self.pair.standby)
+                for proxy in self.ways(server)]
+
+    def ways(self, server):
+        return [self.pair.ways[server]] + [
+            proxies[server] for proxies in self.clients]
+
+    def url(self, home):
+        return "postgresql://%s:%s@%s/postgres?ttl=%dms" % (
+            "postgres", self.pair.primary.password,
+            ",".join("127.0.0.1:%d" % proxy.port
+                     for proxy in self.clients[home].values()), LEASE_MS)
+
+    def around(self, server):
+        """Both of them hear each other by the way to the primary."""
+        return self.ways(server) + [self.pair.ways[self.pair.primary]]
+
+    def wait(self, server):
+        server.wait()
+        self.pair.wait()
+
+    def faults(self, chance):
+        from failovers import Failovers
+        self.failovers = Failovers(self.pair, self.clients, chance)
+        return self.failovers.kinds()
+
+    def fail_over(self, _):
+        return self.failovers.fail_over()
+
+    def figures(self):
+        return self.failovers.figures()
+
+    def close(self):
+        for proxies in self.clients:
+            for proxy in proxies.values():
+                proxy.close()
+        self.pair.close()
+
+
 ENGINES = {"file": File, "zookeeper": ZooKeeper, "redis": Redis,
            "redis-replica": Replicated, "postgres": PostgreSQL,
-           "zookeeper-partitioned": Partitioned}
+           "postgres-replica": Standby, "zookeeper-partitioned": Partitioned}
 
 
 class Torture(unittest.TestCase):
@@ -269,7 +329,8 @@ class Torture(unittest.TestCase):
         self.addCleanup(self.engine.close)
         self.kinds = [self.die, self.freeze] + (
             self.engine.partitions(self.chance) or
-            [self.cut, self.swallow, self.hold, self.delay, self.isolate])
+            [self.cut, self.swallow, self.hold, self.delay, self.isolate]
+        ) + self.engine.faults(self.chance)
         self.spans = []  # of faults: (name, begun and undone, in ms)
 
     # ---- faults: each says how it is undone
@@ -329,6 +390,8 @@ class Torture(unittest.TestCase):
             kind = self.fail_over
         else:
             undo = kind(server, proxy)
+        if not undo:
+            return
         self.pause(0.05, 2 * LEASE_MS / 1000)
         self.spans.append((kind.__name__, begun_ms, place.now_ms()))
         undo()
@@ -346,7 +409,7 @@ class Torture(unittest.TestCase):
              "--faults", "%dms" % (self.engine.faults_ms * homes),
              "--late", LATE,
              "--seed", str(SEED + number)],
-            home, history, self.engine.url())
+            home, history, self.engine.url(number))
         self.addCleanup(contenders.close)
         return contenders
 
@@ -371,8 +434,8 @@ class Torture(unittest.TestCase):
             print("  %-20s %4d times, %7.1f s, %6d grants meanwhile" % (
                 name, len(spans), sum(e - b for b, e in spans) / 1000,
                 sum(b <= at < e for at in grants for b, e in spans)))
-        if (elections := self.engine.elections()) is not None:
-            print("  a leader was elected %d times" % elections)
+        for line in self.engine.figures():
+            print("  " + line)
 
     # ---- the test
 

@@ -24,6 +24,8 @@ CONFIG = {
     "min_wal_size": "4MB",
     "max_wal_size": "64MB",
     "autovacuum_naptime": "5s",
+    # In the directory, so that a killed server leaves none behind.
+    "dynamic_shared_memory_type": "mmap",
     "log_line_prefix": "%m [%p] %e ",
     "log_timezone": "UTC",
     "lc_messages": "C",
@@ -128,7 +130,9 @@ class Server:
         """Of the server at that port, which it follows from then on."""
         self.run("pg_basebackup", "--pgdata", self.data, "--host", "127.0.0.1",
                  "--port", str(port), "--username", SUPERUSER,
-                 "--checkpoint", "fast", "--no-sync")
+                 "--checkpoint", "fast", "--no-sync",
+                 # Not by a second connection, which a busy machine may lose.
+                 "--wal-method", "fetch")
         self.config["primary_conninfo"] = "host=127.0.0.1 port=%d user=%s" % (
             port, SUPERUSER)
         path = os.path.join(self.data, "standby.signal")
@@ -207,15 +211,43 @@ class Server:
         # Not before is its shared memory free for the next one.
         place.eventually("the end of PostgreSQL's processes", lambda: all(
             has_ended(pid) for pid in doomed))
+        self.free_memory()
+
+    def free_memory(self):
+        """Of a killed one: only a server with the same data would do it, and
+        that may be gone."""
+        try:
+            with open(os.path.join(self.data, "postmaster.pid")) as file:
+                key_and_id = file.read().splitlines()[6].split()
+        except (FileNotFoundError, IndexError):
+            return  # it was killed before it had any
+        subprocess.run(["ipcrm", "-m", key_and_id[1]], check=False,
+                       stderr=subprocess.DEVNULL)
+
+    def end(self, number):
+        """By a signal to the postmaster, and wait for it."""
+        self.process.signal(number)
+        self.process.popen.wait(place.PATIENCE_S)
 
     def stop(self):
-        """A fast shutdown, and wait for its end."""
-        self.process.signal(signal.SIGINT)
-        self.process.popen.wait(place.PATIENCE_S)
+        """A fast shutdown: backends are ended, then all is written down."""
+        self.end(signal.SIGINT)
+
+    def abort(self):
+        """An immediate shutdown: nothing more is written down."""
+        self.end(signal.SIGQUIT)
 
     def restart(self):
         """On the same port, with the same data."""
         self.kill()
+        self.start()
+
+    def follow(self, port):
+        """Come back as a replica of the server at that port, with a copy of
+        its data instead of one's own."""
+        self.kill()
+        shutil.rmtree(self.data)
+        self.copy(port)
         self.start()
 
     def freeze(self):
@@ -227,10 +259,8 @@ class Server:
 
     def close(self):
         if self.process and self.process.is_alive():
-            # Killed it would leave its shared memory behind.
             self.thaw()
-            self.process.signal(signal.SIGQUIT)
-            self.process.popen.wait(place.PATIENCE_S)
+            self.abort()
         self.claim.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 

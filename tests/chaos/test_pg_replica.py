@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a primary says of a commit that its synchronous standby does not have is
+no answer: the standby can be promoted, and then the commit was never made.
+In each case a first client's commit waits for the standby, the wait ends in
+some way, the standby is promoted, and a second client wants the same lock.
+
+    test_pg_replica.py HOLDER
+"""
+
+import os
+import sys
+import unittest
+
+from leased_losses import LONG_MS, TTL_MS, Stage
+
+import place
+from postgres_pair import COMMITTING, Pair
+
+HOLDER = os.path.abspath(sys.argv.pop(1))
+
+
+class Unconfirmed(Stage, unittest.TestCase):
+    holder_program = HOLDER
+
+    def setUp(self):
+        super().setUp()
+        self.pair = Pair()
+        self.addCleanup(self.pair.close)
+        self.server = self.pair.primary
+        self.make_schema()
+
+    def url(self, _):
+        """The first two servers."""
+        return self.server.tcp_url().replace(
+            ":%d/" % self.server.port, ":%d,127.0.0.1:%d/" % tuple(
+                server.port for server in self.pair.servers[:2]))
+
+    def make_schema(self):
+        other = self.holder(name=self.name("/other"))
+        other.granted()
+        other.say("release")
+        other.process.wait(place.PATIENCE_S)
+
+    # ---- steps
+
+    def committing(self):
+        """The transactions of holdfast that wait in the old primary."""
+        return set(self.server.sql("SELECT pid, xact_start " + COMMITTING))
+
+    def waits(self):
+        """A client whose ticket the standby does not get."""
+        self.pair.cut_off()
+        holder = self.holder(ttl_ms=LONG_MS)
+        place.eventually("its commit to wait", self.committing)
+        return holder
+
+    def assert_asks_in_vain(self, first, before):
+        """The client has seen what became of its commit, and asks again; that
+        waits as well."""
+        place.eventually("it to ask again",
+                         lambda: self.committing() - before)
+        self.assertEqual(first.all("granted"), [])
+
+    def assert_cut_in_vain(self, first):
+        """The same, of a client whose connection has ended."""
+        place.eventually("it to see the end", lambda: "SUSPENDED" in [
+            name for _, _, (name,) in first.all("state")])
+        self.assertEqual(first.all("granted"), [])
+
+    def assert_one_after_the_other(self, first, second):
+        """The old primary is gone."""
+        place.eventually("both to be in the queue",
+                         lambda: self.tickets(self.name()) == 2)
+        place.eventually("one of them to be granted", lambda: first.all(
+            "granted") or second.all("granted"))
+        holds, waits = (first, second) if first.all("granted") else (
+            second, first)
+        self.assertEqual(waits.all("granted"), [])
+        holds.say("release")
+        self.assertEqual(holds.wait("done")[2][0], "HF_OK", holds.lines)
+        self.assertGreater(waits.granted()[1], holds.granted()[1])
+
+    def assert_followed(self, first):
+        """By a failover."""
+        self.pair.fail_over()
+        self.assert_one_after_the_other(first, self.holder(ttl_ms=LONG_MS))
+
+    def tickets(self, name):
+        return self.pair.primary.sql(
+            "SELECT count(*) FROM holdfast.ticket t JOIN holdfast.queue q "
+            "ON q.number = t.queue WHERE q.name = %s", (name.encode(),))[0][0]
+
+    # ---- cases
+
+    def test_a_terminated_wait_for_the_standby_grants_nothing(self):
+        first = self.waits()
+        before = self.committing()
+        self.pair.terminate(self.server)
+        self.assert_asks_in_vain(first, before)
+        self.server.kill()
+        self.assert_followed(first)
+
+    def test_a_cancelled_wait_for_the_standby_grants_nothing(self):
+        first = self.waits()
+        before = self.committing()
+        self.pair.cancel(self.server)
+        self.assert_asks_in_vain(first, before)
+        self.server.kill()
+        self.assert_followed(first)
+
+    def test_a_fast_shutdown_before_a_failover_grants_nothing(self):
+        first = self.waits()
+        self.server.stop()
+        self.assert_cut_in_vain(first)
+        self.assert_followed(first)
+
+    def test_an_immediate_shutdown_before_a_failover_grants_nothing(self):
+        first = self.waits()
+        self.server.abort()
+        self.assert_cut_in_vain(first)
+        self.assert_followed(first)
+
+    def test_a_primary_that_was_replaced_grants_nothing(self):
+        """It is alive, and the standby was promoted beside it."""
+        first = self.waits()
+        before = self.committing()
+        self.pair.fail_over()
+        second = self.holder_at(
+            "%s?ttl=%dms" % (self.pair.primary.tcp_url(), LONG_MS))
+        second.granted()
+        self.pair.terminate(self.server)
+        self.assert_asks_in_vain(first, before)
+        self.server.kill()
+        self.assert_one_after_the_other(first, second)
+
+    def test_a_primary_that_was_replaced_lets_nobody_in(self):
+        """By its clock the lease of the holder ends, because that renews at the
+        new primary; and the removal of its ticket is cancelled."""
+        proxy = self.proxy()
+        first = self.holder_at("%s?ttl=%dms" % (self.url(0).replace(
+            ":%d," % self.server.port, ":%d," % proxy.port), 3 * TTL_MS))
+        first.granted()
+        count = self.connected(first)
+        second = self.holder_at("%s?ttl=%dms" % (
+            self.server.tcp_url(), 3 * LONG_MS))
+        place.eventually("both to be in the queue",
+                         lambda: self.tickets(self.name()) == 2)
+        proxy.refuse()
+        proxy.cut()
+        self.pair.fail_over()
+        self.resumed(first, count)
+        place.eventually("the removal to wait", self.committing)
+        before = self.committing()
+        self.pair.cancel(self.server)
+        self.assert_asks_in_vain(second, before)
+        self.server.kill()
+        first.say("check")
+        self.assertEqual(first.wait("done")[2][0], "HF_OK", first.lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
