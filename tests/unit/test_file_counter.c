@@ -24,8 +24,11 @@ static struct {
     char path[96];
     char state[96];
     char floor[128];
+    int root; /* .dir, open */
     struct hf_descriptors descriptors;
 } rig;
+
+static const struct hf_trust trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
 static int begin(void **state)
 {
@@ -33,6 +36,8 @@ static int begin(void **state)
     memset(&rig, 0, sizeof(rig));
     (void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/holdfast-counter-XXXXXX");
     assert_non_null(mkdtemp(rig.dir));
+    rig.root = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(rig.root >= 0);
     (void)snprintf(rig.path, sizeof(rig.path), "%s/counter", rig.dir);
     (void)snprintf(rig.state, sizeof(rig.state), "%s/state", rig.dir);
     (void)snprintf(rig.floor, sizeof(rig.floor), "%s/floor", rig.state);
@@ -46,6 +51,7 @@ static int finish(void **state)
     (void)state;
     hf_sys_step = NULL;
     hf_descriptors_free(&rig.descriptors);
+    (void)close(rig.root);
     (void)snprintf(command, sizeof(command), "rm -r %s", rig.dir);
     return system(command);
 }
@@ -55,6 +61,7 @@ static void init(struct hf_counter *counter, bool state_wanted)
     memset(counter, 0, sizeof(*counter));
     counter->fd = -1;
     counter->descriptors = &rig.descriptors;
+    counter->trust = &trust;
     counter->state = rig.state;
     counter->state_wanted = state_wanted;
 }
@@ -64,7 +71,8 @@ static void open_it(struct hf_counter *counter)
     struct hf_error error = {HF_OK, ""};
 
     init(counter, true);
-    if (hf_counter_open(counter, rig.path, 0600, false, &error) != HF_OK)
+    if (hf_counter_open(counter, rig.root, rig.path, 0600, false, &error) !=
+        HF_OK)
         fail_msg("%s", error.text);
     assert_true(hf_counter_current(counter, rig.path));
 }
@@ -257,8 +265,9 @@ static void a_newer_version_is_refused(void **state)
     counter.page->version = 2;
     hf_counter_close(&counter);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "version 2"));
 }
 
@@ -285,17 +294,20 @@ static void links_and_directories_are_refused(void **state)
     (void)state;
     assert_int_equal(symlink("/etc/passwd", rig.path), 0);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "symbolic link"));
     assert_int_equal(unlink(rig.path), 0);
     assert_int_equal(mkdir(rig.path, 0700), 0);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_int_equal(rmdir(rig.path), 0);
     assert_int_equal(mkfifo(rig.path, 0600), 0);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "not a regular file"));
 }
 
@@ -311,12 +323,14 @@ static void a_floor_that_cannot_be_kept(void **state)
     assert_non_null(file);
     (void)fclose(file);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, rig.state));
     init(&counter, false);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_OK);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_OK);
     assert_true(atomic_load(&counter.undurable));
     assert_non_null(strstr(counter.why.text, rig.state));
     assert_true(hf_counter_next(&counter, &number));
@@ -386,7 +400,8 @@ static void every_call_may_fail(void **state)
             init(&counter, true);
             steps_left = step;
             hf_sys_step = fail_one;
-            status = hf_counter_open(&counter, rig.path, 0600, false, &error);
+            status = hf_counter_open(&counter, rig.root, rig.path, 0600, false,
+                                     &error);
             if (status == HF_OK) {
                 atomic_store(&counter.page->value,
                              atomic_load(&counter.page->limit));
