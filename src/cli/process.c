@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/mutation.h"
 #include "core/memory.h"
 
 /* How far up job control is looked for; a shell is a few steps away. */
@@ -46,68 +46,6 @@ bool hf_process_list_add(struct hf_process_list *list,
     return true;
 }
 
-/* Take the numbers of "PID PID ... " out of ${text}; what follows the last
- * blank may go on in the next piece, and is moved to the front.  False if
- * there is no memory. */
-static bool take_numbers(char *text, size_t *bytes, pid_t parent,
-                         struct hf_process_list *list)
-{
-    char *at = text, *blank;
-
-    text[*bytes] = '\0';
-    while ((blank = strchr(at, ' '))) {
-        struct hf_process child = {(pid_t)strtol(at, NULL, 10), parent};
-
-        if (!hf_process_list_add(list, child))
-            return false;
-        at = blank + 1;
-    }
-    *bytes -= (size_t)(at - text);
-    memmove(text, at, *bytes);
-    return true;
-}
-
-static bool thread_children(int tasks, const char *thread, pid_t parent,
-                            struct hf_process_list *list)
-{
-    char path[64], text[4096];
-    size_t bytes = 0;
-    bool complete = true;
-    ssize_t got;
-    int fd;
-
-    snprintf(path, sizeof path, "%.20s/children", thread);
-    fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT; /* the thread has ended */
-    while (complete &&
-           (got = read(fd, text + bytes, sizeof text - 1 - bytes)) > 0) {
-        bytes += (size_t)got;
-        complete = take_numbers(text, &bytes, parent, list);
-    }
-    close(fd);
-    return complete;
-}
-
-bool hf_process_children(pid_t parent, struct hf_process_list *list)
-{
-    char path[64];
-    struct dirent *entry;
-    bool complete = true;
-    DIR *tasks;
-
-    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
-    tasks = opendir(path);
-    if (!tasks)
-        return parent != getpid() && errno == ENOENT;
-    while (complete && (entry = readdir(tasks)))
-        if (entry->d_name[0] != '.')
-            complete =
-                thread_children(dirfd(tasks), entry->d_name, parent, list);
-    closedir(tasks);
-    return complete;
-}
-
 /* "PID (NAME) STATE PARENT ...", where NAME may hold anything. */
 static bool read_stat(pid_t pid, char *state, int *parent)
 {
@@ -118,14 +56,18 @@ static bool read_stat(pid_t pid, char *state, int *parent)
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        errno = errno == ENOENT ? ESRCH : errno;
         return false;
+    }
     got = read(fd, line, sizeof line - 1);
     close(fd);
     if (got <= 0)
-        return false;
+        return false; /* ESRCH where it has been reaped meanwhile */
     line[got] = '\0';
-    name_end = strrchr(line, ')');
+    errno = 0;
+    name_end =
+        HF_MUTATED(NAME_ENDS_EARLY) ? strchr(line, ')') : strrchr(line, ')');
     return name_end && sscanf(name_end, ") %c %d", state, parent) == 2;
 }
 

@@ -26,12 +26,8 @@ bool hf_process_list_has(const struct hf_process_list *list, pid_t pid);
 bool hf_process_list_add(struct hf_process_list *list,
                          struct hf_process process);
 
-/* Add the children of ${parent}, of all its threads, to ${list}.  Complete for
- * our own, which only we reap; of others some may be missed while they come
- * and go.  False if there is no memory or no /proc. */
-bool hf_process_children(pid_t parent, struct hf_process_list *list);
-
-/* The parent of ${pid}; 0 if that is not known. */
+/* The parent of ${pid}.  0 with errno if it is not known (ESRCH: the process
+ * has gone), and without if it has none that we can see. */
 pid_t hf_process_parent(pid_t pid);
 
 /* Is ${pid} stopped by a signal? */

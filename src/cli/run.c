@@ -12,6 +12,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/process_tree.h"
 #include "cli/say.h"
 #include "core/url.h"
 
@@ -112,12 +113,18 @@ static int cannot_start(const char *what)
 static int run_both(const struct hf_run_options *options)
 {
     struct hf_run run = {.options = options};
+    struct hf_error error;
     int exit_code;
 
-    if (access("/proc/self/task", X_OK) < 0) {
-        hf_say("cannot see /proc, which is needed to find the processes that a "
-               "command leaves behind; mount it");
+    switch (hf_process_tree_open(&error)) {
+    case HF_OK:
+        break;
+    case HF_ELIMIT:
+        hf_say("%s", error.text);
         return HF_EXIT_LIMIT;
+    default:
+        hf_say("%s", error.text);
+        return HF_EXIT_BUG;
     }
     if (set_up(&run) < 0)
         return cannot_start("cannot set up");

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/sweep.h"
 
+#include "cli/mutation.h"
+#include "cli/process_tree.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,6 +40,11 @@ void hf_sweep_hasten(struct hf_sweep *sweep, uint64_t kill_at_ms)
         sweep->kill_at_ms = kill_at_ms;
 }
 
+static bool spares(const struct hf_sweep *sweep)
+{
+    return sweep->spared && sweep->spared->count > 0;
+}
+
 static bool is_spared(const struct hf_sweep *sweep, pid_t pid)
 {
     return sweep->spared && hf_process_list_has(sweep->spared, pid);
@@ -67,7 +75,7 @@ static void reap_all(const struct hf_sweep *sweep)
     siginfo_t info;
 
     for (int i = 0; i < HF_SWEEP_FOUND_MAX; i++) {
-        if (sweep->spared && sweep->spared->count > 0)
+        if (spares(sweep))
             return;
         info.si_pid = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) < 0 ||
@@ -100,16 +108,6 @@ static void drop_dead(struct hf_sweep *sweep)
     found->count = kept;
 }
 
-/* Add what lies below the children.  A list that is cut short by a lack of
- * memory is made up for in the next step: orphans become children. */
-static void find_descendants(struct hf_sweep *sweep)
-{
-    for (size_t i = 0; i < sweep->found.count; i++)
-        if (sweep->found.count > HF_SWEEP_FOUND_MAX ||
-            !hf_process_children(sweep->found.items[i].pid, &sweep->found))
-            return;
-}
-
 static void tell(struct hf_sweep *sweep, const struct hf_process *process)
 {
     if (hf_process_list_has(&sweep->told, process->pid))
@@ -136,18 +134,18 @@ static void kill_children(struct hf_sweep *sweep)
 static void tell_all(struct hf_sweep *sweep)
 {
     drop_dead(sweep);
-    if (sweep->found.count > 0)
-        find_descendants(sweep);
+    /* A list that is cut short is made up for in the next step: orphans become
+     * children. */
+    if (sweep->found.count > 0 && !HF_MUTATED(SWEEP_CHILDREN_ONLY))
+        hf_process_descendants(&sweep->found, HF_SWEEP_FOUND_MAX);
     for (size_t i = 0; i < sweep->found.count; i++)
         tell(sweep, &sweep->found.items[i]);
 }
 
-static uint64_t next_look_ms(struct hf_sweep *sweep, uint64_t now_ms)
+static uint64_t after_pause_ms(struct hf_sweep *sweep, uint64_t now_ms)
 {
     uint64_t at_ms = now_ms + sweep->pause_ms;
 
-    if (sweep->found.count == 0)
-        return now_ms; /* all were dead, and may have left orphans to us */
     if (sweep->pause_ms < HF_SWEEP_PAUSE_MAX_MS)
         sweep->pause_ms *= 2;
     if (!sweep->killing && sweep->kill_at_ms < at_ms)
@@ -168,12 +166,20 @@ bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
     drop_spared(sweep);
     /* Conclusive only before anything of it is reaped: until then the dead are
      * on the list, and from then on their orphans. */
-    if (complete && sweep->found.count == 0)
+    if (complete && sweep->found.count == 0 && spares(sweep))
         return true;
+    /* There is a child, and it was not seen: hidden by hidepid=, or the list
+     * could not be read. */
+    if (sweep->found.count == 0) {
+        *again_at_ms = after_pause_ms(sweep, now_ms);
+        return false;
+    }
     if (now_ms >= sweep->kill_at_ms)
         kill_children(sweep);
     else
         tell_all(sweep);
-    *again_at_ms = next_look_ms(sweep, now_ms);
+    /* All may have been dead, and have left orphans to us. */
+    *again_at_ms =
+        sweep->found.count == 0 ? now_ms : after_pause_ms(sweep, now_ms);
     return false;
 }

@@ -4,9 +4,11 @@ and where the lock is looked for."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import unittest
 
 import harness
 
@@ -100,6 +102,45 @@ class Place(harness.Case):
             self.assertEqual(subprocess.run(other).returncode, 75)
             self.finish(holder)
             self.assertEqual(subprocess.run(other).returncode, 0)
+
+    def warned(self, *options, **variables):
+        """What is said of the directory that is used, under sudo."""
+        environment = {"PATH": os.environ["PATH"], **variables}
+        done = subprocess.run(
+            [harness.TOOL, "run", *options, "holdfast-cli-test-%d" % os.getpid(),
+             "--", "true"], capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr
+
+    def test_sudo_changes_the_default(self):
+        caller = "12345"
+        err = self.warned(SUDO_UID=caller)
+        self.assertRegex(err, r"holdfast: .*/holdfast.*/holdfast-12345\b")
+        self.assertEqual(err.count("\n"), 1)
+        self.assertEqual(self.warned("-q", SUDO_UID=caller), "")
+        self.assertEqual(self.warned(SUDO_UID=caller,
+                                     HOLDFAST_DIR=self.locks), "")
+        self.assertEqual(self.warned("-c", "file:" + self.locks,
+                                     SUDO_UID=caller), "")
+        self.assertEqual(self.warned(SUDO_UID=str(os.getuid())), "")
+        for nonsense in ("", "x", "-1", "1x", "9" * 30):
+            self.assertEqual(self.warned(SUDO_UID=nonsense), "")
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_any_user_needs_no_preparation(self):
+        """With what is there by default, and where they are told to."""
+        uid = 54321 + os.getpid() % 1000
+        os.chmod(self.directory, 0o711)
+        tool = shutil.copy(harness.TOOL, self.path("holdfast"))
+        for user in ([], ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid,
+                          "--clear-groups"]):
+            done = subprocess.run(
+                user + [tool, "run", "holdfast-cli-test-%d" % os.getpid(),
+                        "--", "true"], capture_output=True, text=True,
+                env={"PATH": os.environ["PATH"]})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for where in ("/run/lock", "/tmp", "/var/tmp"):
+            shutil.rmtree("%s/holdfast-%d" % (where, uid), ignore_errors=True)
 
     def test_url_of_the_environment_and_of_the_option(self):
         self.environment["HOLDFAST_URL"] = "file:" + self.path("other")

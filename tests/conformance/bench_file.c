@@ -107,8 +107,9 @@ const char *bench_file_root(void)
 
 void bench_file_share(void)
 {
-    assert_int_equal(chmod(place.root, 0777), 0);
-    place.query = "&mode=0777";
+    /* Sticky, so that a floor in it stays its user's. */
+    assert_int_equal(chmod(place.root, 01777), 0);
+    place.query = "&mode=1777";
 }
 
 void bench_file_move(const char *root)

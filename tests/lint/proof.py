@@ -19,7 +19,8 @@ import model  # noqa: E402
 DOC = "docs/proof.md"
 # Where faults are planted, and what is put before their names.
 PLANTS = (("src/core/plant.h", ""),
-          ("src/engines/quorum/plant.h", "QUORUM_"))
+          ("src/engines/quorum/plant.h", "QUORUM_"),
+          ("src/cli/mutation.h", ""))
 LISTS = ("tests/sim/CMakeLists.txt", "proof/CMakeLists.txt")
 
 

@@ -45,6 +45,7 @@
     X(LSEEK, "lseek", EIO)                                                     \
     X(MMAP, "mmap", ENOMEM)                                                    \
     X(MKDIR, "mkdir", ENOSPC, EACCES, EROFS)                                   \
+    X(MKDIRAT, "mkdirat", ENOSPC, EACCES, EROFS)                               \
     X(RMDIR, "rmdir", EBUSY, EACCES, EIO)                                      \
     X(FLOCK, "flock", ENOLCK)                                                  \
     X(FSTAT, "fstat", ENOMEM, EIO)                                             \

@@ -104,6 +104,8 @@ WRAP(FAULT_FDATASYNC, int, fdatasync, (int fd), (fd))
 WRAP(FAULT_FSYNC, int, fsync, (int fd), (fd))
 WRAP(FAULT_LSEEK, off_t, lseek, (int fd, off_t at, int from), (fd, at, from))
 WRAP(FAULT_MKDIR, int, mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP(FAULT_MKDIRAT, int, mkdirat, (int dir, const char *path, mode_t mode),
+     (dir, path, mode))
 WRAP(FAULT_RMDIR, int, rmdir, (const char *path), (path))
 WRAP(FAULT_FSTAT, int, fstat, (int fd, struct stat *status), (fd, status))
 WRAP(FAULT_LSTAT, int, lstat, (const char *path, struct stat *status),

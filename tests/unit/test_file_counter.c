@@ -24,8 +24,11 @@ static struct {
     char path[96];
     char state[96];
     char floor[128];
+    int root; /* .dir, open */
     struct hf_descriptors descriptors;
 } rig;
+
+static const struct hf_trust trust = {HF_SHARING_NONE, 0, "elsewhere"};
 
 static int begin(void **state)
 {
@@ -33,6 +36,8 @@ static int begin(void **state)
     memset(&rig, 0, sizeof(rig));
     (void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/holdfast-counter-XXXXXX");
     assert_non_null(mkdtemp(rig.dir));
+    rig.root = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(rig.root >= 0);
     (void)snprintf(rig.path, sizeof(rig.path), "%s/counter", rig.dir);
     (void)snprintf(rig.state, sizeof(rig.state), "%s/state", rig.dir);
     (void)snprintf(rig.floor, sizeof(rig.floor), "%s/floor", rig.state);
@@ -46,6 +51,7 @@ static int finish(void **state)
     (void)state;
     hf_sys_step = NULL;
     hf_descriptors_free(&rig.descriptors);
+    (void)close(rig.root);
     (void)snprintf(command, sizeof(command), "rm -r %s", rig.dir);
     return system(command);
 }
@@ -55,6 +61,7 @@ static void init(struct hf_counter *counter, bool state_wanted)
     memset(counter, 0, sizeof(*counter));
     counter->fd = -1;
     counter->descriptors = &rig.descriptors;
+    counter->trust = &trust;
     counter->state = rig.state;
     counter->state_wanted = state_wanted;
 }
@@ -64,7 +71,8 @@ static void open_it(struct hf_counter *counter)
     struct hf_error error = {HF_OK, ""};
 
     init(counter, true);
-    if (hf_counter_open(counter, rig.path, 0600, false, &error) != HF_OK)
+    if (hf_counter_open(counter, rig.root, rig.path, 0600, false, &error) !=
+        HF_OK)
         fail_msg("%s", error.text);
     assert_true(hf_counter_current(counter, rig.path));
 }
@@ -257,8 +265,9 @@ static void a_newer_version_is_refused(void **state)
     counter.page->version = 2;
     hf_counter_close(&counter);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "version 2"));
 }
 
@@ -285,17 +294,20 @@ static void links_and_directories_are_refused(void **state)
     (void)state;
     assert_int_equal(symlink("/etc/passwd", rig.path), 0);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "symbolic link"));
     assert_int_equal(unlink(rig.path), 0);
     assert_int_equal(mkdir(rig.path, 0700), 0);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_int_equal(rmdir(rig.path), 0);
     assert_int_equal(mkfifo(rig.path, 0600), 0);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, "not a regular file"));
 }
 
@@ -311,12 +323,14 @@ static void a_floor_that_cannot_be_kept(void **state)
     assert_non_null(file);
     (void)fclose(file);
     init(&counter, true);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_EDIR);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_EDIR);
     assert_non_null(strstr(error.text, rig.state));
     init(&counter, false);
-    assert_int_equal(hf_counter_open(&counter, rig.path, 0600, false, &error),
-                     HF_OK);
+    assert_int_equal(
+        hf_counter_open(&counter, rig.root, rig.path, 0600, false, &error),
+        HF_OK);
     assert_true(atomic_load(&counter.undurable));
     assert_non_null(strstr(counter.why.text, rig.state));
     assert_true(hf_counter_next(&counter, &number));
@@ -386,7 +400,8 @@ static void every_call_may_fail(void **state)
             init(&counter, true);
             steps_left = step;
             hf_sys_step = fail_one;
-            status = hf_counter_open(&counter, rig.path, 0600, false, &error);
+            status = hf_counter_open(&counter, rig.root, rig.path, 0600, false,
+                                     &error);
             if (status == HF_OK) {
                 atomic_store(&counter.page->value,
                              atomic_load(&counter.page->limit));
@@ -415,6 +430,97 @@ static void every_call_may_fail(void **state)
     assert_int_equal(lowest_free(), free_before);
 }
 
+/* ------------------------------------------------------------- power loss */
+
+/* What a power cut would leave of the floor, as far as fsync(2) promises. */
+static struct {
+    const struct hf_counter *counter; /* that is at work */
+    unsigned fail_at;                 /* this call fails; 0: none */
+    bool failed;
+    bool parent_synced, data_synced, renamed, entry_synced;
+    uint64_t floor;
+} disk;
+
+static void limit_is_on_the_disk(void)
+{
+    if (disk.entry_synced)
+        disk.floor = floor_now();
+    if (disk.counter->page != NULL)
+        assert_true(atomic_load(&disk.counter->page->limit) <= disk.floor);
+}
+
+static void note_call(const char *call)
+{
+    disk.entry_synced = strcmp(call, "fsync") == 0 && disk.renamed;
+    if (strcmp(call, "fdatasync") == 0) {
+        disk.data_synced = true;
+    } else if (strcmp(call, "fsync") == 0) {
+        disk.parent_synced |= !disk.renamed;
+        disk.renamed = false;
+    } else if (strcmp(call, "renameat") == 0) {
+        assert_true(disk.parent_synced && disk.data_synced);
+        disk.renamed = true;
+        disk.data_synced = false;
+    }
+}
+
+/* Before each call: of the one before it is known that it was done. */
+static int watch_disk(const char *call)
+{
+    limit_is_on_the_disk();
+    if (disk.fail_at > 0 && --disk.fail_at == 0) {
+        disk.failed = true;
+        disk.entry_synced = false;
+        return EIO;
+    }
+    note_call(call);
+    return 0;
+}
+
+/* Begin, and go on beyond the first block.  True if a call failed meanwhile:
+ * then nothing was given out that is not on the disk. */
+static bool count_with_fault(unsigned nth)
+{
+    struct hf_counter counter;
+    uint64_t number;
+    hf_status status;
+
+    memset(&disk, 0, sizeof(disk));
+    disk.counter = &counter;
+    disk.fail_at = nth;
+    init(&counter, true);
+    hf_sys_step = watch_disk;
+    status = hf_counter_open(&counter, rig.root, rig.path, 0600, false,
+                             &(struct hf_error){0});
+    if (status == HF_OK) {
+        atomic_store(&counter.page->value, atomic_load(&counter.page->limit));
+        status = hf_counter_extend(&counter, rig.path, &(struct hf_error){0});
+        assert_int_equal(status == HF_OK, hf_counter_next(&counter, &number));
+    }
+    hf_sys_step = NULL;
+    limit_is_on_the_disk();
+    hf_counter_close(&counter);
+    return disk.failed;
+}
+
+/* The answer to an enqueue has a number in it, and is final: no number may be
+ * had that a power cut could have handed out again. */
+static void no_number_is_ahead_of_the_disk(void **state)
+{
+    char command[256];
+    unsigned nth = 0;
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -rf %s %s", rig.path,
+                   rig.state);
+    assert_false(count_with_fault(0));
+    assert_true(disk.floor > 0);
+    do
+        assert_int_equal(system(command), 0);
+    while (count_with_fault(++nth));
+    assert_true(nth > 30);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 
 int main(void)
@@ -433,6 +539,7 @@ int main(void)
         TEST(a_floor_that_cannot_be_kept),
         TEST(a_floor_of_others_is_refused),
         TEST(every_call_may_fail),
+        TEST(no_number_is_ahead_of_the_disk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

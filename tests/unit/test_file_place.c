@@ -16,41 +16,7 @@
 
 #include <cmocka.h>
 
-#include "engines/file/place.h"
-
-static char dir[64];
-
-static int begin(void **state)
-{
-    (void)state;
-    (void)unsetenv("HOLDFAST_DIR");
-    (void)snprintf(dir, sizeof(dir), "/tmp/holdfast-place-XXXXXX");
-    return mkdtemp(dir) == NULL;
-}
-
-static int finish(void **state)
-{
-    char command[96];
-
-    (void)state;
-    (void)snprintf(command, sizeof(command), "rm -r %s", dir);
-    return system(command);
-}
-
-static hf_status choose(const char *text, struct hf_site *site,
-                        struct hf_error *error)
-{
-    struct hf_url url;
-    hf_status status;
-
-    error->text[0] = '\0';
-    status = hf_url_parse(text, &url, error);
-    if (status != HF_OK)
-        return status;
-    status = hf_site_choose(&url, site, error);
-    hf_url_free(&url);
-    return status;
-}
+#include "file_root.h"
 
 static void the_url_decides_then_the_environment(void **state)
 {
@@ -59,15 +25,15 @@ static void the_url_decides_then_the_environment(void **state)
 
     (void)state;
     assert_int_equal(setenv("HOLDFAST_DIR", "/srv/locks/", 1), 0);
-    assert_int_equal(choose("file:", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:", &site, &error), HF_OK);
     assert_string_equal(site.root, "/srv/locks");
     assert_string_equal(site.counter, "/srv/locks/counter");
-    assert_int_equal(choose("file:/run/x//", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:/run/x//", &site, &error), HF_OK);
     assert_string_equal(site.root, "/run/x");
-    assert_int_equal(choose("file:///run/x", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:///run/x", &site, &error), HF_OK);
     assert_string_equal(site.root, "/run/x");
     assert_int_equal(setenv("HOLDFAST_DIR", "", 1), 0);
-    assert_int_equal(choose("file:", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:", &site, &error), HF_OK);
     if (geteuid() == 0)
         assert_string_equal(site.root, "/run/holdfast");
     else
@@ -90,7 +56,7 @@ static void the_default_of_a_user_names_the_user(void **state)
     }
     child = fork();
     if (child == 0) {
-        if (seteuid(12345) != 0 || choose("file:", &site, &error) != HF_OK)
+        if (seteuid(12345) != 0 || root_choose("file:", &site, &error) != HF_OK)
             _exit(1);
         _exit(strstr(site.root, "/holdfast-12345") == NULL ||
               strstr(site.state, "/holdfast-12345") == NULL);
@@ -109,17 +75,17 @@ static void modes_are_kept_and_checked(void **state)
     struct hf_error error;
 
     (void)state;
-    assert_int_equal(choose("file:/x", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:/x", &site, &error), HF_OK);
     assert_false(site.shared);
     assert_int_equal(hf_site_dir_mode(&site), 0700);
     assert_int_equal(hf_site_file_mode(&site), 0600);
-    assert_int_equal(choose("file:/x?mode=1777", &site, &error), HF_OK);
+    assert_int_equal(root_choose("file:/x?mode=1777", &site, &error), HF_OK);
     assert_true(site.shared);
     assert_int_equal(site.mode, 01777);
     assert_int_equal(hf_site_dir_mode(&site), 0777);
     assert_int_equal(hf_site_file_mode(&site), 0666);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(choose(bad[i], &site, &error), HF_EURL);
+        assert_int_equal(root_choose(bad[i], &site, &error), HF_EURL);
         assert_non_null(strstr(error.text, "0770"));
     }
 }
@@ -140,17 +106,17 @@ static void bad_urls_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(choose(rows[i].url, &site, &error), HF_EURL);
+        assert_int_equal(root_choose(rows[i].url, &site, &error), HF_EURL);
         print_message("%s\n", error.text);
         assert_non_null(strstr(error.text, rows[i].says));
     }
     memset(longest, 'x', sizeof(longest));
     memcpy(longest, "file:/", 6);
     longest[sizeof(longest) - 1] = '\0';
-    assert_int_equal(choose(longest, &site, &error), HF_EURL);
+    assert_int_equal(root_choose(longest, &site, &error), HF_EURL);
     assert_non_null(strstr(error.text, "at most 1023"));
     assert_int_equal(setenv("HOLDFAST_DIR", "locks", 1), 0);
-    assert_int_equal(choose("file:", &site, &error), HF_EDIR);
+    assert_int_equal(root_choose("file:", &site, &error), HF_EDIR);
     assert_non_null(strstr(error.text, "HOLDFAST_DIR"));
 }
 
@@ -179,26 +145,6 @@ static void filesystems_are_allowed_by_name(void **state)
     }
 }
 
-/* Open ROOT?QUERY; ${error} has the text of a refusal. */
-static hf_status open_root(const char *root, const char *query,
-                           struct hf_error *error)
-{
-    struct hf_descriptors descriptors = {{NULL}};
-    struct hf_place *place;
-    struct hf_site site;
-    char url[256];
-    hf_status status;
-
-    (void)snprintf(url, sizeof(url), "file:%s?state=%s/state%s", root, dir,
-                   query);
-    assert_int_equal(choose(url, &site, error), HF_OK);
-    status = hf_place_open(&site, &descriptors, &place, error);
-    assert_true((status == HF_OK) == (place != NULL));
-    hf_place_unref(place);
-    hf_descriptors_free(&descriptors);
-    return status;
-}
-
 static mode_t mode_of(const char *path)
 {
     struct stat status;
@@ -214,13 +160,13 @@ static void what_is_missing_is_made(void **state)
     mode_t before = umask(0077);
 
     (void)state;
-    (void)snprintf(root, sizeof(root), "%s/root", dir);
-    assert_int_equal(open_root(root, "", &error), HF_OK);
+    (void)snprintf(root, sizeof(root), "%s/root", root_dir);
+    assert_int_equal(root_open(root, "", &error), HF_OK);
     assert_int_equal(mode_of(root), 0700);
     (void)snprintf(path, sizeof(path), "%s/locks", root);
     assert_int_equal(mode_of(path), 0700);
-    (void)snprintf(root, sizeof(root), "%s/shared", dir);
-    assert_int_equal(open_root(root, "&mode=1777", &error), HF_OK);
+    (void)snprintf(root, sizeof(root), "%s/shared", root_dir);
+    assert_int_equal(root_open(root, "&mode=1777", &error), HF_OK);
     assert_int_equal(mode_of(root), 01777);
     (void)snprintf(path, sizeof(path), "%s/locks", root);
     assert_int_equal(mode_of(path), 0777);
@@ -235,22 +181,22 @@ static void unsafe_directories_are_refused(void **state)
     struct hf_error error;
 
     (void)state;
-    (void)snprintf(path, sizeof(path), "%s/root", dir);
-    (void)snprintf(link, sizeof(link), "%s/link", dir);
+    (void)snprintf(path, sizeof(path), "%s/root", root_dir);
+    (void)snprintf(link, sizeof(link), "%s/link", root_dir);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(symlink(path, link), 0);
-    assert_int_equal(open_root(link, "", &error), HF_EDIR);
+    assert_int_equal(root_open(link, "", &error), HF_EDIR);
     assert_non_null(strstr(error.text, link));
     assert_int_equal(chmod(path, 0777), 0);
-    assert_int_equal(open_root(path, "", &error), HF_EDENIED);
+    assert_int_equal(root_open(path, "", &error), HF_EDENIED);
     assert_non_null(strstr(error.text, "0777"));
-    assert_int_equal(open_root(path, "&mode=0777", &error), HF_OK);
-    (void)snprintf(path, sizeof(path), "%s/no/root", dir);
-    assert_int_equal(open_root(path, "", &error), HF_EDIR);
-    assert_non_null(strstr(error.text, "parent"));
-    (void)snprintf(path, sizeof(path), "%s/state", dir);
+    assert_int_equal(root_open(path, "&mode=0777", &error), HF_OK);
+    (void)snprintf(path, sizeof(path), "%s/no/root", root_dir);
+    assert_int_equal(root_open(path, "", &error), HF_EDIR);
+    assert_non_null(strstr(error.text, "/no is not there; make it"));
+    (void)snprintf(path, sizeof(path), "%s/state", root_dir);
     (void)strcat(path, "/floor"); /* a file by now */
-    assert_int_equal(open_root(path, "", &error), HF_EDIR);
+    assert_int_equal(root_open(path, "", &error), HF_EDIR);
 }
 
 static void another_users_directory_is_refused(void **state)
@@ -263,12 +209,15 @@ static void another_users_directory_is_refused(void **state)
         print_message("only root can give a directory away\n");
         skip();
     }
-    (void)snprintf(path, sizeof(path), "%s/root", dir);
+    (void)snprintf(path, sizeof(path), "%s/root", root_dir);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(chown(path, 12345, 12345), 0);
-    assert_int_equal(open_root(path, "", &error), HF_EDENIED);
+    assert_int_equal(root_open(path, "", &error), HF_EDENIED);
     assert_non_null(strstr(error.text, "user 12345"));
-    assert_int_equal(open_root(path, "&mode=0770", &error), HF_OK);
+    assert_int_equal(root_open(path, "&mode=0770", &error), HF_EDIR);
+    assert_non_null(strstr(error.text, "chmod 2770"));
+    assert_int_equal(chmod(path, 02770), 0);
+    assert_int_equal(root_open(path, "&mode=0770", &error), HF_OK);
 }
 
 static void a_foreign_filesystem_is_refused(void **state)
@@ -277,8 +226,8 @@ static void a_foreign_filesystem_is_refused(void **state)
 
     (void)state;
     /* Owned by whoever asks, and no place for locks. */
-    assert_int_equal(open_root("/proc/self", "", &error), HF_EDIR);
-    assert_int_equal(open_root("/proc/self/task", "&mode=0777", &error),
+    assert_int_equal(root_open("/proc/self", "", &error), HF_EDIR);
+    assert_int_equal(root_open("/proc/self/task", "&mode=0777", &error),
                      HF_EDIR);
     assert_non_null(strstr(error.text, "proc"));
 }
@@ -290,7 +239,7 @@ static int open_on_full(void)
     struct hf_error error;
     char root[96], options[64], filler[128];
 
-    (void)snprintf(root, sizeof(root), "%s/full", dir);
+    (void)snprintf(root, sizeof(root), "%s/full", root_dir);
     (void)snprintf(filler, sizeof(filler), "%s/filler", root);
     if (mkdir(root, 0700) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
@@ -302,7 +251,7 @@ static int open_on_full(void)
                        "size=4k,mode=0700,nr_inodes=%u", inodes);
         if (mount("none", root, "tmpfs", 0, options) != 0)
             return 77;
-        status = open_root(root, "", &error);
+        status = root_open(root, "", &error);
         if (inodes < 3 ? status != HF_EFULL : status != HF_OK)
             return (int)inodes;
         (void)umount(root);
@@ -313,11 +262,11 @@ static int open_on_full(void)
     FILE *file = fopen(filler, "w");
     if (file == NULL || fputc('x', file) != 'x' || fclose(file) != 0)
         return 10;
-    if (open_root(root, "", &error) != HF_EFULL ||
+    if (root_open(root, "", &error) != HF_EFULL ||
         strstr(error.text, "free space") == NULL)
         return 11;
     (void)unlink(filler);
-    return open_root(root, "", &error) == HF_OK ? 0 : 12;
+    return root_open(root, "", &error) == HF_OK ? 0 : 12;
 }
 
 static void a_full_filesystem_is_told(void **state)
@@ -337,7 +286,8 @@ static void a_full_filesystem_is_told(void **state)
     assert_int_equal(WEXITSTATUS(ended), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, root_begin, root_finish)
 
 int main(void)
 {

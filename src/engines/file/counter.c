@@ -21,6 +21,8 @@
 #define MAGIC UINT64_C(0x746e756f43466448) /* "HdFCount", little-endian */
 #define VERSION 1
 
+#define FILE_FLAGS (O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+
 /* A count that no counter reaches: 2^63 numbers at a million a second last
  * three hundred thousand years.  More is a damaged file. */
 #define VALUE_MAX (UINT64_MAX / 2)
@@ -198,11 +200,26 @@ static hf_status start(struct hf_counter *counter, const char *path,
     return answer;
 }
 
-static hf_status open_file(struct hf_counter *counter, const char *path,
-                           mode_t mode, bool shared, struct stat *status,
-                           struct hf_error *error)
+/* Without O_CREAT first: with it, fs.protected_regular would keep those whose
+ * file it is not from a counter in a sticky directory. */
+static int open_or_make(int root, const char *name, mode_t mode)
 {
-    counter->fd = hf_sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
+    int fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+
+    if (fd < 0 && errno == ENOENT)
+        fd = hf_sys_openat(root, name, FILE_FLAGS | O_CREAT | O_EXCL, mode);
+    if (fd < 0 && errno == EEXIST) /* made by another meanwhile */
+        fd = hf_sys_openat(root, name, FILE_FLAGS, 0);
+    return fd;
+}
+
+static hf_status open_file(struct hf_counter *counter, int root,
+                           const char *path, mode_t mode, bool shared,
+                           struct stat *status, struct hf_error *error)
+{
+    hf_status checked;
+
+    counter->fd = open_or_make(root, strrchr(path, '/') + 1, mode);
     if (counter->fd < 0)
         return hf_trouble(error, "open", path);
     if (!hf_descriptors_add(counter->descriptors, counter->fd)) {
@@ -211,9 +228,9 @@ static hf_status open_file(struct hf_counter *counter, const char *path,
     }
     if (hf_sys_fstat(counter->fd, status) != 0)
         return hf_trouble(error, "examine", path);
-    if (!S_ISREG(status->st_mode))
-        return hf_error_set(error, HF_EDIR,
-                            "%s is not a regular file; remove it", path);
+    checked = hf_trust_check_file(counter->trust, status, path, error);
+    if (checked != HF_OK)
+        return checked;
     /* The umask may have taken from ${mode} what others need. */
     if (shared && status->st_uid == geteuid() &&
         (status->st_mode & 0777) != mode &&
@@ -224,15 +241,16 @@ static hf_status open_file(struct hf_counter *counter, const char *path,
     return HF_OK;
 }
 
-hf_status hf_counter_open(struct hf_counter *counter, const char *path,
-                          mode_t mode, bool shared, struct hf_error *error)
+hf_status hf_counter_open(struct hf_counter *counter, int root,
+                          const char *path, mode_t mode, bool shared,
+                          struct hf_error *error)
 {
     struct hf_ticket_id boot = this_boot();
     struct stat status;
     hf_status answer;
 
     counter->page = NULL;
-    answer = open_file(counter, path, mode, shared, &status, error);
+    answer = open_file(counter, root, path, mode, shared, &status, error);
     if (answer == HF_OK && status.st_size >= HF_COUNTER_BYTES)
         answer = map_page(counter, path, error);
     if (answer == HF_OK &&

@@ -19,6 +19,7 @@
 
 #include "engines/file/descriptors.h"
 #include "engines/file/floor.h"
+#include "engines/file/trust.h"
 
 #define HF_COUNTER_BYTES 4096
 
@@ -46,19 +47,22 @@ struct hf_counter {
     ino_t inode;
     struct hf_counter_page *page;
     struct hf_descriptors *descriptors;
-    const char *state; /* the directory of the floor; borrowed */
-    bool state_wanted; /* it was named: without it, fail */
+    const struct hf_trust *trust; /* whose the file may be; borrowed */
+    const char *state;            /* the directory of the floor; borrowed */
+    bool state_wanted;            /* it was named: without it, fail */
     /* Set where tokens would not survive a reboot; .why tells. */
     atomic_bool undurable;
     struct hf_error why;
 };
 
-/* Open ${path}, making or mending it with ${mode} (exactly so if ${shared})
- * as needed.  ${counter}'s .descriptors and .state... are set before.
+/* Open the file in the directory ${root} that is at ${path}, making or mending
+ * it with ${mode} (exactly so if ${shared}) as needed.  ${counter}'s
+ * .descriptors, .trust and .state... are set before.
  *   Time      normally three calls; the first after a boot syncs a file.
  *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT. */
-hf_status hf_counter_open(struct hf_counter *counter, const char *path,
-                          mode_t mode, bool shared, struct hf_error *error);
+hf_status hf_counter_open(struct hf_counter *counter, int root,
+                          const char *path, mode_t mode, bool shared,
+                          struct hf_error *error);
 void hf_counter_close(struct hf_counter *counter);
 
 /* Is the file at ${path} still the one that is mapped, and long enough to be

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,6 +70,38 @@ static void tell_connected(struct hf_engine *engine)
     engine->host.event(engine->host.host, &event);
 }
 
+/* The user who called sudo, if that is another than this one. */
+static bool called_by(uid_t *uid)
+{
+    const char *text = getenv("SUDO_UID");
+    unsigned long number;
+    char *end;
+
+    if (text == NULL || text[0] < '0' || text[0] > '9')
+        return false;
+    number = strtoul(text, &end, 10);
+    *uid = (uid_t)number;
+    return *end == '\0' && number < UINT32_MAX && *uid != geteuid();
+}
+
+/* Two users have two default directories, and neither sees the other's locks:
+ * under sudo that is easily overlooked. */
+static void tell_other_default(struct hf_engine *engine)
+{
+    char other[HF_ROOT_BYTES];
+    uid_t uid;
+
+    if (!engine->site.by_default || !called_by(&uid))
+        return;
+    hf_site_default(uid, other);
+    engine->host.log(engine->host.host, HF_LOG_WARNING,
+                     "under sudo the locks are those in %s and not those in "
+                     "%s, the directory of user %u; to say which directory is "
+                     "meant, name it: file:%s, or HOLDFAST_DIR",
+                     engine->site.root, other, (unsigned)uid,
+                     engine->site.root);
+}
+
 static hf_status describe_site(struct hf_engine *engine, struct hf_error *error)
 {
     size_t bytes = sizeof("file:") + strlen(engine->site.root);
@@ -116,6 +149,7 @@ static hf_status open_engine(const struct hf_url *url,
         return status;
     }
     *engine = mine;
+    tell_other_default(mine);
     tell_connected(mine);
     return HF_OK;
 }

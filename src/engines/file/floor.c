@@ -12,6 +12,7 @@
 #include "engines/file/patience.h"
 #include "engines/file/sys.h"
 #include "engines/file/trouble.h"
+#include "engines/file/trust.h"
 
 #define FLOOR_FILE "floor"
 #define NEW_FLOOR_FILE ".floor.new"
@@ -26,79 +27,122 @@ void hf_floor_default(char dir[HF_FLOOR_BYTES])
                        (unsigned)geteuid());
 }
 
+/* A floor is one user's, also where the root directory is shared. */
+static const struct hf_trust trust = {
+    .sharing = HF_SHARING_NONE,
+    .remedy = "name another directory with ?state=",
+};
+
 static hf_status check_dir(int fd, const char *dir, struct hf_error *error)
 {
     struct stat status;
 
     if (hf_sys_fstat(fd, &status) != 0)
         return hf_trouble(error, "examine", dir);
-    if (status.st_uid != geteuid())
-        return hf_error_set(error, HF_EDENIED,
-                            "%s belongs to user %u, not to user %u; name "
-                            "another directory with ?state=",
-                            dir, (unsigned)status.st_uid, (unsigned)geteuid());
-    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return hf_error_set(error, HF_EDENIED,
-                            "%s can be written by others (mode %04o); expected "
-                            "0700: chmod it",
-                            dir, (unsigned)status.st_mode & 07777);
-    return HF_OK;
+    return hf_trust_check(&trust, &status, dir, error);
 }
 
 static hf_status open_dir(const char *dir, int *fd, struct hf_error *error)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    struct stat unused;
+    const char *what = "open";
+    const char *name;
     hf_status status;
+    int parent;
 
-    *fd = hf_sys_open(dir, flags, 0);
+    *fd = -1;
+    status = hf_trust_open_parent(dir, &parent, &unused, &name, error);
+    if (status != HF_OK)
+        return status;
+    *fd = hf_sys_openat(parent, name, flags, 0);
     if (*fd < 0 && errno == ENOENT) {
-        if (hf_sys_mkdir(dir, 0700) != 0 && errno != EEXIST)
-            return hf_trouble(error, "create", dir);
-        *fd = hf_sys_open(dir, flags, 0);
+        if (hf_sys_mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
+            *fd = hf_sys_openat(parent, name, flags, 0);
+        else
+            what = "create";
     }
-    if (*fd < 0)
-        return hf_trouble(error, "open", dir);
-    status = check_dir(*fd, dir, error);
-    if (status != HF_OK) {
+    status =
+        *fd < 0 ? hf_trouble(error, what, dir) : check_dir(*fd, dir, error);
+    (void)close(parent);
+    if (status != HF_OK && *fd >= 0)
         (void)close(*fd);
-        *fd = -1;
-    }
     return status;
 }
 
-/* What the file says: 0 if there is none, or none that makes sense.  One that
- * cannot be read just now is not taken for none. */
-static hf_status read_floor(int dir, const char *path, uint64_t *value,
-                            struct hf_error *error)
+static hf_status check_file(int fd, const char *dir, struct hf_error *error)
+{
+    char path[HF_FLOOR_BYTES + sizeof("/" FLOOR_FILE)];
+    struct stat status;
+
+    (void)snprintf(path, sizeof(path), "%s/" FLOOR_FILE, dir);
+    if (hf_sys_fstat(fd, &status) != 0)
+        return hf_trouble(error, "examine", path);
+    return hf_trust_check_file(&trust, &status, path, error);
+}
+
+/* What the file that is open says: 0 if that makes no sense. */
+static hf_status read_file(int fd, const char *path, uint64_t *value,
+                           struct hf_error *error)
 {
     char line[LINE_BYTES + 1] = {0};
+    hf_status status = check_file(fd, path, error);
     ssize_t got;
-    int fd = hf_sys_openat(dir, FLOOR_FILE, O_RDONLY | O_NOFOLLOW, 0);
 
-    *value = 0;
-    if (fd < 0)
-        return errno == ENOENT
-                   ? HF_OK
-                   : hf_trouble(error, "read " FLOOR_FILE " in", path);
+    if (status != HF_OK)
+        return status;
     got = hf_sys_pread(fd, line, LINE_BYTES);
     if (got < 0)
-        hf_trouble(error, "read " FLOOR_FILE " in", path);
-    (void)close(fd);
-    if (got < 0)
-        return error->status;
+        return hf_trouble(error, "read " FLOOR_FILE " in", path);
     if (got == LINE_BYTES && line[LINE_BYTES - 1] == '\n' &&
         strspn(line, "0123456789") == LINE_BYTES - 1)
         (void)sscanf(line, "%" SCNu64, value);
     return HF_OK;
 }
 
+/* Nothing is known of the directory before the first floor is in it: perhaps it
+ * was made just now, and its own entry is not on the disk. */
+static hf_status sync_parent(int dir, const char *path, struct hf_error *error)
+{
+    int parent = hf_sys_openat(dir, "..", O_RDONLY | O_DIRECTORY, 0);
+    hf_status status = HF_OK;
+
+    if (parent < 0)
+        return hf_trouble(error, "open the parent of", path);
+    if (hf_sys_fsync(parent) != 0)
+        status = hf_trouble(error, "sync the parent of", path);
+    (void)close(parent);
+    return status;
+}
+
+/* The floor: 0 if there is none, or none that makes sense.  One that cannot be
+ * read just now is not taken for none. */
+static hf_status read_floor(int dir, const char *path, uint64_t *value,
+                            struct hf_error *error)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+    int fd = hf_sys_openat(dir, FLOOR_FILE, flags, 0);
+    hf_status status;
+
+    *value = 0;
+    if (fd < 0 && errno == ENOENT)
+        return sync_parent(dir, path, error);
+    if (fd < 0)
+        return hf_trouble(error, "read " FLOOR_FILE " in", path);
+    status = read_file(fd, path, value, error);
+    (void)close(fd);
+    return status;
+}
+
+/* Under the lock of the directory: what has the name was left by the dead. */
 static int write_synced(int dir, const char *line)
 {
-    int fd = hf_sys_openat(dir, NEW_FLOOR_FILE,
-                           O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
     int failed;
     int number;
+    int fd;
 
+    (void)hf_sys_unlinkat(dir, NEW_FLOOR_FILE);
+    fd = hf_sys_openat(dir, NEW_FLOOR_FILE, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
     failed = hf_sys_pwrite(fd, line, LINE_BYTES) != LINE_BYTES ||
@@ -109,6 +153,8 @@ static int write_synced(int dir, const char *line)
     return failed ? -1 : 0;
 }
 
+/* The order is what makes the floor durable: the data before the name that says
+ * it counts, that name before anybody hands out a number. */
 static hf_status write_floor(int dir, const char *path, uint64_t value,
                              struct hf_error *error)
 {

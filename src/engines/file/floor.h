@@ -20,11 +20,10 @@ void hf_floor_default(char dir[HF_FLOOR_BYTES]);
  * ${start} to that maximum: what is in (start, start + count] is the caller's
  * to hand out, once this has returned HF_OK, and for that it is on the disk.
  * Numbers that an earlier caller of the same root reserved stay good.
- *   Time      two syncs of a small file; up to HF_PATIENCE_MS for the lock.
- *   Thread    any.
- *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT; ${start} is then the
- *             greatest of ${above} and what could be read, and nothing is
- *             reserved. */
+ *   Time      two syncs of a small file, a third the first time; up to
+ * HF_PATIENCE_MS for the lock. Thread    any. Fails     HF_EDIR HF_EDENIED
+ * HF_EFULL HF_ELIMIT; ${start} is then the greatest of ${above} and what could
+ * be read, and nothing is reserved. */
 hf_status hf_floor_reserve(const char *dir, uint64_t above, uint64_t count,
                            uint64_t *start, struct hf_error *error);
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -60,6 +61,24 @@ static hf_status read_mark(const struct mark *mark, bool *up,
                         "nobody's barrier",
                         mark->path, hf_quote(text, (size_t)got).text,
                         mark->queue);
+}
+
+/* Whose directory it is in decides whether it says anything. */
+static hf_status check_directory(struct hf_engine *engine,
+                                 const struct mark *mark,
+                                 struct hf_error *error)
+{
+    char path[HF_PATH_BYTES];
+    hf_status status;
+    int dir;
+
+    hf_site_path(&engine->site, mark->entry, NULL, path);
+    dir = hf_sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (dir < 0)
+        return errno == ENOENT ? HF_OK : hf_trouble(error, "open", path);
+    status = hf_place_check_lock(engine->place, dir, path, error);
+    (void)close(dir);
+    return status;
 }
 
 static void tell_marked(struct hf_engine *engine, struct hf_request *request,
@@ -138,6 +157,10 @@ void hf_engine_raise(struct hf_engine *engine, struct hf_request *request)
     bool made, up;
 
     mark_of(engine, request->queue, &mark);
+    if (check_directory(engine, &mark, &error) != HF_OK) {
+        hf_engine_refuse(engine, request, &error);
+        return;
+    }
     for (unsigned try = 0; try < TRIES; try++) {
         if (make_mark(engine, &mark, &request->ticket, &made, &up, &error) !=
             HF_OK) {
@@ -302,6 +325,10 @@ void hf_engine_look_at_mark(struct hf_engine *engine,
     bool up, same = false;
 
     mark_of(engine, request->queue, &mark);
+    if (check_directory(engine, &mark, &error) != HF_OK) {
+        hf_engine_refuse(engine, request, &error);
+        return;
+    }
     for (unsigned try = 0; try < TRIES; try++) {
         if (read_mark(&mark, &up, &id, &error) != HF_OK ||
             (up &&

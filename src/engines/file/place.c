@@ -79,36 +79,21 @@ hf_status hf_place_share(int fd, mode_t mode, const char *path,
     if (hf_sys_fstat(fd, &status) != 0)
         return hf_trouble(error, "examine", path);
     /* A set-group-id bit inherited from the parent stays. */
-    if (status.st_uid == geteuid() &&
-        (status.st_mode & 01777) != (mode & 01777) &&
-        hf_sys_fchmod(fd, mode | (status.st_mode & S_ISGID)) != 0)
+    mode |= status.st_mode & S_ISGID;
+    if (status.st_uid == geteuid() && (status.st_mode & 03777) != mode &&
+        hf_sys_fchmod(fd, mode) != 0)
         return hf_trouble(error, "set the mode of", path);
     return HF_OK;
 }
 
-static hf_status check_owner(int fd, const struct hf_site *site,
-                             struct hf_error *error)
+hf_status hf_place_check_lock(const struct hf_place *place, int fd,
+                              const char *path, struct hf_error *error)
 {
     struct stat status;
 
     if (hf_sys_fstat(fd, &status) != 0)
-        return hf_trouble(error, "examine", site->root);
-    if (site->shared)
-        return HF_OK;
-    if (status.st_uid != geteuid())
-        return hf_error_set(error, HF_EDENIED,
-                            "%s belongs to user %u, not to user %u; name "
-                            "another directory, or share this one with "
-                            "?mode=0770",
-                            site->root, (unsigned)status.st_uid,
-                            (unsigned)geteuid());
-    if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
-        return hf_error_set(error, HF_EDENIED,
-                            "%s can be written by everybody (mode %04o), who "
-                            "could then remove tickets; chmod it to 0700, or "
-                            "say that this is meant with ?mode=0777",
-                            site->root, (unsigned)status.st_mode & 07777);
-    return HF_OK;
+        return hf_trouble(error, "examine", path);
+    return hf_trust_check(&place->trust, &status, path, error);
 }
 
 static hf_status check_filesystem(int fd, const struct hf_site *site,
@@ -122,18 +107,20 @@ static hf_status check_filesystem(int fd, const struct hf_site *site,
                                      site->root, error);
 }
 
-/* Open the directory ${path}, made with ${mode} if it is missing. */
-static hf_status open_dir(struct hf_place *place, const char *path, mode_t mode,
-                          int *fd, struct hf_error *error)
+/* Open the directory ${name} in ${parent}, which is ${path}, made with ${mode}
+ * if it is missing. */
+static hf_status open_dir(struct hf_place *place, int parent, const char *name,
+                          const char *path, mode_t mode, int *fd,
+                          struct hf_error *error)
 {
     bool made = false;
 
-    *fd = hf_sys_open(path, DIR_FLAGS, 0);
+    *fd = hf_sys_openat(parent, name, DIR_FLAGS, 0);
     if (*fd < 0 && errno == ENOENT) {
-        made = hf_sys_mkdir(path, mode) == 0;
+        made = hf_sys_mkdirat(parent, name, mode) == 0;
         if (!made && errno != EEXIST)
             return hf_trouble(error, "create", path);
-        *fd = hf_sys_open(path, DIR_FLAGS, 0);
+        *fd = hf_sys_openat(parent, name, DIR_FLAGS, 0);
     }
     if (*fd < 0)
         return hf_trouble(error, "open", path);
@@ -148,24 +135,70 @@ static hf_status open_dir(struct hf_place *place, const char *path, mode_t mode,
                                        : HF_OK;
 }
 
+/* From now on ${place}->trust says who may write below it. */
+static hf_status check_root(struct hf_place *place, const struct stat *parent,
+                            struct hf_error *error)
+{
+    const struct hf_site *site = place->site;
+    struct stat status;
+
+    if (hf_sys_fstat(place->root_fd, &status) != 0)
+        return hf_trouble(error, "examine", site->root);
+    place->trust = (struct hf_trust){
+        .sharing = site->sharing,
+        .group = status.st_gid,
+        .remedy = "name another directory, or say that sharing is meant with "
+                  "?mode=0770",
+    };
+    return hf_trust_check_root(&place->trust, parent, &status, site->root,
+                               error);
+}
+
+static hf_status open_root(struct hf_place *place, struct hf_error *error)
+{
+    const struct hf_site *site = place->site;
+    struct stat parent;
+    const char *name;
+    hf_status status;
+    int dir;
+
+    status = hf_trust_open_parent(site->root, &dir, &parent, &name, error);
+    if (status != HF_OK)
+        return status;
+    status = open_dir(place, dir, name, site->root, site->mode, &place->root_fd,
+                      error);
+    (void)close(dir);
+    if (status == HF_OK)
+        status = check_root(place, &parent, error);
+    return status;
+}
+
+static hf_status open_locks(struct hf_place *place, struct hf_error *error)
+{
+    char path[HF_PATH_BYTES];
+    hf_status status;
+
+    hf_site_path(place->site, "", NULL, path);
+    path[strlen(path) - 1] = '\0';
+    status = open_dir(place, place->root_fd, strrchr(path, '/') + 1, path,
+                      hf_site_dir_mode(place->site), &place->locks_fd, error);
+    if (status == HF_OK)
+        status = hf_place_check_lock(place, place->locks_fd, path, error);
+    return status;
+}
+
 static hf_status open_all(struct hf_place *place, struct hf_error *error)
 {
     const struct hf_site *site = place->site;
-    char locks[HF_PATH_BYTES];
     hf_status status;
 
-    status = open_dir(place, site->root, site->mode, &place->root_fd, error);
-    if (status == HF_OK)
-        status = check_owner(place->root_fd, site, error);
+    status = open_root(place, error);
     if (status == HF_OK)
         status = check_filesystem(place->root_fd, site, error);
-    hf_site_path(site, "", NULL, locks);
-    locks[strlen(locks) - 1] = '\0';
     if (status == HF_OK)
-        status = open_dir(place, locks, hf_site_dir_mode(site),
-                          &place->locks_fd, error);
+        status = open_locks(place, error);
     if (status == HF_OK)
-        status = hf_counter_open(&place->counter, site->counter,
+        status = hf_counter_open(&place->counter, place->root_fd, site->counter,
                                  hf_site_file_mode(site), site->shared, error);
     return status;
 }
@@ -188,6 +221,7 @@ hf_status hf_place_open(const struct hf_site *site,
     mine->locks_fd = -1;
     mine->counter.fd = -1;
     mine->counter.descriptors = descriptors;
+    mine->counter.trust = &mine->trust;
     mine->counter.state = site->state;
     mine->counter.state_wanted = site->state_wanted;
     status = open_all(mine, error);

@@ -14,6 +14,7 @@
 #include "core/url.h"
 #include "engines/file/counter.h"
 #include "engines/file/entry.h"
+#include "engines/file/trust.h"
 
 /* The longest root directory, with its NUL, and any path below it. */
 #define HF_ROOT_BYTES 1024
@@ -25,9 +26,11 @@ struct hf_site {
     char root[HF_ROOT_BYTES];
     char counter[HF_ROOT_BYTES + sizeof("/counter")];
     char state[HF_FLOOR_BYTES];
+    bool by_default;   /* neither the URL nor $HOLDFAST_DIR named the root */
     bool state_wanted; /* ?state= was given */
-    bool shared;       /* ?mode= was given: other users take part */
-    mode_t mode;       /* of the root directory when it is made */
+    bool shared;       /* ?mode= was given: what is made has exactly its mode */
+    enum hf_sharing sharing; /* with whom, by that mode */
+    mode_t mode;             /* of the root directory when it is made */
 };
 
 /* Read ${url} and the environment: the directory is the URL's path, else
@@ -36,6 +39,9 @@ struct hf_site {
  *   Fails     HF_EURL HF_EDIR (a bad $HOLDFAST_DIR). */
 hf_status hf_site_choose(const struct hf_url *url, struct hf_site *site,
                          struct hf_error *error);
+
+/* The directory that ${uid} has by default. */
+void hf_site_default(uid_t uid, char root[HF_ROOT_BYTES]);
 
 /* Modes for what is made below the root directory. */
 mode_t hf_site_dir_mode(const struct hf_site *site);
@@ -49,15 +55,16 @@ struct hf_place {
     atomic_uint references;
     const struct hf_site *site;
     struct hf_descriptors *descriptors;
-    int root_fd;  /* held LOCK_SH, so that cleaners of temporary */
-    int locks_fd; /* directories (systemd-tmpfiles) leave them alone */
+    struct hf_trust trust; /* in what is below the root directory */
+    int root_fd;           /* held LOCK_SH, so that cleaners of temporary */
+    int locks_fd;          /* directories (systemd-tmpfiles) leave them alone */
     struct hf_counter counter;
 };
 
-/* Make what is missing, check it, and set ${place} to it with one reference.
- *   Ownership ${site} and ${descriptors} are borrowed for its life.
- *   Thread    any.
- *   Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT HF_ENOMEM. */
+/* Make what is missing, check whose all of it is, and set ${place} to it with
+ * one reference. Ownership ${site} and ${descriptors} are borrowed for its
+ * life. Thread    any. Fails     HF_EDIR HF_EDENIED HF_EFULL HF_ELIMIT
+ * HF_ENOMEM. */
 hf_status hf_place_open(const struct hf_site *site,
                         struct hf_descriptors *descriptors,
                         struct hf_place **place, struct hf_error *error);
@@ -68,6 +75,11 @@ void hf_place_unref(struct hf_place *place); /* NULL is fine */
  * the type of one that they may not. */
 hf_status hf_place_check_filesystem(uint64_t magic, const char *path,
                                     struct hf_error *error);
+
+/* May the lock's directory at ${path}, which is open as ${fd}, be used?
+ *   Fails     HF_EDENIED HF_EDIR. */
+hf_status hf_place_check_lock(const struct hf_place *place, int fd,
+                              const char *path, struct hf_error *error);
 
 /* Make the directory of ${fd} what ${mode} says, where the umask took bits. */
 hf_status hf_place_share(int fd, mode_t mode, const char *path,

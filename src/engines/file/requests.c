@@ -92,7 +92,9 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
     }
     if (hf_counter_current(&engine->place->counter, engine->site.counter))
         counter = &engine->place->counter;
-    status = hf_listing_read(*listing, dir, path, counter, error);
+    status = hf_place_check_lock(engine->place, dir, path, error);
+    if (status == HF_OK)
+        status = hf_listing_read(*listing, dir, path, counter, error);
     if (status != HF_OK && was_removed(dir)) {
         hf_listing_clear(*listing);
         status = HF_OK;

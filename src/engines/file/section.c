@@ -86,7 +86,11 @@ static enum hf_section_answer open_directory(struct hf_section *s)
         hf_place_share(directory->fd, hf_site_dir_mode(site), s->path,
                        s->error) != HF_OK)
         return HF_SECTION_FAILED;
-    return HF_SECTION_DONE;
+    if (hf_trust_check(&s->place->trust, &status, s->path, s->error) == HF_OK)
+        return HF_SECTION_DONE;
+    /* Closed, so that nobody keeps it and uses it without another check. */
+    hf_descriptors_close(s->place->descriptors, &directory->fd);
+    return HF_SECTION_FAILED;
 }
 
 /* Is the directory that is locked the one that is at its path? */

@@ -17,19 +17,19 @@ static const char *const known_options[] = {"mode", "state", NULL};
 
 /* Nothing that a login sets decides (XDG_RUNTIME_DIR is unset in cron and its
  * directory goes at logout): two directories would mean two holders. */
-static void default_root(char root[HF_ROOT_BYTES])
+void hf_site_default(uid_t uid, char root[HF_ROOT_BYTES])
 {
     struct stat status;
-    unsigned uid = (unsigned)geteuid();
     const mode_t open_to_all = S_ISVTX | S_IWOTH;
 
     if (uid == 0)
         (void)snprintf(root, HF_ROOT_BYTES, "/run/holdfast");
     else if (hf_sys_lstat(LOCK_DIR, &status) == 0 && S_ISDIR(status.st_mode) &&
              (status.st_mode & open_to_all) == open_to_all)
-        (void)snprintf(root, HF_ROOT_BYTES, LOCK_DIR "/holdfast-%u", uid);
+        (void)snprintf(root, HF_ROOT_BYTES, LOCK_DIR "/holdfast-%u",
+                       (unsigned)uid);
     else
-        (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", uid);
+        (void)snprintf(root, HF_ROOT_BYTES, "/tmp/holdfast-%u", (unsigned)uid);
 }
 
 /* Copy an absolute path without slashes at its end: those would have a
@@ -77,8 +77,16 @@ static hf_status choose_root(const struct hf_url *url, struct hf_site *site,
     if (named != NULL && named[0] != '\0')
         return copy_path(named, site->root, sizeof(site->root), HF_EDIR,
                          "HOLDFAST_DIR", error);
-    default_root(site->root);
+    site->by_default = true;
+    hf_site_default(geteuid(), site->root);
     return HF_OK;
+}
+
+static enum hf_sharing sharing_of(mode_t mode)
+{
+    if ((mode & S_IWOTH) != 0)
+        return HF_SHARING_ALL;
+    return (mode & S_IWGRP) != 0 ? HF_SHARING_GROUP : HF_SHARING_NONE;
 }
 
 static hf_status choose_mode(const char *text, struct hf_site *site,
@@ -100,6 +108,10 @@ static hf_status choose_mode(const char *text, struct hf_site *site,
                             "such as 0770",
                             hf_quote(text, strlen(text)).text);
     site->mode = (mode_t)mode;
+    site->sharing = sharing_of(site->mode);
+    /* What a member makes belongs to the group, whatever the member's own. */
+    if (site->sharing == HF_SHARING_GROUP)
+        site->mode |= S_ISGID;
     return HF_OK;
 }
 

@@ -39,6 +39,11 @@ int hf_sys_mkdir(const char *path, mode_t mode)
     return refused("mkdir") ? -1 : mkdir(path, mode);
 }
 
+int hf_sys_mkdirat(int dir, const char *path, mode_t mode)
+{
+    return refused("mkdirat") ? -1 : mkdirat(dir, path, mode);
+}
+
 int hf_sys_rmdir(const char *path)
 {
     return refused("rmdir") ? -1 : rmdir(path);

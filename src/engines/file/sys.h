@@ -19,6 +19,7 @@ extern int (*hf_sys_step)(const char *call);
 int hf_sys_open(const char *path, int flags, mode_t mode);
 int hf_sys_openat(int dir, const char *path, int flags, mode_t mode);
 int hf_sys_mkdir(const char *path, mode_t mode);
+int hf_sys_mkdirat(int dir, const char *path, mode_t mode);
 int hf_sys_rmdir(const char *path);
 int hf_sys_flock(int fd, int operation);
 int hf_sys_fstat(int fd, struct stat *status);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/process_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/mutation.h"
+#include "core/error.h"
+
+/* Set once, before there is more than one thread: the kernel has no file of
+ * children. */
+static bool scans;
+
+/* ------------------------------------------------- the file of children -- */
+
+/* Take the numbers of "PID PID ... " out of ${text}; what follows the last
+ * blank may go on in the next piece, and is moved to the front.  False if
+ * there is no memory. */
+static bool take_numbers(char *text, size_t *bytes, pid_t parent,
+                         struct hf_process_list *list)
+{
+    char *at = text, *blank;
+
+    text[*bytes] = '\0';
+    while ((blank = strchr(at, ' '))) {
+        struct hf_process child = {(pid_t)strtol(at, NULL, 10), parent};
+
+        if (!hf_process_list_add(list, child))
+            return false;
+        at = blank + 1;
+    }
+    *bytes -= (size_t)(at - text);
+    memmove(text, at, *bytes);
+    return true;
+}
+
+static bool thread_children(int tasks, const char *thread, pid_t parent,
+                            struct hf_process_list *list)
+{
+    char path[64], text[4096];
+    size_t bytes = 0;
+    bool complete = true;
+    ssize_t got;
+    int fd;
+
+    snprintf(path, sizeof path, "%.20s/children", thread);
+    fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT; /* the thread has ended */
+    while (complete &&
+           (got = read(fd, text + bytes, sizeof text - 1 - bytes)) > 0) {
+        bytes += (size_t)got;
+        complete = take_numbers(text, &bytes, parent, list);
+    }
+    close(fd);
+    return complete;
+}
+
+static bool read_children(pid_t parent, struct hf_process_list *list)
+{
+    char path[64];
+    struct dirent *entry;
+    bool complete = true;
+    DIR *tasks;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
+    tasks = opendir(path);
+    if (!tasks)
+        return parent != getpid() && errno == ENOENT;
+    while (complete && (entry = readdir(tasks)))
+        if (entry->d_name[0] != '.')
+            complete =
+                thread_children(dirfd(tasks), entry->d_name, parent, list);
+    closedir(tasks);
+    return complete;
+}
+
+/* ------------------------------------------------------------ the scan -- */
+
+/* Add ${pid} with its parent.  One that has gone is nobody's child; nor is, as
+ * far as can be told, one that is hidden from us. */
+static bool add_with_parent(pid_t pid, struct hf_process_list *list)
+{
+    struct hf_process process = {pid, hf_process_parent(pid)};
+
+    if (process.parent == 0)
+        return errno == 0 || errno == ESRCH || errno == EPERM ||
+               errno == EACCES;
+    return hf_process_list_add(list, process);
+}
+
+/* Add every process there is, each with its parent.  A child of ours that is
+ * there all the while is on the list: /proc is read in the order of the numbers
+ * and not by place. */
+static bool read_all(struct hf_process_list *list)
+{
+    struct dirent *entry;
+    bool complete = true;
+    DIR *proc = opendir("/proc");
+
+    if (!proc)
+        return false;
+    while (complete && (entry = readdir(proc)))
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            complete =
+                add_with_parent((pid_t)strtol(entry->d_name, NULL, 10), list);
+    closedir(proc);
+    return complete;
+}
+
+static int by_parent(const void *a, const void *b)
+{
+    pid_t one = ((const struct hf_process *)a)->parent;
+    pid_t other = ((const struct hf_process *)b)->parent;
+
+    return (one > other) - (one < other);
+}
+
+/* The first in ${all}, sorted by parent, whose parent is not below ${parent}.
+ */
+static size_t first_of(const struct hf_process_list *all, pid_t parent)
+{
+    size_t low = 0, high = all->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (all->items[middle].parent < parent)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool add_children(const struct hf_process_list *all, pid_t parent,
+                         struct hf_process_list *list)
+{
+    for (size_t i = first_of(all, parent);
+         i < all->count && all->items[i].parent == parent; i++)
+        if (!hf_process_list_add(list, all->items[i]))
+            return false;
+    return true;
+}
+
+static bool read_sorted(struct hf_process_list *all)
+{
+    bool complete = read_all(all);
+
+    if (all->count > 0)
+        qsort(all->items, all->count, sizeof *all->items, by_parent);
+    return complete;
+}
+
+static bool scan_children(pid_t parent, struct hf_process_list *list)
+{
+    struct hf_process_list all = {0};
+    bool complete = read_sorted(&all);
+
+    complete = add_children(&all, parent, list) && complete;
+    hf_process_list_free(&all);
+    return complete;
+}
+
+static void scan_descendants(struct hf_process_list *list, size_t most)
+{
+    struct hf_process_list all = {0};
+
+    (void)read_sorted(&all); /* what there is of it is better than nothing */
+    for (size_t i = 0; i < list->count && list->count <= most; i++)
+        if (!add_children(&all, list->items[i].pid, list))
+            break;
+    hf_process_list_free(&all);
+}
+
+/* ---------------------------------------------------------------- both -- */
+
+bool hf_process_children(pid_t parent, struct hf_process_list *list)
+{
+    return scans ? scan_children(parent, list) : read_children(parent, list);
+}
+
+void hf_process_descendants(struct hf_process_list *list, size_t most)
+{
+    if (scans) {
+        scan_descendants(list, most);
+        return;
+    }
+    for (size_t i = 0; i < list->count && list->count <= most; i++)
+        if (!read_children(list->items[i].pid, list))
+            return;
+}
+
+/* ---------------------------------------------------------------- open -- */
+
+/* /proc may be that of another pid namespace, in which our numbers are those of
+ * other processes. */
+static hf_status check_proc(struct hf_error *error)
+{
+    char text[32] = "";
+
+    if (readlink("/proc/self", text, sizeof text - 1) < 0)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "cannot see /proc, which is needed to find the "
+                            "processes that a command leaves behind: %s; mount "
+                            "it",
+                            strerrordesc_np(errno));
+    if (strtol(text, NULL, 10) == (long)getpid())
+        return HF_OK;
+    return hf_error_set(error, HF_EUNSUPPORTED,
+                        "/proc is that of another pid namespace: this is "
+                        "process %d, there it is %s; mount one of this "
+                        "namespace (mount -t proc proc /proc), which is needed "
+                        "to find the processes that a command leaves behind",
+                        (int)getpid(), text);
+}
+
+static bool has_file_of_children(void)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+static bool scan_finds(pid_t child)
+{
+    struct hf_process_list list = {0};
+    bool found =
+        scan_children(getpid(), &list) && hf_process_list_has(&list, child);
+
+    hf_process_list_free(&list);
+    return found;
+}
+
+static _Noreturn void be_seen(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+        _exit(0);
+    for (;;)
+        pause();
+}
+
+/* Try it, since there is no other way to know what hidepid= and the like hide.
+ */
+static hf_status try_scan(struct hf_error *error)
+{
+    pid_t parent = getpid(), child = fork();
+    bool found;
+
+    if (child == 0)
+        be_seen(parent);
+    if (child < 0)
+        return hf_error_set(error, HF_ELIMIT, "cannot start a process: %s",
+                            strerrordesc_np(errno));
+    found = scan_finds(child);
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+        continue;
+    if (found)
+        return HF_OK;
+    return hf_error_set(
+        error, HF_EUNSUPPORTED,
+        "/proc does not show which processes a command leaves "
+        "behind: this kernel has no /proc/PID/task/TID/children "
+        "(CONFIG_PROC_CHILDREN), and /proc/PID/stat of a child "
+        "is hidden; mount /proc without hidepid=");
+}
+
+hf_status hf_process_tree_open(struct hf_error *error)
+{
+    hf_status status = check_proc(error);
+
+    if (status != HF_OK || has_file_of_children())
+        return status;
+    scans = !HF_MUTATED(SCAN_OMITTED);
+    return try_scan(error);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file_root.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+char root_dir[64];
+
+int root_begin(void **state)
+{
+    (void)state;
+    (void)unsetenv("HOLDFAST_DIR");
+    (void)snprintf(root_dir, sizeof(root_dir), "/tmp/holdfast-place-XXXXXX");
+    return mkdtemp(root_dir) == NULL;
+}
+
+int root_finish(void **state)
+{
+    char command[96];
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -r %s", root_dir);
+    return system(command);
+}
+
+hf_status root_choose(const char *text, struct hf_site *site,
+                      struct hf_error *error)
+{
+    struct hf_url url;
+    hf_status status;
+
+    error->text[0] = '\0';
+    status = hf_url_parse(text, &url, error);
+    if (status != HF_OK)
+        return status;
+    status = hf_site_choose(&url, site, error);
+    hf_url_free(&url);
+    return status;
+}
+
+hf_status root_open_with(const char *root, const char *state, const char *query,
+                         struct hf_error *error)
+{
+    struct hf_descriptors descriptors = {{NULL}};
+    struct hf_place *place;
+    struct hf_site site;
+    char url[HF_ROOT_BYTES + 256];
+    hf_status status;
+
+    (void)snprintf(url, sizeof(url), "file:%s?state=%s%s", root, state, query);
+    assert_int_equal(root_choose(url, &site, error), HF_OK);
+    status = hf_place_open(&site, &descriptors, &place, error);
+    assert_true((status == HF_OK) == (place != NULL));
+    hf_place_unref(place);
+    hf_descriptors_free(&descriptors);
+    return status;
+}
+
+hf_status root_open(const char *root, const char *query, struct hf_error *error)
+{
+    char state[96];
+
+    (void)snprintf(state, sizeof(state), "%s/state", root_dir);
+    return root_open_with(root, state, query, error);
+}
