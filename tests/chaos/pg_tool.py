@@ -31,11 +31,11 @@ class Case(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         cls.databases = 0
 
-    def database(self):
+    def database(self, template="template1"):
         """The name of a new one."""
         type(self).databases += 1
         name = "inputs%d" % self.databases
-        self.server.sql("CREATE DATABASE " + name)
+        self.server.sql("CREATE DATABASE %s TEMPLATE %s" % (name, template))
         return name
 
     def run_tool(self, url, wait="1s", **environment):

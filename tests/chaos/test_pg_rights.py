@@ -41,6 +41,7 @@ class RightsCase(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.made = {}
         for role in ROLES:
             cls.server.sql("CREATE ROLE %s LOGIN" % role)
         cls.server.sql("CREATE ROLE keeper NOLOGIN")
@@ -69,16 +70,18 @@ class RightsCase(Case):
             input=text, text=True, check=True, timeout=place.PATIENCE_S)
 
     def made_by(self, role):
-        """A database with a schema that the tool made as that role, which all
-        may use."""
-        database = self.database()
-        self.server.sql("GRANT CREATE ON DATABASE %s TO %s" % (
-            database, role))
-        self.assert_works(self.url(database, role))
-        for user in set(ROLES) - {role}:
-            self.psql(database, self.tool_sql("--grant"), "-v",
-                      "role=" + user)
-        return database
+        """A new database with a schema that the tool made as that role, which
+        all may use."""
+        if role not in self.made:
+            database = self.database()
+            self.server.sql("GRANT CREATE ON DATABASE %s TO %s" % (
+                database, role))
+            self.assert_works(self.url(database, role))
+            for user in set(ROLES) - {role}:
+                self.psql(database, self.tool_sql("--grant"), "-v",
+                          "role=" + user)
+            self.made[role] = database
+        return self.database(template=self.made[role])
 
 
 class Owners(RightsCase):
@@ -93,6 +96,7 @@ class Owners(RightsCase):
 
     def test_its_owner_cannot_act_as_a_superuser(self):
         database = self.made_by("mallory")
+        self.server.sql("GRANT CREATE ON DATABASE %s TO mallory" % database)
         self.sql_as("mallory", database, SEIZE + TRIGGER)
         self.run_tool(self.url(database))
         self.assertEqual(self.server.sql(
@@ -256,17 +260,13 @@ class Additions(RightsCase):
     )
 
     def test_each_is_refused_and_named(self):
-        template = self.made_by("postgres")
-        self.server.sql(SEIZE, database=template)
         for change, part in self.CHANGES:
             with self.subTest(change):
-                self.server.sql("CREATE DATABASE changed TEMPLATE " + template)
-                try:
-                    self.server.sql(change, database="changed")
-                    self.assert_refused(self.url("changed"), part,
-                                        status=USAGE)
-                finally:
-                    self.server.sql("DROP DATABASE changed")
+                database = self.made_by("postgres")
+                self.server.sql(SEIZE, database=database)
+                self.server.sql(change, database=database)
+                self.assert_refused(self.url(database), part, status=USAGE)
+                self.server.sql("DROP DATABASE " + database)
 
     def test_what_makes_no_difference_is_not_refused(self):
         database = self.made_by("postgres")
