@@ -3,7 +3,7 @@
 """The redis engine on three servers that know nothing of each other, of which a
 minority is killed, frozen and cut off, and forgets.
 
-    test_quorum.py CROWD CONTENDER HOLDFAST
+    test_quorum.py CROWD CONTENDER HOLDFAST SET_CLOCK
 """
 
 import os
@@ -20,9 +20,9 @@ import place
 from proxy import Proxy
 from redis_server import Several
 
-CROWD, CONTENDER, HOLDFAST = (
-    os.path.abspath(path) for path in sys.argv[1:4])
-del sys.argv[1:4]
+CROWD, CONTENDER, HOLDFAST, SET_CLOCK = (
+    os.path.abspath(path) for path in sys.argv[1:5])
+del sys.argv[1:5]
 
 NAME = "chaos/one"
 TTL_MS = 1500
