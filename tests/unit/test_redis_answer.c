@@ -452,6 +452,40 @@ static void servers_are_judged_by_what_they_say(void **state)
     }
 }
 
+static void how_long_a_server_has_served_is_never_guessed(void **state)
+{
+    static const struct {
+        const char *info;
+        uint64_t served_ms;
+    } rows[] = {
+        {"# Server\r\nuptime_in_seconds:61\r\nuptime_in_days:0\r\n", 61000},
+        {"uptime_in_seconds:0\r\n", 0},
+        {"uptime_in_seconds:-3600\r\n", 0},
+        {"uptime_in_seconds:soon\r\n", 0},
+        {"uptime_in_seconds:99999999999999999999\r\n", UINT64_MAX},
+        {"redis_version:7.0.15\r\n", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_true(hf_redis_info_served_ms(rows[i].info) == rows[i].served_ms);
+}
+
+static void another_process_is_told_from_the_same(void **state)
+{
+    char run[HF_REDIS_RUN_BYTES] = "";
+
+    (void)state;
+    assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_true(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abc\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:\r\n", run));
+    assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_string_equal(run, "abcd");
+}
+
 /* ------------------------------------------------------------------- keys --
  */
 
@@ -491,6 +525,8 @@ int main(void)
         STORY(messages_are_read),
         STORY(other_messages_are_not),
         STORY(servers_are_judged_by_what_they_say),
+        STORY(how_long_a_server_has_served_is_never_guessed),
+        STORY(another_process_is_told_from_the_same),
         STORY(names_cannot_leave_their_braces),
     };
 

@@ -9,7 +9,6 @@
 #include "core/instant.h"
 #include "core/memory.h"
 #include "engines/redis/answer.h"
-#include "engines/redis/greeting.h"
 
 /* A reply that is to come on the connection for calls. */
 struct hf_redis_expected {
@@ -436,6 +435,7 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
     assert(!link->open);
     link->open = true;
     link->clustered = link->unseen = false;
+    link->served_ms = 0;
     (void)snprintf(link->channel, sizeof link->channel, "%s%s",
                    HF_REDIS_CHANNEL, session);
     if (!open_wire(link, &link->calls) || !open_wire(link, &link->notices))

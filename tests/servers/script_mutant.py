@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mutation of the script that runs at a Redis server: what a client loads
+there is changed on its way.  The client calls it by what SCRIPT LOAD answers,
+and so calls the mutant."""
+
+from proxy import UP, Proxy
+
+
+class Mutant(Proxy):
+    """A proxy to the port target, behind which old has become new wherever a
+    client says it.  new must not be longer: the length is said in front."""
+
+    def __init__(self, target, old, new):
+        self.old = old.encode()
+        self.new = new.encode().ljust(len(self.old))
+        assert len(self.new) == len(self.old), (old, new)
+        self.changed = 0
+        self.kept = {}  # by way: the beginning of old, if bytes end with it
+        super().__init__(target)
+
+    def arrived(self, way, data):
+        if way.name != UP:
+            super().arrived(way, data)
+            return
+        kept = self.kept.pop(way, b"")
+        if data:
+            self.pass_on(way, self.mutated(way, kept + data))
+        else:
+            self.pass_on(way, kept)
+            super().arrived(way, data)
+
+    def pass_on(self, way, data):
+        if data:
+            super().arrived(way, data)
+
+    def mutated(self, way, data):
+        self.changed += data.count(self.old)
+        data = data.replace(self.old, self.new)
+        kept = self.unfinished(data)
+        if kept:
+            self.kept[way] = data[-kept:]
+            data = data[:-kept]
+        return data
+
+    def unfinished(self, data):
+        """How many bytes at its end may become old with what follows."""
+        return next((count for count in range(len(self.old) - 1, 0, -1)
+                     if data.endswith(self.old[:count])), 0)
