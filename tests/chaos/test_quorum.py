@@ -184,9 +184,6 @@ class Outages(Quorum):
 class Clocks(Quorum):
     """Each server has its own."""
 
-    # Of the script, and what becomes of it: no number is passed on.
-    SETTLED_UNTOLD = ("redis.call('SET', last, number)", "")
-
     def make(self):
         several = Several(3, environment={"LD_PRELOAD": SET_CLOCK})
         self.files = []
@@ -232,7 +229,7 @@ class Clocks(Quorum):
         self.assertGreater(second, first)
 
     def test_a_server_that_is_not_told_the_number_is_found(self):
-        mutants = [Mutant(server.port, *self.SETTLED_UNTOLD)
+        mutants = [Mutant(server.port, "REDIS_SETTLED_UNTOLD")
                    for server in self.servers]
         for mutant in mutants:
             self.addCleanup(mutant.close)
