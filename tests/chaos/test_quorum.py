@@ -212,16 +212,20 @@ class Clocks(Quorum):
         raise AssertionError("no uptime_in_seconds")
 
     def tokens(self, url):
-        """Of two, one after the other: the first while one server is an hour
-        ahead of the others, the second when it is frozen."""
+        """Of two, one after the other: the first while one of two servers is
+        an hour ahead, the second when that one is frozen and a third there."""
+        ahead, _, late = self.servers
         self.url = url
         self.set(0, 3600)
+        late.freeze()
+        self.addCleanup(late.thaw)
         one, held, first = self.holder()
         self.assertEqual(one.release(held), "HF_OK")
         self.assertGreater(first, (time.time() + 3000) * 1000000)
-        self.servers[0].freeze()
+        late.thaw()
+        ahead.freeze()
+        self.addCleanup(ahead.thaw)
         _, _, second = self.holder()
-        self.servers[0].thaw()
         return first, second
 
     def test_servers_that_are_behind_are_told_the_number(self):
