@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "core/instant.h"
 #include "host/client.h"
 
 /* How often one turn goes round before others get the lock.  What is left is
@@ -98,6 +99,16 @@ void hf_loop_turn(struct hf_client *client)
     }
 }
 
+/* When the next timer of the loop is due, which the descriptor does not show.
+ */
+static uint64_t next_timer_ms(const struct hf_loop *loop)
+{
+    int timeout_ms = uv_backend_timeout(&loop->uv);
+
+    return timeout_ms < 0 ? HF_FOREVER
+                          : hf_after_ms(hf_now_ms(), (uint64_t)timeout_ms);
+}
+
 void hf_loop_arm(struct hf_client *client, uint64_t at_ms)
 {
     struct hf_loop *loop = &client->loop;
@@ -109,6 +120,7 @@ void hf_loop_arm(struct hf_client *client, uint64_t at_ms)
     /* What hf_loop_turn() has left has to wake those who sleep already. */
     if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
         at_ms = 0;
+    at_ms = hf_earlier_ms(at_ms, next_timer_ms(loop));
     if (loop->armed_at_ms <= at_ms)
         return;
     loop->armed_at_ms = at_ms;

@@ -6,7 +6,7 @@
  * descriptor.
  *
  * Deadlines are on one timerfd of CLOCK_BOOTTIME, because uv timers stop while
- * a machine is suspended.
+ * a machine is suspended, and because they do not show on the descriptor.
  */
 #ifndef HF_HOST_LOOP_H
 #define HF_HOST_LOOP_H
@@ -34,10 +34,12 @@ uv_loop_t *hf_loop_get(struct hf_client *client);
 /* Run everything that is ready, without sleeping, until nothing is. */
 void hf_loop_turn(struct hf_client *client);
 
-/* Have the descriptor become readable at ${at_ms} at the latest; at once if the
- * loop has something left to do.  It may be early: what an acquire put off, its
- * release seldom waits for, and a timer that fires in vain now and then is
- * cheaper than one that is set twice for each. */
+/* Have the descriptor become readable at ${at_ms} at the latest; when a uv
+ * timer of an engine is due if that is earlier, because those who only wait for
+ * the descriptor do not know of it; at once if the loop has something left to
+ * do. It may be early: what an acquire put off, its release seldom waits for,
+ * and a timer that fires in vain now and then is cheaper than one that is set
+ * twice for each. */
 void hf_loop_arm(struct hf_client *client, uint64_t at_ms);
 
 /* Give the lock up, sleep until the loop or ${fd} has something, take the lock

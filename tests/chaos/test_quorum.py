@@ -3,7 +3,7 @@
 """The redis engine on three servers that know nothing of each other, of which a
 minority is killed, frozen and cut off, and forgets.
 
-    test_quorum.py CROWD CONTENDER HOLDFAST
+    test_quorum.py CROWD CONTENDER HOLDFAST SET_CLOCK
 """
 
 import os
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from crowd import LONG, Crowd
@@ -19,10 +20,11 @@ from crowd import LONG, Crowd
 import place
 from proxy import Proxy
 from redis_server import Several
+from script_mutant import Mutant
 
-CROWD, CONTENDER, HOLDFAST = (
-    os.path.abspath(path) for path in sys.argv[1:4])
-del sys.argv[1:4]
+CROWD, CONTENDER, HOLDFAST, SET_CLOCK = (
+    os.path.abspath(path) for path in sys.argv[1:5])
+del sys.argv[1:5]
 
 NAME = "chaos/one"
 TTL_MS = 1500
@@ -41,8 +43,11 @@ def wait_ms(ms):
 
 
 class Quorum(unittest.TestCase):
+    def make(self):
+        return Several(3)
+
     def setUp(self):
-        self.several = Several(3)
+        self.several = self.make()
         self.addCleanup(self.several.close)
         self.several.__enter__()
         self.servers = self.several.servers
@@ -148,6 +153,15 @@ class Outages(Quorum):
         one.end()
         two.end()
 
+    def test_a_frozen_server_does_not_keep_a_newcomer_out(self):
+        """Nothing but a timer tells that it need not be waited for; and a loop
+        of somebody else's sees no timers of ours."""
+        one, held, _ = self.holder()
+        self.assertEqual(one.release(held), "HF_OK")
+        self.servers[2].freeze()
+        self.addCleanup(self.servers[2].thaw)
+        self.holder()
+
     def test_servers_that_forget_in_turn_let_nobody_in(self):
         """Held by all three; each forgets everything, one after the other, and
         what a newcomer hears from it is not enough to be let in."""
@@ -165,6 +179,77 @@ class Outages(Quorum):
         two.granted(waits)
         one.end()
         two.end()
+
+
+class Clocks(Quorum):
+    """Each server has its own."""
+
+    def make(self):
+        several = Several(3, environment={"LD_PRELOAD": SET_CLOCK})
+        self.files = []
+        for server in several.servers:
+            file = tempfile.NamedTemporaryFile("w")
+            self.addCleanup(file.close)
+            self.files.append(file)
+            server.environment["SET_CLOCK_FILE"] = file.name
+        return several
+
+    def set(self, number, seconds):
+        """Off by so much from now on, which the server has seen."""
+        self.files[number].write(str(seconds))
+        self.files[number].flush()
+        with self.servers[number].client() as client:
+            place.eventually("the clock to be set", lambda: abs(
+                int(client.ask("TIME")[0]) - time.time() - seconds) < 1000)
+            place.eventually("the server to look", lambda: (
+                self.uptime(client) < 0) == (seconds < 0))
+
+    @staticmethod
+    def uptime(client):
+        for line in client.ask("INFO", "server").splitlines():
+            if line.startswith("uptime_in_seconds:"):
+                return int(line.partition(":")[2])
+        raise AssertionError("no uptime_in_seconds")
+
+    def tokens(self, url):
+        """Of two, one after the other: the first while one of two servers is
+        an hour ahead, the second when that one is frozen and a third there."""
+        ahead, _, late = self.servers
+        self.url = url
+        self.set(0, 3600)
+        late.freeze()
+        self.addCleanup(late.thaw)
+        one, held, first = self.holder()
+        self.assertEqual(one.release(held), "HF_OK")
+        self.assertGreater(first, (time.time() + 3000) * 1000000)
+        late.thaw()
+        ahead.freeze()
+        self.addCleanup(ahead.thaw)
+        _, _, second = self.holder()
+        return first, second
+
+    def test_servers_that_are_behind_are_told_the_number(self):
+        first, second = self.tokens(self.url)
+        self.assertGreater(second, first)
+
+    def test_a_server_that_is_not_told_the_number_is_found(self):
+        mutants = [Mutant(server.port, "REDIS_SETTLED_UNTOLD")
+                   for server in self.servers]
+        for mutant in mutants:
+            self.addCleanup(mutant.close)
+        first, second = self.tokens(self.several.url(
+            OPTIONS, ["127.0.0.1:%d" % mutant.port for mutant in mutants]))
+        self.assertLess(second, first)
+        self.assertTrue(all(mutant.changed for mutant in mutants))
+
+    def test_a_clock_that_was_set_back_hides_no_start(self):
+        """uptime_in_seconds is by the wall clock, and below 0 then."""
+        for number in range(3):
+            self.set(number, -3600)
+        crowd = self.crowd()
+        session, = crowd.opened(self.url)
+        self.assertTrue([line for line in crowd.logs(session)
+                         if "was started not long ago" in line])
 
 
 class Increments(unittest.TestCase):

@@ -3,10 +3,11 @@
 """The redis engine on a real server: what a handoff costs, and what happens
 when servers are killed, lack replicas, are set and set up wrongly.
 
-    test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK
+    test_redis.py CROWD CONTENDER HOLDFAST SET_CLOCK HOLD_SYNC
 """
 
 import contextlib
+import fcntl
 import os
 import select
 import shutil
@@ -25,9 +26,9 @@ import place
 from proxy import Proxy
 from redis_server import Server
 
-CROWD, CONTENDER, HOLDFAST, SET_CLOCK = (
-    os.path.abspath(path) for path in sys.argv[1:5])
-del sys.argv[1:5]
+CROWD, CONTENDER, HOLDFAST, SET_CLOCK, HOLD_SYNC = (
+    os.path.abspath(path) for path in sys.argv[1:6])
+del sys.argv[1:6]
 
 NAME = "chaos/one"
 TTL_MS = 2000
@@ -214,6 +215,147 @@ class Replicas(unittest.TestCase):
             crowd.granted(again)
 
 
+class Disk(unittest.TestCase):
+    """When an answer comes, and when the file has what it says."""
+
+    def setUp(self):
+        self.file = tempfile.NamedTemporaryFile("w")
+        self.addCleanup(self.file.close)
+
+    def hold_up(self):
+        """What the server syncs gets nowhere until go_on()."""
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def go_on(self):
+        fcntl.flock(self.file, fcntl.LOCK_UN)
+
+    def is_syncing(self):
+        """It waits for our lock."""
+        mark = ":%d " % os.fstat(self.file.fileno()).st_ino
+        with open("/proc/locks") as locks:
+            return any("->" in line and mark in line for line in locks)
+
+    def server(self, policy):
+        server = Server(["appendonly yes", "appendfsync " + policy],
+                        environment={"LD_PRELOAD": HOLD_SYNC,
+                                     "HOLD_SYNC_FILE": self.file.name})
+        self.addCleanup(server.close)
+        server.start()
+        return server
+
+    def test_with_always_the_answer_comes_behind_the_file(self):
+        with Crowd(CROWD) as crowd:
+            session, = crowd.opened(self.server("always").url())
+            self.hold_up()
+            wait = crowd.acquire(session, NAME)
+            place.eventually("it to be written", self.is_syncing)
+            self.assertIsNone(crowd.find(wait, "granted"))
+            self.go_on()
+            crowd.granted(wait)
+
+    def test_with_everysec_it_comes_in_front_of_it(self):
+        """Which is why what a server forgets counts as a failure of it."""
+        with Crowd(CROWD) as crowd:
+            session, = crowd.opened(self.server("everysec").url())
+            self.hold_up()
+            wait = crowd.acquire(session, NAME)
+            crowd.granted(wait)
+            place.eventually("it to be written", self.is_syncing)
+            self.go_on()
+
+
+class Final(unittest.TestCase):
+    """With wait=1 an answer is final when WAIT has said that a replica has it,
+    and unsure until then."""
+
+    def setUp(self):
+        self.server = Server(["repl-diskless-sync-delay 0"])
+        self.addCleanup(self.server.close)
+        self.server.start()
+        self.replication = Proxy(self.server.port)
+        self.addCleanup(self.replication.close)
+        self.replica = Server([
+            "replicaof 127.0.0.1 %d" % self.replication.port])
+        self.addCleanup(self.replica.close)
+        self.replica.start()
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+        self.session, = self.crowd.opened(
+            self.server.url(options="?ttl=12s&wait=1"))
+
+    def ask(self, *words):
+        with self.server.client() as client:
+            return client.ask(*words)
+
+    def tickets(self):
+        return self.ask("ZCARD", "holdfast:{%s}:queue" % NAME)
+
+    def waits(self):
+        return self.server.calls().get("wait", 0)
+
+    def hold_up(self):
+        """No replica has what is written from now on."""
+        self.replication.drop()
+
+    def go_on(self):
+        self.replication.thaw()
+        self.replication.cut()
+
+    def test_a_release_is_answered_when_a_replica_has_it(self):
+        held = self.crowd.acquire(self.session, NAME)
+        self.crowd.granted(held)
+        self.hold_up()
+        waits = self.waits()
+        self.crowd.say("release", held)
+        # Done here, tried again, and nothing said of it.
+        place.eventually("the ticket to go", lambda: self.tickets() == 0)
+        place.eventually("it to be asked for again",
+                         lambda: self.waits() >= waits + 2)
+        self.assertIsNone(self.crowd.find(held, "released"))
+        self.go_on()
+        self.assertEqual(
+            self.crowd.told(held, "released").words[1], "HF_OK")
+        self.crowd.end()
+
+    def test_a_renewal_that_no_replica_has_proves_nothing(self):
+        held = self.crowd.acquire(self.session, NAME)
+        self.crowd.granted(held)
+        self.hold_up()
+        from_ms = place.now_ms()
+        lost = self.crowd.told(held, "lost")
+        self.assertLess(lost.at_ms - from_ms, 12000)
+        # It was renewed here all the time.
+        self.assertEqual(self.tickets(), 1)
+
+    def test_an_answer_that_is_cut_off_in_front_of_wait_is_unsure(self):
+        self.hold_up()
+        wait = self.crowd.acquire(self.session, NAME)
+        place.eventually("the ticket", lambda: self.tickets() == 1)
+        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.ask("CLIENT", "KILL", "TYPE", "normal")
+        self.crowd.until_state(self.session, "SUSPENDED")
+        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.go_on()
+        # Found, and no second one made.
+        self.crowd.granted(wait)
+        self.assertEqual(self.tickets(), 1)
+        self.crowd.end()
+
+    def test_a_primary_that_is_demoted_meanwhile_says_nothing(self):
+        """It answers WAIT with an error, and the ticket is there."""
+        self.hold_up()
+        wait = self.crowd.acquire(self.session, NAME)
+        place.eventually("the ticket", lambda: self.tickets() == 1)
+        self.ask("REPLICAOF", "127.0.0.1", "1")
+        self.crowd.until_state(self.session, "SUSPENDED")
+        self.assertIsNone(self.crowd.find(wait, "granted", "ended"))
+        self.ask("REPLICAOF", "NO", "ONE")
+        self.go_on()
+        self.crowd.granted(wait)
+        self.assertEqual(self.tickets(), 1)
+        self.crowd.end()
+
+
 class Inputs(unittest.TestCase):
     """What is set up wrongly: a status and a text, and no secret in it."""
 
@@ -335,24 +477,35 @@ class Inputs(unittest.TestCase):
                 self.refused(self.server.url(options="?auth_file=" + path), 64,
                              fault)
 
+    RIGHTS = ("~holdfast:*", "&holdfast:*", "+evalsha", "+script|load",
+              "+time", "+ping", "+subscribe", "+publish", "+info",
+              "+@sortedset", "+@hash", "+get", "+set", "+pttl", "+pexpire",
+              "+del")
+
+    def all_rights_but(self, *missing):
+        """The URL of a user who has these."""
+        self.configure("ACL", "SETUSER", "eve", "reset", "on", ">s3cret",
+                       *(r for r in self.RIGHTS if r not in missing))
+        return self.server.url().replace("//", "//eve:s3cret@")
+
     def test_rights(self):
-        url = self.server.url().replace("//", "//eve:s3cret@")
-        rights = ["~holdfast:*", "&holdfast:*", "+evalsha", "+script|load",
-                  "+time", "+ping", "+subscribe", "+publish", "+info",
-                  "+@sortedset", "+@hash", "+get", "+set", "+pttl", "+pexpire",
-                  "+del"]
-        self.configure("ACL", "SETUSER", "eve", "on", ">s3cret", *rights)
-        self.works(url)
+        self.works(self.all_rights_but())
         for missing in ("~holdfast:*", "&holdfast:*", "+evalsha", "+time"):
             with self.subTest(missing):
-                self.configure("ACL", "SETUSER", "eve", "reset", "on",
-                               ">s3cret", *(r for r in rights if r != missing))
-                self.refused(url, 77, "NOPERM")
-        self.configure("ACL", "SETUSER", "eve", "reset", "on", ">s3cret",
-                       *(r for r in rights if r != "+info"))
-        ended = self.run_with(url)
+                self.refused(self.all_rights_but(missing), 77, "NOPERM")
+        self.refused(self.all_rights_but("+@hash"), 77,
+                     "user executing the script", "docs/engine-redis.md")
+        ended = self.run_with(self.all_rights_but("+info"))
         self.assertEqual(ended.returncode, 0)
         self.assertIn("does not let us see its INFO", ended.stderr)
+
+    def test_a_script_that_fails_half_way_leaves_no_ticket(self):
+        """It has put the ticket in when it fails: what it did stays."""
+        url = self.all_rights_but("+pexpire")
+        self.run_with(url)
+        with self.server.client() as client:
+            self.assertEqual(
+                client.ask("ZCARD", "holdfast:{%s}:queue" % NAME), 0)
 
     def test_a_server_that_throws_keys_away(self):
         self.configure("CONFIG", "SET", "maxmemory-policy", "volatile-lru")

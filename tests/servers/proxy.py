@@ -230,8 +230,12 @@ class Proxy:
         elif way.deaf:
             way.read_end = not data
         else:
-            way.put(data, place.now_ms() + self.delay_ms[way.name])
+            self.arrived(way, data)
         return True
+
+    def arrived(self, way, data):
+        """Bytes that are to go on, or b"", which is the end of them."""
+        way.put(data, place.now_ms() + self.delay_ms[way.name])
 
     def flush(self, connection):
         if connection not in self.connections:

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engines/quorum/plant.h"
+
 void wire_call_copy(struct wire_call *copy, struct hf_store_call *call)
 {
     size_t at = 0;
@@ -41,7 +43,7 @@ void quorum_server_clear(struct quorum_server *server)
 uint64_t quorum_server_clock(const struct quorum_server *server,
                              uint64_t now_ms)
 {
-    return (uint64_t)((int64_t)now_ms + server->ahead_ms);
+    return now_ms + server->ahead_ms + now_ms * server->fast_ppm / 1000000;
 }
 
 /* ------------------------------------------------------------------ rows -- */
@@ -216,7 +218,8 @@ static void settle(struct quorum_server *server, const struct hf_ticket_id *id,
 {
     struct quorum_row *row = find(server, id);
 
-    hear(server, number);
+    if (!HF_QUORUM_PLANTED(SETTLED_UNTOLD))
+        hear(server, number);
     if (row == NULL || row->ticket.sequence > number ||
         (checked && is_taken(server, row, number)))
         return;

@@ -44,7 +44,8 @@ struct quorum_server {
     struct quorum_row rows[QUORUM_TICKETS_MAX]; /* in order */
     size_t count;
     uint64_t last;
-    int64_t ahead_ms; /* of the time of the world */
+    uint64_t ahead_ms; /* of the time of the world */
+    uint64_t fast_ppm; /* how much faster than that its clock runs */
     void (*notice)(void *arg, const char *session,
                    const struct hf_store_notice *notice);
     void *arg;

@@ -13,6 +13,16 @@
 #define LATENCY_MS 15
 /* A server forgets no sooner after another one did than tickets live. */
 #define FORGET_GAP_MS (WORLD_TTL_MS + 1500)
+#define SYNC_MS 1000
+/* How far apart the clocks of servers are.  The same, they often give out the
+ * same numbers.  Far, one never comes near what another one gives out; then no
+ * server forgets, because a number that it was told may be known to no other.
+ */
+#define SAME_MS 64
+#define NEAR_MS (WORLD_TTL_MS - 100)
+#define FAR_MS UINT64_C(3600000)
+/* And how much faster one may run than another. */
+#define FAST_PPM 2000
 
 enum message_kind { CALL, ANSWER, NOTICE, OPENED, CUT };
 
@@ -254,8 +264,10 @@ static void kill_server(struct world *world, size_t s, bool forget)
     machine->dead = true;
     machine->life++;
     machine->starts_ms = world->now_ms + 50 + world_below(world, 3000);
-    if (forget)
+    if (forget && world_below(world, 2) == 0)
         quorum_server_clear(&machine->server);
+    else if (forget)
+        machine->server = machine->disk;
     for (size_t c = 0; c < world->config.clients; c++)
         cut(world, c, s);
 }
@@ -265,7 +277,8 @@ static void fault(struct world *world)
     size_t s = world_below(world, world->config.servers);
     size_t c = world_below(world, world->config.clients);
     struct machine *machine = &world->machines[s];
-    bool forget = world->now_ms >= world->forgot_ms + FORGET_GAP_MS &&
+    bool forget = !world->far &&
+                  world->now_ms >= world->forgot_ms + FORGET_GAP_MS &&
                   world_below(world, 2) == 0;
 
     world->fault_ms = world->now_ms + 50 + world_below(world, 1200);
@@ -291,6 +304,20 @@ static void fault(struct world *world)
         break;
     default:
         break;
+    }
+}
+
+/* What a server answers is on its disk up to a second later. */
+static void sync_disks(struct world *world)
+{
+    for (size_t s = 0; s < world->config.servers; s++) {
+        struct machine *machine = &world->machines[s];
+
+        if (machine->dead || machine->frozen_until_ms > world->now_ms ||
+            world->now_ms < machine->synced_ms + SYNC_MS)
+            continue;
+        machine->disk = machine->server;
+        machine->synced_ms = world->now_ms;
     }
 }
 
@@ -400,6 +427,7 @@ static void step(struct world *world)
     if (world->config.faults && world->now_ms >= world->fault_ms &&
         world->now_ms < world->faults_until_ms)
         fault(world);
+    sync_disks(world);
     revive(world);
 }
 
@@ -448,14 +476,25 @@ static void begin_client(struct world *world, size_t number)
     assert(client->leased != NULL);
 }
 
+static uint64_t choose_apart_ms(struct world *world)
+{
+    static const uint64_t apart_ms[] = {SAME_MS, NEAR_MS, NEAR_MS, FAR_MS};
+
+    return apart_ms[world_below(world, 4)];
+}
+
 static void begin(struct world *world, const struct world_config *config,
                   uint64_t seed, uint64_t ms)
 {
+    uint64_t apart_ms;
+
     world->config = *config;
     hf_random_seed(&world->random, seed);
     world->now_ms = START_MS;
     world->faults_until_ms = START_MS + (config->faults ? ms * 2 / 3 : 0);
     world->fault_ms = START_MS + 500;
+    apart_ms = choose_apart_ms(world);
+    world->far = apart_ms == FAR_MS;
     for (size_t s = 0; s < config->servers; s++) {
         struct machine *machine = &world->machines[s];
 
@@ -463,7 +502,10 @@ static void begin(struct world *world, const struct world_config *config,
         machine->number = s;
         machine->server.notice = on_server_notice;
         machine->server.arg = machine;
-        machine->server.ahead_ms = (int64_t)world_below(world, 4000);
+        machine->server.ahead_ms = world_below(world, apart_ms);
+        machine->server.fast_ppm = world_below(world, FAST_PPM);
+        machine->disk = machine->server;
+        machine->synced_ms = world->now_ms - world_below(world, SYNC_MS);
         machine->never = machine->dead = config->one_down && s == 0;
     }
     for (size_t c = 0; c < config->clients; c++)

@@ -2,8 +2,9 @@
 /*
  * Clients that contend for one lock on several servers that know nothing of
  * each other, in virtual time: links with delays, which are cut; servers that
- * freeze, are killed and forget, or keep, what they had.  Everything comes from
- * a seed.
+ * freeze, are killed and forget what they had, or the last second of it, or
+ * keep it; whose clocks are up to an hour apart and run at different rates.
+ * Everything comes from a seed.
  *
  * Of every grant it is checked that nobody else has one with which it conflicts
  * and that its token is greater than that of every conflicting one before.

@@ -54,6 +54,8 @@ struct machine {
     struct world *world;
     size_t number;
     struct quorum_server server;
+    struct quorum_server disk; /* what it was when that was last synced */
+    uint64_t synced_ms;
     bool dead;
     uint64_t frozen_until_ms;
     uint64_t started_ms;
@@ -69,6 +71,7 @@ struct world {
     uint64_t faults_until_ms;
     uint64_t fault_ms;
     uint64_t forgot_ms;
+    bool far; /* the clocks of the servers are far apart */
     struct machine machines[WORLD_SERVERS_MAX];
     struct client clients[WORLD_CLIENTS_MAX];
     struct message *messages[WORLD_MESSAGES_MAX];

@@ -239,7 +239,7 @@ static void errors_have_a_status(void **state)
          HF_EUNSUPPORTED, HF_FAILURE_FATAL},
         {"-WRONGTYPE Operation\r\n", HF_EKIND, HF_FAILURE_FATAL},
         {"-BUSY Redis is busy\r\n", HF_EUNREACHABLE, HF_FAILURE_RETRY},
-        {"-ERR what nobody knows\r\n", HF_EPROTOCOL, HF_FAILURE_FATAL},
+        {"-ERR unknown command 'EVALSHA'\r\n", HF_EPROTOCOL, HF_FAILURE_FATAL},
     };
     const struct hf_store_answer *a;
 
@@ -250,6 +250,60 @@ static void errors_have_a_status(void **state)
         assert_int_equal(a->failure, rows[i].failure);
         assert_true(strlen(a->text) > 0);
     }
+}
+
+#define INSIDE                                                                 \
+    " script: 64f5862a6757cf509fde4b0e8fd709f09ef640b3, on @user_script:1."
+#define INSIDE_6                                                               \
+    "ERR Error running script (call to f_64f5862a6757cf509fde4b0e8fd709f09ef6" \
+    "40b3): @user_script:88: "
+
+/* A script is not rolled back.  Redis refuses a first write for lack of memory,
+ * of a disk, of replicas or of a primary, and kills no script that has written;
+ * no other error of a script shows that it had not written before. */
+static void an_error_inside_a_script_may_leave_a_part_done(void **state)
+{
+    static const struct {
+        const char *text;
+        hf_status status;
+        enum hf_failure failure;
+    } rows[] = {
+        {"-OOM command not allowed" INSIDE "\r\n", HF_EFULL, HF_FAILURE_FATAL},
+        {"-READONLY You can't write" INSIDE "\r\n", HF_EUNREACHABLE,
+         HF_FAILURE_RETRY},
+        {"-MISCONF Redis is configured to" INSIDE "\r\n", HF_EFULL,
+         HF_FAILURE_RETRY},
+        {"-NOREPLICAS Not enough good replicas" INSIDE "\r\n", HF_EUNREACHABLE,
+         HF_FAILURE_RETRY},
+        {"-ERR Script killed by user with SCRIPT KILL..." INSIDE "\r\n",
+         HF_EUNREACHABLE, HF_FAILURE_RETRY},
+        {"-" INSIDE_6 "Script killed by user with SCRIPT KILL... \r\n",
+         HF_EUNREACHABLE, HF_FAILURE_RETRY},
+        {"-WRONGTYPE Operation" INSIDE "\r\n", HF_EKIND, HF_FAILURE_UNSURE},
+        {"-" INSIDE_6 "WRONGTYPE Operation\r\n", HF_EKIND, HF_FAILURE_UNSURE},
+        {"-ERR The user executing the script can't run this command or "
+         "subcommand" INSIDE "\r\n",
+         HF_EDENIED, HF_FAILURE_UNSURE},
+        {"-" INSIDE_6 "The user executing the script can't run this command or "
+         "subcommand\r\n",
+         HF_EDENIED, HF_FAILURE_UNSURE},
+        {"-ERR Script attempted to access a non local key in a cluster "
+         "node" INSIDE "\r\n",
+         HF_EPROTOCOL, HF_FAILURE_UNSURE},
+        {"-ERR user_script:1: attempt to index a nil value" INSIDE "\r\n",
+         HF_EPROTOCOL, HF_FAILURE_UNSURE},
+    };
+    const struct hf_store_answer *a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        a = take(HF_STORE_ENQUEUE, rows[i].text);
+        assert_int_equal(a->status, rows[i].status);
+        assert_int_equal(a->failure, rows[i].failure);
+    }
+    /* A call that only reads leaves nothing. */
+    a = take(HF_STORE_LIST, "-WRONGTYPE Operation" INSIDE "\r\n");
+    assert_int_equal(a->failure, HF_FAILURE_FATAL);
 }
 
 static void renewals_tell_of_some(void **state)
@@ -293,6 +347,29 @@ static void the_first_of_several_faults_is_told(void **state)
     (void)take(HF_STORE_ENQUEUE, "*3\r\n$1\r\n5\r\n+ok\r\n*0\r\n");
     hf_redis_answer_take_wait(answer, 1, &denied);
     assert_int_equal(answer->answer.status, HF_EDENIED);
+}
+
+/* The script ran in front of it: no error of WAIT takes that back. */
+static void an_error_of_wait_is_unsure(void **state)
+{
+    static char words[][64] = {
+        "NOPERM no rights",
+        "ERR WAIT cannot be used with replica instances",
+        "UNBLOCKED force unblock from blocking operation",
+        "READONLY You can't write",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        redisReply refused = {.type = REDIS_REPLY_ERROR,
+                              .str = words[i],
+                              .len = strlen(words[i])};
+
+        (void)take(HF_STORE_DOWNGRADE, "*3\r\n$1\r\n5\r\n+ok\r\n:1\r\n");
+        hf_redis_answer_take_wait(answer, 1, &refused);
+        assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
+        assert_int_not_equal(answer->answer.status, HF_OK);
+    }
 }
 
 /* ---------------------------------------------------------------- notices --
@@ -375,6 +452,40 @@ static void servers_are_judged_by_what_they_say(void **state)
     }
 }
 
+static void how_long_a_server_has_served_is_never_guessed(void **state)
+{
+    static const struct {
+        const char *info;
+        uint64_t served_ms;
+    } rows[] = {
+        {"# Server\r\nuptime_in_seconds:61\r\nuptime_in_days:0\r\n", 61000},
+        {"uptime_in_seconds:0\r\n", 0},
+        {"uptime_in_seconds:-3600\r\n", 0},
+        {"uptime_in_seconds:soon\r\n", 0},
+        {"uptime_in_seconds:99999999999999999999\r\n", UINT64_MAX},
+        {"redis_version:7.0.15\r\n", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_true(hf_redis_info_served_ms(rows[i].info) == rows[i].served_ms);
+}
+
+static void another_process_is_told_from_the_same(void **state)
+{
+    char run[HF_REDIS_RUN_BYTES] = "";
+
+    (void)state;
+    assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_true(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abc\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:\r\n", run));
+    assert_false(hf_redis_info_same_run("redis_version:7.0.15\r\n", run));
+    assert_false(hf_redis_info_same_run("# Server\r\nrun_id:abcd\r\n", run));
+    assert_string_equal(run, "abcd");
+}
+
 /* ------------------------------------------------------------------- keys --
  */
 
@@ -406,12 +517,16 @@ int main(void)
         STORY(rows_that_make_no_sense_are_left_out),
         STORY(an_error_without_a_word_has_a_text),
         STORY(errors_have_a_status),
+        STORY(an_error_inside_a_script_may_leave_a_part_done),
         STORY(renewals_tell_of_some),
         STORY(too_few_replicas_are_unsure),
         STORY(the_first_of_several_faults_is_told),
+        STORY(an_error_of_wait_is_unsure),
         STORY(messages_are_read),
         STORY(other_messages_are_not),
         STORY(servers_are_judged_by_what_they_say),
+        STORY(how_long_a_server_has_served_is_never_guessed),
+        STORY(another_process_is_told_from_the_same),
         STORY(names_cannot_leave_their_braces),
     };
 

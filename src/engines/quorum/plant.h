@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deliberate faults, as in core/plant.h: tests/unit/test_quorum_worlds.c
- * selects them one by one, and must find every one. */
+/* Deliberate faults, as in core/plant.h, some of them of the server:
+ * tests/unit/test_quorum_worlds.c selects them one by one, and must find every
+ * one. */
 #ifndef HF_ENGINES_QUORUM_PLANT_H
 #define HF_ENGINES_QUORUM_PLANT_H
 
@@ -10,7 +11,8 @@
     X(ONE_LISTS, 1, "the list is one server's")                                \
     X(MINORITY_SETTLES, 1, "one server that has settled is enough")            \
     X(GREATEST_PROPOSED, 1, "what is proposed is taken for final")             \
-    X(FORGETFUL_COUNT, 1, "servers count as soon as they serve")
+    X(FORGETFUL_COUNT, 1, "servers count as soon as they serve")               \
+    X(SETTLED_UNTOLD, 2, "a server is not told the number that is settled")
 
 /* clang-format off */
 enum hf_quorum_plant {

@@ -12,75 +12,99 @@
 
 /* ---------------------------------------------------------------- faults -- */
 
+#define RIGHTS                                                                 \
+    "; the user needs ~holdfast:* &holdfast:* and the commands that "          \
+    "docs/engine-redis.md has"
+
 /* By a word of the server's text.  In front of it may stand what the script was
- * doing (6.x), so that it is looked for anywhere. */
+ * doing (6.x), so that it is looked for anywhere.
+ *
+ * Redis looks for memory, a disk, replicas and its role before the first write
+ * of a script only, and kills no script that has written: these errors are not
+ * partial, also where a script got them. */
 static const struct {
     const char *word;
     struct hf_redis_fault fault;
 } faults[] = {
-    {"NOSCRIPT", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, true}},
+    {"NOSCRIPT", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, true, false}},
     {"OOM ",
      {HF_FAILURE_FATAL, HF_EFULL, "; see maxmemory, and what fills the server",
-      false, false}},
-    {"NOPERM",
-     {HF_FAILURE_FATAL, HF_EDENIED,
-      "; the user needs ~holdfast:* &holdfast:* and the commands that "
-      "docs/engine-redis.md has",
-      false, false}},
+      false, false, false}},
+    {"NOPERM", {HF_FAILURE_FATAL, HF_EDENIED, RIGHTS, false, false, true}},
+    {"user executing the script",
+     {HF_FAILURE_FATAL, HF_EDENIED, RIGHTS, false, false, true}},
     {"NOAUTH",
      {HF_FAILURE_FATAL, HF_EDENIED,
       "; expected USER:PASSWORD@ or :PASSWORD@ in the URL, auth_file= or "
       "a line for it in HOLDFAST_AUTH_FILE",
-      true, false}},
+      true, false, false}},
     {"ERR AUTH",
      {HF_FAILURE_FATAL, HF_EDENIED,
-      "; it has no password: expected a URL without one", true, false}},
+      "; it has no password: expected a URL without one", true, false, false}},
     {"WRONGPASS",
      {HF_FAILURE_FATAL, HF_EDENIED, "; see the credentials of the URL", true,
-      false}},
+      false, false}},
     {"READONLY",
      {HF_FAILURE_RETRY, HF_EUNREACHABLE,
-      "; expected the address of the primary", true, false}},
-    {"MISCONF", {HF_FAILURE_RETRY, HF_EFULL, "", false, false}},
-    {"LOADING", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false}},
-    {"MASTERDOWN", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false}},
+      "; expected the address of the primary", true, false, false}},
+    {"with replica instances",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE,
+      "; expected the address of the primary", true, false, false}},
+    {"UNBLOCKED", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
+    {"MISCONF", {HF_FAILURE_RETRY, HF_EFULL, "", false, false, false}},
+    {"LOADING", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
+    {"MASTERDOWN", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", true, false, false}},
     {"CLUSTERDOWN",
      {HF_FAILURE_RETRY, HF_EUNREACHABLE,
-      "; the cluster lacks a node, see CLUSTER INFO", false, false}},
+      "; the cluster lacks a node, see CLUSTER INFO", false, false, false}},
     {"TRYAGAIN",
      {HF_FAILURE_RETRY, HF_EUNREACHABLE,
-      "; the lock is being moved to another node", false, false}},
+      "; the lock is being moved to another node", false, false, false}},
     {"CROSSSLOT",
      {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
       "; with layout=redis-py on a Redis Cluster a name must not have '%', '{' "
       "or '}'",
-      false, false}},
-    {"NOREPLICAS", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false}},
-    {"BUSY", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false}},
+      false, false, false}},
+    {"NOREPLICAS",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
+    {"killed by user",
+     {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
+    {"BUSY", {HF_FAILURE_RETRY, HF_EUNREACHABLE, "", false, false, false}},
     {"MOVED",
      {HF_FAILURE_FATAL, HF_EUNSUPPORTED,
       ": this lock is another node's of a Redis Cluster; expected a user who "
       "may +info and +cluster|slots",
-      false, false}},
+      false, false, false}},
     {"ASK ",
      {HF_FAILURE_RETRY, HF_EUNREACHABLE,
-      "; the lock is being moved to another node", false, false}},
+      "; the lock is being moved to another node", false, false, false}},
     {"WRONGTYPE",
      {HF_FAILURE_FATAL, HF_EKIND,
       "; something else keeps its data under the keys of this lock", false,
-      false}},
+      false, true}},
+    {"unknown command",
+     {HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, false}},
 };
+
+/* Was it given by a script that ran, and not in the place of one? */
+static bool is_inside(const char *error)
+{
+    return strstr(error, "@user_script") != NULL;
+}
 
 struct hf_redis_fault hf_redis_fault_of(const char *error)
 {
-    struct hf_redis_fault unknown = {HF_FAILURE_FATAL, HF_EPROTOCOL, "", false,
-                                     false};
+    struct hf_redis_fault fault = {
+        HF_FAILURE_FATAL, HF_EPROTOCOL, "", false, false, true};
 
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        if (strstr(error, faults[i].word) != NULL)
-            return faults[i].fault;
+        if (strstr(error, faults[i].word) == NULL)
+            continue;
+        fault = faults[i].fault;
+        fault.partial = fault.partial && is_inside(error);
+        break;
     }
-    return unknown;
+    return fault;
 }
 
 /* --------------------------------------------------------------- failing -- */
@@ -337,8 +361,9 @@ static void take_body(struct hf_redis_answer *answer,
     }
 }
 
+/* ${done}: what it was about has been done, or a part of it may have been. */
 static void take_error(struct hf_redis_answer *answer,
-                       const struct redisReply *reply)
+                       const struct redisReply *reply, bool done)
 {
     struct hf_redis_fault fault = hf_redis_fault_of(reply->str);
     const char *text = reply->str;
@@ -346,7 +371,8 @@ static void take_error(struct hf_redis_answer *answer,
     if (text[0] == '\0')
         text = "the server answered with an error and no word of it; look at "
                "its log";
-    fail(answer, fault.failure, fault.status, text, fault.advice);
+    fail(answer, done ? HF_FAILURE_UNSURE : fault.failure, fault.status, text,
+         fault.advice);
 }
 
 /* It may be answered when the reply it came in is gone. */
@@ -366,7 +392,9 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR) {
-        take_error(answer, reply);
+        take_error(answer, reply,
+                   hf_store_call_writes(call) &&
+                       hf_redis_fault_of(reply->str).partial);
         return;
     }
     if (!is_array(reply, 2) || !is_text(reply->element[1]) ||
@@ -392,7 +420,7 @@ void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
     char text[96];
 
     if (reply->type == REDIS_REPLY_ERROR) {
-        take_error(answer, reply);
+        take_error(answer, reply, true);
         return;
     }
     if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&

@@ -28,8 +28,8 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct hf_store_call *call,
                           const struct redisReply *reply);
 
-/* Take in the reply to WAIT for ${wanted} replicas: what they do not have is
- * not held. */
+/* Take in the reply to WAIT for ${wanted} replicas.  The script has run by
+ * then: any reply but that so many have it leaves the call unsure. */
 void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
                                const struct redisReply *reply);
 
@@ -37,12 +37,14 @@ void hf_redis_answer_free(struct hf_redis_answer *answer);
 
 /* What an error of the server means. */
 struct hf_redis_fault {
-    enum hf_failure failure;
+    enum hf_failure failure; /* where nothing can have been done */
     hf_status status;
     const char *advice; /* a text that goes behind the server's; "" for none */
     bool of_server;     /* it will be no better for another request: another
                            connection may lead to one that can */
     bool scripts_lost;
+    bool partial; /* a script may have written before it failed, and is not
+                     rolled back; or nobody knows */
 };
 struct hf_redis_fault hf_redis_fault_of(const char *error);
 

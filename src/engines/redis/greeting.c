@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/redis/greeting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/instant.h"
 
 #define VERSION_LEAST 6
 
@@ -54,11 +57,31 @@ bool hf_redis_info_forgets(const char *info)
     return is(find(info, "aof_enabled"), "0");
 }
 
+/* The server counts by its wall clock: below 0 if that was set back since the
+ * start, of which nothing is known then. */
 uint64_t hf_redis_info_served_ms(const char *info)
 {
-    const char *seconds = find(info, "uptime_in_seconds");
+    const char *text = find(info, "uptime_in_seconds");
+    long long seconds = text == NULL ? 0 : strtoll(text, NULL, 10);
 
-    return seconds == NULL ? 0 : strtoull(seconds, NULL, 10) * 1000;
+    if (seconds <= 0)
+        return 0;
+    return (uint64_t)seconds > HF_FOREVER / 1000 ? HF_FOREVER
+                                                 : (uint64_t)seconds * 1000;
+}
+
+bool hf_redis_info_same_run(const char *info, char run[HF_REDIS_RUN_BYTES])
+{
+    const char *id = find(info, "run_id");
+    size_t bytes = id == NULL ? 0 : strcspn(id, "\r\n");
+    bool same =
+        bytes > 0 && strlen(run) == bytes && strncmp(run, id, bytes) == 0;
+
+    if (bytes >= HF_REDIS_RUN_BYTES)
+        bytes = 0;
+    (void)snprintf(run, HF_REDIS_RUN_BYTES, "%.*s", (int)bytes,
+                   bytes > 0 ? id : "");
+    return same;
 }
 
 const char *hf_redis_info_fault(const char *info, hf_status *status)

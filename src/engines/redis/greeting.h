@@ -20,6 +20,11 @@ uint64_t hf_redis_info_served_ms(const char *info);
  * says? */
 bool hf_redis_info_forgets(const char *info);
 
+/* Is it the process ${run}?  ${run} is the one that INFO names from now on, ""
+ * if it names none, which is never the same. */
+#define HF_REDIS_RUN_BYTES 64
+bool hf_redis_info_same_run(const char *info, char run[HF_REDIS_RUN_BYTES]);
+
 /* What INFO says of a server that we cannot use: its fault with ${status}, or
  * NULL. */
 const char *hf_redis_info_fault(const char *info, hf_status *status);

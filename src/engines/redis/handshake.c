@@ -7,7 +7,6 @@
 
 #include "core/instant.h"
 #include "engines/redis/answer.h"
-#include "engines/redis/greeting.h"
 #include "engines/redis/link.h"
 
 /* So much of what the server says is told. */
@@ -110,13 +109,25 @@ static void warn(const struct hf_redis_link *link, bool *told, const char *text)
     *told = true;
 }
 
+/* What INFO says may be too little, for ever so long, if the server's clock was
+ * set back: then it counts from when we first spoke to this process. */
+static uint64_t served_ms(struct hf_redis_link *link, const char *info)
+{
+    uint64_t now_ms = hf_leased_engine_now_ms(link->base->engine);
+
+    if (!hf_redis_info_same_run(info, link->run))
+        link->run_since_ms = now_ms;
+    return hf_later_ms(hf_redis_info_served_ms(info),
+                       now_ms - link->run_since_ms);
+}
+
 static void take_sight(struct hf_redis_link *link, const char *info)
 {
     hf_status status = HF_OK;
     const char *fault = hf_redis_info_fault(info, &status);
 
     link->clustered = hf_redis_info_clustered(info);
-    link->served_ms = hf_redis_info_served_ms(info);
+    link->served_ms = served_ms(link, info);
     if (hf_redis_info_forgets(info))
         warn(link, &link->base->told_forgets,
              "the server has appendonly no: a restart forgets tickets, and "

@@ -9,7 +9,6 @@
 #include "core/instant.h"
 #include "core/memory.h"
 #include "engines/redis/answer.h"
-#include "engines/redis/greeting.h"
 
 /* A reply that is to come on the connection for calls. */
 struct hf_redis_expected {
@@ -126,14 +125,19 @@ static bool take_redirect(const struct hf_redis_link *link,
            hf_redis_redirect_read(&answer->redirect, reply->str);
 }
 
+static struct hf_redis_fault fault_of(const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        return hf_redis_fault_of(reply->str);
+    return (struct hf_redis_fault){0};
+}
+
 static void ran(struct hf_redis_link *link, struct hf_store_call *call,
                 const struct redisReply *reply)
 {
+    struct hf_redis_fault fault = fault_of(reply);
     uint64_t number = link->calls.number;
-    struct hf_redis_fault fault = {0};
 
-    if (reply->type == REDIS_REPLY_ERROR)
-        fault = hf_redis_fault_of(reply->str);
     if (fault.scripts_lost && !link->reloading) {
         link->reloading = true;
         hf_redis_load_script(link, HF_REDIS_RELOADED);
@@ -148,8 +152,12 @@ static void ran(struct hf_redis_link *link, struct hf_store_call *call,
 static void waited(struct hf_redis_link *link, struct hf_store_call *call,
                    const struct redisReply *reply)
 {
+    uint64_t number = link->calls.number;
+
     hf_redis_answer_take_wait(call->store_data, link->config.wait, reply);
     part_done(link, call);
+    if (fault_of(reply).of_server && number == link->calls.number)
+        hf_redis_refuse(link, "", reply);
 }
 
 static void told_time(struct hf_redis_link *link, struct hf_store_call *call,
@@ -162,18 +170,16 @@ static void told_time(struct hf_redis_link *link, struct hf_store_call *call,
     part_done(link, call);
 }
 
-/* With wait=: does ${call} stand for something that a replica must have, lest
- * it is lost when that is promoted?  A list may admit, and whole ones do not.
- */
+/* With wait=: does the answer to ${call} have to be true of a replica that is
+ * promoted?  A list may admit.  A whole list is for people, a probe is followed
+ * by a list, and nobody hears what became of a GOODBYE. */
 static bool is_waited_for(const struct hf_redis_link *link,
                           const struct hf_store_call *call)
 {
-    if (link->config.wait == 0)
+    if (link->config.wait == 0 || call->kind == HF_STORE_PROBE ||
+        call->kind == HF_STORE_GOODBYE)
         return false;
-    return call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_RENEW ||
-           call->kind == HF_STORE_DOWNGRADE || call->kind == HF_STORE_RAISE ||
-           call->kind == HF_STORE_LOWER || call->kind == HF_STORE_STAMP ||
-           (call->kind == HF_STORE_LIST && !call->whole);
+    return call->kind != HF_STORE_LIST || !call->whole;
 }
 
 /* For less than a call may take: the link is not at fault. */
@@ -429,6 +435,7 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
     assert(!link->open);
     link->open = true;
     link->clustered = link->unseen = false;
+    link->served_ms = 0;
     (void)snprintf(link->channel, sizeof link->channel, "%s%s",
                    HF_REDIS_CHANNEL, session);
     if (!open_wire(link, &link->calls) || !open_wire(link, &link->notices))

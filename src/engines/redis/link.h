@@ -16,6 +16,7 @@
 
 #include "engines/redis/base.h"
 #include "engines/redis/command.h"
+#include "engines/redis/greeting.h"
 #include "engines/redis/slot.h"
 #include "engines/redis/wire.h"
 
@@ -74,13 +75,15 @@ struct hf_redis_link {
     struct hf_redis_wire_user wire_user;
     uv_idle_t later; /* tells what cannot be told at once */
     char why[HF_LINK_TEXT_BYTES];
+    char run[HF_REDIS_RUN_BYTES]; /* the process that answered last, or "" */
+    uint64_t run_since_ms;        /* by our clock: when it first did */
 
     /* While it is open. */
     bool open;
     bool up;            /* and it has been told so */
     bool speaking;      /* the greeting of .calls has been answered in full */
     bool hearing;       /* .notices has subscribed */
-    uint64_t served_ms; /* see hf_redis_info_served_ms() */
+    uint64_t served_ms; /* how long that process has served, at the least */
     /* From when it is up: of a Redis Cluster; or we may not see whether. */
     bool clustered;
     bool unseen;

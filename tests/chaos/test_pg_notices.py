@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""As test_redis_notices.py on PostgreSQL: a ticket whose session has ended is
+taken out by whichever call comes next, which tells who waits for it.  The
+waiter does not have to ask, and a function that tells nobody is found by that.
+
+    test_pg_notices.py CROWD
+"""
+
+import os
+import sys
+import unittest
+
+from crowd import Crowd
+
+import place
+import postgres
+
+CROWD = os.path.abspath(sys.argv.pop(1))
+# Nobody's lease ends by itself; a waiter asks every five seconds.
+OPTIONS = "?ttl=60s"
+
+# Of purge(): what it says, and what it says instead.
+MUTATIONS = {
+    "PG_PURGE_TELLS_NO_WAITER": (
+        "PERFORM holdfast.remove(q, queue_name, array(",
+        "PERFORM holdfast.remove_silently(q, queue_name, array("),
+}
+SILENTLY = """
+CREATE FUNCTION holdfast.remove_silently(q bigint, queue_name bytea,
+                                         ids uuid[], whose uuid)
+RETURNS void LANGUAGE sql AS $$
+    DELETE FROM holdfast.ticket WHERE queue = q AND id = ANY (ids)
+$$"""
+
+
+class Notices(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server({
+            "shared_preload_libraries": "pg_stat_statements",
+            "pg_stat_statements.track": "top"})
+        cls.addClassCleanup(cls.server.close)
+        cls.server.sql("CREATE EXTENSION pg_stat_statements")
+
+    def setUp(self):
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+        # Whoever comes later would be refused a schema that was changed.
+        url = self.server.url() + OPTIONS
+        self.holder, self.waiter, self.third = self.crowd.opened(url, url, url)
+
+    def probes(self):
+        (count,), = self.server.sql(
+            "SELECT coalesce(sum(calls), 0)::integer FROM pg_stat_statements "
+            "WHERE query LIKE '%holdfast.probe(%' AND "
+            "query NOT LIKE '%pg_stat_statements%'")
+        return count
+
+    def end_session_of(self, token):
+        """Of that ticket, as if it had not been renewed."""
+        self.server.sql(
+            "UPDATE holdfast.session SET expires_at = clock_timestamp() "
+            "FROM holdfast.ticket t WHERE t.session = session.id "
+            "AND t.sequence = %s", (token,))
+
+    def questions(self):
+        """How often the waiter asks whether the ticket is there, from when it
+        has run out until the lock is granted."""
+        name = self.id()
+        held = self.crowd.acquire(self.holder, name)
+        token = int(self.crowd.granted(held).words[1])
+        before = self.probes()
+        wait = self.crowd.acquire(self.waiter, name)
+        self.crowd.queued(wait)
+        place.eventually("its first question",
+                         lambda: self.probes() > before)
+        before = self.probes()
+        self.end_session_of(token)
+        # Somebody comes by, and waits behind it; which is one question more.
+        late = self.crowd.acquire(self.third, name)
+        self.crowd.granted(wait)
+        self.crowd.queued(late)
+        place.eventually("the question of that one",
+                         lambda: self.probes() > before)
+        return self.probes() - before - 1
+
+    def test_a_purge_tells_who_waits(self):
+        self.assertEqual(self.questions(), 0)
+
+    def test_a_purge_that_tells_nobody_is_found(self):
+        (source,), = self.server.sql("SELECT pg_get_functiondef("
+                                     "'holdfast.purge'::regproc)")
+        self.addCleanup(self.server.sql, source)
+        self.server.sql(SILENTLY)
+        for name, (old, new) in MUTATIONS.items():
+            with self.subTest(name):
+                self.assertEqual(source.count(old), 1)
+                self.server.sql(source.replace(old, new))
+                self.assertGreater(self.questions(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

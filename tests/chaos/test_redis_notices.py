@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A ticket that has run out is taken out by whichever call comes next, of a
+third party, say.  That call tells those who waited for the ticket.  A client
+whose notice is lost asks for the ticket by itself some time, which would hide
+that nobody told it: so here it is seen that it did not have to ask.  And
+mutations of the script, which tell nobody, are found by that.
+
+    test_redis_notices.py HOLDFAST
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "servers"))
+
+import place  # noqa: E402
+from redis_server import Server  # noqa: E402
+from script_mutant import Mutant  # noqa: E402
+
+HOLDFAST = os.path.abspath(sys.argv.pop(1))
+
+# Nobody's lease ends by itself; a waiter asks every five seconds.
+OPTIONS = "?ttl=60s"
+
+# What the holder wants, and what the waiter; and where the holder's ticket is.
+KINDS = {"mutex": ((), (), ""), "reader": (("--write",), ("--read",), ""),
+         "semaphore": (("--permits", "1/1"), ("--permits", "1/1"), "/leases")}
+
+# Which waiters are not told then.
+MUTANTS = {"REDIS_PURGE_TELLS_NO_WAITER": ("mutex", "reader"),
+           "REDIS_PURGE_TELLS_NO_LOOKER": ("semaphore",)}
+
+
+class Monitor:
+    """The commands that a server carries out, as it tells them."""
+
+    def __init__(self, server):
+        self.client = server.client()
+        assert self.client.ask("MONITOR") == "OK"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+    def until(self, pattern):
+        """The lines up to the one that matches."""
+        lines = []
+        while not lines or not re.search(pattern, lines[-1]):
+            lines.append(self.client.read())
+        return lines
+
+
+class Notices(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.server.start()
+        self.control = self.server.client()
+        self.addCleanup(self.control.close)
+
+    def command(self, port, how, name, *words):
+        process = subprocess.Popen(
+            [HOLDFAST, "run", "-q", "-c",
+             "redis://127.0.0.1:%d%s" % (port, OPTIONS), *how, name, "--",
+             *words], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        return process
+
+    def one_waits(self, port, kind, name):
+        """One process that holds it, and one that waits and is done with what
+        it asks for at first: the ticket of the one, and the other."""
+        holds, waits, where = KINDS[kind]
+        queue = "holdfast:{%s%s}:queue" % (name, where)
+        self.command(port, holds, name, "cat")
+        held, = place.eventually("the holder", lambda: self.control.ask(
+            "ZRANGE", queue, 0, -1))
+        with Monitor(self.server) as monitor:
+            waiter = self.command(port, waits, name, "true")
+            monitor.until('"enqueue"')
+            monitor.until('"probe"|"list"')
+        return held, waiter
+
+    def questions(self, port, kind):
+        """How often the waiter asks whether the ticket is there, from when it
+        has run out until the lock is granted."""
+        name = self.id() + "/" + kind
+        held, waiter = self.one_waits(port, kind, name)
+        with Monitor(self.server) as monitor:
+            self.control.ask("ZADD", "holdfast:{%s%s}:until" % (
+                name, KINDS[kind][2]), 0, held)
+            subprocess.run(
+                [HOLDFAST, "show", "-c", "redis://127.0.0.1:%d" % port, name],
+                stdout=subprocess.DEVNULL, check=True)
+            self.assertEqual(waiter.wait(place.PATIENCE_S), 0)
+            self.control.ask("ECHO", "the end")
+            return sum('"probe"' in line and held in line
+                       for line in monitor.until("the end"))
+
+    def test_a_purge_tells_who_waits(self):
+        for kind in KINDS:
+            with self.subTest(kind):
+                self.assertEqual(self.questions(self.server.port, kind), 0)
+
+    def test_a_purge_that_tells_nobody_is_found(self):
+        for name, kinds in MUTANTS.items():
+            for kind in kinds:
+                with self.subTest(name, kind=kind), \
+                        Mutant(self.server.port, name) as mutant:
+                    self.assertGreater(self.questions(mutant.port, kind), 0)
+                    self.assertGreater(mutant.changed, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mutation of the script that runs at a Redis server: what a client loads
+there is changed on its way.  The client calls it by what SCRIPT LOAD answers,
+and so calls the mutant."""
+
+from proxy import UP, Proxy
+
+# By name: what the script says, and what it says instead, which must not be
+# longer, because the length is said in front.
+MUTATIONS = {
+    # What runs out is taken out by whichever call comes next (.by is nil).
+    "REDIS_PURGE_TELLS_NO_WAITER": (
+        "    for _, id in ipairs(ids) do\n"
+        "        tell_waiters(id, going[id].kind, going, '0')\n    end",
+        "    for _, id in ipairs(by and ids or {}) do "
+        "tell_waiters(id,going[id].kind,going,'0') end"),
+    "REDIS_PURGE_TELLS_NO_LOOKER": (
+        "{'gone', '0', id, name}, ' '))\n        end\n    end\n"
+        "    tell_lookers()\nend",
+        "{'gone', '0', id, name}, ' ')) end end "
+        "if by then tell_lookers() end end"),
+    # The servers of a quorum are told a number and do not keep it.
+    "REDIS_SETTLED_UNTOLD": ("redis.call('SET', last, number)", ""),
+}
+
+
+class Mutant(Proxy):
+    """A proxy to the port target, behind which clients load the script with
+    that mutation.  changed is how many have."""
+
+    def __init__(self, target, name):
+        old, new = MUTATIONS[name]
+        self.old = old.encode()
+        self.new = new.encode().ljust(len(self.old))
+        assert len(self.new) == len(self.old), name
+        self.changed = 0
+        self.kept = {}  # by way: the beginning of old, if bytes end with it
+        super().__init__(target)
+
+    def arrived(self, way, data):
+        if way.name != UP:
+            super().arrived(way, data)
+            return
+        kept = self.kept.pop(way, b"")
+        if data:
+            self.pass_on(way, self.mutated(way, kept + data))
+        else:
+            self.pass_on(way, kept)
+            super().arrived(way, data)
+
+    def pass_on(self, way, data):
+        if data:
+            super().arrived(way, data)
+
+    def mutated(self, way, data):
+        self.changed += data.count(self.old)
+        data = data.replace(self.old, self.new)
+        kept = self.unfinished(data)
+        if kept:
+            self.kept[way] = data[-kept:]
+            data = data[:-kept]
+        return data
+
+    def unfinished(self, data):
+        """How many bytes at its end may become old with what follows."""
+        return next((count for count in range(len(self.old) - 1, 0, -1)
+                     if data.endswith(self.old[:count])), 0)
