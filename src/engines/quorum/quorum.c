@@ -308,7 +308,10 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
     struct hf_error why;
 
     quorum->now_ms = now_ms;
-    if (answer->ok && hf_store_answer_check(call, answer, &why) != HF_OK) {
+    /* A call that has been answered, as a majority said, is its user's again.
+     */
+    if (answer->ok && part->op->asked != NULL &&
+        hf_store_answer_check(call, answer, &why) != HF_OK) {
         quorum->ops.disconnect(quorum->servers_arg, place);
         lose_link(quorum, place, why.status, why.text);
         return;
