@@ -24,6 +24,7 @@
 struct connection {
     int fd; /* -1: none */
     bool started, closing;
+    bool floods; /* in the middle of a row that never ends */
     struct bytes in;
     struct bytes out;
     size_t held; /* bytes at the end of .out that are not sent yet */
@@ -55,6 +56,7 @@ static struct {
     size_t hold;       /* send so many bytes of the next answers, and no more */
     uint8_t own;       /* lie in what a renewal has; 0: do not */
     uint8_t columns;   /* lie in what an answer's columns are */
+    bool flood;        /* in the next answer */
     bool muted;
 } net = {.listener = -1};
 
@@ -536,6 +538,18 @@ static void put_ending(struct connection *c)
     net.ending = READY;
 }
 
+/* The first bytes of a row, which libpq reads whole or not at all. */
+static void begin_flood(struct connection *c)
+{
+    static const uint32_t column = 23;
+
+    put_columns(&c->out, &column, 1, true);
+    bytes_put(&c->out, "D", 1);
+    bytes_number(&c->out, 0x7000000, 4);
+    c->floods = true;
+    net.flood = false;
+}
+
 /* A Sync: what was bound is carried out and committed. */
 static void answer_call(struct connection *c)
 {
@@ -561,6 +575,8 @@ static void answer_call(struct connection *c)
         renew(&call, &own);
     leases_answer(&net.leases, &call, &answer);
     put_message(&c->out, '2', &nothing);
+    if (net.flood)
+        begin_flood(c);
     put_rows(&c->out, &answer, &own);
     put_ending(c);
     lease_answer_free(&answer);
@@ -629,6 +645,7 @@ static void answer_message(struct connection *c, char type,
 
 static bool serve_one(struct connection *c)
 {
+    static const uint8_t zeros[1 << 17];
     struct bytes body = {0};
     bool happened = false;
     char type;
@@ -637,6 +654,8 @@ static bool serve_one(struct connection *c)
         happened = true;
     while (c->fd >= 0 && take_message(c, &type, &body))
         answer_message(c, type, &body);
+    if (c->fd >= 0 && c->floods && c->out.count == 0)
+        bytes_put(&c->out, zeros, sizeof zeros);
     bytes_free(&body);
     return (c->fd >= 0 && send_some(c)) || happened;
 }
@@ -750,6 +769,8 @@ void pg_step(struct client *client)
         net.hold = how;
     else if (what == 10)
         net.own = how;
+    else if (what == 11 && how == 255)
+        net.flood = true;
     else if (what == 11 && how >= 128)
         net.muted = how & 1;
     else if (what == 11)
