@@ -34,7 +34,8 @@ static struct {
     const char *reply; /* in place of the reply to the next script */
     size_t hold;       /* so many bytes of the next delivery, and no more yet */
     int miscount;      /* announce so many rows more */
-    const char *info;  /* in place of INFO's */
+    const char *greeting; /* in place of the reply to the next ... */
+    const char *greeted;  /* ... of these commands */
 } net;
 
 /* ------------------------------------------------------------------ links --
@@ -456,11 +457,6 @@ static void put_info(struct bytes *to)
 {
     char text[256];
 
-    if (net.info != NULL) {
-        bytes_print(to, "%s\r\n", net.info);
-        net.info = NULL;
-        return;
-    }
     (void)snprintf(text, sizeof text,
                    "redis_version:7.0.1\r\nrole:master\r\ncluster_enabled:%d"
                    "\r\nuptime_in_seconds:100000\r\n"
@@ -485,7 +481,10 @@ static void reply(struct hf_link *link, const struct command *command)
     const char *word = command->words[0];
     uint64_t ms = leases_clock_ms(link->leases);
 
-    if (strcmp(word, "EVALSHA") == 0) {
+    if (net.greeting != NULL && strcmp(word, net.greeted) == 0) {
+        bytes_print(&link->in, "%s\r\n", net.greeting);
+        net.greeting = NULL;
+    } else if (strcmp(word, "EVALSHA") == 0) {
         run_script(link, command);
     } else if (strcmp(word, "INFO") == 0) {
         put_info(&link->in);
@@ -637,7 +636,10 @@ static const char *const replies[] = {
     "*3\r\n$1\r\n1\r\n+ok\r\n$-1",
     "*3\r\n$-1\r\n+ok\r\n:1"};
 
-static const char *const infos[] = {
+static const char *const greeted[] = {"INFO", "SCRIPT",  "TIME", "SUBSCRIBE",
+                                      "PING", "CLUSTER", "WAIT"};
+
+static const char *const greetings[] = {
     ":1",         "+OK",     "*0",     "$-1",
     "-NOPERM no", "-ERR no", "$0\r\n", "$17\r\ncluster_enabled:1"};
 
@@ -647,6 +649,12 @@ static void speak_raw(struct client *client, struct hf_link *link)
     const uint8_t *bytes = client_some(client, &count);
 
     bytes_put(&link->in, bytes, count);
+}
+
+static void lie_in_greeting(uint8_t how)
+{
+    net.greeting = greetings[how % 8];
+    net.greeted = greeted[how / 8 % 7];
 }
 
 void resp_step(struct client *client)
@@ -661,7 +669,7 @@ void resp_step(struct client *client)
     else if (what == 6)
         net.reply = replies[how % (sizeof replies / sizeof replies[0])];
     else if (what == 7)
-        net.info = infos[how % (sizeof infos / sizeof infos[0])];
+        lie_in_greeting(how);
     else if (what == 8)
         net.hold = how;
     else if (what == 9 && how >= 128)
