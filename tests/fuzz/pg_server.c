@@ -291,11 +291,19 @@ static void put_setup(struct bytes *to, const char *const *values, size_t count)
     net.setup = 0;
 }
 
+static const char *text_of(int number)
+{
+    static char text[16];
+
+    (void)snprintf(text, sizeof text, "%d", number);
+    return text;
+}
+
 static void answer_query(struct connection *c, const char *query)
 {
     const char *settings[] = {"7", "f", "on", "t"};
     const char *exists[] = {"t"};
-    const char *schema[] = {"2", HF_PG_FINGERPRINT};
+    const char *schema[] = {text_of(HF_PG_VERSION), hf_pg_definition};
     char clock[32];
     const char *clocks[] = {clock};
     const char *listens = strstr(query, "LISTEN holdfast_");
@@ -309,7 +317,7 @@ static void answer_query(struct connection *c, const char *query)
         (void)snprintf(clock, sizeof clock, "%" PRIu64,
                        leases_clock_ms(&net.leases));
         put_setup(&c->out, clocks, 1);
-    } else if (strstr(query, "sha256") != NULL) {
+    } else if (strstr(query, "FROM holdfast.version") != NULL) {
         put_setup(&c->out, schema, 2);
     } else {
         put_complete(&c->out);
@@ -553,6 +561,7 @@ static void begin_flood(struct connection *c)
 /* A Sync: what was bound is carried out and committed. */
 static void answer_call(struct connection *c)
 {
+    static const char *const nobody[] = {""};
     struct bytes nothing = {0}, own = {0};
     struct lease_answer answer;
     struct hf_store_call call;
@@ -564,6 +573,12 @@ static void answer_call(struct connection *c)
     }
     read_bind(&bound, &c->bound);
     bytes_free(&c->bound);
+    if (bound.statement[0] == '\0') { /* who has rights, while it is set up */
+        put_message(&c->out, '1', &nothing);
+        put_message(&c->out, '2', &nothing);
+        put_setup(&c->out, nobody, 1);
+        return;
+    }
     call = call_of(&bound);
     if (net.state != NULL) {
         put_report(&c->out, 'E', net.state);
