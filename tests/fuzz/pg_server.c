@@ -376,6 +376,7 @@ static const struct statement {
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},
+    {"hf_renew_without", HF_STORE_RENEW, "stnP"},
     {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
     {"hf_list", HF_STORE_LIST, "qfm"},
     {"hf_look", HF_STORE_LIST, "stnqm"},
@@ -508,11 +509,29 @@ static void put_rows(struct bytes *to, const struct lease_answer *answer,
         put_ticket(to, &answer->tickets[i], &answer->leases[i]);
 }
 
+/* The ticket is not wanted any more. */
+static void drop_ticket(const char *session, const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < net.leases.server->row_count; i++) {
+        const struct lease_row *row = net.leases.server->rows[i];
+        char queue[64];
+
+        if (strcmp(row->session, session) != 0 ||
+            !hf_ticket_id_equal(&row->ticket.id, id))
+            continue;
+        (void)snprintf(queue, sizeof queue, "%s", row->queue);
+        (void)lease_server_remove(net.leases.server, queue, id);
+        return;
+    }
+}
+
 /* All tickets of the session live on: what they are is its own knowledge. */
 static void renew(const struct hf_store_call *call, struct bytes *own)
 {
     uint64_t clock_ms = leases_clock_ms(&net.leases);
 
+    for (size_t i = 0; i < call->count; i++)
+        drop_ticket(call->session, &call->tickets[i]);
     for (size_t i = 0; i < net.leases.server->row_count; i++) {
         struct lease_row *row = net.leases.server->rows[i];
 

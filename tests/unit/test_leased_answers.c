@@ -59,7 +59,7 @@ static void on_event(void *host, struct hf_event *event)
     if (event->kind == HF_EVENT_TROUBLE)
         (void)snprintf(to->trouble, sizeof to->trouble, "%s",
                        event->as.trouble.text);
-    if (event->kind < HF_EVENT_ENQUEUED || event->kind == HF_EVENT_PROVEN)
+    if (event->kind < HF_EVENT_ENQUEUED)
         return;
     to->answers++;
     to->kind = event->kind;
@@ -293,19 +293,30 @@ static void a_list_is_asked_for_again(void **state)
     assert_false(store.linked);
 }
 
-/* A renewal is about our tickets alone. */
 static void more_than_was_asked_for_ends_the_link(void **state)
+{
+    struct lie lie = truth(2);
+
+    (void)state;
+    ask(HF_REQUEST_WATCH);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_FAILED);
+    assert_false(store.linked);
+    assert_non_null(strstr(store.trouble, "lists 2 tickets"));
+}
+
+/* A server may know tickets of our session that we have forgotten. */
+static void a_renewal_may_tell_of_more_than_we_know(void **state)
 {
     struct lie lie = truth(1);
 
     (void)state;
     request = (struct hf_request){.kind = HF_REQUEST_PROVE};
     hf_leased_request(store.leased, &request, 2);
-    lie.leases[0].missing = true;
+    lie.leases[0].revoked = 1;
     say(&lie);
-    assert_int_equal(store.kind, HF_EVENT_FAILED);
-    assert_false(store.linked);
-    assert_non_null(strstr(store.trouble, "lists 1 tickets"));
+    assert_int_equal(store.kind, HF_EVENT_PROVEN);
+    assert_true(store.linked);
 }
 
 static void payloads_are_text(void **state)
@@ -336,6 +347,7 @@ int main(void)
         STORY(leases_of_years_are_taken),
         STORY(a_list_is_asked_for_again),
         STORY(more_than_was_asked_for_ends_the_link),
+        STORY(a_renewal_may_tell_of_more_than_we_know),
         STORY(payloads_are_text),
     };
 

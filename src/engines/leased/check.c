@@ -18,16 +18,8 @@ static hf_status refuse(struct hf_error *why, const char *what,
 
 /* --------------------------------------------------------------- numbers -- */
 
-static size_t count_stakes(const struct hf_store_call *call)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < call->stake_count; i++)
-        count += call->stakes[i].count;
-    return count;
-}
-
-/* How many tickets the answer may have. */
+/* How many tickets the answer may have.  A server may know more tickets of our
+ * session than we do, and say so to a RENEW. */
 static size_t most(const struct hf_store_call *call)
 {
     switch (call->kind) {
@@ -37,7 +29,7 @@ static size_t most(const struct hf_store_call *call)
     case HF_STORE_PROBE:
         return call->count;
     case HF_STORE_RENEW:
-        return count_stakes(call);
+        return (size_t)2 * HF_STORE_TICKETS_MAX;
     default:
         return 0;
     }
