@@ -46,6 +46,10 @@ void hf_acquisition_decide_member(struct hf_core *core,
         evict(core, a);
         return;
     }
+    /* A server may say another token of our ticket than when it put it in: the
+     * round that our grant is of is the one after the token that it has. */
+    if (enter.answer == HF_ENTER_PASS && enter.stamp <= a->token)
+        enter.answer = HF_ENTER_WAIT;
     a->ahead = (uint32_t)enter.members;
     a->blocking = missing(a, &enter);
     a->stale = core->session.state != HF_STATE_CONNECTED;

@@ -50,18 +50,38 @@ static int32_t choose_sequence(struct play *p)
     return which < 240 ? which % 8 : odd[which % 6];
 }
 
-/* Children of the queue: tickets of ours, of others, and what is none. */
-static void say_children(struct play *p)
+/* Of a transaction, or of none that can be. */
+static int64_t choose_zxid(struct play *p)
 {
-    char text[512] = "";
-    size_t used = 0;
+    static const int64_t odd[] = {0, -1, 1, INT64_MIN, INT64_MAX, 1 << 30};
     uint8_t which = play_next(p);
+
+    return which < 240 ? p->s.zxid : odd[which % 6];
+}
+
+static size_t put_children(struct play *p, uint8_t which, char *text,
+                           size_t room)
+{
+    size_t used = 0;
 
     for (int i = 0; i < PLAY_TICKETS; i++) {
         if (which >> i & 1)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%c#%d ",
+            used += (size_t)snprintf(text + used, room - used, "%c#%d ",
                                      'a' + i, choose_sequence(p));
     }
+    return used;
+}
+
+/* Children of the queue: tickets of ours, of others, some of them twice, under
+ * one number or two, and what is none. */
+static void say_children(struct play *p)
+{
+    char text[1024] = "";
+    uint8_t which = play_next(p);
+    size_t used = put_children(p, which, text, sizeof text);
+
+    if (which % 3 == 0)
+        used += put_children(p, play_next(p), text + used, sizeof text - used);
     if (which % 5 == 0)
         snprintf(text + used, sizeof text - used, "ready i/m j/m l/m");
     children(&p->s, text);
@@ -74,16 +94,16 @@ static void say_success(struct play *p)
 
     switch (p->s.first->opcode) {
     case HF_ZK_CREATE2:
-        created(&p->s, choose_sequence(p), p->s.zxid);
+        created(&p->s, choose_sequence(p), choose_zxid(p));
         break;
     case HF_ZK_GET_CHILDREN:
         say_children(p);
         break;
     case HF_ZK_GET_DATA:
-        data(&p->s, owner == 7 ? NULL : "me", p->s.zxid, owner);
+        data(&p->s, owner == 7 ? NULL : "me", choose_zxid(p), owner);
         break;
     case HF_ZK_EXISTS:
-        exists(&p->s, p->s.zxid, owner);
+        exists(&p->s, choose_zxid(p), owner);
         break;
     case HF_ZK_MULTI:
         if (owner == 7)

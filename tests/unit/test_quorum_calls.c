@@ -23,6 +23,7 @@ static struct {
     size_t server;
 } calls[CALLS_MAX];
 static size_t call_count;
+static unsigned disconnects;
 
 /* What the user was told last. */
 static struct {
@@ -48,6 +49,7 @@ static void op_disconnect(void *servers, size_t server)
 {
     (void)servers;
     (void)server;
+    disconnects++;
 }
 
 static void op_call(void *servers, size_t server, struct hf_store_call *call)
@@ -114,7 +116,7 @@ static int begin(void **state)
 
     (void)state;
     memset(&told, 0, sizeof told);
-    call_count = 0;
+    call_count = disconnects = 0;
     now_ms = 1000;
     quorum = hf_quorum_new(&config, &ops, NULL, &user);
     assert_non_null(quorum);
@@ -463,10 +465,73 @@ static void what_a_majority_refuses_is_no_matter_of_time(void **state)
     assert_int_equal(told.status, HF_EDENIED);
 }
 
+/* The others go on without it. */
+static void a_server_that_lies_is_hung_up_on(void **state)
+{
+    struct hf_store_call list = a_call(HF_STORE_LIST);
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &list, now_ms);
+    answer(0, other, UINT64_C(1) << 53, false);
+    assert_int_equal(disconnects, 1);
+    assert_int_equal(told.answers, 0);
+    assert_int_equal(told.downs, 0);
+    answer(1, other, 80, false);
+    answer(2, other, 80, false);
+    assert_int_equal(told.answers, 1);
+    assert_true(told.ok);
+    assert_int_equal(told.first.sequence, 80);
+}
+
+/* Answers to a call that a majority has answered are of what may be gone. */
+static void what_comes_late_is_not_held_against_its_call(void **state)
+{
+    struct hf_store_call *list = malloc(sizeof *list);
+
+    (void)state;
+    assert_non_null(list);
+    *list = a_call(HF_STORE_LIST);
+    all_up();
+    hf_quorum_call(quorum, list, now_ms);
+    answer(1, other, 80, false);
+    answer(2, other, 80, false);
+    assert_int_equal(told.answers, 1);
+    free(list);
+    answer(0, other, UINT64_C(1) << 53, false);
+    assert_int_equal(disconnects, 0);
+}
+
+static void a_ticket_that_is_withdrawn_while_it_is_placed(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call withdraw = a_call(HF_STORE_WITHDRAW);
+    struct hf_store_call *placing[SERVERS];
+    const struct hf_store_answer lacking = {.ok = true, .server_ms = 5000};
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &enqueue, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        placing[i] = take(i);
+    hf_quorum_call(quorum, &withdraw, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer(i, nobody, 0, false);
+    assert_int_equal(told.answers, 1);
+    for (size_t i = 0; i < SERVERS; i++)
+        hf_quorum_server_answered(quorum, placing[i], &lacking, now_ms);
+    assert_int_equal(told.answers, 2);
+    assert_false(told.ok);
+    assert_int_equal(told.failure, HF_FAILURE_UNSURE);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
+        TEST(a_server_that_lies_is_hung_up_on),
+        TEST(what_comes_late_is_not_held_against_its_call),
+        TEST(a_ticket_that_is_withdrawn_while_it_is_placed),
         TEST(every_list_tells_the_servers_our_number),
         TEST(not_after_is_of_each_servers_own_clock),
         TEST(what_is_only_proposed_stands_with_its_least_number),

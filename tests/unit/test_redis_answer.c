@@ -37,7 +37,7 @@ static int finish(void **state)
 static const struct hf_store_answer *take(enum hf_store_call_kind kind,
                                           const char *text)
 {
-    struct hf_store_call call = {.kind = kind};
+    struct hf_store_call call = {.kind = kind, .whole = kind == HF_STORE_LIST};
     redisReader *reader = redisReaderCreate();
     void *read = NULL;
 
@@ -172,8 +172,40 @@ static void nonsense_is_unsure(void **state)
     assert_int_equal(a->status, HF_EPROTOCOL);
 }
 
-/* Whatever row it is of: it is not taken for one that says something. */
-static void rows_that_make_no_sense_are_left_out(void **state)
+/* The reply is gone when it is answered behind another one. */
+static void only_the_first_payload_is_kept(void **state)
+{
+    const struct hf_store_answer *a;
+    char text[1024];
+
+    (void)state;
+    (void)snprintf(text, sizeof text,
+                   "*3\r\n$1\r\n5\r\n+ok\r\n*2\r\n*4\r\n%s%s%s%s*4\r\n%s%s%s%s",
+                   bulk(ID), bulk("1"), bulk("1"), bulk("1 1 0 0 " OWNER " a"),
+                   bulk(ID), bulk("2"), bulk("1"), bulk("1 1 0 0 " OWNER " b"));
+    a = take(HF_STORE_ENQUEUE, text);
+    freeReplyObject(reply);
+    reply = NULL;
+    assert_int_equal(a->count, 2);
+    assert_string_equal(a->tickets[0].payload, "a");
+    assert_string_equal(a->tickets[1].payload, "");
+}
+
+/* One reply for each queue that something is at stake in. */
+static void several_replies_with_strange_rows_are_one_fault(void **state)
+{
+    struct hf_store_call call = {.kind = HF_STORE_RENEW};
+
+    (void)state;
+    (void)take(HF_STORE_RENEW, "*3\r\n$1\r\n5\r\n+ok\r\n*1\r\n*1\r\n+x\r\n");
+    for (int i = 0; i < 64; i++)
+        hf_redis_answer_take(answer, &call, reply);
+    assert_int_equal(answer->answer.status, HF_EPROTOCOL);
+    assert_int_equal(answer->answer.foreign_count, 0);
+}
+
+/* A row of our script that is none says nothing of the others either. */
+static void rows_that_make_no_sense_are_unsure(void **state)
 {
     static const struct {
         enum hf_store_call_kind kind;
@@ -196,6 +228,8 @@ static void rows_that_make_no_sense_are_left_out(void **state)
         (void)snprintf(text, sizeof text, "*3\r\n$1\r\n5\r\n+ok\r\n*1\r\n%s",
                        rows[i].row);
         assert_int_equal(take(rows[i].kind, text)->count, 0);
+        assert_int_equal(answer->answer.status, HF_EPROTOCOL);
+        assert_int_equal(answer->answer.failure, HF_FAILURE_UNSURE);
     }
 }
 
@@ -514,7 +548,9 @@ int main(void)
         STORY(a_payload_that_is_no_text_is_left_out),
         STORY(nonsense_is_unsure),
         STORY(what_was_late_did_not_happen),
-        STORY(rows_that_make_no_sense_are_left_out),
+        STORY(only_the_first_payload_is_kept),
+        STORY(several_replies_with_strange_rows_are_one_fault),
+        STORY(rows_that_make_no_sense_are_unsure),
         STORY(an_error_without_a_word_has_a_text),
         STORY(errors_have_a_status),
         STORY(an_error_inside_a_script_may_leave_a_part_done),

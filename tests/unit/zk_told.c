@@ -62,6 +62,8 @@ static void say_snapshot(struct stage *s, const struct hf_snapshot *snapshot)
 
     for (size_t i = 0; i < snapshot->count; i++) {
         ticket = &snapshot->tickets[i];
+        /* The core relies on it, whatever the server lists. */
+        STAGE_MUST(i == 0 || hf_ticket_compare(ticket - 1, ticket) <= 0);
         if (ticket->kind == HF_TICKET_BARRIER) {
             stage_say(&s->told, "", " up@%llu",
                       (unsigned long long)ticket->token);

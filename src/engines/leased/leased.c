@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/memory.h"
+#include "engines/leased/check.h"
 #include "engines/leased/private.h"
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -215,7 +216,13 @@ void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms)
 {
+    struct hf_error why;
+
     leased->now_ms = now_ms;
+    if (answer->ok && hf_store_answer_check(call, answer, &why) != HF_OK) {
+        hf_leased_session_drop(leased, why.status, "%s", why.text);
+        return;
+    }
     if (answer->server_ms != 0)
         hf_leased_session_heard(leased, answer->server_ms);
     hf_leased_op_end(leased, (struct hf_leased_op *)call, answer);

@@ -87,6 +87,8 @@ void hf_leased_up(struct hf_leased *leased, uint64_t server_ms,
 void hf_leased_down(struct hf_leased *leased, hf_status status, const char *why,
                     uint64_t now_ms);
 
+/* One that store.h does not allow (check.h) ends the link, from inside this
+ * call, and its request is UNSURE. */
 void hf_leased_answered(struct hf_leased *leased, struct hf_store_call *call,
                         const struct hf_store_answer *answer, uint64_t now_ms);
 

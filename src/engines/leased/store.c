@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/leased/store.h"
 
+#include <string.h>
+
+#include "core/utf8.h"
+
 bool hf_store_call_writes(const struct hf_store_call *call)
 {
     return !(call->kind == HF_STORE_PROBE ||
@@ -16,4 +20,11 @@ bool hf_store_keeps(uint64_t kind)
 {
     return kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_READY &&
            kind != HF_TICKET_EXCLUSIVE;
+}
+
+const char *hf_store_payload(const char *text, size_t bytes)
+{
+    bool fits = bytes < HF_PAYLOAD_BYTES && strlen(text) == bytes;
+
+    return fits && hf_utf8_valid(text, bytes) ? text : "";
 }

@@ -202,6 +202,15 @@ bool hf_store_is_apart(enum hf_ticket_kind kind);
 
 /* -------------------------------------------------------------- answers -- */
 
+/* So many tickets, and so many things that are none, an answer has at most.
+ * What is longer is refused, and a store stops to read it before it takes
+ * memory without a bound. */
+#define HF_STORE_TICKETS_MAX 65536
+
+/* The payload in ${bytes} bytes at ${text}, behind which a NUL stands: ${text},
+ * or "" if somebody else has put there what is no payload. */
+const char *hf_store_payload(const char *text, size_t bytes);
+
 /* What is known of a ticket besides, at the time of the answer. */
 struct hf_store_lease {
     uint64_t expires_in_ms; /* unless it is renewed */
@@ -221,9 +230,11 @@ struct hf_store_answer {
      * failure does not tell. */
     uint64_t server_ms;
     bool found; /* WITHDRAW DOWNGRADE REVOKE RAISE LOWER STAMP */
-    /* Sorted by hf_ticket_compare() where they are a queue.  All texts live as
-     * long as the call to hf_leased_answered().  .payload of each ticket is
-     * needed in a whole LIST, and of the first otherwise; "" for the rest. */
+    /* Sorted by hf_ticket_compare() where they are a queue, and no ticket
+     * twice: an answer that is otherwise ends the link (check.h).  All texts
+     * live as long as the call to hf_leased_answered().  .payload of each
+     * ticket is needed in a whole LIST, and of the first otherwise; "" for the
+     * rest. */
     const struct hf_ticket *tickets;
     const struct hf_store_lease *leases; /* one for each ticket */
     size_t count;

@@ -90,7 +90,8 @@ static bool is_row(const PGresult *result, int row)
 static bool makes_sense(const PGresult *result)
 {
     bool fits = PQresultStatus(result) == PGRES_TUPLES_OK &&
-                PQnfields(result) == COLUMNS && PQntuples(result) >= 1;
+                PQnfields(result) == COLUMNS && PQntuples(result) >= 1 &&
+                PQgetlength(result, 0, OWN) % HF_TICKET_ID_BYTES == 0;
 
     for (int i = 0; i < COLUMNS && fits; i++)
         fits = PQftype(result, i) == columns[i].type && PQfformat(result, i);
@@ -117,7 +118,8 @@ static void take_ticket(const PGresult *result, int row,
     ticket->kind = kind_of(number(result, row, KIND));
     ticket->weight = (uint32_t)number(result, row, WEIGHT);
     ticket->payload =
-        has(result, row, PAYLOAD) ? PQgetvalue(result, row, PAYLOAD) : "";
+        hf_store_payload(PQgetvalue(result, row, PAYLOAD),
+                         (size_t)PQgetlength(result, row, PAYLOAD));
     ticket->dialect = "holdfast";
     ticket->created_utc_ms = number(result, row, MADE_MS);
     lease->expires_in_ms = number(result, row, EXPIRES_IN_MS);

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,6 +72,7 @@ void hf_pg_drop(struct hf_store *store)
         abandon(store->conn);
     store->conn = NULL;
     store->first = store->last = NULL;
+    store->unread_bytes = 0;
     store->backend = 0;
     store->unknown_count = 0;
     store->state = HF_PG_NONE;
@@ -216,21 +218,40 @@ static void step(struct hf_store *store)
     }
 }
 
+/* What libpq is about to read counts, of TLS with what that adds: what comes
+ * between the two calls is counted in part only. */
+static bool is_flooded(struct hf_store *store)
+{
+    int waiting = 0;
+
+    if (ioctl(PQsocket(store->conn), FIONREAD, &waiting) == 0 && waiting > 0)
+        store->unread_bytes += (size_t)waiting;
+    return store->unread_bytes > HF_PG_ANSWER_BYTES_MAX;
+}
+
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     const struct hf_pg_watch *watch = poll->data;
     struct hf_store *store = watch->store;
     struct hf_engine *engine = store->engine;
+    uint64_t number = store->number;
 
     (void)status; /* reading will tell */
     (void)events;
     hf_leased_engine_enter(engine);
-    if (store->state == HF_PG_CONNECTING)
+    if (is_flooded(store))
+        hf_pg_down(store, HF_EPROTOCOL,
+                   "protocol: the server sends an answer of more than 16 MiB; "
+                   "expected a shorter one; see what fills the queue");
+    else if (store->state == HF_PG_CONNECTING)
         step(store);
     else if (store->state == HF_PG_PREPARING)
         hf_pg_setup_read(store);
     else
         hf_pg_calls_read(store);
+    if (store->number == number && store->state != HF_PG_CONNECTING &&
+        !PQisBusy(store->conn))
+        store->unread_bytes = 0;
     hf_leased_engine_leave(engine);
 }
 

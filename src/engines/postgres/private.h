@@ -50,6 +50,10 @@ struct hf_pg_watch {
     int fd;
 };
 
+/* So much is read until libpq has a result that is whole, or the connection is
+ * made: it would take in what a server sends for as long as that sends. */
+#define HF_PG_ANSWER_BYTES_MAX (16 << 20)
+
 struct hf_store {
     struct hf_engine *engine;
     struct hf_pg_config config;
@@ -62,6 +66,7 @@ struct hf_store {
     size_t turn; /* which of the hosts */
     PGconn *conn;
     struct hf_pg_watch *watch;
+    size_t unread_bytes; /* that came since libpq last had something whole */
     enum hf_pg_step step;
     /* What the server said last without having been asked; "": nothing. */
     char said[HF_PG_TEXT_BYTES];

@@ -224,13 +224,15 @@ static void be_up(struct hf_store *store, const PGresult *result)
 static void finish_step(struct hf_store *store, const PGresult *result)
 {
     bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
-    static const bool asks[HF_PG_STEPS] = {
-        [HF_PG_STEP_SETTINGS] = true, [HF_PG_STEP_LOCK] = true,
-        [HF_PG_STEP_RIGHTS] = true,   [HF_PG_STEP_CHECK] = true,
-        [HF_PG_STEP_LISTEN] = true,
+    /* Columns of the one row that is looked at; 0: none is. */
+    static const int asks[HF_PG_STEPS] = {
+        [HF_PG_STEP_SETTINGS] = 4, [HF_PG_STEP_LOCK] = 1,
+        [HF_PG_STEP_RIGHTS] = 1,   [HF_PG_STEP_CHECK] = 2,
+        [HF_PG_STEP_LISTEN] = 1,
     };
 
-    if (asks[store->step] && (!rows || PQntuples(result) != 1)) {
+    if (asks[store->step] > 0 && (!rows || PQntuples(result) != 1 ||
+                                  PQnfields(result) != asks[store->step])) {
         hf_pg_down(store, HF_EPROTOCOL,
                    "the server answered something else than it was asked");
         return;
@@ -296,6 +298,15 @@ static void refuse(struct hf_store *store, const PGresult *result)
                advice(store->step, state));
 }
 
+/* Of our statements none is a COPY: libpq would go on to give results of one
+ * for ever. */
+static bool is_of_ours(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
 /* -------------------------------------------------------------- the loop -- */
 
 void hf_pg_setup(struct hf_store *store)
@@ -330,6 +341,11 @@ void hf_pg_setup_read(struct hf_store *store)
         store->result = result;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
             refuse(store, result);
+            return;
+        }
+        if (!is_of_ours(result)) {
+            hf_pg_down(store, HF_EPROTOCOL,
+                       "the server answered something else than it was asked");
             return;
         }
     }

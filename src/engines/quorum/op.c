@@ -240,7 +240,6 @@ void hf_quorum_op_answer(struct hf_quorum *quorum, struct hf_quorum_op *op,
 
     assert(asked != NULL && !op->telling);
     op->asked = NULL;
-    op->own = NULL;
     /* The user's clock of the server is the time here. */
     answer->server_ms = quorum->now_ms;
     op->telling = true;

@@ -24,29 +24,42 @@ static void settle(struct hf_quorum *quorum, struct hf_quorum_op *op)
 }
 
 /* With a number that nobody had before. */
-static void propose(struct hf_quorum *quorum, struct hf_quorum_op *op)
+static void propose(struct hf_quorum *quorum, struct hf_quorum_op *op,
+                    struct hf_quorum_own *own)
 {
     const struct hf_store_accord accord = {.step = HF_STORE_PROPOSE};
     const struct hf_store_call call = *op->asked;
 
-    op->own->number = op->number = 0;
+    own->number = op->number = 0;
     op->settlings = 0;
     hf_quorum_op_ask(quorum, op, &call, &accord);
 }
 
+/* The ticket that is placed.  It may have been dropped since it was last looked
+ * for: withdrawn meanwhile, or told to be gone, and is then as new.  NULL for
+ * lack of memory. */
+static struct hf_quorum_own *own_of(struct hf_quorum *quorum,
+                                    const struct hf_quorum_op *op)
+{
+    struct hf_quorum_own *own = hf_quorum_own_get(&quorum->owns, op->asked);
+
+    if (own == NULL)
+        quorum->starved = true;
+    return own;
+}
+
 void hf_quorum_place_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
-    op->own = hf_quorum_own_get(&quorum->owns, op->asked);
-    if (op->own == NULL) {
-        quorum->starved = true;
+    struct hf_quorum_own *own = own_of(quorum, op);
+
+    if (own == NULL)
         return;
-    }
-    op->own->dead = op->own->leaving = false;
-    op->number = op->own->number;
+    own->dead = own->leaving = false;
+    op->number = own->number;
     if (op->number > 0) /* it has its place, if it is there */
         settle(quorum, op);
     else
-        propose(quorum, op);
+        propose(quorum, op, own);
 }
 
 static const struct hf_ticket *find(const struct hf_store_answer *answer,
@@ -100,35 +113,35 @@ void hf_quorum_place_take(struct hf_quorum *quorum, struct hf_quorum_op *op,
 }
 
 /* It came to nothing, or nobody knows to what. */
-static void fail(struct hf_quorum *quorum, struct hf_quorum_op *op)
+static void fail(struct hf_quorum *quorum, struct hf_quorum_op *op,
+                 struct hf_quorum_own *own)
 {
     if (op->touched)
-        op->own->dead = true;
+        own->dead = true;
     else
-        hf_quorum_own_drop(&quorum->owns, op->own);
-    op->own = NULL;
+        hf_quorum_own_drop(&quorum->owns, own);
     hf_quorum_op_fail(quorum, op);
 }
 
-static void judge_settled(struct hf_quorum *quorum, struct hf_quorum_op *op)
+static void judge_settled(struct hf_quorum *quorum, struct hf_quorum_op *op,
+                          struct hf_quorum_own *own)
 {
     size_t enough =
         HF_QUORUM_PLANTED(MINORITY_SETTLES) ? 1 : hf_quorum_majority(quorum);
 
     if (hf_quorum_count(op->settled) >= enough) {
-        op->own->number = op->number;
+        own->number = op->number;
         hf_quorum_answer_queue(quorum, op);
     } else if (hf_quorum_op_can_have(op, hf_quorum_count(op->settled),
                                      enough)) {
         return;
-    } else if (op->taken && op->own->number == 0 &&
-               op->settlings < SETTLINGS_MAX) {
+    } else if (op->taken && own->number == 0 && op->settlings < SETTLINGS_MAX) {
         op->number += 1 + hf_random_below(&quorum->config.random, STRIDE_MAX);
         settle(quorum, op);
-    } else if (op->own->number > 0) {
-        propose(quorum, op);
+    } else if (own->number > 0) {
+        propose(quorum, op, own);
     } else {
-        fail(quorum, op);
+        fail(quorum, op, own);
     }
 }
 
@@ -136,13 +149,16 @@ void hf_quorum_place_judge(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
     size_t majority = hf_quorum_majority(quorum);
     size_t have = hf_quorum_count(op->ok);
+    struct hf_quorum_own *own = own_of(quorum, op);
 
+    if (own == NULL)
+        return;
     if (op->settlings > 0)
-        judge_settled(quorum, op);
+        judge_settled(quorum, op, own);
     else if (have >= majority)
         settle(quorum, op);
     else if (!hf_quorum_op_can_have(op, have, majority))
-        fail(quorum, op);
+        fail(quorum, op, own);
 }
 
 /* ------------------------------------------------------------------ mend -- */

@@ -58,7 +58,6 @@ struct hf_quorum_part {
 struct hf_quorum_op {
     enum hf_store_call_kind kind;
     struct hf_store_call *asked; /* NULL: answered, or nobody asked */
-    struct hf_quorum_own *own;   /* ENQUEUE: the ticket */
     struct hf_ticket_id ticket;
     uint64_t *numbers;    /* RENEW, see hf_store_accord */
     bool refused;         /* answered in the next tick: we do not do that */

@@ -10,6 +10,7 @@
 #include "core/instant.h"
 #include "core/memory.h"
 #include "core/session.h"
+#include "engines/leased/check.h"
 #include "engines/quorum/private.h"
 
 #if defined(HF_PLANTS)
@@ -302,8 +303,20 @@ void hf_quorum_server_answered(struct hf_quorum *quorum,
                                const struct hf_store_answer *answer,
                                uint64_t now_ms)
 {
+    struct hf_quorum_part *part = (struct hf_quorum_part *)call;
+    size_t place = part->server;
+    struct hf_error why;
+
     quorum->now_ms = now_ms;
-    hf_quorum_part_done(quorum, (struct hf_quorum_part *)call, answer);
+    /* A call that has been answered, as a majority said, is its user's again.
+     */
+    if (answer->ok && part->op->asked != NULL &&
+        hf_store_answer_check(call, answer, &why) != HF_OK) {
+        quorum->ops.disconnect(quorum->servers_arg, place);
+        lose_link(quorum, place, why.status, why.text);
+        return;
+    }
+    hf_quorum_part_done(quorum, part, answer);
 }
 
 /* A ticket of ours has gone from one server: gone it is when no majority can

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/utf8.h"
 
 /* ---------------------------------------------------------------- faults -- */
 
@@ -205,14 +204,6 @@ static struct hf_ticket *add(struct hf_redis_answer *answer)
 
 /* ------------------------------------------------------------------ rows -- */
 
-/* What somebody else has put there need not be text. */
-static const char *payload_of(const char *text, size_t bytes)
-{
-    bool fits = strlen(text) == bytes && bytes < HF_PAYLOAD_BYTES;
-
-    return fits && hf_utf8_valid(text, bytes) ? text : "";
-}
-
 /* "kind weight revoked created session payload" */
 static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
                       const struct redisReply *reply)
@@ -232,8 +223,8 @@ static bool take_data(struct hf_ticket *ticket, struct hf_store_lease *lease,
     ticket->kind = (enum hf_ticket_kind)kind;
     ticket->weight = (uint32_t)weight;
     lease->revoked = (uint32_t)revoked;
-    ticket->payload =
-        payload_of(space + 1, (size_t)(reply->str + reply->len - (space + 1)));
+    ticket->payload = hf_store_payload(
+        space + 1, (size_t)(reply->str + reply->len - space - 1));
     return true;
 }
 
@@ -293,6 +284,7 @@ static bool take_renewed(struct hf_ticket *ticket, struct hf_store_lease *lease,
 typedef bool take_row(struct hf_ticket *ticket, struct hf_store_lease *lease,
                       const struct redisReply *row);
 
+/* A row that is no ticket: somebody else has put it there. */
 static void take_foreign(struct hf_redis_answer *answer,
                          const struct redisReply *row, size_t rows)
 {
@@ -305,27 +297,59 @@ static void take_foreign(struct hf_redis_answer *answer,
     answer->answer.foreign = answer->foreign;
 }
 
-static void take_rows(struct hf_redis_answer *answer,
-                      const struct redisReply *rows, take_row *take)
+/* False if it is no row of that kind, or for lack of memory. */
+static bool take_row_of(struct hf_redis_answer *answer,
+                        const struct redisReply *row, take_row *take)
 {
-    struct hf_ticket *ticket;
+    struct hf_ticket *ticket = add(answer);
 
+    if (ticket == NULL) {
+        fail_memory(answer);
+        return false;
+    }
+    if (take(ticket, &answer->leases[answer->answer.count - 1], row))
+        return true;
+    answer->answer.count--;
+    return false;
+}
+
+/* It may be answered when the reply that it came in is gone: what a server says
+ * of others than the first is then not looked at. */
+static void drop_payload(struct hf_redis_answer *answer,
+                         const struct hf_store_call *call)
+{
+    if (!call->whole && answer->answer.count > 1)
+        answer->tickets[answer->answer.count - 1].payload = "";
+}
+
+/* The one reply to ENQUEUE or LIST. */
+static void take_queue(struct hf_redis_answer *answer,
+                       const struct hf_store_call *call,
+                       const struct redisReply *rows)
+{
     if (!is_array(rows, 0)) {
         fail_nonsense(answer);
         return;
     }
     for (size_t i = 0; i < rows->elements; i++) {
-        const struct redisReply *row = rows->element[i];
-
-        if ((ticket = add(answer)) == NULL) {
-            fail_memory(answer);
-            return;
-        }
-        if (!take(ticket, &answer->leases[answer->answer.count - 1], row)) {
-            answer->answer.count--;
-            take_foreign(answer, row, rows->elements);
-        }
+        if (take_row_of(answer, rows->element[i], take_ticket))
+            drop_payload(answer, call);
+        else if (call->whole)
+            take_foreign(answer, rows->element[i], rows->elements);
     }
+}
+
+/* Rows of our script about tickets that we named: nothing else is in between.
+ */
+static void take_rows(struct hf_redis_answer *answer,
+                      const struct redisReply *rows, take_row *take)
+{
+    bool taken = is_array(rows, 0);
+
+    for (size_t i = 0; taken && i < rows->elements; i++)
+        taken = take_row_of(answer, rows->element[i], take);
+    if (!taken)
+        fail_nonsense(answer);
 }
 
 /* --------------------------------------------------------------- replies -- */
@@ -337,7 +361,7 @@ static void take_body(struct hf_redis_answer *answer,
     switch (call->kind) {
     case HF_STORE_ENQUEUE:
     case HF_STORE_LIST:
-        take_rows(answer, body, take_ticket);
+        take_queue(answer, call, body);
         break;
     case HF_STORE_PROBE:
         take_rows(answer, body, take_probed);

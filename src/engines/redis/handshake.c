@@ -147,7 +147,9 @@ static void take_info(struct hf_redis_link *link,
     } else if (link->up) {
         return; /* it was seen before, and will be asked again */
     } else if (!failed) {
-        hf_redis_tell_down(link, HF_EPROTOCOL, "", "INFO gave no text");
+        hf_redis_tell_down(link, HF_EPROTOCOL, "",
+                           "INFO gave no text; expected that of a Redis 6.0 or "
+                           "later; see whether the port is right");
     } else if (strstr(reply->str, "NOPERM") == NULL) {
         hf_redis_refuse(link, "", reply);
     } else {

@@ -78,8 +78,11 @@ static bool take_row(struct hf_redis_owners *owners,
     if (node == NULL)
         return false;
     for (long long slot = row->element[0]->integer;
-         slot <= row->element[1]->integer; slot++)
+         slot <= row->element[1]->integer; slot++) {
+        if (owners->of[slot] != NULL)
+            return false; /* each slot is one node's */
         owners->of[slot] = node;
+    }
     return true;
 }
 

@@ -4,6 +4,34 @@
 #include <assert.h>
 #include <stdio.h>
 
+/* ----------------------------------------------------------------- bounds --
+ */
+
+/* hiredis takes memory for as many elements as are announced, before the first
+ * of them has come.  NULL: it reports that, and the connection ends. */
+static void *create_array(const redisReadTask *task, hf_redis_elements elements)
+{
+    const struct hf_redis_wire *wire = task->privdata;
+
+    if ((long long)elements < 0 || elements > HF_REDIS_ELEMENTS_MAX)
+        return NULL;
+    return wire->create_array(task, elements);
+}
+
+static bool make_reader(struct hf_redis_wire *wire)
+{
+    wire->unread_bytes = 0;
+    wire->reader = redisReaderCreate();
+    if (wire->reader == NULL)
+        return false;
+    wire->functions = *wire->reader->fn;
+    wire->create_array = wire->functions.createArray;
+    wire->functions.createArray = create_array;
+    wire->reader->fn = &wire->functions;
+    wire->reader->privdata = wire;
+    return true;
+}
+
 /* ------------------------------------------------------------------ told -- */
 
 static void on_up(void *arg)
@@ -24,12 +52,13 @@ static void take_replies(struct hf_redis_wire *wire)
     while (number == wire->number) {
         if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK) {
             wire->user->down(wire->user->arg, wire,
-                             "an answer that is not Redis'; see whether the "
-                             "port is right");
+                             "an answer that is not Redis', or has more than "
+                             "65536 elements; see whether the port is right");
             return;
         }
         if (reply == NULL)
             return;
+        wire->unread_bytes = wire->reader->len - wire->reader->pos;
         wire->user->reply(wire->user->arg, wire, reply);
         freeReplyObject(reply);
     }
@@ -42,7 +71,12 @@ static void on_received(void *arg, const void *bytes, size_t count)
     const struct hf_redis_wire_user *user = wire->user;
 
     user->enter(arg_of_user);
-    if (redisReaderFeed(wire->reader, bytes, count) != REDIS_OK)
+    wire->unread_bytes += count;
+    if (wire->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
+        user->down(arg_of_user, wire,
+                   "an answer of more than 16 MiB; see what fills the queue, "
+                   "and whether the port is right");
+    else if (redisReaderFeed(wire->reader, bytes, count) != REDIS_OK)
         user->down(arg_of_user, wire, "out of memory");
     else
         take_replies(wire);
@@ -83,8 +117,7 @@ bool hf_redis_wire_open(struct hf_redis_wire *wire,
 
     assert(wire->link == NULL && wire->reader == NULL);
     wire->user = user;
-    wire->reader = redisReaderCreate();
-    if (wire->reader == NULL) {
+    if (!make_reader(wire)) {
         (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
         return false;
     }

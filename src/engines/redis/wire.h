@@ -18,6 +18,17 @@
 
 struct hf_redis_wire;
 
+#if HIREDIS_MAJOR < 1
+typedef int hf_redis_elements;
+#else
+typedef size_t hf_redis_elements;
+#endif
+
+/* Of what is read no reply is longer, in bytes and in elements of an array: so
+ * much is held before it is whole, and a server that goes on is hung up on. */
+#define HF_REDIS_REPLY_BYTES_MAX (16 << 20)
+#define HF_REDIS_ELEMENTS_MAX 65536
+
 struct hf_redis_wire_user {
     void (*up)(void *arg, struct hf_redis_wire *wire);
     /* ${reply} lives for the call. */
@@ -35,7 +46,11 @@ struct hf_redis_wire {
     struct hf_link *link; /* NULL: none */
     struct hf_resp out;
     redisReader *reader;
-    uint64_t number; /* of the connection: what is told of another is old */
+    redisReplyObjectFunctions functions; /* hiredis' own, and a bound */
+    void *(*create_array)(const redisReadTask *task,
+                          hf_redis_elements elements);
+    size_t unread_bytes; /* of the reply that is not whole */
+    uint64_t number;     /* of the connection: what is told of another is old */
 };
 
 /* Begin to connect; false with ${why} if that fails at once. */

@@ -119,7 +119,7 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
             return;
         if (hf_zk_members_ask(zk, op, known))
             return;
-        hf_zk_queue_sort(op->queue);
+        hf_zk_queue_sort(zk, op->queue);
         answer(zk, op);
         return;
     }

@@ -211,6 +211,12 @@ static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
     }
 }
 
+static void sort(struct hf_zk_queue *queue)
+{
+    if (queue->count > 0)
+        qsort(queue->children, queue->count, sizeof *queue->children, compare);
+}
+
 /* A name that is listed twice is there once: counted twice, a permit would
  * stand in its owner's way for good. */
 static void drop_doubles(struct hf_zk_queue *queue)
@@ -239,7 +245,7 @@ bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
     if (body->failed)
         goto keep;
     replace(queue, children, count, names);
-    hf_zk_queue_sort(queue);
+    sort(queue);
     drop_doubles(queue);
     note_downgraded(zk, queue);
     return true;
@@ -254,10 +260,25 @@ void hf_zk_queue_empty(struct hf_zk_queue *queue)
     replace(queue, NULL, 0, NULL);
 }
 
-void hf_zk_queue_sort(struct hf_zk_queue *queue)
+/* By what the snapshot says of our tickets: two may have one number, where a
+ * server says so or somebody else has made a node. */
+static void learn_own(const struct hf_zk *zk, struct hf_zk_queue *queue)
 {
-    if (queue->count > 0)
-        qsort(queue->children, queue->count, sizeof *queue->children, compare);
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_own *own = child->node.kind == HF_TICKET_MEMBER
+                                          ? NULL
+                                          : hf_zk_own_find(zk, &child->node.id);
+
+        if (own != NULL)
+            child->czxid = own->czxid;
+    }
+}
+
+void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    learn_own(zk, queue);
+    sort(queue);
 }
 
 size_t hf_zk_queue_place(const struct hf_zk_queue *queue,

@@ -82,7 +82,7 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
                        size_t bytes, struct hf_zk_node *node);
 
 /* Put the children in order again, now that more is known of them. */
-void hf_zk_queue_sort(struct hf_zk_queue *queue);
+void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue);
 
 /* The place of the ticket in the last list, or .count. */
 size_t hf_zk_queue_place(const struct hf_zk_queue *queue,

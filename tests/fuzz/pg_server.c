@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pg_server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bytes.h"
+#include "engines/postgres/schema.h"
+#include "fuzz.h"
+
+#define CONNECTIONS_MAX 16
+#define PARAMETERS_MAX 8
+#define COLUMNS 13
+#define ROUNDS_MAX 64
+#define BACKEND 7
+
+#define STARTUP 196608
+
+struct connection {
+    int fd; /* -1: none */
+    bool started, closing;
+    bool floods; /* in the middle of a row that never ends */
+    struct bytes in;
+    struct bytes out;
+    size_t held; /* bytes at the end of .out that are not sent yet */
+    char channel[64];
+    struct bytes bound; /* the Bind that its Sync has answered */
+};
+
+/* How the answer to a call ends. */
+enum ending {
+    READY,            /* CommandComplete, ReadyForQuery */
+    FAILED_AT_COMMIT, /* an ErrorResponse in between */
+    WARNED_AT_COMMIT, /* a NoticeResponse in between */
+    CUT_AT_COMMIT,    /* the end of the connection in between */
+    HELD_AT_COMMIT,   /* ReadyForQuery comes with what is sent next */
+    TWICE_COMPLETE,
+    ENDINGS,
+};
+
+static struct {
+    struct client *client;
+    struct leases leases;
+    int listener;
+    char place[64];
+    struct connection connections[CONNECTIONS_MAX];
+    /* Of what is next: */
+    enum ending ending;
+    const char *state; /* fail the next call with it */
+    uint8_t setup;     /* lie in the next answer to a query; 0: do not */
+    size_t hold;       /* send so many bytes of the next answers, and no more */
+    uint8_t own;       /* lie in what a renewal has; 0: do not */
+    uint8_t columns;   /* lie in what an answer's columns are */
+    bool flood;        /* in the next answer */
+    bool muted;
+} net = {.listener = -1};
+
+/* ---------------------------------------------------------------- socket -- */
+
+static void listen_somewhere(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t bytes;
+
+    (void)snprintf(net.place, sizeof net.place, "@holdfast-fuzz-%ld",
+                   (long)getpid());
+    bytes =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+                    (size_t)snprintf(address.sun_path, sizeof address.sun_path,
+                                     "%s/.s.PGSQL.5432", net.place));
+    address.sun_path[0] = '\0';
+    net.listener =
+        socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    MUST(net.listener >= 0);
+    MUST(bind(net.listener, (struct sockaddr *)&address, bytes) == 0);
+    MUST(listen(net.listener, CONNECTIONS_MAX) == 0);
+}
+
+const char *pg_url(uint8_t choice)
+{
+    static char url[256];
+
+    if (net.listener < 0)
+        listen_somewhere();
+    (void)snprintf(url, sizeof url,
+                   "postgresql:?host=%s&port=5432&user=u&dbname=d&"
+                   "sslmode=disable&ttl=%ds",
+                   net.place, 1 + choice % 2);
+    return url;
+}
+
+static void hang_up(struct connection *c)
+{
+    if (c->fd >= 0)
+        (void)close(c->fd);
+    bytes_free(&c->in);
+    bytes_free(&c->out);
+    bytes_free(&c->bound);
+    *c = (struct connection){.fd = -1};
+}
+
+static bool accept_one(void)
+{
+    int fd = accept4(net.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return false;
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        if (net.connections[i].fd < 0) {
+            net.connections[i].fd = fd;
+            return true;
+        }
+    }
+    MUST(false && "the client has many connections at once");
+    return false;
+}
+
+/* False if there was nothing, or the client has gone. */
+static bool read_some(struct connection *c)
+{
+    uint8_t bytes[65536];
+    ssize_t count = recv(c->fd, bytes, sizeof bytes, 0);
+
+    if (count > 0) {
+        bytes_put(&c->in, bytes, (size_t)count);
+        return true;
+    }
+    if (count == 0 || errno != EAGAIN)
+        hang_up(c);
+    return false;
+}
+
+static bool send_some(struct connection *c)
+{
+    size_t count = c->out.count - c->held;
+    ssize_t sent;
+
+    if (net.hold > 0 && net.hold < count) {
+        count = net.hold;
+        net.hold = 0;
+    }
+    if (count == 0)
+        return false;
+    sent = send(c->fd, c->out.bytes, count, MSG_NOSIGNAL);
+    if (sent < 0) {
+        hang_up(c);
+        return false;
+    }
+    bytes_drop(&c->out, (size_t)sent);
+    c->held = 0; /* with what comes next */
+    if (c->closing && c->out.count == 0)
+        hang_up(c);
+    return true;
+}
+
+/* -------------------------------------------------------------- messages -- */
+
+static void put_message(struct bytes *to, char type, const struct bytes *body)
+{
+    bytes_put(to, &type, 1);
+    bytes_number(to, body->count + 4, 4);
+    bytes_put(to, body->bytes, body->count);
+}
+
+/* And free ${body}. */
+static void put_body(struct bytes *to, char type, struct bytes *body)
+{
+    put_message(to, type, body);
+    bytes_free(body);
+}
+
+static void put_string(struct bytes *to, const char *text)
+{
+    bytes_put(to, text, strlen(text) + 1);
+}
+
+static void put_ready(struct bytes *to)
+{
+    struct bytes body = {0};
+
+    bytes_put(&body, "I", 1);
+    put_body(to, 'Z', &body);
+}
+
+static void put_complete(struct bytes *to)
+{
+    struct bytes body = {0};
+
+    put_string(&body, "SELECT 1");
+    put_body(to, 'C', &body);
+}
+
+/* 'E' or 'N' */
+static void put_report(struct bytes *to, char type, const char *state)
+{
+    struct bytes body = {0};
+
+    bytes_put(&body, "S", 1);
+    put_string(&body, type == 'E' ? "ERROR" : "WARNING");
+    bytes_put(&body, "V", 1);
+    put_string(&body, type == 'E' ? "ERROR" : "WARNING");
+    bytes_put(&body, "C", 1);
+    put_string(&body, state);
+    bytes_put(&body, "M", 1);
+    put_string(&body, "canceling wait for synchronous replication");
+    bytes_put(&body, "", 1);
+    put_body(to, type, &body);
+}
+
+static void put_columns(struct bytes *to, const uint32_t *types, size_t count,
+                        bool binary)
+{
+    struct bytes body = {0};
+
+    bytes_number(&body, count, 2);
+    for (size_t i = 0; i < count; i++) {
+        put_string(&body, "column");
+        bytes_number(&body, 0, 6); /* table, column */
+        bytes_number(&body, types[i], 4);
+        bytes_number(&body, 0xffff, 2);     /* bytes: any */
+        bytes_number(&body, 0xffffffff, 4); /* modifier: none */
+        bytes_number(&body, binary, 2);
+    }
+    put_body(to, 'T', &body);
+}
+
+static void put_null(struct bytes *row)
+{
+    bytes_number(row, 0xffffffff, 4);
+}
+
+static void put_value(struct bytes *row, const void *bytes, size_t count)
+{
+    bytes_number(row, count, 4);
+    bytes_put(row, bytes, count);
+}
+
+static void put_value_number(struct bytes *row, uint64_t number, size_t width)
+{
+    bytes_number(row, width, 4);
+    bytes_number(row, number, width);
+}
+
+/* ----------------------------------------------------------------- setup -- */
+
+static void put_text_row(struct bytes *to, const char *const *values,
+                         size_t count)
+{
+    static const uint32_t types[8] = {25, 25, 25, 25, 25, 25, 25, 25};
+    size_t columns = net.setup % 8 == 1 ? net.setup / 8 % 8 : count;
+    size_t rows = net.setup % 8 == 2 ? net.setup / 8 % 3 : 1;
+    struct bytes row = {0};
+
+    put_columns(to, types, columns, false);
+    bytes_number(&row, columns, 2);
+    for (size_t i = 0; i < columns; i++) {
+        if (i >= count || net.setup % 8 == 3)
+            put_null(&row);
+        else
+            put_value(&row, values[i], strlen(values[i]));
+    }
+    while (rows-- > 0)
+        put_message(to, 'D', &row);
+    bytes_free(&row);
+    put_complete(to);
+}
+
+static void put_setup(struct bytes *to, const char *const *values, size_t count)
+{
+    static const char copies[] = {'G', 'H', 'W', 'I'};
+    struct bytes body = {0};
+
+    if (net.setup % 8 == 4) {
+        put_report(to, 'E', net.setup & 8 ? "42501" : "57P01");
+    } else if (net.setup % 8 == 5) { /* COPY, or an empty query */
+        if (net.setup / 8 % 4 < 3)
+            bytes_number(&body, 0, 3);
+        put_body(to, copies[net.setup / 8 % 4], &body);
+    } else {
+        if (net.setup % 8 == 6)
+            put_report(to, 'N', "01000");
+        put_text_row(to, values, count);
+    }
+    if (net.setup % 8 != 7)
+        put_ready(to);
+    net.setup = 0;
+}
+
+static const char *text_of(int number)
+{
+    static char text[16];
+
+    (void)snprintf(text, sizeof text, "%d", number);
+    return text;
+}
+
+static void answer_query(struct connection *c, const char *query)
+{
+    const char *settings[] = {"7", "f", "on", "t"};
+    const char *exists[] = {"t"};
+    const char *schema[] = {text_of(HF_PG_VERSION), hf_pg_definition};
+    char clock[32];
+    const char *clocks[] = {clock};
+    const char *listens = strstr(query, "LISTEN holdfast_");
+
+    if (strstr(query, "pg_backend_pid") != NULL) {
+        put_setup(&c->out, settings, 4);
+    } else if (strstr(query, "pg_advisory_xact_lock") != NULL) {
+        put_setup(&c->out, exists, 1);
+    } else if (listens != NULL) {
+        (void)sscanf(listens, "LISTEN %63[a-z0-9_]", c->channel);
+        (void)snprintf(clock, sizeof clock, "%" PRIu64,
+                       leases_clock_ms(&net.leases));
+        put_setup(&c->out, clocks, 1);
+    } else if (strstr(query, "FROM holdfast.version") != NULL) {
+        put_setup(&c->out, schema, 2);
+    } else {
+        put_complete(&c->out);
+        put_ready(&c->out);
+    }
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+struct bound {
+    char statement[32];
+    char *values[PARAMETERS_MAX]; /* with a NUL behind them */
+    size_t count;
+    char memory[16384];
+};
+
+static uint32_t take_number(const uint8_t **at, size_t width)
+{
+    uint32_t number = 0;
+
+    while (width-- > 0)
+        number = number << 8 | *(*at)++;
+    return number;
+}
+
+/* Of a Bind: portal, statement, formats, values, formats. */
+static void read_bind(struct bound *bound, const struct bytes *message)
+{
+    const uint8_t *at = message->bytes;
+    size_t used = 0;
+
+    at += strlen((const char *)at) + 1;
+    (void)snprintf(bound->statement, sizeof bound->statement, "%s",
+                   (const char *)at);
+    at += strlen((const char *)at) + 1;
+    at += 2 * (size_t)take_number(&at, 2);
+    bound->count = take_number(&at, 2);
+    MUST(bound->count <= PARAMETERS_MAX);
+    for (size_t i = 0; i < bound->count; i++) {
+        size_t bytes = take_number(&at, 4);
+
+        MUST(used + bytes + 1 <= sizeof bound->memory);
+        bound->values[i] = bound->memory + used;
+        memcpy(bound->values[i], at, bytes);
+        bound->values[i][bytes] = '\0';
+        used += bytes + 1;
+        at += bytes;
+    }
+}
+
+static const struct statement {
+    const char *name;
+    enum hf_store_call_kind kind;
+    /* What its parameters are: s session, t ttl, n not after, q queue, i id, k
+     * kind, w weight, p payload, f whole, m members, P ids, l limit, M mark */
+    const char *parameters;
+} statements[] = {
+    {"hf_renew", HF_STORE_RENEW, "stn"},
+    {"hf_renew_without", HF_STORE_RENEW, "stnP"},
+    {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
+    {"hf_list", HF_STORE_LIST, "qfm"},
+    {"hf_look", HF_STORE_LIST, "stnqm"},
+    {"hf_probe", HF_STORE_PROBE, "qP"},
+    {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
+    {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
+    {"hf_revoke", HF_STORE_REVOKE, "nqi"},
+    {"hf_raise", HF_STORE_RAISE, "nqki"},
+    {"hf_lower", HF_STORE_LOWER, "nqk"},
+    {"hf_stamp", HF_STORE_STAMP, "nqilM"},
+    {"hf_goodbye", HF_STORE_GOODBYE, "sn"},
+};
+
+static struct hf_ticket_id ids[512];
+
+static size_t take_ids(const char *text)
+{
+    size_t count = 0;
+
+    while (*text++ != '}' && *text != '}') {
+        MUST(count < sizeof ids / sizeof ids[0]);
+        MUST(hf_ticket_id_parse(&ids[count++], text,
+                                HF_TICKET_ID_TEXT_BYTES - 1));
+        text += HF_TICKET_ID_TEXT_BYTES - 1;
+    }
+    return count;
+}
+
+static void take_parameter(struct hf_store_call *call, char what,
+                           const char *value)
+{
+    if (what == 's')
+        call->session = value;
+    else if (what == 't')
+        call->ttl_ms = strtoull(value, NULL, 10);
+    else if (what == 'n')
+        call->not_after_ms = strtoull(value, NULL, 10);
+    else if (what == 'q')
+        call->queue = value;
+    else if (what == 'i')
+        MUST(hf_ticket_id_parse(&call->ticket, value, strlen(value)));
+    else if (what == 'M')
+        MUST(hf_ticket_id_parse(&call->mark, value, strlen(value)));
+    else if (what == 'k')
+        call->ticket_kind = (enum hf_ticket_kind)atoi(value);
+    else if (what == 'w')
+        call->weight = (uint32_t)atoi(value);
+    else if (what == 'l')
+        call->limit = (uint32_t)atoi(value);
+    else if (what == 'p')
+        call->payload = value;
+    else if (what == 'f')
+        call->whole = value[0] == 't';
+    else if (what == 'm')
+        call->ticket_kind = value[0] == 't' ? HF_TICKET_MEMBER : 0;
+    else
+        call->count = take_ids(value);
+}
+
+static struct hf_store_call call_of(const struct bound *bound)
+{
+    struct hf_store_call call = {.session = "", .tickets = ids};
+    const struct statement *statement = statements;
+
+    while (strcmp(statement->name, bound->statement) != 0)
+        MUST(++statement <
+             statements + sizeof statements / sizeof statements[0]);
+    call.kind = statement->kind;
+    call.looks = strcmp(statement->name, "hf_look") == 0;
+    for (size_t i = 0; i < bound->count; i++)
+        take_parameter(&call, statement->parameters[i], bound->values[i]);
+    return call;
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+static const uint32_t types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
+                                        23, 23, 17, 20, 23, 20};
+
+static void put_head(struct bytes *to, const struct hf_store_answer *answer,
+                     const struct bytes *own)
+{
+    struct bytes row = {0};
+
+    bytes_number(&row, COLUMNS, 2);
+    put_value_number(&row, answer->ok ? 0 : 1, 4);
+    put_value_number(&row, answer->server_ms, 8);
+    put_value_number(&row, BACKEND, 4);
+    put_value_number(&row, answer->found, 1);
+    put_value(&row, own->bytes, own->count);
+    for (int i = 5; i < COLUMNS; i++)
+        put_null(&row);
+    put_body(to, 'D', &row);
+}
+
+static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
+                       const struct hf_store_lease *lease)
+{
+    struct bytes row = {0};
+
+    bytes_number(&row, COLUMNS, 2);
+    for (int i = 0; i < 5; i++)
+        put_null(&row);
+    put_value(&row, ticket->id.bytes, HF_TICKET_ID_BYTES);
+    put_value_number(&row, ticket->sequence, 8);
+    put_value_number(&row, ticket->kind, 4);
+    put_value_number(&row, ticket->weight, 4);
+    put_value(&row, ticket->payload, strlen(ticket->payload));
+    put_value_number(&row, lease->expires_in_ms, 8);
+    put_value_number(&row, lease->revoked, 4);
+    put_value_number(&row, ticket->created_utc_ms, 8);
+    put_body(to, 'D', &row);
+}
+
+static void put_rows(struct bytes *to, const struct lease_answer *answer,
+                     const struct bytes *own)
+{
+    uint32_t changed[COLUMNS];
+    size_t count = COLUMNS;
+
+    memcpy(changed, types, sizeof changed);
+    if (net.columns % 4 == 1)
+        changed[net.columns / 4 % COLUMNS] = 25;
+    if (net.columns % 4 == 2)
+        count = net.columns / 4 % COLUMNS;
+    put_columns(to, changed, count, net.columns % 4 != 3);
+    net.columns = 0;
+    put_head(to, &answer->answer, own);
+    for (size_t i = 0; i < answer->answer.count; i++)
+        put_ticket(to, &answer->tickets[i], &answer->leases[i]);
+}
+
+/* The ticket is not wanted any more. */
+static void drop_ticket(const char *session, const struct hf_ticket_id *id)
+{
+    for (size_t i = 0; i < net.leases.server->row_count; i++) {
+        const struct lease_row *row = net.leases.server->rows[i];
+        char queue[64];
+
+        if (strcmp(row->session, session) != 0 ||
+            !hf_ticket_id_equal(&row->ticket.id, id))
+            continue;
+        (void)snprintf(queue, sizeof queue, "%s", row->queue);
+        (void)lease_server_remove(net.leases.server, queue, id);
+        return;
+    }
+}
+
+/* All tickets of the session live on: what they are is its own knowledge. */
+static void renew(const struct hf_store_call *call, struct bytes *own)
+{
+    uint64_t clock_ms = leases_clock_ms(&net.leases);
+
+    for (size_t i = 0; i < call->count; i++)
+        drop_ticket(call->session, &call->tickets[i]);
+    for (size_t i = 0; i < net.leases.server->row_count; i++) {
+        struct lease_row *row = net.leases.server->rows[i];
+
+        if (strcmp(row->session, call->session) != 0)
+            continue;
+        row->expires_ms = clock_ms + call->ttl_ms;
+        bytes_put(own, row->ticket.id.bytes, HF_TICKET_ID_BYTES);
+    }
+    if (net.own % 4 == 1 && own->count > 0)
+        bytes_drop(own, net.own / 4u % (own->count + 1));
+    if (net.own % 4 == 2)
+        bytes_put(own, "0123456789abcdef", net.own / 4u % 17);
+    net.own = 0;
+}
+
+static void put_ending(struct connection *c)
+{
+    if (net.ending == TWICE_COMPLETE)
+        put_complete(&c->out);
+    put_complete(&c->out);
+    if (net.ending == FAILED_AT_COMMIT)
+        put_report(&c->out, 'E', "23503");
+    if (net.ending == WARNED_AT_COMMIT)
+        put_report(&c->out, 'N', "01000");
+    c->closing = net.ending == CUT_AT_COMMIT;
+    if (c->closing)
+        return;
+    c->held = c->out.count;
+    put_ready(&c->out);
+    c->held = net.ending == HELD_AT_COMMIT ? c->out.count - c->held : 0;
+    net.ending = READY;
+}
+
+/* The first bytes of a row, which libpq reads whole or not at all. */
+static void begin_flood(struct connection *c)
+{
+    static const uint32_t column = 23;
+
+    put_columns(&c->out, &column, 1, true);
+    bytes_put(&c->out, "D", 1);
+    bytes_number(&c->out, 0x7000000, 4);
+    c->floods = true;
+    net.flood = false;
+}
+
+/* A Sync: what was bound is carried out and committed. */
+static void answer_call(struct connection *c)
+{
+    static const char *const nobody[] = {""};
+    struct bytes nothing = {0}, own = {0};
+    struct lease_answer answer;
+    struct hf_store_call call;
+    struct bound bound;
+
+    if (c->bound.count == 0) {
+        put_ready(&c->out);
+        return;
+    }
+    read_bind(&bound, &c->bound);
+    bytes_free(&c->bound);
+    if (bound.statement[0] == '\0') { /* who has rights, while it is set up */
+        put_message(&c->out, '1', &nothing);
+        put_message(&c->out, '2', &nothing);
+        put_setup(&c->out, nobody, 1);
+        return;
+    }
+    call = call_of(&bound);
+    if (net.state != NULL) {
+        put_report(&c->out, 'E', net.state);
+        put_ready(&c->out);
+        net.state = NULL;
+        return;
+    }
+    if (call.kind == HF_STORE_RENEW)
+        renew(&call, &own);
+    leases_answer(&net.leases, &call, &answer);
+    put_message(&c->out, '2', &nothing);
+    if (net.flood)
+        begin_flood(c);
+    put_rows(&c->out, &answer, &own);
+    put_ending(c);
+    lease_answer_free(&answer);
+    bytes_free(&own);
+}
+
+/* --------------------------------------------------------------- messages --
+ */
+
+static void start(struct connection *c)
+{
+    static const char *const parameters[][2] = {
+        {"server_version", "16.1"},
+        {"server_encoding", "UTF8"},
+        {"client_encoding", "UTF8"},
+        {"standard_conforming_strings", "on"}};
+    struct bytes body = {0};
+
+    c->started = true;
+    bytes_number(&body, 0, 4); /* AuthenticationOk */
+    put_body(&c->out, 'R', &body);
+    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
+        put_string(&body, parameters[i][0]);
+        put_string(&body, parameters[i][1]);
+        put_body(&c->out, 'S', &body);
+    }
+    bytes_number(&body, BACKEND, 4);
+    bytes_number(&body, 0, 4);
+    put_body(&c->out, 'K', &body);
+    put_ready(&c->out);
+}
+
+/* False if it is not whole yet. */
+static bool take_message(struct connection *c, char *type, struct bytes *body)
+{
+    size_t head = c->started ? 5 : 4;
+    const uint8_t *at = c->in.bytes + head - 4;
+    size_t bytes;
+
+    if (c->in.count < head)
+        return false;
+    *type = (char)c->in.bytes[0];
+    bytes = take_number(&at, 4) + head - 4;
+    if (c->in.count < bytes)
+        return false;
+    body->count = 0;
+    bytes_put(body, c->in.bytes + head, bytes - head);
+    bytes_drop(&c->in, bytes);
+    return true;
+}
+
+static void answer_message(struct connection *c, char type,
+                           const struct bytes *body)
+{
+    if (!c->started) {
+        start(c);
+    } else if (type == 'Q') {
+        answer_query(c, (const char *)body->bytes);
+    } else if (type == 'B') {
+        c->bound.count = 0;
+        bytes_put(&c->bound, body->bytes, body->count);
+    } else if (type == 'S') {
+        answer_call(c);
+    }
+}
+
+static bool serve_one(struct connection *c)
+{
+    static const uint8_t zeros[1 << 17];
+    struct bytes body = {0};
+    bool happened = false;
+    char type;
+
+    while (c->fd >= 0 && read_some(c))
+        happened = true;
+    while (c->fd >= 0 && take_message(c, &type, &body))
+        answer_message(c, type, &body);
+    if (c->fd >= 0 && c->floods && c->out.count == 0)
+        bytes_put(&c->out, zeros, sizeof zeros);
+    bytes_free(&body);
+    return (c->fd >= 0 && send_some(c)) || happened;
+}
+
+static bool serve_all(struct client *client)
+{
+    bool happened = accept_one();
+
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        if (net.connections[i].fd >= 0 && serve_one(&net.connections[i]))
+            happened = true;
+    client_turn(client);
+    return happened;
+}
+
+void pg_serve(struct client *client)
+{
+    client_turn(client);
+    for (int i = 0; i < ROUNDS_MAX && !net.muted && serve_all(client); i++)
+        continue;
+}
+
+/* ---------------------------------------------------------------- notices --
+ */
+
+static void on_notice(struct leases *leases, const struct lease_notice *notice)
+{
+    const struct hf_store_notice *n = &notice->notice;
+    char id[HF_TICKET_ID_TEXT_BYTES], name[256] = "", text[512];
+
+    (void)leases;
+    for (size_t i = 0; n->queue[i] != '\0'; i++)
+        (void)snprintf(name + 2 * i, 3, "%02x", (unsigned char)n->queue[i]);
+    hf_ticket_id_format(&n->ticket, id);
+    if (n->kind == HF_STORE_CHANGED)
+        (void)snprintf(text, sizeof text, "changed %s", name);
+    else if (n->kind == HF_STORE_GONE)
+        (void)snprintf(text, sizeof text, "gone %s %d %s", id,
+                       (int)n->ticket_kind, name);
+    else
+        (void)snprintf(text, sizeof text, "revoked %s %" PRIu32 " %s", id,
+                       n->revoked, name);
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &net.connections[i];
+        struct bytes body = {0};
+
+        if (c->fd < 0 || c->channel[0] == '\0')
+            continue;
+        bytes_number(&body, BACKEND, 4);
+        put_string(&body, c->channel);
+        put_string(&body, text);
+        put_body(&c->out, 'A', &body);
+    }
+}
+
+/* ------------------------------------------------------------------ steps --
+ */
+
+static struct connection *at(uint8_t place)
+{
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        struct connection *c = &net.connections[(place + i) % CONNECTIONS_MAX];
+
+        if (c->fd >= 0)
+            return c;
+    }
+    return NULL;
+}
+
+static void speak_raw(struct client *client, struct connection *c)
+{
+    size_t count = client_next(client);
+    const uint8_t *bytes = client_some(client, &count);
+
+    bytes_put(&c->out, bytes, count);
+}
+
+static void speak_unasked(struct connection *c, uint8_t how)
+{
+    struct bytes body = {0};
+
+    if (how % 4 == 0)
+        put_ready(&c->out);
+    else if (how % 4 == 1)
+        put_complete(&c->out);
+    else if (how % 4 == 2)
+        put_report(&c->out, how & 4 ? 'E' : 'N', how & 8 ? "57P01" : "01000");
+    else
+        put_body(&c->out, how & 4 ? '2' : '1', &body);
+}
+
+void pg_step(struct client *client)
+{
+    static const char *const states[] = {"40001", "57014", "53100", "42501",
+                                         "42P01", "57P01", "XX000", "25006",
+                                         "",      "00000", "08006", "0A000"};
+    uint8_t what = client_next(client) % 14, how = client_next(client);
+    struct connection *c = at(how);
+
+    if (what < 4)
+        leases_lie(&net.leases);
+    else if (what < 6)
+        leases_meddle(&net.leases);
+    else if (what == 6)
+        net.ending = how % ENDINGS;
+    else if (what == 7)
+        net.state = states[how % (sizeof states / sizeof states[0])];
+    else if (what == 8)
+        net.setup = how;
+    else if (what == 9)
+        net.hold = how;
+    else if (what == 10)
+        net.own = how;
+    else if (what == 11 && how == 255)
+        net.flood = true;
+    else if (what == 11 && how >= 128)
+        net.muted = how & 1;
+    else if (what == 11)
+        net.columns = how;
+    else if (c != NULL && what == 12 && how >= 128)
+        speak_raw(client, c);
+    else if (c != NULL && what == 12)
+        speak_unasked(c, how);
+    else if (c != NULL)
+        hang_up(c);
+}
+
+/* --------------------------------------------------------- begin and end -- */
+
+void pg_begin(struct client *client)
+{
+    int listener = net.listener;
+    char place[sizeof net.place];
+
+    memcpy(place, net.place, sizeof place);
+    memset(&net, 0, sizeof net);
+    net.listener = listener;
+    memcpy(net.place, place, sizeof place);
+    net.client = client;
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        net.connections[i].fd = -1;
+    leases_begin(&net.leases, client, 0);
+    net.leases.notice = on_notice;
+}
+
+void pg_end(struct client *client)
+{
+    int fd;
+
+    (void)client;
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        hang_up(&net.connections[i]);
+    while ((fd = accept(net.listener, NULL, NULL)) >= 0)
+        (void)close(fd);
+    leases_end(&net.leases);
+}

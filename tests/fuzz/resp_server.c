@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "resp_server.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "fuzz.h"
+#include "transport/link.h"
+
+#define WORDS_MAX 128
+#define LINKS_MAX 64
+#define ROUNDS_MAX 64
+
+struct hf_link {
+    struct hf_link_user user;
+    uint64_t number;
+    struct leases *leases;
+    bool up, failed;
+    struct bytes out; /* what the client has sent */
+    struct bytes in;  /* what it is sent */
+    char channel[128];
+    struct hf_link *next;
+};
+
+static struct {
+    struct client *client;
+    struct leases leases[LEASES_SERVERS];
+    struct hf_link *links;
+    uint64_t number;
+    bool clustered;
+    /* Of what is next: */
+    bool muted[LEASES_SERVERS];
+    const char *reply; /* in place of the reply to the next script */
+    size_t hold;       /* so many bytes of the next delivery, and no more yet */
+    int miscount;      /* announce so many rows more */
+    const char *greeting; /* in place of the reply to the next ... */
+    const char *greeted;  /* ... of these commands */
+} net;
+
+/* ------------------------------------------------------------------ links --
+ */
+
+struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
+                                    const struct hf_link_user *user,
+                                    char why[HF_LINK_TEXT_BYTES]);
+bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
+                         size_t *taken);
+const char *__wrap_hf_link_why(const struct hf_link *link);
+void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end);
+
+struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
+                                    const struct hf_link_user *user,
+                                    char why[HF_LINK_TEXT_BYTES])
+{
+    struct hf_link *link = calloc(1, sizeof *link);
+    char digit = way->host[0] != '\0' ? way->host[strlen(way->host) - 1] : '0';
+
+    (void)why;
+    MUST(link != NULL);
+    link->user = *user;
+    link->number = ++net.number;
+    link->leases = &net.leases[(unsigned char)digit % LEASES_SERVERS];
+    link->next = net.links;
+    net.links = link;
+    return link;
+}
+
+bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
+                         size_t *taken)
+{
+    *taken = link->up ? count : 0;
+    bytes_put(&link->out, bytes, *taken);
+    return !link->failed;
+}
+
+const char *__wrap_hf_link_why(const struct hf_link *link)
+{
+    (void)link;
+    return "broken";
+}
+
+void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
+{
+    struct hf_link **at = &net.links;
+
+    (void)end;
+    while (*at != link)
+        at = &(*at)->next;
+    *at = link->next;
+    bytes_free(&link->out);
+    bytes_free(&link->in);
+    free(link);
+}
+
+/* Whoever is told may close any: each is looked for again by its number. */
+static struct hf_link *find(uint64_t number)
+{
+    struct hf_link *link = net.links;
+
+    while (link != NULL && link->number != number)
+        link = link->next;
+    return link;
+}
+
+static struct hf_link *at(uint8_t place)
+{
+    struct hf_link *link = net.links;
+
+    for (; link != NULL && place > 0; place--)
+        link = link->next != NULL ? link->next : net.links;
+    return link;
+}
+
+/* -------------------------------------------------------------- put bytes --
+ */
+
+static void put_bulk(struct bytes *to, const char *text)
+{
+    bytes_print(to, "$%zu\r\n", strlen(text));
+    bytes_put(to, text, strlen(text));
+    bytes_put(to, "\r\n", 2);
+}
+
+static void put_bulk_number(struct bytes *to, uint64_t number)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, number);
+    put_bulk(to, text);
+}
+
+static void put_id(struct bytes *to, const struct hf_ticket_id *id)
+{
+    char text[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(id, text);
+    put_bulk(to, text);
+}
+
+static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
+                       const struct hf_store_lease *lease, bool numbered)
+{
+    char data[2048];
+
+    bytes_print(to, "*%d\r\n", numbered ? 5 : 4);
+    put_id(to, &ticket->id);
+    put_bulk_number(to, ticket->sequence);
+    put_bulk_number(to, lease->expires_in_ms);
+    (void)snprintf(data, sizeof data,
+                   "%d %" PRIu32 " %" PRIu32 " %" PRIu64 " 0a %s",
+                   (int)ticket->kind, ticket->weight, lease->revoked,
+                   ticket->created_utc_ms, ticket->payload);
+    put_bulk(to, data);
+    if (numbered)
+        put_bulk(to, lease->proposed ? "1" : "0");
+}
+
+static void put_row(struct bytes *to, enum hf_store_call_kind kind,
+                    const struct hf_ticket *ticket,
+                    const struct hf_store_lease *lease, bool numbered)
+{
+    if (kind == HF_STORE_PROBE) {
+        bytes_print(to, "*%d\r\n", numbered ? 4 : 3);
+        put_id(to, &ticket->id);
+        put_bulk_number(to, lease->expires_in_ms);
+        put_bulk_number(to, ticket->kind);
+        if (numbered)
+            put_bulk_number(to, lease->revoked);
+    } else if (kind == HF_STORE_RENEW) {
+        bytes_print(to, "*2\r\n");
+        put_id(to, &ticket->id);
+        if (lease->missing)
+            put_bulk(to, "-1");
+        else
+            put_bulk_number(to, lease->revoked);
+    } else {
+        put_ticket(to, ticket, lease, numbered);
+    }
+}
+
+static bool has_rows(enum hf_store_call_kind kind)
+{
+    return kind == HF_STORE_ENQUEUE || kind == HF_STORE_LIST ||
+           kind == HF_STORE_PROBE || kind == HF_STORE_RENEW;
+}
+
+static void put_answer(struct bytes *to, enum hf_store_call_kind kind,
+                       const struct lease_answer *answer, bool numbered)
+{
+    const struct hf_store_answer *a = &answer->answer;
+
+    if (!a->ok && a->failure == HF_FAILURE_RETRY) {
+        bytes_print(to, "*2\r\n");
+        put_bulk_number(to, a->server_ms);
+        bytes_print(to, "+late\r\n");
+        return;
+    }
+    if (!a->ok) {
+        bytes_print(to, "-ERR no\r\n");
+        return;
+    }
+    bytes_print(to, "*3\r\n");
+    put_bulk_number(to, a->server_ms);
+    bytes_print(to, "+ok\r\n");
+    if (!has_rows(kind)) {
+        bytes_print(to, ":%d\r\n", a->found);
+        return;
+    }
+    bytes_print(to, "*%d\r\n", (int)a->count + net.miscount);
+    net.miscount = 0;
+    for (size_t i = 0; i < a->count; i++)
+        put_row(to, kind, &a->tickets[i], &a->leases[i], numbered);
+}
+
+/* --------------------------------------------------------------- commands --
+ */
+
+struct command {
+    char *words[WORDS_MAX];
+    size_t count;
+};
+
+/* The next word; its end becomes a NUL. */
+static char *take_word(char **at, char *end)
+{
+    char *word;
+    size_t bytes;
+
+    if (*at >= end || **at != '$')
+        return NULL;
+    bytes = strtoul(*at + 1, &word, 10);
+    word += 2;
+    MUST(word + bytes + 2 <= end);
+    word[bytes] = '\0';
+    *at = word + bytes + 2;
+    return word;
+}
+
+/* False if there is no more.  Links send whole commands, as nothing here is
+ * ever full. */
+static bool take_command(struct hf_link *link, struct command *command,
+                         size_t *taken)
+{
+    char *start = (char *)link->out.bytes, *at = start + *taken;
+    char *end = start + link->out.count;
+    size_t count;
+
+    if (*taken == link->out.count)
+        return false;
+    MUST(*at == '*');
+    count = strtoul(at + 1, &at, 10);
+    MUST(count > 0 && count < WORDS_MAX);
+    at += 2;
+    for (size_t i = 0; i < count; i++)
+        MUST((command->words[i] = take_word(&at, end)) != NULL);
+    command->count = count;
+    *taken = (size_t)(at - start);
+    return true;
+}
+
+/* ---------------------------------------------------------------- scripts --
+ */
+
+static const struct operation {
+    const char *word;
+    enum hf_store_call_kind kind;
+    bool numbered;
+} operations[] = {
+    {"renew", HF_STORE_RENEW, false},
+    {"enqueue", HF_STORE_ENQUEUE, false},
+    {"list", HF_STORE_LIST, false},
+    {"probe", HF_STORE_PROBE, false},
+    {"withdraw", HF_STORE_WITHDRAW, false},
+    {"downgrade", HF_STORE_DOWNGRADE, false},
+    {"raise", HF_STORE_RAISE, false},
+    {"lower", HF_STORE_LOWER, false},
+    {"stamp", HF_STORE_STAMP, false},
+    {"revoke", HF_STORE_REVOKE, false},
+    {"goodbye", HF_STORE_GOODBYE, false},
+    {"propose", HF_STORE_ENQUEUE, true},
+    {"settle", HF_STORE_LIST, true},
+    {"mend", HF_STORE_ENQUEUE, true},
+    {"show", HF_STORE_LIST, true},
+    {"confirm", HF_STORE_RENEW, true},
+    {"glimpse", HF_STORE_PROBE, true},
+    {"ask", HF_STORE_REVOKE, true},
+};
+
+static const struct operation *operation_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        if (strcmp(operations[i].word, word) == 0)
+            return &operations[i];
+    MUST(false && "no operation of our script");
+    return NULL;
+}
+
+static struct hf_ticket_id id_of(const char *word)
+{
+    struct hf_ticket_id id;
+
+    MUST(hf_ticket_id_parse(&id, word, strlen(word)));
+    return id;
+}
+
+struct script {
+    struct hf_store_call call;
+    struct hf_ticket_id ids[WORDS_MAX];
+    struct hf_store_stake stake;
+    const struct operation *operation;
+};
+
+static void take_ids(struct script *script, char **words, size_t count,
+                     size_t step)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i += step)
+        script->ids[n++] = id_of(words[i]);
+    script->stake =
+        (struct hf_store_stake){script->call.queue, script->ids, n, false};
+    script->call.tickets = script->ids;
+    script->call.count = n;
+    script->call.stakes = &script->stake;
+    script->call.stake_count = 1;
+}
+
+/* What is the operation's own, from ${words} on. */
+static void take_own(struct script *script, char **words, size_t count)
+{
+    struct hf_store_call *call = &script->call;
+    bool numbered = script->operation->numbered;
+
+    switch (call->kind) {
+    case HF_STORE_RENEW:
+        take_ids(script, words + 1, count - 1, numbered ? 2 : 1);
+        script->stake.looks = words[0][0] == '1';
+        break;
+    case HF_STORE_GOODBYE:
+    case HF_STORE_PROBE:
+        take_ids(script, words, count, 1);
+        break;
+    case HF_STORE_ENQUEUE:
+        call->ticket = id_of(words[0]);
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[1]);
+        call->weight = (uint32_t)atoi(words[2]);
+        call->payload = words[3];
+        break;
+    case HF_STORE_LIST:
+        if (strcmp(script->operation->word, "settle") == 0)
+            break;
+        call->looks = words[0][0] == '1';
+        call->whole = words[1][0] == '1';
+        if (!numbered)
+            call->ticket_kind = (enum hf_ticket_kind)atoi(words[2]);
+        break;
+    case HF_STORE_RAISE:
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
+        call->ticket = id_of(words[1]);
+        break;
+    case HF_STORE_LOWER:
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
+        break;
+    case HF_STORE_STAMP:
+        call->ticket = id_of(words[0]);
+        call->limit = (uint32_t)atoi(words[1]);
+        call->mark = id_of(words[2]);
+        break;
+    default:
+        call->ticket = id_of(words[0]);
+    }
+}
+
+/* One of several servers: the ticket has that number from now on. */
+static void settle(struct leases *leases, const char *queue, const char *id,
+                   const char *number)
+{
+    struct hf_ticket_id ticket = id_of(id);
+    struct lease_row *row = lease_row_find(leases->server, queue, &ticket);
+
+    if (row == NULL)
+        return;
+    row->ticket.sequence = row->ticket.token = strtoull(number, NULL, 10);
+    row->ticket.dialect = "settled";
+}
+
+static void mark_proposed(const struct leases *leases, const char *queue,
+                          struct lease_answer *answer)
+{
+    for (size_t i = 0; i < answer->answer.count; i++) {
+        const struct lease_row *row =
+            lease_row_find(leases->server, queue, &answer->tickets[i].id);
+
+        answer->leases[i].proposed =
+            row != NULL && (row->ticket.dialect == NULL ||
+                            strcmp(row->ticket.dialect, "settled") != 0);
+    }
+}
+
+/* A server's queue is in order; the rows of ours are as they came. */
+static int compare_tickets(const struct hf_ticket *a, const struct hf_ticket *b)
+{
+    return hf_ticket_compare(a, b);
+}
+
+static void sort(struct lease_answer *answer)
+{
+    for (size_t i = 1; i < answer->answer.count; i++)
+        for (size_t k = i; k > 0; k--) {
+            struct hf_ticket ticket = answer->tickets[k];
+
+            if (compare_tickets(&answer->tickets[k - 1], &ticket) <= 0)
+                break;
+            answer->tickets[k] = answer->tickets[k - 1];
+            answer->tickets[k - 1] = ticket;
+        }
+}
+
+static void run_script(struct hf_link *link, const struct command *command)
+{
+    size_t keys = strtoul(command->words[2], NULL, 10);
+    char **words = (char **)(uintptr_t)command->words + 3 + keys;
+    struct script script = {.operation = operation_of(words[0])};
+    struct lease_answer answer;
+
+    script.call.kind = script.operation->kind;
+    script.call.queue = words[1];
+    script.call.not_after_ms =
+        words[2][0] == '\0' ? 0 : strtoull(words[2], NULL, 10);
+    script.call.ttl_ms = strtoull(words[3], NULL, 10);
+    script.call.session = words[4];
+    take_own(&script, words + 5, command->count - 3 - keys - 5);
+    if (strcmp(words[0], "settle") == 0)
+        settle(link->leases, words[1], words[5], words[6]);
+    if (net.reply != NULL) {
+        bytes_print(&link->in, "%s\r\n", net.reply);
+        net.reply = NULL;
+        return;
+    }
+    leases_answer(link->leases, &script.call, &answer);
+    if (strcmp(words[0], "mend") == 0)
+        settle(link->leases, words[1], words[5], words[9]);
+    if (script.operation->numbered)
+        mark_proposed(link->leases, words[1], &answer);
+    if (script.operation->numbered && link->leases->number != 3)
+        sort(&answer);
+    put_answer(&link->in, script.call.kind, &answer,
+               script.operation->numbered);
+    lease_answer_free(&answer);
+}
+
+/* ---------------------------------------------------------------- replies --
+ */
+
+static void put_info(struct bytes *to)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof text,
+                   "redis_version:7.0.1\r\nrole:master\r\ncluster_enabled:%d"
+                   "\r\nuptime_in_seconds:100000\r\n"
+                   "maxmemory_policy:noeviction\r\n",
+                   net.clustered);
+    put_bulk(to, text);
+}
+
+static void put_slots(struct bytes *to)
+{
+    bytes_print(to, "*2\r\n");
+    for (int i = 0; i < 2; i++) {
+        bytes_print(to, "*3\r\n:%d\r\n:%d\r\n*2\r\n", i * 8192,
+                    i * 8192 + 8191);
+        put_bulk(to, i == 0 ? "127.0.0.1" : "127.0.0.2");
+        bytes_print(to, ":6379\r\n");
+    }
+}
+
+static void reply(struct hf_link *link, const struct command *command)
+{
+    const char *word = command->words[0];
+    uint64_t ms = leases_clock_ms(link->leases);
+
+    if (net.greeting != NULL && strcmp(word, net.greeted) == 0) {
+        bytes_print(&link->in, "%s\r\n", net.greeting);
+        net.greeting = NULL;
+    } else if (strcmp(word, "EVALSHA") == 0) {
+        run_script(link, command);
+    } else if (strcmp(word, "INFO") == 0) {
+        put_info(&link->in);
+    } else if (strcmp(word, "SCRIPT") == 0) {
+        put_bulk(&link->in, "0123456789012345678901234567890123456789");
+    } else if (strcmp(word, "TIME") == 0) {
+        bytes_print(&link->in, "*2\r\n");
+        put_bulk_number(&link->in, ms / 1000);
+        put_bulk_number(&link->in, ms % 1000 * 1000);
+    } else if (strcmp(word, "SUBSCRIBE") == 0) {
+        (void)snprintf(link->channel, sizeof link->channel, "%s",
+                       command->words[1]);
+        bytes_print(&link->in, "*3\r\n$9\r\nsubscribe\r\n");
+        put_bulk(&link->in, link->channel);
+        bytes_print(&link->in, ":1\r\n");
+    } else if (strcmp(word, "PING") == 0) {
+        bytes_print(&link->in, "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+    } else if (strcmp(word, "WAIT") == 0) {
+        bytes_print(&link->in, ":%s\r\n", command->words[1]);
+    } else if (strcmp(word, "CLUSTER") == 0) {
+        put_slots(&link->in);
+    } else {
+        bytes_print(&link->in, "+OK\r\n");
+    }
+}
+
+static void on_notice(struct leases *leases, const struct lease_notice *notice)
+{
+    const struct hf_store_notice *n = &notice->notice;
+    char id[HF_TICKET_ID_TEXT_BYTES], text[512];
+
+    hf_ticket_id_format(&n->ticket, id);
+    if (n->kind == HF_STORE_CHANGED)
+        (void)snprintf(text, sizeof text, "changed %s", n->queue);
+    else if (n->kind == HF_STORE_GONE)
+        (void)snprintf(text, sizeof text, "gone %d %s %s", (int)n->ticket_kind,
+                       id, n->queue);
+    else
+        (void)snprintf(text, sizeof text, "revoked %" PRIu32 " %s %s",
+                       n->revoked, id, n->queue);
+    for (struct hf_link *link = net.links; link != NULL; link = link->next) {
+        if (link->leases != leases || link->channel[0] == '\0')
+            continue;
+        bytes_print(&link->in, "*3\r\n$7\r\nmessage\r\n");
+        put_bulk(&link->in, link->channel);
+        put_bulk(&link->in, text);
+    }
+}
+
+/* ------------------------------------------------------------------ serve --
+ */
+
+static void answer_commands(struct hf_link *link)
+{
+    struct command command;
+    size_t taken = 0;
+
+    while (take_command(link, &command, &taken))
+        reply(link, &command);
+    bytes_drop(&link->out, taken);
+}
+
+static void deliver(struct hf_link *link)
+{
+    struct bytes arrived = link->in;
+    size_t count = arrived.count;
+
+    if (net.hold > 0 && net.hold < count) {
+        count = net.hold;
+        net.hold = 0;
+    }
+    link->in = (struct bytes){NULL, 0, 0};
+    bytes_put(&link->in, arrived.bytes + count, arrived.count - count);
+    link->user.received(link->user.arg, arrived.bytes, count);
+    bytes_free(&arrived);
+}
+
+/* True if anything has happened. */
+static bool serve_one(struct hf_link *link)
+{
+    if (net.muted[link->leases->number])
+        return false;
+    if (!link->up) {
+        link->up = true;
+        link->user.up(link->user.arg);
+        return true;
+    }
+    answer_commands(link);
+    if (link->in.count == 0)
+        return false;
+    deliver(link);
+    return true;
+}
+
+static bool serve_all(struct client *client)
+{
+    uint64_t numbers[LINKS_MAX];
+    size_t count = 0;
+    bool happened = false;
+
+    for (struct hf_link *link = net.links; link != NULL; link = link->next) {
+        MUST(count < LINKS_MAX);
+        numbers[count++] = link->number;
+    }
+    while (count-- > 0) {
+        struct hf_link *link = find(numbers[count]);
+
+        if (link != NULL && serve_one(link))
+            happened = true;
+    }
+    client_turn(client);
+    return happened;
+}
+
+void resp_serve(struct client *client)
+{
+    for (int i = 0; i < ROUNDS_MAX && serve_all(client); i++)
+        continue;
+}
+
+/* ------------------------------------------------------------------ steps --
+ */
+
+static const char *const replies[] = {
+    "-NOSCRIPT no",
+    "-MOVED 1 127.0.0.2:6379",
+    "-ASK 1 127.0.0.1:6379",
+    "-MOVED 9 127.0.0.3:6379",
+    "-OOM no",
+    "-LOADING no",
+    "-READONLY no",
+    "-",
+    "-TRYAGAIN no",
+    "+OK",
+    ":1",
+    "$-1",
+    "*0",
+    "*-1",
+    "*1\r\n*1\r\n*0",
+    "*2147483647",
+    "*4294967295",
+    "*-2",
+    "$536870912",
+    "-CLUSTERDOWN no",
+    "-WRONGTYPE no",
+    "-NOPERM no",
+    "*3\r\n$1\r\n1\r\n+ok\r\n*2\r\n*0\r\n:1",
+    "*3\r\n$1\r\n1\r\n+ok\r\n*3\r\n*1\r\n+x\r\n*1\r\n+y\r\n*1\r\n+z",
+    "*3\r\n$1\r\n1\r\n+ok\r\n$-1",
+    "*3\r\n$-1\r\n+ok\r\n:1"};
+
+static const char *const greeted[] = {"INFO", "SCRIPT",  "TIME", "SUBSCRIBE",
+                                      "PING", "CLUSTER", "WAIT"};
+
+static const char *const greetings[] = {
+    ":1",         "+OK",     "*0",     "$-1",
+    "-NOPERM no", "-ERR no", "$0\r\n", "$17\r\ncluster_enabled:1"};
+
+static void speak_raw(struct client *client, struct hf_link *link)
+{
+    size_t count = client_next(client);
+    const uint8_t *bytes = client_some(client, &count);
+
+    bytes_put(&link->in, bytes, count);
+}
+
+static void lie_in_greeting(uint8_t how)
+{
+    net.greeting = greetings[how % 8];
+    net.greeted = greeted[how / 8 % 7];
+}
+
+void resp_step(struct client *client)
+{
+    uint8_t what = client_next(client) % 12, how = client_next(client);
+    struct hf_link *link = at(how);
+
+    if (what < 4)
+        leases_lie(&net.leases[how % LEASES_SERVERS]);
+    else if (what < 6)
+        leases_meddle(&net.leases[how % LEASES_SERVERS]);
+    else if (what == 6)
+        net.reply = replies[how % (sizeof replies / sizeof replies[0])];
+    else if (what == 7)
+        lie_in_greeting(how);
+    else if (what == 8)
+        net.hold = how;
+    else if (what == 9 && how >= 128)
+        net.miscount = how % 8 - 4;
+    else if (what == 9)
+        net.muted[how % LEASES_SERVERS] = how & 16;
+    else if (link != NULL && what == 10)
+        speak_raw(client, link);
+    else if (link != NULL)
+        link->user.down(link->user.arg, "reset");
+}
+
+/* --------------------------------------------------------- begin and end -- */
+
+void resp_begin(struct client *client)
+{
+    memset(&net, 0, sizeof net);
+    net.client = client;
+    for (size_t i = 0; i < LEASES_SERVERS; i++) {
+        leases_begin(&net.leases[i], client, i);
+        net.leases[i].notice = on_notice;
+    }
+}
+
+void resp_end(struct client *client)
+{
+    (void)client;
+    MUST(net.links == NULL);
+    for (size_t i = 0; i < LEASES_SERVERS; i++)
+        leases_end(&net.leases[i]);
+}
+
+void resp_cluster(bool clustered)
+{
+    net.clustered = clustered;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of a server that lies: each ends the link, its request is UNSURE if
+ * it may have been carried out, and the text says what was wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "engines/leased/check.h"
+#include "engines/leased/leased.h"
+
+enum { ROWS = 4 };
+
+struct hf_store {
+    struct hf_leased *leased;
+    struct hf_store_call *call; /* the last one */
+    bool linked;
+    /* What the client told. */
+    unsigned answers;
+    enum hf_event_kind kind;
+    enum hf_failure failure;
+    hf_status status;
+    char trouble[HF_ERROR_TEXT_BYTES];
+};
+
+static struct hf_store store;
+static struct hf_request request;
+
+static void connect(struct hf_store *to, const char *session)
+{
+    (void)session;
+    to->linked = true;
+}
+
+static void disconnect(struct hf_store *to)
+{
+    assert_true(to->linked);
+    to->linked = false;
+}
+
+static void call(struct hf_store *to, struct hf_store_call *made)
+{
+    to->call = made;
+}
+
+static const struct hf_store_ops ops = {
+    .connect = connect, .disconnect = disconnect, .call = call};
+
+static void on_event(void *host, struct hf_event *event)
+{
+    struct hf_store *to = host;
+
+    if (event->kind == HF_EVENT_TROUBLE)
+        (void)snprintf(to->trouble, sizeof to->trouble, "%s",
+                       event->as.trouble.text);
+    if (event->kind < HF_EVENT_ENQUEUED)
+        return;
+    to->answers++;
+    to->kind = event->kind;
+    to->failure = event->as.answer.failure;
+    to->status = event->as.answer.status;
+}
+
+static void on_log(void *host, enum hf_log_level level, const char *format, ...)
+{
+    (void)host;
+    (void)level;
+    (void)format;
+}
+
+/* An answer with rows that can be made wrong. */
+struct lie {
+    struct hf_ticket tickets[ROWS];
+    struct hf_store_lease leases[ROWS];
+    struct hf_store_answer answer;
+};
+
+static struct lie truth(size_t count)
+{
+    struct lie lie = {.answer = {.ok = true, .server_ms = 1000}};
+
+    for (size_t i = 0; i < ROWS; i++) {
+        lie.tickets[i] = (struct hf_ticket){.sequence = 10 + i,
+                                            .token = 10 + i,
+                                            .kind = HF_TICKET_MUTEX,
+                                            .weight = 1,
+                                            .payload = ""};
+        memset(lie.tickets[i].id.bytes, 'a' + (int)i, HF_TICKET_ID_BYTES);
+        lie.leases[i].expires_in_ms = 1000;
+    }
+    lie.answer.count = count;
+    return lie;
+}
+
+static void say(struct lie *lie)
+{
+    lie->answer.tickets = lie->tickets;
+    lie->answer.leases = lie->leases;
+    hf_leased_answered(store.leased, store.call, &lie->answer, 2);
+}
+
+static int begin(void **state)
+{
+    struct hf_leased_config config = {.ttl_ms = HF_LEASED_TTL_LEAST_MS,
+                                      .place = "here"};
+    struct hf_engine_host host = {
+        .event = on_event, .log = on_log, .host = &store};
+    struct lie nothing = truth(0);
+
+    (void)state;
+    memset(&store, 0, sizeof store);
+    hf_random_seed(&config.random, 1);
+    store.leased = hf_leased_new(&config, &host, &ops, &store, 1);
+    hf_leased_up(store.leased, 1000, 1);
+    say(&nothing); /* to the first RENEW */
+    store.call = NULL;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_leased_free(store.leased);
+    return 0;
+}
+
+/* Ask as the ticket "cccc", the third of the rows. */
+static void ask(enum hf_request_kind kind)
+{
+    request = (struct hf_request){.kind = kind,
+                                  .queue = "q",
+                                  .ticket_kind = HF_TICKET_MUTEX,
+                                  .weight = 1,
+                                  .payload = ""};
+    memset(request.ticket.bytes, 'c', HF_TICKET_ID_BYTES);
+    hf_leased_request(store.leased, &request, 2);
+    assert_non_null(store.call);
+}
+
+static void enqueue_gets(struct lie lie, const char *text)
+{
+    if (store.leased != NULL)
+        hf_leased_free(store.leased);
+    (void)begin(NULL);
+    ask(HF_REQUEST_ENQUEUE);
+    say(&lie);
+    assert_int_equal(store.answers, 1);
+    assert_int_equal(store.kind, HF_EVENT_FAILED);
+    assert_int_equal(store.failure, HF_FAILURE_UNSURE);
+    assert_false(store.linked);
+    assert_non_null(strstr(store.trouble, "protocol: the server "));
+    assert_non_null(strstr(store.trouble, text));
+    assert_non_null(strstr(store.trouble, "; expected "));
+}
+
+/* ------------------------------------------------------------------ lies -- */
+
+static void an_honest_queue_is_taken(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    ask(HF_REQUEST_ENQUEUE);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
+    assert_true(store.linked);
+}
+
+static void a_queue_out_of_order_ends_the_link(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    lie.tickets[1].sequence = lie.tickets[1].token = 9;
+    enqueue_gets(lie, "out of order");
+    lie = truth(ROWS);
+    lie.tickets[3].sequence = 12;
+    lie.tickets[3].token = 11;
+    enqueue_gets(lie, "out of order");
+}
+
+static void a_ticket_listed_twice_ends_the_link(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    lie.tickets[3].id = lie.tickets[0].id;
+    enqueue_gets(lie, "twice");
+    lie = truth(ROWS);
+    lie.tickets[3].id = lie.tickets[2].id;
+    enqueue_gets(lie, "twice");
+}
+
+static void our_own_ticket_has_to_be_there(void **state)
+{
+    struct lie lie = truth(2);
+
+    (void)state;
+    enqueue_gets(lie, "does not list the ticket that it put in");
+    enqueue_gets(truth(0), "does not list the ticket that it put in");
+    lie = truth(ROWS);
+    lie.tickets[2].kind = HF_TICKET_READ;
+    enqueue_gets(lie, "as one of another kind");
+}
+
+static void numbers_have_a_range(void **state)
+{
+    static const uint64_t numbers[] = {UINT64_C(1) << 53, UINT64_C(1) << 63,
+                                       UINT64_MAX};
+    struct lie lie;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        lie = truth(ROWS);
+        lie.tickets[3].sequence = numbers[i];
+        enqueue_gets(lie, "2^53");
+        lie = truth(ROWS);
+        lie.tickets[3].token = numbers[i];
+        enqueue_gets(lie, "2^53");
+        lie = truth(ROWS);
+        lie.answer.server_ms = numbers[i];
+        enqueue_gets(lie, "clock");
+    }
+    lie = truth(ROWS);
+    lie.tickets[2].token = 0;
+    enqueue_gets(lie, "token 0");
+}
+
+static void kinds_and_permits_have_a_range(void **state)
+{
+    static const enum hf_ticket_kind kinds[] = {
+        0, HF_TICKET_BARRIER, HF_TICKET_MEMBER, HF_TICKET_READY, 10};
+    static const uint32_t weights[] = {0, HF_WEIGHT_MAX + 1, UINT32_MAX};
+    struct lie lie;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        lie = truth(ROWS);
+        lie.tickets[0].kind = kinds[i];
+        enqueue_gets(lie, "does not belong");
+    }
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+        lie = truth(ROWS);
+        lie.tickets[1].weight = weights[i];
+        enqueue_gets(lie, "permits");
+    }
+}
+
+/* Nobody looks at what is behind the bound. */
+static void a_queue_has_a_bound(void **state)
+{
+    struct lie lie = truth(0);
+
+    (void)state;
+    lie.answer.count = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(lie, "65537 tickets");
+    lie = truth(ROWS);
+    lie.answer.foreign_count = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(lie, "65537 other things");
+}
+
+/* Times are the server's to say: however far away they are, time goes on. */
+static void leases_of_years_are_taken(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    lie.leases[0].expires_in_ms = UINT64_MAX;
+    lie.leases[1].expires_in_ms = UINT64_C(1) << 63;
+    lie.leases[2].expires_in_ms = 0;
+    ask(HF_REQUEST_LOOK);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_LISTED);
+    assert_true(hf_leased_wake_at_ms(store.leased) < 10000);
+}
+
+static void a_list_is_asked_for_again(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    ask(HF_REQUEST_LIST);
+    lie.tickets[1].sequence = 1;
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_FAILED);
+    assert_int_equal(store.failure, HF_FAILURE_RETRY);
+    assert_false(store.linked);
+}
+
+static void more_than_was_asked_for_ends_the_link(void **state)
+{
+    struct lie lie = truth(2);
+
+    (void)state;
+    ask(HF_REQUEST_WATCH);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_FAILED);
+    assert_false(store.linked);
+    assert_non_null(strstr(store.trouble, "lists 2 tickets"));
+}
+
+/* A server may know tickets of our session that we have forgotten. */
+static void a_renewal_may_tell_of_more_than_we_know(void **state)
+{
+    struct lie lie = truth(1);
+
+    (void)state;
+    request = (struct hf_request){.kind = HF_REQUEST_PROVE};
+    hf_leased_request(store.leased, &request, 2);
+    lie.leases[0].revoked = 1;
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_PROVEN);
+    assert_true(store.linked);
+}
+
+static void payloads_are_text(void **state)
+{
+    char longest[HF_PAYLOAD_BYTES + 1];
+
+    (void)state;
+    memset(longest, 'x', sizeof longest);
+    longest[HF_PAYLOAD_BYTES] = '\0';
+    assert_string_equal(hf_store_payload("me", 2), "me");
+    assert_string_equal(hf_store_payload(longest, HF_PAYLOAD_BYTES), "");
+    assert_string_equal(hf_store_payload("\xff", 1), "");
+    assert_string_equal(hf_store_payload("a\0b", 3), "");
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(an_honest_queue_is_taken),
+        STORY(a_queue_out_of_order_ends_the_link),
+        STORY(a_ticket_listed_twice_ends_the_link),
+        STORY(our_own_ticket_has_to_be_there),
+        STORY(numbers_have_a_range),
+        STORY(kinds_and_permits_have_a_range),
+        STORY(a_queue_has_a_bound),
+        STORY(leases_of_years_are_taken),
+        STORY(a_list_is_asked_for_again),
+        STORY(more_than_was_asked_for_ends_the_link),
+        STORY(a_renewal_may_tell_of_more_than_we_know),
+        STORY(payloads_are_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
