@@ -324,6 +324,31 @@ static void a_lock_of_another(void **state)
     bench_file.finish(&bench_file);
 }
 
+/* A client that has the root open finds another one at its path. */
+static void a_root_that_another_put_in_its_place(void **state)
+{
+    char moved[BENCH_FILE_PATH_BYTES + 8], command[sizeof(moved) + 8];
+    struct hf_ticket_id id = {{1}};
+    struct seat *seat;
+    struct call *call;
+
+    (void)state;
+    bench_file.begin(&bench_file);
+    seat = seat_open(&bench_file);
+    (void)snprintf(moved, sizeof(moved), "%s-moved", bench_file_root());
+    assert_int_equal(rename(bench_file_root(), moved), 0);
+    assert_int_equal(mkdir(bench_file_root(), 0777), 0);
+    assert_int_equal(chown(bench_file_root(), ATTACKER, ATTACKER), 0);
+    call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_int_equal(call->answer, HF_EVENT_FAILED);
+    assert_int_equal(call->status, HF_EDENIED);
+    assert_non_null(strstr(call->text, "user 54321"));
+    seat_close(seat);
+    bench_file.finish(&bench_file);
+    (void)snprintf(command, sizeof(command), "rm -r %s", moved);
+    assert_int_equal(system(command), 0);
+}
+
 /* -------------------------------------------------------------- a group -- */
 
 static void a_group_shares(void **state)
@@ -436,6 +461,7 @@ int main(void)
         ATTACK(what_a_path_may_be),
         ATTACK(every_step_may_fail),
         ATTACK(a_lock_of_another),
+        ATTACK(a_root_that_another_put_in_its_place),
         ATTACK(a_group_shares),
         ATTACK(a_groups_root_by_another),
         ATTACK(a_groups_root_that_all_can_write),
