@@ -142,6 +142,36 @@ class Place(harness.Case):
         for where in ("/run/lock", "/tmp", "/var/tmp"):
             shutil.rmtree("%s/holdfast-%d" % (where, uid), ignore_errors=True)
 
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_a_group_shares_a_root(self):
+        """One user waits for the other, whose ticket the dead leave behind."""
+        tool = shutil.copy(harness.TOOL, self.path("holdfast"))
+        os.chmod(self.directory, 0o1777)
+        os.chown(self.locks, 0, 23456)
+        os.chmod(self.locks, 0o2770)
+
+        def start(user, *options):
+            url = "file:%s?mode=0770&state=%s" % (
+                self.locks, self.path("state-%d" % user))
+            process = subprocess.Popen(
+                ["setpriv", "--reuid=%d" % user, "--regid=%d" % user,
+                 "--groups=23456", tool, "run", "-q", *options, "-c", url,
+                 "team", "--", "sh", "-c", "echo held; exec cat >/dev/null"],
+                env=self.environment, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                umask=0o077, process_group=0)
+            self.started.append(process)
+            return process
+        first = start(12345)
+        self.assertEqual(first.stdout.readline(), "held\n")
+        self.assertEqual(self.finish(start(23451, "--try")), (75, "", ""))
+        second = start(23451)
+        self.queued(2)
+        os.killpg(first.pid, signal.SIGKILL)
+        self.assertEqual(second.stdout.readline(), "held\n")
+        self.assertEqual(self.finish(second), (0, "", ""))
+        self.assertEqual(self.finish(start(54321, "--try"))[0], 0)
+
     def test_url_of_the_environment_and_of_the_option(self):
         self.environment["HOLDFAST_URL"] = "file:" + self.path("other")
         self.holder("-c", "file:" + self.locks)
