@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a primary says of a commit that its synchronous standby does not have is
 no answer: the standby can be promoted, and then the commit was never made.
-In each case a first client's commit waits for the standby, the wait ends in
-some way, the standby is promoted, and a second client wants the same lock.
+A client's commit waits for the standby, the wait ends in some way, the standby is
+promoted, and another client wants the same lock.
 
     test_pg_replica.py HOLDER
 """
@@ -12,7 +12,7 @@ import os
 import sys
 import unittest
 
-from leased_losses import LONG_MS, TTL_MS, Stage
+from leased_losses import LONG_MS, Stage
 
 import place
 from postgres_pair import COMMITTING, Pair
@@ -134,12 +134,20 @@ class Unconfirmed(Stage, unittest.TestCase):
         self.server.kill()
         self.assert_one_after_the_other(first, second)
 
+    def end_lease(self):
+        """Of the first ticket in the old primary, as if its time had come."""
+        self.server.sql(
+            "SET synchronous_commit = local;"
+            "UPDATE holdfast.session SET expires_at = clock_timestamp() WHERE "
+            "id = (SELECT session FROM holdfast.ticket ORDER BY sequence "
+            "LIMIT 1)")
+
     def test_a_primary_that_was_replaced_lets_nobody_in(self):
-        """By its clock the lease of the holder ends, because that renews at the
-        new primary; and the removal of its ticket is cancelled."""
+        """The lease of the holder ends there, because it renews at the new
+        primary; and the wait of its ticket's removal is cancelled."""
         proxy = self.proxy()
         first = self.holder_at("%s?ttl=%dms" % (self.url(0).replace(
-            ":%d," % self.server.port, ":%d," % proxy.port), 3 * TTL_MS))
+            ":%d," % self.server.port, ":%d," % proxy.port), 2 * LONG_MS))
         first.granted()
         count = self.connected(first)
         second = self.holder_at("%s?ttl=%dms" % (
@@ -150,6 +158,7 @@ class Unconfirmed(Stage, unittest.TestCase):
         proxy.cut()
         self.pair.fail_over()
         self.resumed(first, count)
+        self.end_lease()
         place.eventually("the removal to wait", self.committing)
         before = self.committing()
         self.pair.cancel(self.server)
