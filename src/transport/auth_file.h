@@ -41,8 +41,8 @@ struct hf_auth_wanted {
     unsigned port;            /* of a server without one */
 };
 
-/* What is to be said to the servers of the URL.  HF_EURL or HF_EDENIED, naming
- * the file; where auth_file= names one, also if it has no line for these
+/* Find the credentials for the servers of the URL.  HF_EURL or HF_EDENIED,
+ * naming the file; where auth_file= names one, also if it has no line for these
  * servers.  The caller wipes ${auth}. */
 hf_status hf_auth_find(const struct hf_auth_wanted *wanted,
                        struct hf_auth *auth, struct hf_error *error);

@@ -16,7 +16,7 @@
 /* As many as the kernel follows in one path. */
 #define LINKS_MAX 40
 
-/* Of a name that is one byte too long, with its NUL. */
+/* Room for a name that is one byte too long, and its NUL. */
 #define NAME_BYTES (NAME_MAX + 2)
 
 #define STEP_FLAGS (O_PATH | O_NOFOLLOW)

@@ -2,8 +2,8 @@
 /*
  * Who may own what this engine uses, and who may write there.
  *
- * Whoever made a directory of the queue, or can put another one in its place,
- * decides who holds the locks.  So every step from "/" to the root directory
+ * The user who made a directory of a queue, or who can replace it, decides
+ * which ticket holds the lock.  So every step from "/" to the root directory
  * and everything below that is looked at on an open descriptor, as sshd does
  * with authorized_keys ("StrictModes") and sudo with its modules.  What has
  * been found good can be changed only by root, by this user, or by those with

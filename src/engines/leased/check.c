@@ -139,8 +139,8 @@ static bool is_as_asked(const struct hf_store_call *call,
             ticket->kind == HF_TICKET_READ);
 }
 
-/* One of several servers may have lost the ticket, or have it without a
- * number that counts: whoever asks them all judges that. */
+/* One of several servers may have lost the ticket, or have it without a number
+ * that counts.  The quorum engine, which asks them all, judges that. */
 static hf_status check_own(const struct hf_store_call *call,
                            const struct hf_store_answer *answer,
                            struct hf_error *why)

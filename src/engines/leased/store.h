@@ -202,9 +202,9 @@ bool hf_store_is_apart(enum hf_ticket_kind kind);
 
 /* -------------------------------------------------------------- answers -- */
 
-/* So many tickets, and so many things that are none, an answer has at most.
- * What is longer is refused, and a store stops to read it before it takes
- * memory without a bound. */
+/* An answer has at most this many tickets, and as many things that are none.  A
+ * longer one is refused.  A store stops reading it at that length, so that a
+ * server cannot make it take memory without a bound. */
 #define HF_STORE_TICKETS_MAX 65536
 
 /* The payload in ${bytes} bytes at ${text}, behind which a NUL stands: ${text},

@@ -7,7 +7,7 @@
 #include "engines/postgres/private.h"
 #include "engines/postgres/schema.h"
 
-/* What is shown of a line. */
+/* A text shows at most this much of a line. */
 #define SHOWN_BYTES 100
 
 static const char *next_line(const char *line)

@@ -80,7 +80,7 @@ struct hf_store {
     /* UP: calls that were sent, in order, .store_data being the next. */
     struct hf_store_call *first;
     struct hf_store_call *last;
-    /* Of the first one: what its statement returned, NULL while it has not; and
+    /* What the statement of the first call returned, NULL while it has not; and
      * why nobody knows whether that was committed, "" if nothing says so. */
     PGresult *outcome;
     char doubt[HF_PG_TEXT_BYTES];

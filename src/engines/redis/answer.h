@@ -29,7 +29,7 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
                           const struct redisReply *reply);
 
 /* Take in the reply to WAIT for ${wanted} replicas.  The script has run by
- * then: any reply but that so many have it leaves the call unsure. */
+ * then, so every reply but that they have it leaves the call unsure. */
 void hf_redis_answer_take_wait(struct hf_redis_answer *answer, unsigned wanted,
                                const struct redisReply *reply);
 

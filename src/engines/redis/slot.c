@@ -115,8 +115,8 @@ struct span {
     const char *end;
 };
 
-/* What is in front of the first ${c} in ${in}, which then begins behind it; all
- * of it if there is none. */
+/* Take the part of ${in} before the first ${c}, and that ${c}; all of ${in} if
+ * it has none. */
 static struct span cut_at(struct span *in, char c)
 {
     const char *at = memchr(in->from, c, (size_t)(in->end - in->from));

@@ -3,9 +3,9 @@
 -- named by random numbers.  Nothing is written once this server's clock is
 -- past not_after_ms: the call may have lain in a buffer for long.
 --
--- Each sets search_path, whoever calls it: no function, operator, type or table
--- of another schema can stand in for one that is meant here, nor in what it
--- calls.
+-- Each sets search_path for itself and for what it calls, so that no function,
+-- operator, type or table of another schema can stand in for one that is meant
+-- here.
 
 -- The queue, a row for each ticket: of members what is apart, else the others;
 -- NULL: all.  Payloads are for people, and that of the first for everybody.
