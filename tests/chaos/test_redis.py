@@ -304,6 +304,17 @@ class Final(unittest.TestCase):
     def test_a_release_is_answered_when_a_replica_has_it(self):
         held = self.crowd.acquire(self.session, NAME)
         self.crowd.granted(held)
+        self.replication.hold()
+        self.crowd.say("release", held)
+        place.eventually("the ticket to go", lambda: self.tickets() == 0)
+        self.assertIsNone(self.crowd.find(held, "released"))
+        self.replication.thaw()
+        self.assertEqual(self.crowd.told(held, "released").words[1], "HF_OK")
+        self.crowd.end()
+
+    def test_a_release_that_no_replica_has_is_not_vouched_for(self):
+        held = self.crowd.acquire(self.session, NAME)
+        self.crowd.granted(held)
         self.hold_up()
         waits = self.waits()
         self.crowd.say("release", held)
@@ -313,8 +324,8 @@ class Final(unittest.TestCase):
                          lambda: self.waits() >= waits + 2)
         self.assertIsNone(self.crowd.find(held, "released"))
         self.go_on()
-        self.assertEqual(
-            self.crowd.told(held, "released").words[1], "HF_OK")
+        self.assertEqual(self.crowd.told(held, "released").words[1],
+                         "HF_ELOST")
         self.crowd.end()
 
     def test_a_renewal_that_no_replica_has_proves_nothing(self):

@@ -20,7 +20,7 @@
 #include "quorum_world.h"
 
 #define SEEDS 40
-#define PLANT_SEEDS 400
+#define PLANT_SEEDS 1000
 #define WORLD_MS 30000
 
 static uint64_t seeds(void)
