@@ -103,7 +103,7 @@ static void add_rows(struct leases *leases, struct lease_answer *answer,
     }
 }
 
-static void swap_rows(struct lease_answer *answer, size_t a, size_t b)
+void leases_swap(struct lease_answer *answer, size_t a, size_t b)
 {
     struct hf_ticket ticket = answer->tickets[a];
     struct hf_store_lease lease = answer->leases[a];
@@ -124,7 +124,7 @@ static void change_row(struct leases *leases, struct lease_answer *answer,
 
     switch (lie->kind) {
     case 1:
-        swap_rows(answer, row, lie->how % answer->answer.count);
+        leases_swap(answer, row, lie->how % answer->answer.count);
         break;
     case 2:
         remove_row(answer, row);

@@ -35,6 +35,9 @@ uint64_t leases_clock_ms(const struct leases *leases);
 void leases_answer(struct leases *leases, const struct hf_store_call *call,
                    struct lease_answer *answer);
 
+/* Have two rows change places. */
+void leases_swap(struct lease_answer *answer, size_t a, size_t b);
+
 /* Have the next answer lie as the input says. */
 void leases_lie(struct leases *leases);
 

@@ -9,12 +9,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "bytes.h"
 #include "engines/postgres/schema.h"
 #include "fuzz.h"
+#include "pg_call.h"
+#include "pg_message.h"
 
 #define CONNECTIONS_MAX 16
-#define PARAMETERS_MAX 8
 #define COLUMNS 13
 #define ROUNDS_MAX 64
 #define BACKEND 7
@@ -158,94 +158,6 @@ static bool send_some(struct connection *c)
     return true;
 }
 
-/* -------------------------------------------------------------- messages -- */
-
-static void put_message(struct bytes *to, char type, const struct bytes *body)
-{
-    bytes_put(to, &type, 1);
-    bytes_number(to, body->count + 4, 4);
-    bytes_put(to, body->bytes, body->count);
-}
-
-/* And free ${body}. */
-static void put_body(struct bytes *to, char type, struct bytes *body)
-{
-    put_message(to, type, body);
-    bytes_free(body);
-}
-
-static void put_string(struct bytes *to, const char *text)
-{
-    bytes_put(to, text, strlen(text) + 1);
-}
-
-static void put_ready(struct bytes *to)
-{
-    struct bytes body = {0};
-
-    bytes_put(&body, "I", 1);
-    put_body(to, 'Z', &body);
-}
-
-static void put_complete(struct bytes *to)
-{
-    struct bytes body = {0};
-
-    put_string(&body, "SELECT 1");
-    put_body(to, 'C', &body);
-}
-
-/* 'E' or 'N' */
-static void put_report(struct bytes *to, char type, const char *state)
-{
-    struct bytes body = {0};
-
-    bytes_put(&body, "S", 1);
-    put_string(&body, type == 'E' ? "ERROR" : "WARNING");
-    bytes_put(&body, "V", 1);
-    put_string(&body, type == 'E' ? "ERROR" : "WARNING");
-    bytes_put(&body, "C", 1);
-    put_string(&body, state);
-    bytes_put(&body, "M", 1);
-    put_string(&body, "canceling wait for synchronous replication");
-    bytes_put(&body, "", 1);
-    put_body(to, type, &body);
-}
-
-static void put_columns(struct bytes *to, const uint32_t *types, size_t count,
-                        bool binary)
-{
-    struct bytes body = {0};
-
-    bytes_number(&body, count, 2);
-    for (size_t i = 0; i < count; i++) {
-        put_string(&body, "column");
-        bytes_number(&body, 0, 6); /* table, column */
-        bytes_number(&body, types[i], 4);
-        bytes_number(&body, 0xffff, 2);     /* bytes: any */
-        bytes_number(&body, 0xffffffff, 4); /* modifier: none */
-        bytes_number(&body, binary, 2);
-    }
-    put_body(to, 'T', &body);
-}
-
-static void put_null(struct bytes *row)
-{
-    bytes_number(row, 0xffffffff, 4);
-}
-
-static void put_value(struct bytes *row, const void *bytes, size_t count)
-{
-    bytes_number(row, count, 4);
-    bytes_put(row, bytes, count);
-}
-
-static void put_value_number(struct bytes *row, uint64_t number, size_t width)
-{
-    bytes_number(row, width, 4);
-    bytes_number(row, number, width);
-}
-
 /* ----------------------------------------------------------------- setup -- */
 
 static void put_text_row(struct bytes *to, const char *const *values,
@@ -256,18 +168,18 @@ static void put_text_row(struct bytes *to, const char *const *values,
     size_t rows = net.setup % 8 == 2 ? net.setup / 8 % 3 : 1;
     struct bytes row = {0};
 
-    put_columns(to, types, columns, false);
+    pg_put_columns(to, types, columns, false);
     bytes_number(&row, columns, 2);
     for (size_t i = 0; i < columns; i++) {
         if (i >= count || net.setup % 8 == 3)
-            put_null(&row);
+            pg_put_null(&row);
         else
-            put_value(&row, values[i], strlen(values[i]));
+            pg_put_value(&row, values[i], strlen(values[i]));
     }
     while (rows-- > 0)
-        put_message(to, 'D', &row);
+        pg_put_message(to, 'D', &row);
     bytes_free(&row);
-    put_complete(to);
+    pg_put_complete(to);
 }
 
 static void put_setup(struct bytes *to, const char *const *values, size_t count)
@@ -276,18 +188,18 @@ static void put_setup(struct bytes *to, const char *const *values, size_t count)
     struct bytes body = {0};
 
     if (net.setup % 8 == 4) {
-        put_report(to, 'E', net.setup & 8 ? "42501" : "57P01");
+        pg_put_report(to, 'E', net.setup & 8 ? "42501" : "57P01");
     } else if (net.setup % 8 == 5) { /* COPY, or an empty query */
         if (net.setup / 8 % 4 < 3)
             bytes_number(&body, 0, 3);
-        put_body(to, copies[net.setup / 8 % 4], &body);
+        pg_put_body(to, copies[net.setup / 8 % 4], &body);
     } else {
         if (net.setup % 8 == 6)
-            put_report(to, 'N', "01000");
+            pg_put_report(to, 'N', "01000");
         put_text_row(to, values, count);
     }
     if (net.setup % 8 != 7)
-        put_ready(to);
+        pg_put_ready(to);
     net.setup = 0;
 }
 
@@ -320,135 +232,9 @@ static void answer_query(struct connection *c, const char *query)
     } else if (strstr(query, "FROM holdfast.version") != NULL) {
         put_setup(&c->out, schema, 2);
     } else {
-        put_complete(&c->out);
-        put_ready(&c->out);
+        pg_put_complete(&c->out);
+        pg_put_ready(&c->out);
     }
-}
-
-/* ----------------------------------------------------------------- calls -- */
-
-struct bound {
-    char statement[32];
-    char *values[PARAMETERS_MAX]; /* with a NUL behind them */
-    size_t count;
-    char memory[16384];
-};
-
-static uint32_t take_number(const uint8_t **at, size_t width)
-{
-    uint32_t number = 0;
-
-    while (width-- > 0)
-        number = number << 8 | *(*at)++;
-    return number;
-}
-
-/* Of a Bind: portal, statement, formats, values, formats. */
-static void read_bind(struct bound *bound, const struct bytes *message)
-{
-    const uint8_t *at = message->bytes;
-    size_t used = 0;
-
-    at += strlen((const char *)at) + 1;
-    (void)snprintf(bound->statement, sizeof bound->statement, "%s",
-                   (const char *)at);
-    at += strlen((const char *)at) + 1;
-    at += 2 * (size_t)take_number(&at, 2);
-    bound->count = take_number(&at, 2);
-    MUST(bound->count <= PARAMETERS_MAX);
-    for (size_t i = 0; i < bound->count; i++) {
-        size_t bytes = take_number(&at, 4);
-
-        MUST(used + bytes + 1 <= sizeof bound->memory);
-        bound->values[i] = bound->memory + used;
-        memcpy(bound->values[i], at, bytes);
-        bound->values[i][bytes] = '\0';
-        used += bytes + 1;
-        at += bytes;
-    }
-}
-
-static const struct statement {
-    const char *name;
-    enum hf_store_call_kind kind;
-    /* What its parameters are: s session, t ttl, n not after, q queue, i id, k
-     * kind, w weight, p payload, f whole, m members, P ids, l limit, M mark */
-    const char *parameters;
-} statements[] = {
-    {"hf_renew", HF_STORE_RENEW, "stn"},
-    {"hf_renew_without", HF_STORE_RENEW, "stnP"},
-    {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
-    {"hf_list", HF_STORE_LIST, "qfm"},
-    {"hf_look", HF_STORE_LIST, "stnqm"},
-    {"hf_probe", HF_STORE_PROBE, "qP"},
-    {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
-    {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
-    {"hf_revoke", HF_STORE_REVOKE, "nqi"},
-    {"hf_raise", HF_STORE_RAISE, "nqki"},
-    {"hf_lower", HF_STORE_LOWER, "nqk"},
-    {"hf_stamp", HF_STORE_STAMP, "nqilM"},
-    {"hf_goodbye", HF_STORE_GOODBYE, "sn"},
-};
-
-static struct hf_ticket_id ids[512];
-
-static size_t take_ids(const char *text)
-{
-    size_t count = 0;
-
-    while (*text++ != '}' && *text != '}') {
-        MUST(count < sizeof ids / sizeof ids[0]);
-        MUST(hf_ticket_id_parse(&ids[count++], text,
-                                HF_TICKET_ID_TEXT_BYTES - 1));
-        text += HF_TICKET_ID_TEXT_BYTES - 1;
-    }
-    return count;
-}
-
-static void take_parameter(struct hf_store_call *call, char what,
-                           const char *value)
-{
-    if (what == 's')
-        call->session = value;
-    else if (what == 't')
-        call->ttl_ms = strtoull(value, NULL, 10);
-    else if (what == 'n')
-        call->not_after_ms = strtoull(value, NULL, 10);
-    else if (what == 'q')
-        call->queue = value;
-    else if (what == 'i')
-        MUST(hf_ticket_id_parse(&call->ticket, value, strlen(value)));
-    else if (what == 'M')
-        MUST(hf_ticket_id_parse(&call->mark, value, strlen(value)));
-    else if (what == 'k')
-        call->ticket_kind = (enum hf_ticket_kind)atoi(value);
-    else if (what == 'w')
-        call->weight = (uint32_t)atoi(value);
-    else if (what == 'l')
-        call->limit = (uint32_t)atoi(value);
-    else if (what == 'p')
-        call->payload = value;
-    else if (what == 'f')
-        call->whole = value[0] == 't';
-    else if (what == 'm')
-        call->ticket_kind = value[0] == 't' ? HF_TICKET_MEMBER : 0;
-    else
-        call->count = take_ids(value);
-}
-
-static struct hf_store_call call_of(const struct bound *bound)
-{
-    struct hf_store_call call = {.session = "", .tickets = ids};
-    const struct statement *statement = statements;
-
-    while (strcmp(statement->name, bound->statement) != 0)
-        MUST(++statement <
-             statements + sizeof statements / sizeof statements[0]);
-    call.kind = statement->kind;
-    call.looks = strcmp(statement->name, "hf_look") == 0;
-    for (size_t i = 0; i < bound->count; i++)
-        take_parameter(&call, statement->parameters[i], bound->values[i]);
-    return call;
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -462,14 +248,14 @@ static void put_head(struct bytes *to, const struct hf_store_answer *answer,
     struct bytes row = {0};
 
     bytes_number(&row, COLUMNS, 2);
-    put_value_number(&row, answer->ok ? 0 : 1, 4);
-    put_value_number(&row, answer->server_ms, 8);
-    put_value_number(&row, BACKEND, 4);
-    put_value_number(&row, answer->found, 1);
-    put_value(&row, own->bytes, own->count);
+    pg_put_value_number(&row, answer->ok ? 0 : 1, 4);
+    pg_put_value_number(&row, answer->server_ms, 8);
+    pg_put_value_number(&row, BACKEND, 4);
+    pg_put_value_number(&row, answer->found, 1);
+    pg_put_value(&row, own->bytes, own->count);
     for (int i = 5; i < COLUMNS; i++)
-        put_null(&row);
-    put_body(to, 'D', &row);
+        pg_put_null(&row);
+    pg_put_body(to, 'D', &row);
 }
 
 static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
@@ -479,16 +265,16 @@ static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
 
     bytes_number(&row, COLUMNS, 2);
     for (int i = 0; i < 5; i++)
-        put_null(&row);
-    put_value(&row, ticket->id.bytes, HF_TICKET_ID_BYTES);
-    put_value_number(&row, ticket->sequence, 8);
-    put_value_number(&row, ticket->kind, 4);
-    put_value_number(&row, ticket->weight, 4);
-    put_value(&row, ticket->payload, strlen(ticket->payload));
-    put_value_number(&row, lease->expires_in_ms, 8);
-    put_value_number(&row, lease->revoked, 4);
-    put_value_number(&row, ticket->created_utc_ms, 8);
-    put_body(to, 'D', &row);
+        pg_put_null(&row);
+    pg_put_value(&row, ticket->id.bytes, HF_TICKET_ID_BYTES);
+    pg_put_value_number(&row, ticket->sequence, 8);
+    pg_put_value_number(&row, ticket->kind, 4);
+    pg_put_value_number(&row, ticket->weight, 4);
+    pg_put_value(&row, ticket->payload, strlen(ticket->payload));
+    pg_put_value_number(&row, lease->expires_in_ms, 8);
+    pg_put_value_number(&row, lease->revoked, 4);
+    pg_put_value_number(&row, ticket->created_utc_ms, 8);
+    pg_put_body(to, 'D', &row);
 }
 
 static void put_rows(struct bytes *to, const struct lease_answer *answer,
@@ -502,7 +288,7 @@ static void put_rows(struct bytes *to, const struct lease_answer *answer,
         changed[net.columns / 4 % COLUMNS] = 25;
     if (net.columns % 4 == 2)
         count = net.columns / 4 % COLUMNS;
-    put_columns(to, changed, count, net.columns % 4 != 3);
+    pg_put_columns(to, changed, count, net.columns % 4 != 3);
     net.columns = 0;
     put_head(to, &answer->answer, own);
     for (size_t i = 0; i < answer->answer.count; i++)
@@ -550,17 +336,17 @@ static void renew(const struct hf_store_call *call, struct bytes *own)
 static void put_ending(struct connection *c)
 {
     if (net.ending == TWICE_COMPLETE)
-        put_complete(&c->out);
-    put_complete(&c->out);
+        pg_put_complete(&c->out);
+    pg_put_complete(&c->out);
     if (net.ending == FAILED_AT_COMMIT)
-        put_report(&c->out, 'E', "23503");
+        pg_put_report(&c->out, 'E', "23503");
     if (net.ending == WARNED_AT_COMMIT)
-        put_report(&c->out, 'N', "01000");
+        pg_put_report(&c->out, 'N', "01000");
     c->closing = net.ending == CUT_AT_COMMIT;
     if (c->closing)
         return;
     c->held = c->out.count;
-    put_ready(&c->out);
+    pg_put_ready(&c->out);
     c->held = net.ending == HELD_AT_COMMIT ? c->out.count - c->held : 0;
     net.ending = READY;
 }
@@ -570,7 +356,7 @@ static void begin_flood(struct connection *c)
 {
     static const uint32_t column = 23;
 
-    put_columns(&c->out, &column, 1, true);
+    pg_put_columns(&c->out, &column, 1, true);
     bytes_put(&c->out, "D", 1);
     bytes_number(&c->out, 0x7000000, 4);
     c->floods = true;
@@ -584,31 +370,31 @@ static void answer_call(struct connection *c)
     struct bytes nothing = {0}, own = {0};
     struct lease_answer answer;
     struct hf_store_call call;
-    struct bound bound;
+    struct pg_bound bound;
 
     if (c->bound.count == 0) {
-        put_ready(&c->out);
+        pg_put_ready(&c->out);
         return;
     }
-    read_bind(&bound, &c->bound);
+    pg_bound_read(&bound, &c->bound);
     bytes_free(&c->bound);
     if (bound.statement[0] == '\0') { /* who has rights, while it is set up */
-        put_message(&c->out, '1', &nothing);
-        put_message(&c->out, '2', &nothing);
+        pg_put_message(&c->out, '1', &nothing);
+        pg_put_message(&c->out, '2', &nothing);
         put_setup(&c->out, nobody, 1);
         return;
     }
-    call = call_of(&bound);
+    call = pg_bound_call(&bound);
     if (net.state != NULL) {
-        put_report(&c->out, 'E', net.state);
-        put_ready(&c->out);
+        pg_put_report(&c->out, 'E', net.state);
+        pg_put_ready(&c->out);
         net.state = NULL;
         return;
     }
     if (call.kind == HF_STORE_RENEW)
         renew(&call, &own);
     leases_answer(&net.leases, &call, &answer);
-    put_message(&c->out, '2', &nothing);
+    pg_put_message(&c->out, '2', &nothing);
     if (net.flood)
         begin_flood(c);
     put_rows(&c->out, &answer, &own);
@@ -631,16 +417,16 @@ static void start(struct connection *c)
 
     c->started = true;
     bytes_number(&body, 0, 4); /* AuthenticationOk */
-    put_body(&c->out, 'R', &body);
+    pg_put_body(&c->out, 'R', &body);
     for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
-        put_string(&body, parameters[i][0]);
-        put_string(&body, parameters[i][1]);
-        put_body(&c->out, 'S', &body);
+        pg_put_string(&body, parameters[i][0]);
+        pg_put_string(&body, parameters[i][1]);
+        pg_put_body(&c->out, 'S', &body);
     }
     bytes_number(&body, BACKEND, 4);
     bytes_number(&body, 0, 4);
-    put_body(&c->out, 'K', &body);
-    put_ready(&c->out);
+    pg_put_body(&c->out, 'K', &body);
+    pg_put_ready(&c->out);
 }
 
 /* False if it is not whole yet. */
@@ -653,7 +439,7 @@ static bool take_message(struct connection *c, char *type, struct bytes *body)
     if (c->in.count < head)
         return false;
     *type = (char)c->in.bytes[0];
-    bytes = take_number(&at, 4) + head - 4;
+    bytes = pg_take_number(&at, 4) + head - 4;
     if (c->in.count < bytes)
         return false;
     body->count = 0;
@@ -739,9 +525,9 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
         if (c->fd < 0 || c->channel[0] == '\0')
             continue;
         bytes_number(&body, BACKEND, 4);
-        put_string(&body, c->channel);
-        put_string(&body, text);
-        put_body(&c->out, 'A', &body);
+        pg_put_string(&body, c->channel);
+        pg_put_string(&body, text);
+        pg_put_body(&c->out, 'A', &body);
     }
 }
 
@@ -772,13 +558,14 @@ static void speak_unasked(struct connection *c, uint8_t how)
     struct bytes body = {0};
 
     if (how % 4 == 0)
-        put_ready(&c->out);
+        pg_put_ready(&c->out);
     else if (how % 4 == 1)
-        put_complete(&c->out);
+        pg_put_complete(&c->out);
     else if (how % 4 == 2)
-        put_report(&c->out, how & 4 ? 'E' : 'N', how & 8 ? "57P01" : "01000");
+        pg_put_report(&c->out, how & 4 ? 'E' : 'N',
+                      how & 8 ? "57P01" : "01000");
     else
-        put_body(&c->out, how & 4 ? '2' : '1', &body);
+        pg_put_body(&c->out, how & 4 ? '2' : '1', &body);
 }
 
 void pg_step(struct client *client)

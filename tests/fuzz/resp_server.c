@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bytes.h"
 #include "fuzz.h"
+#include "resp_reply.h"
+#include "resp_script.h"
 #include "transport/link.h"
 
-#define WORDS_MAX 128
 #define LINKS_MAX 64
 #define ROUNDS_MAX 64
 
@@ -112,112 +112,11 @@ static struct hf_link *at(uint8_t place)
     return link;
 }
 
-/* -------------------------------------------------------------- put bytes --
- */
-
-static void put_bulk(struct bytes *to, const char *text)
-{
-    bytes_print(to, "$%zu\r\n", strlen(text));
-    bytes_put(to, text, strlen(text));
-    bytes_put(to, "\r\n", 2);
-}
-
-static void put_bulk_number(struct bytes *to, uint64_t number)
-{
-    char text[32];
-
-    (void)snprintf(text, sizeof text, "%" PRIu64, number);
-    put_bulk(to, text);
-}
-
-static void put_id(struct bytes *to, const struct hf_ticket_id *id)
-{
-    char text[HF_TICKET_ID_TEXT_BYTES];
-
-    hf_ticket_id_format(id, text);
-    put_bulk(to, text);
-}
-
-static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
-                       const struct hf_store_lease *lease, bool numbered)
-{
-    char data[2048];
-
-    bytes_print(to, "*%d\r\n", numbered ? 5 : 4);
-    put_id(to, &ticket->id);
-    put_bulk_number(to, ticket->sequence);
-    put_bulk_number(to, lease->expires_in_ms);
-    (void)snprintf(data, sizeof data,
-                   "%d %" PRIu32 " %" PRIu32 " %" PRIu64 " 0a %s",
-                   (int)ticket->kind, ticket->weight, lease->revoked,
-                   ticket->created_utc_ms, ticket->payload);
-    put_bulk(to, data);
-    if (numbered)
-        put_bulk(to, lease->proposed ? "1" : "0");
-}
-
-static void put_row(struct bytes *to, enum hf_store_call_kind kind,
-                    const struct hf_ticket *ticket,
-                    const struct hf_store_lease *lease, bool numbered)
-{
-    if (kind == HF_STORE_PROBE) {
-        bytes_print(to, "*%d\r\n", numbered ? 4 : 3);
-        put_id(to, &ticket->id);
-        put_bulk_number(to, lease->expires_in_ms);
-        put_bulk_number(to, ticket->kind);
-        if (numbered)
-            put_bulk_number(to, lease->revoked);
-    } else if (kind == HF_STORE_RENEW) {
-        bytes_print(to, "*2\r\n");
-        put_id(to, &ticket->id);
-        if (lease->missing)
-            put_bulk(to, "-1");
-        else
-            put_bulk_number(to, lease->revoked);
-    } else {
-        put_ticket(to, ticket, lease, numbered);
-    }
-}
-
-static bool has_rows(enum hf_store_call_kind kind)
-{
-    return kind == HF_STORE_ENQUEUE || kind == HF_STORE_LIST ||
-           kind == HF_STORE_PROBE || kind == HF_STORE_RENEW;
-}
-
-static void put_answer(struct bytes *to, enum hf_store_call_kind kind,
-                       const struct lease_answer *answer, bool numbered)
-{
-    const struct hf_store_answer *a = &answer->answer;
-
-    if (!a->ok && a->failure == HF_FAILURE_RETRY) {
-        bytes_print(to, "*2\r\n");
-        put_bulk_number(to, a->server_ms);
-        bytes_print(to, "+late\r\n");
-        return;
-    }
-    if (!a->ok) {
-        bytes_print(to, "-ERR no\r\n");
-        return;
-    }
-    bytes_print(to, "*3\r\n");
-    put_bulk_number(to, a->server_ms);
-    bytes_print(to, "+ok\r\n");
-    if (!has_rows(kind)) {
-        bytes_print(to, ":%d\r\n", a->found);
-        return;
-    }
-    bytes_print(to, "*%d\r\n", (int)a->count + net.miscount);
-    net.miscount = 0;
-    for (size_t i = 0; i < a->count; i++)
-        put_row(to, kind, &a->tickets[i], &a->leases[i], numbered);
-}
-
 /* --------------------------------------------------------------- commands --
  */
 
 struct command {
-    char *words[WORDS_MAX];
+    char *words[RESP_WORDS_MAX];
     size_t count;
 };
 
@@ -250,7 +149,7 @@ static bool take_command(struct hf_link *link, struct command *command,
         return false;
     MUST(*at == '*');
     count = strtoul(at + 1, &at, 10);
-    MUST(count > 0 && count < WORDS_MAX);
+    MUST(count > 0 && count < RESP_WORDS_MAX);
     at += 2;
     for (size_t i = 0; i < count; i++)
         MUST((command->words[i] = take_word(&at, end)) != NULL);
@@ -262,121 +161,11 @@ static bool take_command(struct hf_link *link, struct command *command,
 /* ---------------------------------------------------------------- scripts --
  */
 
-static const struct operation {
-    const char *word;
-    enum hf_store_call_kind kind;
-    bool numbered;
-} operations[] = {
-    {"renew", HF_STORE_RENEW, false},
-    {"enqueue", HF_STORE_ENQUEUE, false},
-    {"list", HF_STORE_LIST, false},
-    {"probe", HF_STORE_PROBE, false},
-    {"withdraw", HF_STORE_WITHDRAW, false},
-    {"downgrade", HF_STORE_DOWNGRADE, false},
-    {"raise", HF_STORE_RAISE, false},
-    {"lower", HF_STORE_LOWER, false},
-    {"stamp", HF_STORE_STAMP, false},
-    {"revoke", HF_STORE_REVOKE, false},
-    {"goodbye", HF_STORE_GOODBYE, false},
-    {"propose", HF_STORE_ENQUEUE, true},
-    {"settle", HF_STORE_LIST, true},
-    {"mend", HF_STORE_ENQUEUE, true},
-    {"show", HF_STORE_LIST, true},
-    {"confirm", HF_STORE_RENEW, true},
-    {"glimpse", HF_STORE_PROBE, true},
-    {"ask", HF_STORE_REVOKE, true},
-};
-
-static const struct operation *operation_of(const char *word)
-{
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
-        if (strcmp(operations[i].word, word) == 0)
-            return &operations[i];
-    MUST(false && "no operation of our script");
-    return NULL;
-}
-
-static struct hf_ticket_id id_of(const char *word)
-{
-    struct hf_ticket_id id;
-
-    MUST(hf_ticket_id_parse(&id, word, strlen(word)));
-    return id;
-}
-
-struct script {
-    struct hf_store_call call;
-    struct hf_ticket_id ids[WORDS_MAX];
-    struct hf_store_stake stake;
-    const struct operation *operation;
-};
-
-static void take_ids(struct script *script, char **words, size_t count,
-                     size_t step)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < count; i += step)
-        script->ids[n++] = id_of(words[i]);
-    script->stake =
-        (struct hf_store_stake){script->call.queue, script->ids, n, false};
-    script->call.tickets = script->ids;
-    script->call.count = n;
-    script->call.stakes = &script->stake;
-    script->call.stake_count = 1;
-}
-
-/* What is the operation's own, from ${words} on. */
-static void take_own(struct script *script, char **words, size_t count)
-{
-    struct hf_store_call *call = &script->call;
-    bool numbered = script->operation->numbered;
-
-    switch (call->kind) {
-    case HF_STORE_RENEW:
-        take_ids(script, words + 1, count - 1, numbered ? 2 : 1);
-        script->stake.looks = words[0][0] == '1';
-        break;
-    case HF_STORE_GOODBYE:
-    case HF_STORE_PROBE:
-        take_ids(script, words, count, 1);
-        break;
-    case HF_STORE_ENQUEUE:
-        call->ticket = id_of(words[0]);
-        call->ticket_kind = (enum hf_ticket_kind)atoi(words[1]);
-        call->weight = (uint32_t)atoi(words[2]);
-        call->payload = words[3];
-        break;
-    case HF_STORE_LIST:
-        if (strcmp(script->operation->word, "settle") == 0)
-            break;
-        call->looks = words[0][0] == '1';
-        call->whole = words[1][0] == '1';
-        if (!numbered)
-            call->ticket_kind = (enum hf_ticket_kind)atoi(words[2]);
-        break;
-    case HF_STORE_RAISE:
-        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
-        call->ticket = id_of(words[1]);
-        break;
-    case HF_STORE_LOWER:
-        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
-        break;
-    case HF_STORE_STAMP:
-        call->ticket = id_of(words[0]);
-        call->limit = (uint32_t)atoi(words[1]);
-        call->mark = id_of(words[2]);
-        break;
-    default:
-        call->ticket = id_of(words[0]);
-    }
-}
-
 /* One of several servers: the ticket has that number from now on. */
 static void settle(struct leases *leases, const char *queue, const char *id,
                    const char *number)
 {
-    struct hf_ticket_id ticket = id_of(id);
+    struct hf_ticket_id ticket = resp_id(id);
     struct lease_row *row = lease_row_find(leases->server, queue, &ticket);
 
     if (row == NULL)
@@ -399,38 +188,23 @@ static void mark_proposed(const struct leases *leases, const char *queue,
 }
 
 /* A server's queue is in order; the rows of ours are as they came. */
-static int compare_tickets(const struct hf_ticket *a, const struct hf_ticket *b)
-{
-    return hf_ticket_compare(a, b);
-}
-
 static void sort(struct lease_answer *answer)
 {
     for (size_t i = 1; i < answer->answer.count; i++)
-        for (size_t k = i; k > 0; k--) {
-            struct hf_ticket ticket = answer->tickets[k];
-
-            if (compare_tickets(&answer->tickets[k - 1], &ticket) <= 0)
-                break;
-            answer->tickets[k] = answer->tickets[k - 1];
-            answer->tickets[k - 1] = ticket;
-        }
+        for (size_t k = i; k > 0; k--)
+            if (hf_ticket_compare(&answer->tickets[k - 1],
+                                  &answer->tickets[k]) > 0)
+                leases_swap(answer, k - 1, k);
 }
 
 static void run_script(struct hf_link *link, const struct command *command)
 {
     size_t keys = strtoul(command->words[2], NULL, 10);
     char **words = (char **)(uintptr_t)command->words + 3 + keys;
-    struct script script = {.operation = operation_of(words[0])};
+    struct resp_script script;
     struct lease_answer answer;
 
-    script.call.kind = script.operation->kind;
-    script.call.queue = words[1];
-    script.call.not_after_ms =
-        words[2][0] == '\0' ? 0 : strtoull(words[2], NULL, 10);
-    script.call.ttl_ms = strtoull(words[3], NULL, 10);
-    script.call.session = words[4];
-    take_own(&script, words + 5, command->count - 3 - keys - 5);
+    resp_script_read(&script, words, command->count - 3 - keys);
     if (strcmp(words[0], "settle") == 0)
         settle(link->leases, words[1], words[5], words[6]);
     if (net.reply != NULL) {
@@ -441,12 +215,13 @@ static void run_script(struct hf_link *link, const struct command *command)
     leases_answer(link->leases, &script.call, &answer);
     if (strcmp(words[0], "mend") == 0)
         settle(link->leases, words[1], words[5], words[9]);
-    if (script.operation->numbered)
+    if (script.numbered)
         mark_proposed(link->leases, words[1], &answer);
-    if (script.operation->numbered && link->leases->number != 3)
+    if (script.numbered && link->leases->number != 3)
         sort(&answer);
-    put_answer(&link->in, script.call.kind, &answer,
-               script.operation->numbered);
+    resp_put_answer(&link->in, script.call.kind, &answer, script.numbered,
+                    net.miscount);
+    net.miscount = 0;
     lease_answer_free(&answer);
 }
 
@@ -462,7 +237,7 @@ static void put_info(struct bytes *to)
                    "\r\nuptime_in_seconds:100000\r\n"
                    "maxmemory_policy:noeviction\r\n",
                    net.clustered);
-    put_bulk(to, text);
+    resp_put_bulk(to, text);
 }
 
 static void put_slots(struct bytes *to)
@@ -471,7 +246,7 @@ static void put_slots(struct bytes *to)
     for (int i = 0; i < 2; i++) {
         bytes_print(to, "*3\r\n:%d\r\n:%d\r\n*2\r\n", i * 8192,
                     i * 8192 + 8191);
-        put_bulk(to, i == 0 ? "127.0.0.1" : "127.0.0.2");
+        resp_put_bulk(to, i == 0 ? "127.0.0.1" : "127.0.0.2");
         bytes_print(to, ":6379\r\n");
     }
 }
@@ -489,16 +264,16 @@ static void reply(struct hf_link *link, const struct command *command)
     } else if (strcmp(word, "INFO") == 0) {
         put_info(&link->in);
     } else if (strcmp(word, "SCRIPT") == 0) {
-        put_bulk(&link->in, "0123456789012345678901234567890123456789");
+        resp_put_bulk(&link->in, "0123456789012345678901234567890123456789");
     } else if (strcmp(word, "TIME") == 0) {
         bytes_print(&link->in, "*2\r\n");
-        put_bulk_number(&link->in, ms / 1000);
-        put_bulk_number(&link->in, ms % 1000 * 1000);
+        resp_put_number(&link->in, ms / 1000);
+        resp_put_number(&link->in, ms % 1000 * 1000);
     } else if (strcmp(word, "SUBSCRIBE") == 0) {
         (void)snprintf(link->channel, sizeof link->channel, "%s",
                        command->words[1]);
         bytes_print(&link->in, "*3\r\n$9\r\nsubscribe\r\n");
-        put_bulk(&link->in, link->channel);
+        resp_put_bulk(&link->in, link->channel);
         bytes_print(&link->in, ":1\r\n");
     } else if (strcmp(word, "PING") == 0) {
         bytes_print(&link->in, "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
@@ -529,8 +304,8 @@ static void on_notice(struct leases *leases, const struct lease_notice *notice)
         if (link->leases != leases || link->channel[0] == '\0')
             continue;
         bytes_print(&link->in, "*3\r\n$7\r\nmessage\r\n");
-        put_bulk(&link->in, link->channel);
-        put_bulk(&link->in, text);
+        resp_put_bulk(&link->in, link->channel);
+        resp_put_bulk(&link->in, text);
     }
 }
 

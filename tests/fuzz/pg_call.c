@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pg_call.h"
+
+#include <string.h>
+
+#include "fuzz.h"
+
+uint32_t pg_take_number(const uint8_t **at, size_t width)
+{
+    uint32_t number = 0;
+
+    while (width-- > 0)
+        number = number << 8 | *(*at)++;
+    return number;
+}
+
+/* Of a Bind: portal, statement, formats, values, formats. */
+void pg_bound_read(struct pg_bound *bound, const struct bytes *message)
+{
+    const uint8_t *at = message->bytes;
+    size_t used = 0;
+
+    at += strlen((const char *)at) + 1;
+    (void)snprintf(bound->statement, sizeof bound->statement, "%s",
+                   (const char *)at);
+    at += strlen((const char *)at) + 1;
+    at += 2 * (size_t)pg_take_number(&at, 2);
+    bound->count = pg_take_number(&at, 2);
+    MUST(bound->count <= PG_PARAMETERS_MAX);
+    for (size_t i = 0; i < bound->count; i++) {
+        size_t bytes = pg_take_number(&at, 4);
+
+        MUST(used + bytes + 1 <= sizeof bound->memory);
+        bound->values[i] = bound->memory + used;
+        memcpy(bound->values[i], at, bytes);
+        bound->values[i][bytes] = '\0';
+        used += bytes + 1;
+        at += bytes;
+    }
+}
+
+static const struct statement {
+    const char *name;
+    enum hf_store_call_kind kind;
+    /* What its parameters are: s session, t ttl, n not after, q queue, i id, k
+     * kind, w weight, p payload, f whole, m members, P ids, l limit, M mark */
+    const char *parameters;
+} statements[] = {
+    {"hf_renew", HF_STORE_RENEW, "stn"},
+    {"hf_renew_without", HF_STORE_RENEW, "stnP"},
+    {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
+    {"hf_list", HF_STORE_LIST, "qfm"},
+    {"hf_look", HF_STORE_LIST, "stnqm"},
+    {"hf_probe", HF_STORE_PROBE, "qP"},
+    {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
+    {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
+    {"hf_revoke", HF_STORE_REVOKE, "nqi"},
+    {"hf_raise", HF_STORE_RAISE, "nqki"},
+    {"hf_lower", HF_STORE_LOWER, "nqk"},
+    {"hf_stamp", HF_STORE_STAMP, "nqilM"},
+    {"hf_goodbye", HF_STORE_GOODBYE, "sn"},
+};
+
+static struct hf_ticket_id ids[512];
+
+static size_t take_ids(const char *text)
+{
+    size_t count = 0;
+
+    while (*text++ != '}' && *text != '}') {
+        MUST(count < sizeof ids / sizeof ids[0]);
+        MUST(hf_ticket_id_parse(&ids[count++], text,
+                                HF_TICKET_ID_TEXT_BYTES - 1));
+        text += HF_TICKET_ID_TEXT_BYTES - 1;
+    }
+    return count;
+}
+
+static void take_parameter(struct hf_store_call *call, char what,
+                           const char *value)
+{
+    if (what == 's')
+        call->session = value;
+    else if (what == 't')
+        call->ttl_ms = strtoull(value, NULL, 10);
+    else if (what == 'n')
+        call->not_after_ms = strtoull(value, NULL, 10);
+    else if (what == 'q')
+        call->queue = value;
+    else if (what == 'i')
+        MUST(hf_ticket_id_parse(&call->ticket, value, strlen(value)));
+    else if (what == 'M')
+        MUST(hf_ticket_id_parse(&call->mark, value, strlen(value)));
+    else if (what == 'k')
+        call->ticket_kind = (enum hf_ticket_kind)atoi(value);
+    else if (what == 'w')
+        call->weight = (uint32_t)atoi(value);
+    else if (what == 'l')
+        call->limit = (uint32_t)atoi(value);
+    else if (what == 'p')
+        call->payload = value;
+    else if (what == 'f')
+        call->whole = value[0] == 't';
+    else if (what == 'm')
+        call->ticket_kind = value[0] == 't' ? HF_TICKET_MEMBER : 0;
+    else
+        call->count = take_ids(value);
+}
+
+struct hf_store_call pg_bound_call(const struct pg_bound *bound)
+{
+    struct hf_store_call call = {.session = "", .tickets = ids};
+    const struct statement *statement = statements;
+
+    while (strcmp(statement->name, bound->statement) != 0)
+        MUST(++statement <
+             statements + sizeof statements / sizeof statements[0]);
+    call.kind = statement->kind;
+    call.looks = strcmp(statement->name, "hf_look") == 0;
+    for (size_t i = 0; i < bound->count; i++)
+        take_parameter(&call, statement->parameters[i], bound->values[i]);
+    return call;
+}

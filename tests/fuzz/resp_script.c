@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "resp_script.h"
+
+#include <string.h>
+
+#include "fuzz.h"
+
+static const struct operation {
+    const char *word;
+    enum hf_store_call_kind kind;
+    bool numbered;
+} operations[] = {
+    {"renew", HF_STORE_RENEW, false},
+    {"enqueue", HF_STORE_ENQUEUE, false},
+    {"list", HF_STORE_LIST, false},
+    {"probe", HF_STORE_PROBE, false},
+    {"withdraw", HF_STORE_WITHDRAW, false},
+    {"downgrade", HF_STORE_DOWNGRADE, false},
+    {"raise", HF_STORE_RAISE, false},
+    {"lower", HF_STORE_LOWER, false},
+    {"stamp", HF_STORE_STAMP, false},
+    {"revoke", HF_STORE_REVOKE, false},
+    {"goodbye", HF_STORE_GOODBYE, false},
+    {"propose", HF_STORE_ENQUEUE, true},
+    {"settle", HF_STORE_LIST, true},
+    {"mend", HF_STORE_ENQUEUE, true},
+    {"show", HF_STORE_LIST, true},
+    {"confirm", HF_STORE_RENEW, true},
+    {"glimpse", HF_STORE_PROBE, true},
+    {"ask", HF_STORE_REVOKE, true},
+};
+
+static const struct operation *operation_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        if (strcmp(operations[i].word, word) == 0)
+            return &operations[i];
+    MUST(false && "no operation of our script");
+    return NULL;
+}
+
+struct hf_ticket_id resp_id(const char *word)
+{
+    struct hf_ticket_id id;
+
+    MUST(hf_ticket_id_parse(&id, word, strlen(word)));
+    return id;
+}
+
+static void take_ids(struct resp_script *script, char **words, size_t count,
+                     size_t step)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i += step)
+        script->ids[n++] = resp_id(words[i]);
+    script->stake =
+        (struct hf_store_stake){script->call.queue, script->ids, n, false};
+    script->call.tickets = script->ids;
+    script->call.count = n;
+    script->call.stakes = &script->stake;
+    script->call.stake_count = 1;
+}
+
+/* What is the operation's own, from ${words} on. */
+static void take_own(struct resp_script *script, char **words, size_t count)
+{
+    struct hf_store_call *call = &script->call;
+    bool numbered = script->numbered;
+
+    switch (call->kind) {
+    case HF_STORE_RENEW:
+        take_ids(script, words + 1, count - 1, numbered ? 2 : 1);
+        script->stake.looks = words[0][0] == '1';
+        break;
+    case HF_STORE_GOODBYE:
+    case HF_STORE_PROBE:
+        take_ids(script, words, count, 1);
+        break;
+    case HF_STORE_ENQUEUE:
+        call->ticket = resp_id(words[0]);
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[1]);
+        call->weight = (uint32_t)atoi(words[2]);
+        call->payload = words[3];
+        break;
+    case HF_STORE_LIST:
+        if (strcmp(script->word, "settle") == 0)
+            break;
+        call->looks = words[0][0] == '1';
+        call->whole = words[1][0] == '1';
+        if (!numbered)
+            call->ticket_kind = (enum hf_ticket_kind)atoi(words[2]);
+        break;
+    case HF_STORE_RAISE:
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
+        call->ticket = resp_id(words[1]);
+        break;
+    case HF_STORE_LOWER:
+        call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);
+        break;
+    case HF_STORE_STAMP:
+        call->ticket = resp_id(words[0]);
+        call->limit = (uint32_t)atoi(words[1]);
+        call->mark = resp_id(words[2]);
+        break;
+    default:
+        call->ticket = resp_id(words[0]);
+    }
+}
+
+void resp_script_read(struct resp_script *script, char **words, size_t count)
+{
+    const struct operation *operation = operation_of(words[0]);
+
+    *script =
+        (struct resp_script){.word = words[0], .numbered = operation->numbered};
+    script->call.kind = operation->kind;
+    script->call.queue = words[1];
+    script->call.not_after_ms =
+        words[2][0] == '\0' ? 0 : strtoull(words[2], NULL, 10);
+    script->call.ttl_ms = strtoull(words[3], NULL, 10);
+    script->call.session = words[4];
+    take_own(script, words + 5, count - 5);
+}

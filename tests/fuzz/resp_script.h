@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of our script, as a call of a store. */
+#ifndef HF_TESTS_FUZZ_RESP_SCRIPT_H
+#define HF_TESTS_FUZZ_RESP_SCRIPT_H
+
+#include "engines/leased/store.h"
+
+/* Words of one command. */
+#define RESP_WORDS_MAX 128
+
+/* Its texts are those of the command; it must not be moved. */
+struct resp_script {
+    struct hf_store_call call;
+    const char *word; /* the operation */
+    bool numbered;    /* of one of several servers */
+    struct hf_ticket_id ids[RESP_WORDS_MAX];
+    struct hf_store_stake stake;
+};
+
+/* Read ARGV of a script: ${count} words from the operation on. */
+void resp_script_read(struct resp_script *script, char **words, size_t count);
+
+struct hf_ticket_id resp_id(const char *word);
+
+#endif
