@@ -330,6 +330,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     if (a->kind == HF_TICKET_MEMBER)
         a->lookout.request.ticket_kind = a->kind;
     hf_withdrawal_init(&a->own, a, a->queue);
+    a->own.request.weight = a->ask.weight;
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
         hf_withdrawal_init(&a->abandoned[i], a, a->queue);
 }

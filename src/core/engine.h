@@ -86,7 +86,8 @@ enum hf_request_kind {
      * any more: a write ticket that has become a read ticket.  WATCHING or
      * GONE. */
     HF_REQUEST_WATCH,
-    /* Take the ticket out, wherever it is found by its id.  WITHDRAWN. */
+    /* Take the ticket out, wherever it is found by its id.  WITHDRAWN.  If
+     * .weight is given, .found means that all these permits were there. */
     HF_REQUEST_WITHDRAW,
     /* Make the other side confirm the session by a committed write.  PROVEN,
      * or FAILED{RETRY} where the answer proves nothing. */
@@ -122,7 +123,8 @@ struct hf_request {
                                         or 0; LIST: MEMBER, or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
-     * and of which a part may have been taken. */
+     * and of which a part may have been taken.  WITHDRAW: how many it had; 0:
+     * that does not matter. */
     uint32_t weight;
     /* ENQUEUE of a LEASE, LOOK: so many permits there are, as far as the asker
      * knows by now; 0: it does not say.  An engine that has a number of its own

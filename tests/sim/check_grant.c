@@ -182,6 +182,7 @@ void check_granted(struct attempt *attempt)
         world_broken(world, 8, "%s was told GRANTED after its end",
                      attempt->name);
     attempt->granted = true;
+    attempt->granted_id = attempt->a.ticket;
     attempt->granted_us = hf_sim_now_us(world->sim);
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
@@ -351,6 +352,30 @@ static bool is_last_told(const struct attempt *attempt)
     return !attempt->crew->may_remain;
 }
 
+/* A ticket on which a member was granted goes with that member's release. */
+static bool was_granted(const struct attempt *attempt,
+                        const struct hf_ticket_id *id)
+{
+    for (const struct attempt *a = attempt->client->attempts; a != NULL;
+         a = a->next) {
+        if (a->crew == attempt->crew && a->granted &&
+            hf_ticket_id_equal(&a->granted_id, id))
+            return true;
+    }
+    return false;
+}
+
+/* Of a single ticket: will an answer still settle whether it is gone? */
+static bool awaits_removal(const struct hf_acquisition *a)
+{
+    bool awaits = hf_withdrawal_awaits_answer(&a->own) ||
+                  (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
+
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
+        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    return awaits;
+}
+
 /* 13: an end comes when no ticket of the attempt is in a queue any more, or
  * says that one may be. */
 static void check_removed(struct attempt *attempt)
@@ -358,7 +383,7 @@ static void check_removed(struct attempt *attempt)
     struct world *world = attempt->client->world;
     struct crew *crew = attempt->crew;
 
-    if (attempt->a.may_remain && world->calm &&
+    if (awaits_removal(&attempt->a) && !attempt->client->closing &&
         check_client_ms(attempt->client) < attempt->a.tell_at_ms)
         world_broken(world, 13,
                      "%s ended before its removal was answered, and in no need",
@@ -372,7 +397,8 @@ static void check_removed(struct attempt *attempt)
     for (unsigned i = 0; i < world->ticket_count; i++) {
         const struct ticket_record *record = &world->tickets[i];
         bool mine = record->attempt == attempt ||
-                    (crew != NULL && record->crew == crew);
+                    (crew != NULL && record->crew == crew &&
+                     !was_granted(attempt, &record->id));
 
         if (mine && hf_sim_ticket_current(attempt->client->engine, &record->id))
             world_broken(world, 13, "%s has ended and is still in the queue",

@@ -123,7 +123,8 @@ struct attempt {
     /* What the checks remember. */
     bool evicted; /* its ticket was taken away from it */
     bool gone_before_release;
-    struct hf_ticket_id id; /* of the last enqueue */
+    struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
+    struct hf_ticket_id id;         /* of the last enqueue */
     bool enqueued;
     const struct claim *due; /* could have been met ... */
     uint64_t admissible_us;  /* ... since then */

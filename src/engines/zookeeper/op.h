@@ -39,6 +39,7 @@ struct hf_zk_op {
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
     bool many; /* nodes are being deleted, not one */
+    bool torn; /* somebody else had deleted some of them */
     /* Of kazoo's permits. */
     bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
     uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */

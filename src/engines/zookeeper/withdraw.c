@@ -99,6 +99,7 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
     size_t begin;
 
     op->many = nodes > 1;
+    op->torn |= nodes < op->request->weight;
     op->error = HF_ZK_NO_NODE;
     hf_zk_op_step(op, removed);
     call = hf_zk_op_call(op, deleted);
@@ -152,6 +153,7 @@ void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
 
     op->removed = then;
     op->rounds = 0;
+    op->torn = false;
     if (own != NULL)
         delete_own(zk, op, own);
     else
@@ -167,7 +169,7 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
         return;
     }
-    event.as.answer.found = op->error == HF_ZK_OK;
+    event.as.answer.found = op->error == HF_ZK_OK && !op->torn;
     event.as.answer.request = hf_zk_op_end(zk, op);
     hf_zk_tell(zk, &event);
 }
