@@ -128,8 +128,10 @@ static bool take_results(struct hf_store *store)
         PGresult *result = PQgetResult(store->conn);
 
         ends = result == NULL ? ends + 1 : 0;
-        if (result != NULL)
-            same = take_result(store, result);
+        if (result == NULL)
+            continue;
+        store->unread_bytes = 0; /* the bound is for one answer, not for all */
+        same = take_result(store, result);
     }
     return same;
 }
