@@ -1404,8 +1404,9 @@ HF_API hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
  * but for HF_ESTATE, HF_EREENTRANT and HF_EFORKED, it then is outside.
  *   Time      at most ${wait_ms}, and what it takes to be taken out, as with
  *             hf_grant_release(); 0: without waiting for others.
- *   Fails     HF_ELOST if the session was lost since it entered, so that the
- *             others may have left without it; HF_ETIMEDOUT, or HF_EBUSY if
+ *   Fails     HF_ELOST if the session was lost since it entered, or its ticket
+ *             was not confirmed to be there (see hf_grant_release()), so that
+ *             the others may have left without it; HF_ETIMEDOUT, or HF_EBUSY if
  *             ${wait_ms} is 0, if others are there; HF_ESTATE unless it is
  *             inside; else as hf_double_barrier_enter().
  */

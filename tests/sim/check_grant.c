@@ -396,9 +396,10 @@ static void check_removed(struct attempt *attempt)
         crew = NULL;
     for (unsigned i = 0; i < world->ticket_count; i++) {
         const struct ticket_record *record = &world->tickets[i];
-        bool mine = record->attempt == attempt ||
-                    (crew != NULL && record->crew == crew &&
-                     !was_granted(attempt, &record->id));
+        bool mine =
+            record->attempt == attempt ||
+            (crew != NULL && hf_ticket_id_equal(&record->id, &crew->id) &&
+             !was_granted(attempt, &record->id));
 
         if (mine && hf_sim_ticket_current(attempt->client->engine, &record->id))
             world_broken(world, 13, "%s has ended and is still in the queue",

@@ -86,6 +86,17 @@ static bool enter(struct cast *cast, struct two *two)
     return have_entered(cast, two);
 }
 
+/* To leave is to release a ticket, which a fault may leave unconfirmed. */
+static void see_left(struct cast *cast, const char *call, hf_status status,
+                     const struct hf_double_barrier *barrier)
+{
+    if (status == HF_ELOST)
+        story_released(cast, call, status);
+    else
+        (void)story_went_well(cast, call, status,
+                              barrier != NULL ? text_of_double : NULL, barrier);
+}
+
 static void leave(struct cast *cast, struct two *two)
 {
     struct later *later = &two->laters[0];
@@ -96,13 +107,13 @@ static void leave(struct cast *cast, struct two *two)
 
     if (!begun) /* it is inside still, and out when it is freed */
         CHECK(cast, later_end(later, status) == status);
-    (void)story_went_well(cast, "hf_double_barrier_leave",
-                          hf_double_barrier_leave(
-                              two->barriers[1], begun ? STORY_PATIENCE_MS : 0),
-                          text_of_double, two->barriers[1]);
+    see_left(cast, "hf_double_barrier_leave",
+             hf_double_barrier_leave(two->barriers[1],
+                                     begun ? STORY_PATIENCE_MS : 0),
+             two->barriers[1]);
     if (begun)
-        (void)story_ended_well(cast, "hf_double_barrier_leave_start",
-                               later_end(later, HF_OK), NULL);
+        see_left(cast, "hf_double_barrier_leave_start", later_end(later, HF_OK),
+                 NULL);
 }
 
 static void see_members(struct cast *cast, struct hf_double_barrier *barrier,
