@@ -40,6 +40,7 @@ struct hf_store {
     char told[TOLD_BYTES];
     char taken[TOLD_BYTES];
     size_t used;
+    struct hf_acquisition *asker;
     struct hf_request *requests[REQUESTS_MAX];
     size_t request_count;
 };
@@ -476,6 +477,11 @@ void model_crash(struct hf_store *store)
     model_close(store);
 }
 
+void model_as(struct hf_store *store, struct hf_acquisition *asker)
+{
+    store->asker = asker;
+}
+
 struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
                              const char *queue, char ticket)
 {
@@ -489,6 +495,7 @@ struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
     request->ticket_kind = HF_TICKET_MUTEX;
     request->weight = 1;
     request->payload = "";
+    request->acquisition = store->asker;
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -508,7 +515,8 @@ static struct hf_request *ask_of(struct hf_store *store,
                                    .ticket_kind = kind,
                                    .weight = 1,
                                    .limit = limit,
-                                   .payload = ""};
+                                   .payload = "",
+                                   .acquisition = store->asker};
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }

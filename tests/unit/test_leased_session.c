@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/acquisition.h"
 #include "core/session.h"
 #include "leased_story.h"
 
@@ -537,6 +538,24 @@ static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
     hear_and_be_proven();
 }
 
+/* Another acquisition of the client waits behind it, and hears that it is gone:
+ * its owner does not by that. */
+static void nothing_is_promised_on_what_only_the_next_one_watches(void **state)
+{
+    struct hf_acquisition next;
+
+    (void)state;
+    (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);
+    model_as(a, &next);
+    (void)model_enqueue(a, "q", 'b', HF_TICKET_MUTEX);
+    (void)model_ask(a, HF_REQUEST_WATCH, "q", 'a');
+    model_as(a, NULL);
+    model_run(model, 20);
+    assert_true(model_evict(model, "q", 'a'));
+    be_promised_nothing();
+    hear_and_be_proven();
+}
+
 /* Nor on what a list shows to be gone that another asked for. */
 static void nothing_is_promised_on_what_somebody_elses_list_lacks(void **state)
 {
@@ -649,6 +668,7 @@ int main(void)
         STORY(who_asks_to_be_a_reader_is_promised_nothing_it_lost),
         STORY(nothing_is_promised_on_what_went_before_it_was_watched),
         STORY(nothing_is_promised_on_what_somebody_elses_list_lacks),
+        STORY(nothing_is_promised_on_what_only_the_next_one_watches),
         STORY(what_went_unseen_does_not_keep_a_session_from_resuming),
         STORY(what_went_is_no_more_when_its_owner_knows),
         STORY(a_list_alone_is_no_proof_of_an_unsure_ticket),

@@ -21,6 +21,8 @@ enum hf_leased_own_state {
     HF_LEASED_OWN_UNSURE,
 };
 
+struct hf_acquisition;
+
 struct hf_leased_own {
     struct hf_ticket_id id;
     enum hf_leased_own_state state;
@@ -28,6 +30,7 @@ struct hf_leased_own {
     bool forsaken; /* its owner relies on it no more: he has asked for it to be
                       taken out, or heard that it is not what he thought */
     enum hf_ticket_kind kind;
+    const struct hf_acquisition *owner; /* who asked for it; only compared */
     uint32_t revoked; /* how often its owner was asked to let go */
     struct hf_leased_queue *queue;
     struct hf_leased_own *next; /* of its bucket */

@@ -167,7 +167,7 @@ static bool is_unseen(const struct hf_leased *leased,
     if (hf_leased_ops_has(leased, HF_STORE_DOWNGRADE, id))
         return true;
     return own != NULL && own->state == HF_LEASED_OWN_THERE && !own->forsaken &&
-           !hf_leased_watches_has(own->queue, id);
+           !hf_leased_watched_by_owner(own);
 }
 
 /* Has one run out of which nobody will be told now? */

@@ -42,7 +42,7 @@ static void drop_unlisted(struct hf_leased *leased,
     for (; own != NULL; own = next) {
         next = own->next_in_queue;
         if (own->state != HF_LEASED_OWN_THERE || lists(answer, &own->id) ||
-            hf_leased_watches_has(op->queue, &own->id))
+            hf_leased_watched_by_owner(own))
             continue;
         own->gone = true;
         if (hf_ticket_id_equal(&own->id, &op->call.ticket))
@@ -219,6 +219,7 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     own->state = HF_LEASED_OWN_ASKED;
     own->gone = own->forsaken = false;
     own->kind = op->call.ticket_kind;
+    own->owner = op->request->acquisition;
     return true;
 }
 
@@ -307,9 +308,9 @@ void hf_leased_ticket_gone(struct hf_leased *leased, const char *queue,
         return;
     place->users++;
     /* While its ENQUEUE has not been answered it may be there again; and while
-     * nobody watches it, no renewal may promise its owner anything. */
+     * its owner does not watch it, no renewal may promise him anything. */
     if (own != NULL && own->state == HF_LEASED_OWN_THERE) {
-        if (own->forsaken || hf_leased_watches_has(place, id))
+        if (own->forsaken || hf_leased_watched_by_owner(own))
             hf_leased_own_drop(leased, own);
         else
             own->gone = true;

@@ -177,12 +177,12 @@ void hf_leased_watches_revoked(struct hf_leased *leased,
     tell_revoked(leased, own);
 }
 
-bool hf_leased_watches_has(const struct hf_leased_queue *queue,
-                           const struct hf_ticket_id *id)
+bool hf_leased_watched_by_owner(const struct hf_leased_own *own)
 {
-    const struct hf_leased_watch *watch = queue->watches;
+    const struct hf_leased_watch *watch = own->queue->watches;
 
-    while (watch != NULL && !is_of(watch, id))
+    while (watch != NULL && !(is_of(watch, &own->id) &&
+                              watch->request->acquisition == own->owner))
         watch = watch->next;
     return watch != NULL;
 }

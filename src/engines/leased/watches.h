@@ -38,9 +38,9 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind);
 
-/* Does anybody watch the ticket ${id} in ${queue}? */
-bool hf_leased_watches_has(const struct hf_leased_queue *queue,
-                           const struct hf_ticket_id *id);
+/* Does its owner watch ${own}?  Others who wait behind it are not enough: they
+ * would hear that it is gone, and its owner would not. */
+bool hf_leased_watched_by_owner(const struct hf_leased_own *own);
 
 /* The ticket ${id} is there, as a ticket of ${kind}: answer those who asked,
  * and tell those to whom that kind means that it has gone. */
