@@ -116,7 +116,7 @@ static bool accept_one(void)
             return true;
         }
     }
-    MUST(false && "the client has many connections at once");
+    MUST(false); /* the client has many connections at once */
     return false;
 }
 

@@ -35,7 +35,7 @@ static const struct operation *operation_of(const char *word)
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         if (strcmp(operations[i].word, word) == 0)
             return &operations[i];
-    MUST(false && "no operation of our script");
+    MUST(false); /* no operation of our script */
     return NULL;
 }
 

@@ -90,7 +90,7 @@ static void a_line_of_others_is_cut_and_has_no_control_characters(void **state)
     for (size_t i = 0; i + 2 < sizeof found; i += 2)
         memcpy(found + i, "\xC3\x84", 2);
     assert_true(hf_pg_definition_differs(found, text));
-    assert_string_equal(strrchr(text, '\xC3'), "\xC3\x84\"");
+    assert_string_equal(strrchr(text, 0xC3), "\xC3\x84\"");
 }
 
 int main(void)
