@@ -188,7 +188,8 @@ struct hf_ticket_id client_ticket(const struct client *client, uint8_t place)
 
 static uint64_t deadline(const struct client *client, uint8_t how)
 {
-    return how & 1 ? HF_FOREVER : hf_after_ms(client->now_ms, how * 50u);
+    return how & 1 ? HF_FOREVER
+                   : hf_after_ms(client->now_ms, how * UINT64_C(50));
 }
 
 static void want(struct client *client, uint8_t which, uint8_t how)

@@ -54,10 +54,12 @@ struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
                                     char why[HF_LINK_TEXT_BYTES])
 {
     struct hf_link *link = calloc(1, sizeof *link);
-    char digit = way->host[0] != '\0' ? way->host[strlen(way->host) - 1] : '0';
+    char digit = '0';
 
     (void)why;
     MUST(link != NULL);
+    if (way->host[0] != '\0')
+        digit = way->host[strlen(way->host) - 1];
     link->user = *user;
     link->number = ++net.number;
     link->leases = &net.leases[(unsigned char)digit % LEASES_SERVERS];
@@ -141,10 +143,13 @@ static char *take_word(char **at, char *end)
 static bool take_command(struct hf_link *link, struct command *command,
                          size_t *taken)
 {
+    static char none[] = "";
     char *start = (char *)link->out.bytes, *at = start + *taken;
     char *end = start + link->out.count;
     size_t count;
 
+    for (size_t i = 0; i < RESP_WORDS_MAX; i++)
+        command->words[i] = none;
     if (*taken == link->out.count)
         return false;
     MUST(*at == '*');
