@@ -94,8 +94,11 @@ static void report(const char *way)
 
 /* ------------------------------------------------------------------ ways -- */
 
-static void deadlines(const char *way, enum hf_kind kind, unsigned rounds)
+/* By a deadline, or as a try. */
+static void waits(const char *way, enum hf_kind kind, bool tries,
+                  unsigned rounds)
 {
+    hf_status expected = tries ? HF_EBUSY : HF_ETIMEDOUT;
     struct hf_lock *held = open_lock(holder, way, kind);
     struct hf_lock *wanted = open_lock(waiter, way, kind);
     struct hf_lock *seen = open_lock(observer, way, kind);
@@ -106,29 +109,8 @@ static void deadlines(const char *way, enum hf_kind kind, unsigned rounds)
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
         struct hf_grant *none;
 
-        opts.wait_ms = 1 + i % 20;
-        need_status(hf_acquire(wanted, &opts, &none), HF_ETIMEDOUT, way);
-        hf_lock_error(wanted, &error);
-        look(seen, 1, error.text);
-    }
-    need(hf_grant_release(grant), "release");
-    hf_lock_free(held);
-    hf_lock_free(wanted);
-    hf_lock_free(seen);
-    report(way);
-}
-
-static void tries(unsigned rounds)
-{
-    const char *way = "try";
-    struct hf_lock *held = open_lock(holder, way, HF_KIND_MUTEX);
-    struct hf_lock *wanted = open_lock(waiter, way, HF_KIND_MUTEX);
-    struct hf_lock *seen = open_lock(observer, way, HF_KIND_MUTEX);
-    struct hf_grant *grant = take(held), *none;
-    struct hf_error error;
-
-    for (unsigned i = 0; i < rounds; i++) {
-        need_status(hf_try_acquire(wanted, &none), HF_EBUSY, way);
+        opts.wait_ms = tries ? 0 : 1 + i % 20;
+        need_status(hf_acquire(wanted, &opts, &none), expected, way);
         hf_lock_error(wanted, &error);
         look(seen, 1, error.text);
     }
@@ -286,10 +268,10 @@ int main(int count, char **arguments)
     connect_first(holder);
     connect_first(waiter);
     connect_first(observer);
-    deadlines("mutex", HF_KIND_MUTEX, rounds);
-    deadlines("write", HF_KIND_WRITE, rounds);
-    deadlines("semaphore", HF_KIND_SEMAPHORE, rounds);
-    tries(rounds);
+    waits("mutex", HF_KIND_MUTEX, false, rounds);
+    waits("write", HF_KIND_WRITE, false, rounds);
+    waits("semaphore", HF_KIND_SEMAPHORE, false, rounds);
+    waits("try", HF_KIND_MUTEX, true, rounds);
     mutexes(rounds);
     several(rounds);
     cancels(rounds);

@@ -95,7 +95,8 @@ void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
     free(link);
 }
 
-/* Whoever is told may close any: each is looked for again by its number. */
+/* A callback may close any connection, so each is looked for again by its
+ * number. */
 static struct hf_link *find(uint64_t number)
 {
     struct hf_link *link = net.links;

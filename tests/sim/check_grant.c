@@ -365,7 +365,7 @@ static bool was_granted(const struct attempt *attempt,
     return false;
 }
 
-/* Of a single ticket: will an answer still settle whether it is gone? */
+/* Will an answer still tell whether the ticket of ${a} is gone? */
 static bool awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits = hf_withdrawal_awaits_answer(&a->own) ||
