@@ -31,8 +31,9 @@ struct hf_front {
     bool started;
     bool keeper_hung;  /* killed by us, past its time */
     int ending_signal; /* that asked for the wait to end; 0: none */
-    uint32_t epoch;    /* counts SIGCONTs, see struct hf_message */
-    siginfo_t keeper;  /* how it ended; si_pid 0: it lives */
+    struct hf_signal_arrival arrivals[NSIG]; /* by number */
+    uint32_t epoch;   /* counts SIGCONTs, see struct hf_message */
+    siginfo_t keeper; /* how it ended; si_pid 0: it lives */
 };
 
 static void send_word(struct hf_front *front, enum hf_message_kind kind,
@@ -51,8 +52,12 @@ static void send_word(struct hf_front *front, enum hf_message_kind kind,
 static void on_ending_signal(struct hf_front *front,
                              const struct signalfd_siginfo *info)
 {
+    bool relayed = info->ssi_pid == (uint32_t)front->run->keeper;
     int number = (int)info->ssi_signo;
 
+    if (hf_signals_is_copy(&front->arrivals[number], relayed,
+                           hf_clock_now_ms()))
+        return;
     if (front->started) {
         if (!hf_signals_from_terminal(info))
             send_word(front, HF_MESSAGE_SIGNAL, number);

@@ -2,8 +2,9 @@
 /*
  * The keeper: it waits, owns the grant, starts the command, ends what the
  * command leaves, and only then releases.  It does not use the terminal: what
- * it has to say, the front says.  Signals sent to it alone (but SIGKILL and
- * SIGSTOP) do nothing: it is there to keep.
+ * it has to say, the front says.  Signals that would end it have the same
+ * effect as on the front, which receives them from here; signals of job control
+ * that are sent to it alone (but SIGSTOP) do nothing.
  */
 #include "cli/keeper.h"
 
@@ -159,6 +160,32 @@ static bool start_command(struct hf_keeper *keeper)
         (void)hf_message_send(run->keeper_end, &message, -1);
     hf_free(spawn.environment);
     return keeper->command > 0;
+}
+
+/* ------------------------------------------------------------- signals -- */
+
+/* A signal and not a message: a front that is stopped keeps one of a kind, and
+ * its socket has a bound. */
+static void relay(const struct hf_keeper *keeper,
+                  const struct signalfd_siginfo *info)
+{
+    pid_t front = keeper->run->front;
+    int number = (int)info->ssi_signo;
+
+    if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
+        getppid() == front)
+        kill(front, number);
+}
+
+/* SIGCHLD needs no more than the wake-up. */
+static void read_signals(const struct hf_keeper *keeper)
+{
+    struct signalfd_siginfo infos[16];
+    ssize_t got;
+
+    while ((got = read(keeper->run->signal_fd, infos, sizeof infos)) > 0)
+        for (size_t i = 0; i < (size_t)got / sizeof *infos; i++)
+            relay(keeper, &infos[i]);
 }
 
 /* ------------------------------------------------------------ messages -- */
@@ -389,7 +416,6 @@ static uint64_t advance(struct hf_keeper *keeper, uint64_t now_ms)
 
 static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
 {
-    struct signalfd_siginfo infos[16];
     int timeout =
         hf_alarm_set(&keeper->alarm, at_ms) < 0 ? HF_KEEPER_POLL_MS : -1;
     struct pollfd polled[] = {
@@ -402,8 +428,7 @@ static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
     poll(polled, sizeof polled / sizeof *polled,
          keeper->more_to_reap ? 0 : timeout);
     /* Before the children are looked at, so that none is missed. */
-    while (read(keeper->run->signal_fd, infos, sizeof infos) > 0)
-        continue;
+    read_signals(keeper);
     if (polled[0].revents)
         hf_client_dispatch(keeper->client);
     if (polled[1].revents)
