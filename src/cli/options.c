@@ -74,8 +74,8 @@ static enum hf_parsed take_duration(struct parse *parse, const char *option,
         return wrong(parse, "%s %.40s: give a unit, for instance %.40ss",
                      option, text, text);
     return wrong(parse,
-                 "%s '%.80s': not a duration; expected one unsigned integer "
-                 "and a unit (ms s m h d), for instance %s 30s",
+                 "%s '%.80s': not a duration; " HF_DURATION_EXPECTED
+                 ", for instance %s 1m30s",
                  option, text, option);
 }
 

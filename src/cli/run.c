@@ -36,7 +36,7 @@ static const char usage[] =
     "  -v                say more\n"
     "  -h, --help        this text\n"
     "\n"
-    "A DURATION is a whole number and a unit: ms s m h d.\n"
+    "A DURATION is a number and a unit (d h m s ms), or several: 30s, 1m30s.\n"
     "COMMAND sees HOLDFAST_NAME and HOLDFAST_TOKEN(S).  Its exit status is "
     "passed\n"
     "through, 128+N if signal N ended it.  holdfast's own are 64 usage,\n"
