@@ -24,7 +24,6 @@
 #include "cli/say.h"
 #include "cli/spawn.h"
 #include "core/error.h"
-#include "core/memory.h"
 
 /* How many deaths and stops are taken in before other things have their turn:
  * a command can fork faster than we reap. */
@@ -129,16 +128,6 @@ static bool command_runs(const struct hf_keeper *keeper)
     return keeper->state == HF_KEEPER_RUNNING && !keeper->command_ended;
 }
 
-static char **environment(const struct hf_keeper *keeper)
-{
-    uint64_t tokens[HF_LOCKS_MAX];
-
-    for (size_t i = 0; i < keeper->lock_count; i++)
-        tokens[i] = hf_grant_token_of(keeper->grant, keeper->locks[i]);
-    return hf_spawn_environment(hf_lock_name(keeper->locks[0]), tokens,
-                                keeper->lock_count);
-}
-
 static bool start_command(struct hf_keeper *keeper)
 {
     struct hf_message message = {.kind = HF_MESSAGE_STARTED};
@@ -146,11 +135,15 @@ static bool start_command(struct hf_keeper *keeper)
     struct hf_spawn spawn = {.argv = run->options->command,
                              .group = run->group,
                              .signals = &run->signals};
+    struct hf_environment environment;
 
     hf_keeper_tell(keeper, HF_VERBOSE, "'%.200s' granted, token %" PRIu64,
                    run->options->label, hf_grant_token(keeper->grant));
-    spawn.environment = environment(keeper);
-    keeper->command = spawn.environment ? hf_spawn(&spawn) : -1;
+    keeper->command = -1;
+    if (hf_keeper_environment(keeper, &environment)) {
+        spawn.environment = environment.entries;
+        keeper->command = hf_spawn(&spawn);
+    }
     if (keeper->command < 0)
         hf_error_set(&keeper->failure, HF_ELIMIT,
                      "cannot start a process for the command: %s; end some of "
@@ -158,7 +151,7 @@ static bool start_command(struct hf_keeper *keeper)
                      strerror(errno));
     else
         (void)hf_message_send(run->keeper_end, &message, -1);
-    hf_free(spawn.environment);
+    hf_environment_free(&environment);
     return keeper->command > 0;
 }
 
@@ -431,6 +424,8 @@ static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
     read_signals(keeper);
     if (polled[0].revents)
         hf_client_dispatch(keeper->client);
+    if (keeper->waits_for_itself)
+        withdraw(keeper);
     if (polled[1].revents)
         read_messages(keeper);
     if (polled[4].revents)
@@ -530,6 +525,8 @@ void hf_keeper_main(struct hf_run *run)
     setpgid(0, 0);
     if (hf_keeper_open(&keeper))
         run_loop(&keeper);
+    if (keeper.waits_for_itself && !keeper.grant && !keeper.withdrawing)
+        hf_keeper_set_waited_for_itself(&keeper);
     set_outcome(&keeper);
     atomic_store(&run->page->phase, HF_PHASE_ENDED);
     if (!hf_keeper_close(&keeper) && keeper.command > 0)

@@ -66,6 +66,8 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct hf_keeper *keeper = arg;
 
     keeper->queued = true;
+    if (hf_keeper_waits_for_itself(keeper, wait->holder))
+        keeper->waits_for_itself = true;
     if (!hf_say_shows_wait(keeper->run->options->verbosity))
         return;
     message.as.wait.ahead = wait->ahead;
@@ -173,6 +175,8 @@ bool hf_keeper_open(struct hf_keeper *keeper)
         }
         keeper->lock_count++;
     }
+    if (hf_keeper_refuse_nested(keeper))
+        return false;
     if (start_acquire(keeper) != HF_OK) {
         hf_lock_error(keeper->locks[0], &keeper->failure);
         return false;
