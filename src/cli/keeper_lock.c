@@ -12,7 +12,6 @@
 #include "cli/message.h"
 #include "cli/say.h"
 #include "core/error.h"
-#include "core/utf8.h"
 
 /* How long the first connection may take, whatever the wait. */
 #define HF_CONNECT_MAX_MS 15000
@@ -111,25 +110,6 @@ static bool open_client(struct hf_keeper *keeper)
                           &keeper->failure) == HF_OK;
 }
 
-/* What others shall see of the command: its name, and nothing of what it is
- * told, which may be secret.  NULL if that cannot stand in a ticket. */
-static const char *word_of(const char *command)
-{
-    const char *slash = strrchr(command, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : command;
-    size_t bytes = strlen(name);
-    uint32_t code;
-
-    if (bytes > HF_OWNER_TEXT_BYTES)
-        return NULL;
-    for (size_t at = 0, length; at < bytes; at += length) {
-        length = hf_utf8_decode(name + at, bytes - at, &code);
-        if (length == 0 || hf_utf8_control(code))
-            return NULL;
-    }
-    return name;
-}
-
 static hf_status start_acquire(struct hf_keeper *keeper)
 {
     const struct hf_run_options *options = keeper->run->options;
@@ -137,7 +117,7 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     struct hf_done done = {on_acquired, keeper, NULL};
 
     opts.wait_ms = options->wait_ms;
-    opts.text = word_of(options->command[0]);
+    opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = keeper;
     if (hf_say_shows_wait(options->verbosity))
