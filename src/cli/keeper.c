@@ -23,6 +23,7 @@
 #include "cli/message.h"
 #include "cli/say.h"
 #include "cli/spawn.h"
+#include "cli/words.h"
 #include "core/error.h"
 
 /* How many deaths and stops are taken in before other things have their turn:
@@ -448,6 +449,13 @@ static void run_loop(struct hf_keeper *keeper)
 
 /* ------------------------------------------------------------- outcome -- */
 
+/* Why the grant ended, as far as that is known here. */
+static const char *why_lost(const struct hf_keeper *keeper)
+{
+    return keeper->unproven ? "the engine did not confirm it in time"
+                            : "its ticket is gone from the queue";
+}
+
 static void set_lost(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
@@ -458,8 +466,7 @@ static void set_lost(struct hf_keeper *keeper)
              keeper->command > 0
                  ? "while the command ran, which was therefore stopped"
                  : "before the command could be started",
-             keeper->unproven ? "the engine did not confirm it in time"
-                              : "its ticket is gone from the queue");
+             why_lost(keeper));
 }
 
 /* The command has ended by itself.  Whether the lock was its own until then,
@@ -490,6 +497,7 @@ static void set_failed(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
     hf_status status = keeper->failure.status;
+    char reason[HF_ERROR_TEXT_BYTES];
 
     /* The same time is up for the wait and for the first connection. */
     if (status == HF_ETIMEDOUT && !keeper->queued &&
@@ -498,8 +506,14 @@ static void set_failed(struct hf_keeper *keeper)
     outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
     outcome->exit_code = outcome->expected ? keeper->run->options->busy_exit
                                            : hf_exit_status(status);
-    snprintf(outcome->text, sizeof outcome->text, "%s",
-             without_call(keeper->failure.text));
+    hf_words_message(without_call(keeper->failure.text), hf_clock_now_ms(),
+                     reason, sizeof reason);
+    if (outcome->expected)
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was not obtained: %.250s",
+                 keeper->run->options->label, reason);
+    else
+        snprintf(outcome->text, sizeof outcome->text, "%s", reason);
 }
 
 static void set_outcome(struct hf_keeper *keeper)

@@ -67,7 +67,7 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     keeper->queued = true;
     if (hf_keeper_waits_for_itself(keeper, wait->holder))
         keeper->waits_for_itself = true;
-    if (!hf_say_shows_wait(keeper->run->options->verbosity))
+    if (keeper->run->options->verbosity == HF_QUIET)
         return;
     message.as.wait.ahead = wait->ahead;
     message.as.wait.waited_ms = wait->waited_ms;
@@ -120,8 +120,10 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = keeper;
-    if (hf_say_shows_wait(options->verbosity))
-        opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
+    if (options->verbosity != HF_QUIET)
+        opts.on_wait_every_ms = hf_say_shows_wait(options->verbosity)
+                                    ? HF_SHOW_EVERY_MS
+                                    : HF_LINE_EVERY_MS;
     return hf_locks_acquire_start(keeper->locks, keeper->lock_count, &opts,
                                   done, &keeper->op);
 }

@@ -17,7 +17,7 @@
 enum hf_message_kind {
     /* Keeper to front. */
     HF_MESSAGE_TEXT,      /* .text: show it */
-    HF_MESSAGE_WAITING,   /* .wait: show it on a terminal */
+    HF_MESSAGE_WAITING,   /* .wait: show it where it is time to */
     HF_MESSAGE_TICKET,    /* carries a descriptor that keeps a ticket */
     HF_MESSAGE_GRANTED,   /* all of it: the command is about to start */
     HF_MESSAGE_STARTED,   /* the command is in the front's group */
@@ -30,6 +30,9 @@ enum hf_message_kind {
     HF_MESSAGE_LET_GO,   /* the ticket's descriptor is closed */
     HF_MESSAGE_CONTINUED /* .signal.epoch: the front got a SIGCONT */
 };
+
+/* How often the wait is told where stderr is no terminal. */
+#define HF_LINE_EVERY_MS 60000
 
 struct hf_message {
     enum hf_message_kind kind;

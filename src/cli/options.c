@@ -167,16 +167,18 @@ static void note_option(struct parse *parse, int option, int place)
         snprintf(parse->written, sizeof parse->written, "-%c", option);
 }
 
-/* getopt_long() refused a word: it is in optopt if that was a letter. */
+/* getopt_long() refused a word.  It is in optopt if it is a letter, and so is a
+ * long option that was given a value although it takes none. */
 static enum hf_parsed refuse_option(struct parse *parse, const char *why)
 {
     const char *last = parse->argv[optind - 1];
+    bool is_long = strncmp(last, "--", 2) == 0;
 
     note_option(parse, optopt, -1);
+    if (is_long && optopt != 0 && strchr(last, '=') != NULL)
+        why = "it takes no value";
     return wrong(parse, "%.80s: %s; see 'holdfast run --help'",
-                 optopt == 0 || strncmp(last, "--", 2) == 0 ? last
-                                                            : parse->written,
-                 why);
+                 is_long || optopt == 0 ? last : parse->written, why);
 }
 
 static enum hf_parsed take_option(struct parse *parse, int option)

@@ -115,6 +115,10 @@ class Usage(harness.Case):
         self.assertNotIn("\033", err)
         self.assertNotIn("\u009b", err)
 
+    def test_value_that_is_not_taken(self):
+        self.assertIn("--try=yes: it takes no value",
+                      self.refused("--try=yes", "job", "--", "true"))
+
     def test_every_option_has_two_forms(self):
         usage = self.run_tool("--help")[1]
         options = re.findall(r"^  (-.*?)(?: [A-Z]|  |$)", usage, re.M)
