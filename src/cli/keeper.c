@@ -21,6 +21,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/mutation.h"
 #include "cli/say.h"
 #include "cli/spawn.h"
 #include "cli/words.h"
@@ -167,7 +168,7 @@ static void relay(const struct hf_keeper *keeper,
     int number = (int)info->ssi_signo;
 
     if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
-        getppid() == front)
+        getppid() == front && !HF_MUTATED(INNER_IS_DEAF))
         kill(front, number);
 }
 
