@@ -17,8 +17,9 @@
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
 
 /* The same of the owner of a ticket, with how long ago that was queued where it
- * is known: "backup (pid 4711 on db1): nightly, queued 3m05s ago", with '~' where
- * the clocks of two machines are compared.  ${now_ms}: hf_clock_now_ms(). */
+ * is known: "backup (pid 4711 on db1): nightly, queued 3m05s ago", with '~'
+ * where the clocks of two machines are compared.  ${now_ms}: hf_clock_now_ms().
+ */
 void hf_words_holder(const char *payload, uint64_t now_ms,
                      char text[HF_WORDS_BYTES]);
 
