@@ -14,6 +14,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/ticket.h"
+
 enum hf_message_kind {
     /* Keeper to front. */
     HF_MESSAGE_TEXT,      /* .text: show it */
@@ -43,7 +45,7 @@ struct hf_message {
         struct {
             uint32_t ahead;
             uint64_t waited_ms;
-            char holder[HF_ERROR_TEXT_BYTES];
+            char holder[HF_PAYLOAD_BYTES];
         } wait;
         struct {
             int number;

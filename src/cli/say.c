@@ -91,9 +91,10 @@ static void describe(const struct hf_say_wait *wait, char line[HF_LINE_BYTES])
 
     hf_words_duration(wait->waited_ms, waited);
     hf_words_holder(wait->holder, hf_clock_now_ms(), owner);
-    (void)snprintf(
-        line, HF_LINE_BYTES, "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%s",
-        wait->name, waited, wait->ahead, *owner ? ", held by " : "", owner);
+    (void)snprintf(line, HF_LINE_BYTES,
+                   "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
+                   wait->name, waited, wait->ahead, *owner ? ", held by " : "",
+                   owner);
 }
 
 void hf_say_waiting(const struct hf_say_wait *wait)
