@@ -15,7 +15,7 @@
 /* What is handed down of the runs around.  The kernel takes 128 KiB of one
  * variable (MAX_ARG_STRLEN); the rest is for 64 locks with the longest names.
  */
-#define HF_HELD_INHERITED_MAX (32 * 1024)
+#define HF_HELD_INHERITED_MAX 32768
 
 /* The lines of the variable, one after the other. */
 struct lines {

@@ -114,7 +114,7 @@ bool hf_process_is_ancestor(pid_t pid, uint64_t started)
 
     for (int i = 0; i < HF_ANCESTORS_SEARCHED && parent > 0; i++) {
         if (parent == pid)
-            return hf_process_started(pid) == started ||
+            return (started != 0 && hf_process_started(pid) == started) ||
                    HF_MUTATED(ANCESTOR_BY_PID);
         parent = hf_process_parent(parent);
     }
