@@ -33,6 +33,13 @@ class Nested(harness.Case):
         self.refused(["a", "job", "b"], ["c", "job"], "'job' is held already")
         self.refused(["job"], ["-c", "file:" + self.locks, "job"], "'job'")
 
+    def test_the_same_engine_by_another_url(self):
+        """Its digest differs, and the owner at the head of the queue does not."""
+        other = "file:%s/../%s" % (self.locks, os.path.basename(self.locks))
+        for options in ([], ["--write"]):
+            self.refused([*options, "job"], [*options, "-c", other, "job"],
+                         "'job' is held already")
+
     def test_other_names_and_engines(self):
         self.taken(["job"], ["task"])
         self.taken(["job"], ["-c", "file:" + self.path("other"), "job"])
