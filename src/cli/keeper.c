@@ -168,7 +168,7 @@ static void relay(const struct hf_keeper *keeper,
     int number = (int)info->ssi_signo;
 
     if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
-        getppid() == front && !HF_MUTATED(INNER_IS_DEAF))
+        getppid() == front && !HF_MUTATED(SIGNAL_NOT_RELAYED))
         kill(front, number);
 }
 

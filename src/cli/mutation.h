@@ -12,7 +12,7 @@
     X(SWEEP_CHILDREN_ONLY, "SIGTERM is sent to direct children only")          \
     X(SCAN_OMITTED, "a kernel without files of children has no children")      \
     X(NAME_ENDS_EARLY, "the name of a process ends at the first parenthesis")  \
-    X(INNER_IS_DEAF, "a signal to the inner process is not sent on")           \
+    X(SIGNAL_NOT_RELAYED, "a signal to the inner process is not sent on")      \
     X(COPIES_COUNT, "a signal that is sent to both processes counts twice")    \
     X(ANCESTOR_BY_PID,                                                         \
       "any process with the pid of an ancestor is taken for it")

@@ -15,7 +15,7 @@ CATCHERS = {
     "SWEEP_CHILDREN_ONLY": "proc Proc.test_term_reaches_all",
     "SCAN_OMITTED": "proc Proc.test_children_are_found_without_children",
     "NAME_ENDS_EARLY": "proc Proc.test_names_that_look_like_fields",
-    "INNER_IS_DEAF": "signals Waiting.test_the_process_that_show_names",
+    "SIGNAL_NOT_RELAYED": "signals Waiting.test_the_process_that_show_names",
     "COPIES_COUNT": "signals Running.test_to_both_is_forwarded_once",
     "ANCESTOR_BY_PID": "nested "
                        "Nested.test_an_environment_that_outlived_its_run",
