@@ -6,21 +6,28 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/crowd.h"
 #include "cli/exit_status.h"
 #include "cli/report.h"
 #include "cli/say.h"
+#include "cli/sights.h"
 #include "core/name.h"
 #include "core/url.h"
 
 #define COUNT_DEFAULT 8
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
+
+/* The engine has so long for its first answer, or --for if that is less. */
+#define REACH_MAX_MS 15000
 
 /* What a busy machine may add to the time at which a loss is told. */
 #define LATE_DEFAULT_MS 1000
@@ -48,8 +55,9 @@ static const char usage[] =
     "  --json             write JSON\n"
     "  -h, --help         this text\n"
     "\n"
-    "The exit status is 0 if all of it held and 1 if not; else as of\n"
-    "'holdfast run'.  See holdfast-torture(1).\n";
+    "The exit status is 0 if all of it held and 1 if not, 65 if nothing was\n"
+    "granted and so nothing judged, 69 if the engine was not reached; else as\n"
+    "of 'holdfast run'.  See holdfast-torture(1).\n";
 
 struct torture {
     struct hf_crowd_opts crowd;
@@ -210,6 +218,55 @@ static bool take_name(int argc, char **argv, struct torture *torture)
 
 /* ------------------------------------------------------------------ main -- */
 
+/* 0 when the engine has answered once: the exit status. */
+static int ask_engine(const struct torture *torture)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    uint64_t for_ms = torture->crowd.for_ms;
+    struct hf_sights sights = {0};
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+
+    opts.connect_ms = for_ms < REACH_MAX_MS ? for_ms : REACH_MAX_MS;
+    status = hf_client_open(torture->crowd.url, &opts, &client, &error);
+    if (status == HF_OK) {
+        status = hf_sights_look(client, torture->crowd.lock,
+                                2 * opts.connect_ms, &sights, &error);
+        hf_sights_free(&sights);
+        (void)hf_client_close(client);
+    }
+    if (status == HF_OK)
+        return 0;
+    hf_say("%s", error.text);
+    return status == HF_ETIMEDOUT ? HF_EXIT_UNREACHABLE
+                                  : hf_exit_status(status);
+}
+
+/* Contenders wait for an engine for ever, as faults are part of it: one that
+ * was not there from the beginning is found out here.  In a process of its own,
+ * because ours forks and so has no threads. */
+static int reach(const struct torture *torture)
+{
+    pid_t parent = getpid(), pid = fork();
+    int status;
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() == parent ? ask_engine(torture) : HF_EXIT_BUG);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            pid = -1;
+    if (pid > 0)
+        return WIFEXITED(status) ? WEXITSTATUS(status)
+                                 : HF_EXIT_SIGNAL + WTERMSIG(status);
+    hf_say("no process to reach the engine with: %s; end some of what is "
+           "running, or raise the limits (ulimit -a)",
+           strerror(errno));
+    return HF_EXIT_LIMIT;
+}
+
 /* -1 with errno. */
 static int make_history(struct torture *torture)
 {
@@ -260,11 +317,13 @@ static void settle_history(const struct torture *torture, int exit_code)
 
 static int run(struct torture *torture)
 {
-    FILE *history = open_history(torture);
-    int exit_code;
+    int exit_code = reach(torture);
+    FILE *history;
     bool failed;
 
-    if (history == NULL)
+    if (exit_code != 0)
+        return exit_code;
+    if ((history = open_history(torture)) == NULL)
         return HF_EXIT_DIRECTORY;
     exit_code = hf_crowd_run(&torture->crowd, history);
     failed = ferror(history) != 0;
@@ -305,5 +364,6 @@ int hf_torture_main(int argc, char **argv)
     if (torture.crowd.url != NULL && hf_url_has_secret(torture.crowd.url))
         hf_say("warning: every user of this machine can read the password in "
                "-c; put the URL into HOLDFAST_URL instead");
+    torture.report.lock = torture.crowd.lock;
     return run(&torture);
 }

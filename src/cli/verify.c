@@ -24,7 +24,8 @@ static const char usage[] =
     "  -h, --help        this text\n"
     "\n"
     "The exit status is 0 if all of it held and 1 if not; 65 if the history\n"
-    "makes no sense.  See holdfast-verify(1), which has the format.\n";
+    "makes no sense, or has no grant and so shows nothing.  See\n"
+    "holdfast-verify(1), which has the format.\n";
 
 enum { OPTION_LATE = 256, OPTION_SVG, OPTION_JSON };
 
