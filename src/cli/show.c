@@ -8,6 +8,7 @@
 #include "cli/say.h"
 #include "core/quote.h"
 #include "core/url.h"
+#include "host/client.h"
 
 static const char usage[] =
     "usage: holdfast show [OPTION...] NAME\n"
@@ -75,7 +76,7 @@ static hf_status open_client(const struct hf_show_options *options,
 
     opts.connect_ms = options->wait_ms;
     opts.on_log.fn = on_log;
-    return hf_client_open(options->url, &opts, client, error);
+    return hf_client_open_to_look(options->url, &opts, client, error);
 }
 
 static int look(struct hf_client *client, const struct hf_show_options *options)

@@ -266,6 +266,8 @@ struct hf_engine_host {
      * not know; NULL: from where that takes it. */
     const struct hf_allocator *allocator;
     void *host;
+    /* No request but LIST will come, and nothing is to be made for it. */
+    bool looks;
 };
 
 enum {
@@ -305,7 +307,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 7
+#define HF_ENGINE_ABI 8
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

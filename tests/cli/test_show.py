@@ -40,7 +40,28 @@ class Show(harness.Case):
         found = json.loads(self.shown("--json", "lock"))
         self.assertEqual((found["name"], found["tickets"], found["foreign"]),
                          ("lock", [], []))
-        self.assertEqual(os.listdir(os.path.join(self.locks, "locks")), [])
+        self.assertEqual(os.listdir(self.locks), [])
+
+    def test_a_directory_that_is_not_there(self):
+        """It is told, and not made: an empty queue would hide a typing
+        error."""
+        typo = self.path("typo")
+        for arguments in (["-c", "file:" + typo], ["-c", "file:%s?mode=0770" %
+                                                   typo]):
+            status, out, err = self.show(*arguments, "lock")
+            self.assertEqual((status, out), (73, ""))
+            self.assertIn("there is no directory %s; expected" % typo, err)
+            self.assertEqual(err.count("\n"), 1, err)
+        self.environment["HOLDFAST_DIR"] = typo
+        status, out, err = self.show("--json", "lock")
+        self.assertEqual((status, out), (73, ""))
+        self.assertIn(typo, err)
+        self.assertFalse(os.path.exists(typo))
+
+    def test_a_directory_that_was_made_for_locks_and_has_none(self):
+        self.assertEqual(self.shown("lock"),
+                         "nobody holds or waits for lock\n")
+        self.assertEqual(os.listdir(self.locks), [])
 
     def test_holder_and_waiters_in_order(self):
         holder = self.holder("--read")
