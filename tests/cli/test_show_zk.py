@@ -19,7 +19,7 @@ from zookeeper import Standalone  # noqa: E402
 NAME = "start"
 
 
-class DoubleBarrier(harness.Case):
+class Served(harness.Case):
     @classmethod
     def setUpClass(cls):
         cls.server = Standalone()
@@ -28,6 +28,40 @@ class DoubleBarrier(harness.Case):
     def tearDownClass(cls):
         cls.server.close()
 
+
+class Kazoo(Served):
+    """Programs with kazoo do not see tickets in the names of Curator."""
+
+    def tool(self, command, query, *arguments):
+        done = subprocess.run(
+            [harness.TOOL, command, "-c", "zk://127.0.0.1:%d%s" % (
+                self.server.port, query), *arguments],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE_S)
+        return done.returncode, done.stderr
+
+    def test_its_tickets_beside_ours_are_told(self):
+        warning = ("/jobs has tickets in the layout of kazoo",
+                   "put layout=kazoo into the URL, here it is layout=curator")
+        commands = (("show", 0, ["jobs"]),
+                    ("run", 75, ["--try", "jobs", "--", "true"]))
+        with self.server.client() as client:
+            client.create("/jobs")
+            client.create("/jobs/%s__lock__" % uuid.uuid4().hex, b"kazoo",
+                          jute.EPHEMERAL | jute.SEQUENTIAL)
+            for command, expected, arguments in commands:
+                with self.subTest(command=command):
+                    status, err = self.tool(command, "", *arguments)
+                    self.assertEqual(status, expected)
+                    for part in warning:
+                        self.assertEqual(err.count(part), 1, err)
+                    status, err = self.tool(command, "?layout=kazoo",
+                                            *arguments)
+                    self.assertEqual(status, expected)
+                    self.assertNotIn("layout", err)
+
+
+class DoubleBarrier(Served):
     def show(self, *options):
         done = subprocess.run(
             [harness.TOOL, "show", "-c",
