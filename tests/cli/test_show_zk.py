@@ -85,11 +85,11 @@ class DoubleBarrier(Served):
             parties = [come("10.0.0.1"), come("10.0.0.2")]
             rows = self.show().splitlines()
             self.assertRegex(
-                rows[0], r"^# STATE KIND +AGE +TOKEN +DIALECT +OWNER$")
-            self.assertRegex(
-                rows[1], r"^1 waits member ~\d+s +\d+ +curator +10\.0\.0\.1$")
-            self.assertRegex(
-                rows[2], r"^2 waits member ~\d+s +\d+ +curator +10\.0\.0\.2$")
+                rows[0], r"^# STATE KIND +QUEUED +HELD +TOKEN +LAYOUT +OWNER$")
+            for row, place in ((rows[1], "1"), (rows[2], "2")):
+                self.assertRegex(
+                    row, "^" + place + r" waits participant ~\d+s +- +\d+ +"
+                    r"curator +10\.0\.0\." + place + "$")
             self.assertEqual(len(rows), 3)
             client.create("/%s/ready" % NAME)
             parties.append(come("10.0.0.3"))
@@ -97,10 +97,10 @@ class DoubleBarrier(Served):
             self.assertEqual(
                 [(t["id"], t["state"], t["kind"], t["payload"])
                  for t in found["tickets"]],
-                [(parties[0], "inside", "member", "10.0.0.1"),
-                 (parties[1], "inside", "member", "10.0.0.2"),
-                 (parties[2], "waits", "member", "10.0.0.3")])
-            self.assertEqual(found["foreign"], [])
+                [(parties[0], "inside", "participant", "10.0.0.1"),
+                 (parties[1], "inside", "participant", "10.0.0.2"),
+                 (parties[2], "waits", "participant", "10.0.0.3")])
+            self.assertEqual(found["unknown"], [])
             tokens = [int(t["token"]) for t in found["tickets"]]
             self.assertEqual(tokens, sorted(set(tokens)))
         self.assertEqual(self.show(), "nobody holds or waits for start\n")

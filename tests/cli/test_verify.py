@@ -129,6 +129,26 @@ class Verify(harness.Case):
         self.assertEqual(status, 1)
         self.assertIn("line 6: loss: ", out)
 
+    def test_long_and_short_options(self):
+        name = self.history(BAD)
+        for long, short in (
+                (["--json"], ["-j"]), (["--late", "0ms"], ["-l0ms"]),
+                (["--svg", self.path("a")], ["-g", self.path("a")])):
+            self.assertEqual(self.tool("verify", *long, name),
+                             self.tool("verify", *short, name))
+        for long, short in (([], []), (["--upgrade"], ["-u"]),
+                            (["--grant"], ["-g"]), (["--help"], ["-h"])):
+            said = self.tool("sql", *long)
+            self.assertEqual(said, self.tool("sql", *short))
+            self.assertEqual((said[0], said[2]), (0, ""))
+        for arguments, part in ((["-ug"], "one option at a time"),
+                                (["x"], "'x': not expected"),
+                                (["--grant=x"], "takes no value"),
+                                (["-x"], "-x: no such option")):
+            status, out, err = self.tool("sql", *arguments)
+            self.assertEqual((status, out), (64, ""))
+            self.assertIn(part, err)
+
     def test_bad_input(self):
         rows = [
             ([], 64, "HISTORY is missing"),
@@ -136,6 +156,8 @@ class Verify(harness.Case):
             (["--late", "soon", "-"], 64, "not a duration"),
             (["--svg"], 64, "its value is missing"),
             (["--draw", "-"], 64, "no such option"),
+            (["-jx", "-"], 64, "-x: no such option"),
+            (["--json=1", "-"], 64, "takes no value"),
             ([self.path("none")], 66, "cannot be read"),
             ([self.history("hello\n")], 65, "line 1"),
             (["--svg", self.path("no/where.svg"), "-"], 73,
@@ -152,8 +174,8 @@ class Verify(harness.Case):
     def torture(self, *arguments):
         kept = self.path("kept")
         status, out, err = self.tool(
-            "torture", "--json", "--faults", "100ms", "--for", "2s",
-            "--history", kept, *arguments)
+            "torture", "-j", "-F", "100ms", "-f", "2s", "-o", kept,
+            *arguments)
         self.assertEqual((status, err), (0, ""))
         said = json.loads(out)
         self.assertEqual(said["violations"], 0)
