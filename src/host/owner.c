@@ -182,11 +182,11 @@ static size_t take_byte(const char *value, size_t left, char *byte)
     int high = left > 2 && value[0] == '%' ? hex_digit(value[1]) : -1;
     int low = high >= 0 ? hex_digit(value[2]) : -1;
 
-    *byte = low >= 0 ? (char)(high << 4 | low) : value[0];
-    if (low >= 0 && *byte != '\0')
-        return 3;
     *byte = value[0];
-    return 1;
+    if (low < 0 || (high | low) == 0)
+        return 1;
+    *byte = (char)(high << 4 | low);
+    return 3;
 }
 
 /* Decode the value that ${length} bytes encode; false if not all of it fits,
