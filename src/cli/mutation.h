@@ -11,7 +11,11 @@
 #define HF_MUTATION_TABLE(X)                                                   \
     X(SWEEP_CHILDREN_ONLY, "SIGTERM is sent to direct children only")          \
     X(SCAN_OMITTED, "a kernel without files of children has no children")      \
-    X(NAME_ENDS_EARLY, "the name of a process ends at the first parenthesis")
+    X(NAME_ENDS_EARLY, "the name of a process ends at the first parenthesis")  \
+    X(NOTHING_HOLDS, "a history without a grant breaks no rule, and passes")   \
+    X(UNREACHED_HOLDS, "contenders begin although the engine is not there")    \
+    X(LOOK_MAKES, "whoever looks makes the directory of the locks")            \
+    X(HELD_BY_WAITERS, "a waiter counts as a holder")
 
 /* clang-format off */
 enum hf_mutation {
