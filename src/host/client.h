@@ -173,9 +173,9 @@ hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,
                          struct hf_client **client, struct hf_error *error);
 
 /* As hf_client_open(), for a client that asks for nothing but tickets
- * (hf_lock_tickets() and its kin): the engine makes no directory.
- *   Fails     HF_EDIR too, if the directory that ${url} names is not there: it
- *             may be mistyped, and an empty queue would hide that. */
+ * (hf_lock_tickets() and its kin): the engine makes no directory and no schema.
+ * Where there is none the name may be mistyped, and an empty queue would hide
+ * that: HF_EDIR from here, or HF_EURL from the first list. */
 hf_status hf_client_open_to_look(const char *url,
                                  const struct hf_client_opts *opts,
                                  struct hf_client **client,
