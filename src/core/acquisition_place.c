@@ -189,6 +189,7 @@ void hf_acquisition_enqueue_again(struct hf_core *core,
     uint64_t at_ms = core->now_ms;
 
     hf_acquisition_keep_story(a, why); /* told if time runs out first */
+    hf_enqueue_order_failed(core, a);
     /* A link that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
         at_ms = hf_retry_next(&core->config.retry, &a->enqueue_retry,

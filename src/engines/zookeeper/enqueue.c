@@ -84,11 +84,10 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
-    } else if (op->error == HF_ZK_NO_NODE && op->rounds < HF_ZK_ROUNDS_MAX &&
-               hf_zk_session_usable(&zk->session)) {
-        hf_zk_make_parents(zk, op, strlen(op->queue->path), create_ticket);
+    } else if (hf_zk_want_parents(zk, op)) {
+        create_ticket(zk, op);
     } else {
-        hf_zk_op_fail(zk, op, op->error, "put a ticket below", op->queue->path);
+        hf_zk_fail_below(zk, op, "put a ticket below", op->queue->path);
     }
 }
 
@@ -223,6 +222,8 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     (void)named;
     hf_zk_op_step(op, created);
     op->rounds++;
+    if (!hf_zk_send_parents(zk, op, strlen(op->queue->path)))
+        return;
     if (op->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, op);
     else if (request->weight > 1)
