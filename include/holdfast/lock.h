@@ -65,8 +65,11 @@ struct hf_lock_opts {
  * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
  * refused; no empty component, ".", "..", control characters, nor what
  * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
- * like a ticket ("lock-0000000007"), the last one must not be "locks" or
- * "leases", and the first must not be "zookeeper".
+ * like a ticket ("lock-0000000007"), and the first must not be "zookeeper".
+ *
+ * A semaphore NAME has its tickets in NAME/locks and NAME/leases.  A lock may be
+ * called so too, but not while such a semaphore is in use: the one of the two
+ * that comes later fails with HF_EKIND.
  *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
  *             memory of ${client} alive.
  *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is

@@ -94,6 +94,9 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
         hf_enqueue_order_before(core, a) != NULL)
         return;
     a->ticket = hf_random_ticket_id(&core->config.random);
+    if (hf_queue_has_roles(a->queue))
+        hf_ticket_id_set_role(&a->ticket,
+                              a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
     a->session = core->session.number;
     a->waited = false;
     a->revoked = false;

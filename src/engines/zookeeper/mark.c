@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
 
 static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -85,9 +86,11 @@ static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
 
 void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+    struct hf_zk_op *op;
 
-    if (op != NULL)
+    if (hf_zk_name_is_elsewhere(zk->config.layout, request))
+        hf_zk_fail_name(zk, request);
+    else if ((op = hf_zk_op_new(zk, request)) != NULL)
         create_mark(zk, op);
 }
 

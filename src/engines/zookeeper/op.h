@@ -99,6 +99,9 @@ bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op);
 void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
                       const char *path);
 
+/* FAILED: with layout=kazoo no lock and no barrier has that name. */
+void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
+
 /* Ask for the children of the queue; .list_error says how it went. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 
