@@ -316,10 +316,9 @@ static void servers_without_containers_get_persistent_parents(void **state)
     refused(&s, HF_ZK_UNIMPLEMENTED);
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
-    assert_string_equal(stage_sent(&s),
-                        "CREATE2 q/a; LIST q | "
-                        "CONTAINER q; CREATE2 q/a; LIST q | "
-                        "CREATE q; CREATE2 q/a; LIST q");
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | "
+                                        "CONTAINER q; CREATE2 q/a; LIST q | "
+                                        "CREATE q; CREATE2 q/a; LIST q");
     done(&s);
     created(&s, 0, 17);
     children(&s, "a#0");
