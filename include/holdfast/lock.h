@@ -65,8 +65,11 @@ struct hf_lock_opts {
  * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
  * refused; no empty component, ".", "..", control characters, nor what
  * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
- * like a ticket ("lock-0000000007"), the last one must not be "locks" or
- * "leases", and the first must not be "zookeeper".
+ * like a ticket ("lock-0000000007"), and the first must not be "zookeeper".
+ *
+ * A semaphore NAME has its tickets in NAME/locks and NAME/leases.  A lock may
+ * have such a name too.  Where a lock and a semaphore meet in one of these
+ * queues, the one that comes later fails with HF_EKIND.
  *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
  *             memory of ${client} alive.
  *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is
@@ -173,7 +176,9 @@ struct hf_acquire_opts {
 /**
  * hf_lock_acquire(lock, opts, grant):
  * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
- * fair: tickets are admitted in the order the engine took them in.  A wait
+ * fair: tickets are admitted in the order the engine took them in, and those
+ * of one client enter it in the order in which their acquires were begun (after
+ * eight failed requests an acquire may be overtaken by the next one).  A wait
  * rides out a lost connection; after a lost session it goes on at the tail.
  *   Time      at most ${opts}->wait_ms for the grant.  An end without one
  *             comes after the engine answered that the ticket is gone, and at
@@ -200,7 +205,8 @@ HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
 /**
  * hf_lock_try_acquire(lock, grant):
  * As hf_lock_acquire(), but HF_EBUSY where it would wait for another owner.
- *   Time      one answer of the engine, at most connect_ms of the client; for
+ *   Time      one answer of the engine, and those to earlier acquires of this
+ *             client for the same name; at most connect_ms of the client.  For
  *             HF_EBUSY one more, to the removal of its ticket.
  */
 HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,

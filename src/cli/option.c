@@ -41,8 +41,8 @@ hf_status hf_option_duration(char **argv, uint64_t *ms, struct hf_error *error)
     if (hf_duration_parse(optarg, ms))
         return HF_OK;
     return hf_error_set(error, HF_EINVAL,
-                        "%s '%.80s': not a duration; expected whole numbers "
-                        "with units (ms s m h d), for instance %s 30s",
+                        "%s '%.80s': not a duration; " HF_DURATION_EXPECTED
+                        ", for instance %s 1m30s",
                         option.text, optarg, option.text);
 }
 

@@ -45,6 +45,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
     hf_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD))
         core->held++;
+    hf_enqueue_order_update(core, a);
 }
 
 /* Is it on its way to a grant? */
@@ -306,6 +307,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
         a->connect_by_ms = session->connect_by_ms;
     a->enqueue_at_ms = a->not_before_ms;
     a->report_at_ms = HF_FOREVER;
+    hf_enqueue_order_want(core, a);
     a->ask.queue = a->queue;
     a->ask.payload = a->payload;
     a->ask.ticket_kind = a->kind;
@@ -461,6 +463,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
         a->enqueue_at_ms = 0;
         hf_acquisition_move(core, a, STATE(PAUSED));
     }
+    hf_enqueue_order_update(core, a); /* all ids are free */
     hf_acquisition_settle(core, a);
 }
 
@@ -484,6 +487,7 @@ void hf_acquisition_check(const struct hf_core *core,
     bool in_queue = a->state == STATE(QUEUED) || a->state == STATE(HELD);
 
     assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
+    hf_enqueue_order_check(core, a);
     assert(promise_ms ==
            (a->state == STATE(HELD) ? core->session.safe_until_ms : 0));
     assert(a->state != STATE(HELD) || promise_ms > 0);

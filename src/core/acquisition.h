@@ -26,6 +26,7 @@
 #include "core/bundle.h"
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/enqueue_order.h"
 #include "core/lookout.h"
 #include "core/retry.h"
 #include "core/ticket.h"
@@ -106,6 +107,7 @@ struct hf_acquisition {
     /* ENQUEUE, LIST or DOWNGRADE, one at a time. */
     struct hf_request ask;
     struct hf_effect ask_effect;
+    struct hf_enqueue_turn turn;
     uint64_t enqueue_at_ms; /* PAUSED: not before */
     struct hf_retry_state enqueue_retry;
     /* LOOKING, and QUEUED without room or as a MEMBER. */

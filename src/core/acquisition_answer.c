@@ -99,6 +99,8 @@ static void list_failed(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_give_up(core, a, &why);
         return;
     }
+    if (a->state == STATE(UNSURE))
+        hf_enqueue_order_failed(core, a);
     a->list_wanted = true;
     a->list_at_ms = hf_acquisition_again_at_ms(core, &a->list_retry);
 }

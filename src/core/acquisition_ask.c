@@ -49,13 +49,19 @@ bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a)
     return a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE;
 }
 
-static struct hf_withdrawal *free_abandoned(struct hf_acquisition *a)
+/* HF_ABANDONED_MAX: none. */
+static size_t free_abandoned(const struct hf_acquisition *a)
 {
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
-        if (a->abandoned[i].state == HF_WITHDRAWAL_NONE)
-            return &a->abandoned[i];
-    }
-    return NULL;
+    size_t i = 0;
+
+    while (i < HF_ABANDONED_MAX && a->abandoned[i].state != HF_WITHDRAWAL_NONE)
+        i++;
+    return i;
+}
+
+bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
+{
+    return free_abandoned(a) != HF_ABANDONED_MAX;
 }
 
 /* One timeout from now, the link it was sent on being known to have ended.
@@ -71,21 +77,26 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
     if (HF_PLANTED(ABANDONED_FORGOTTEN))
         return;
     core->abandoned = true;
-    hf_withdrawal_begin(free_abandoned(a), &a->ticket, until_ms, now);
+    hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, until_ms,
+                        now);
 }
 
 void hf_acquisition_disown(struct hf_acquisition *a)
 {
-    hf_withdrawal_begin(free_abandoned(a), &a->ticket, 0, true);
+    hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, 0, true);
 }
 
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
     /* One slot is kept for this very enqueue, should it get no answer. */
     if (a->ask.busy || core->now_ms < a->enqueue_at_ms ||
-        free_abandoned(a) == NULL)
+        !hf_acquisition_can_enqueue(a) ||
+        hf_enqueue_order_before(core, a) != NULL)
         return;
     a->ticket = hf_random_ticket_id(&core->config.random);
+    if (hf_queue_has_roles(a->queue))
+        hf_ticket_id_set_role(&a->ticket,
+                              a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
     a->session = core->session.number;
     a->waited = false;
     a->revoked = false;
@@ -104,7 +115,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 static void pump_room(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->state == STATE(PAUSED)) {
-        if (core->now_ms < a->enqueue_at_ms || free_abandoned(a) == NULL)
+        if (core->now_ms < a->enqueue_at_ms || !hf_acquisition_can_enqueue(a))
             return;
         a->room = false;
         hf_acquisition_move(core, a, STATE(LOOKING));
@@ -203,6 +214,7 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
     if (a->stands_for != NULL)
         hf_cohort_touch(core, a->stands_for);
     a->pumped_ms = core->now_ms;
+    hf_enqueue_order_update(core, a); /* an id may be free again */
     if (hf_session_usable(&core->session)) {
         if (a->kind == HF_TICKET_LEASE &&
             (a->state == STATE(PAUSED) || a->state == STATE(LOOKING)))

@@ -36,10 +36,15 @@ static const struct hf_acquisition *ticket_of(const struct hf_acquisition *a)
 }
 
 /* What keeps it out of the queue: that of the session, if it has any, or why
- * the last enqueue was turned down. */
+ * the last enqueue was turned down, its own or that of the one whose turn it
+ * is. */
 static const char *trouble_of(const struct hf_core *core,
                               const struct hf_acquisition *a)
 {
+    const struct hf_acquisition *before;
+
+    while ((before = hf_enqueue_order_before(core, a)) != NULL)
+        a = before;
     if (core->session.trouble[0] == '\0' && a->enqueue_retry.tries > 0)
         return a->text;
     return core->session.trouble;

@@ -76,19 +76,33 @@ static const char *const kind_texts[] = {
     [HF_TICKET_EXCLUSIVE] = "a mutex",
 };
 
+/* The entry mutex of a semaphore is nobody's mutex. */
+static const char *use_of(const struct hf_ticket_id *id,
+                          enum hf_ticket_kind kind)
+{
+    bool is_entry = hf_ticket_id_role(id) == HF_ROLE_ENTRY;
+
+    return kind_texts[is_entry ? HF_TICKET_LEASE : kind];
+}
+
 static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_ticket *ahead)
 {
     struct hf_error why;
-    char by[256] = "";
+    char name[256] = "the name", by[256] = "";
 
+    if (a->gate || a->kind == HF_TICKET_LEASE)
+        (void)snprintf(name, sizeof name,
+                       "\"%.200s\", where this semaphore has its tickets,",
+                       a->queue);
     /* Engines need tell only what the first of a queue says. */
     if (ahead->payload[0] != '\0')
         (void)snprintf(by, sizeof by, " (by \"%.200s\")", ahead->payload);
     hf_error_set(&why, HF_EKIND,
-                 "the name is in use as %s%s, and this is %s; use another "
-                 "name or the same kind of lock",
-                 kind_texts[ahead->kind], by, kind_texts[a->kind]);
+                 "%s is in use as %s%s, and this is %s; use another name or "
+                 "the same kind of lock",
+                 name, use_of(&ahead->id, ahead->kind), by,
+                 use_of(&a->ticket, a->kind));
     hf_acquisition_give_up(core, a, &why);
 }
 
@@ -189,6 +203,7 @@ void hf_acquisition_enqueue_again(struct hf_core *core,
     uint64_t at_ms = core->now_ms;
 
     hf_acquisition_keep_story(a, why); /* told if time runs out first */
+    hf_enqueue_order_failed(core, a);
     /* A link that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
         at_ms = hf_retry_next(&core->config.retry, &a->enqueue_retry,
@@ -276,6 +291,10 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
         return;
     }
     assert(a->state == STATE(LOOKING));
+    if (hf_admission_not_a_lease(leases) != NULL) {
+        end_wrong_kind(core, a, hf_admission_not_a_lease(leases));
+        return;
+    }
     a->room = hf_admission_has_room(leases, a->weight, a->limit) ||
               HF_PLANTED(LEASES_NOT_COUNTED);
     if (a->room)

@@ -44,6 +44,9 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 /* Take back an ENQUEUE or LIST that the engine has not heard of. */
 void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
 
+/* Is an id free for an enqueue, should that get no answer? */
+bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
+
 bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a);
 
 /* The last enqueue got no answer: remember its id for as long as it can

@@ -35,6 +35,16 @@ static const struct rule rules[] = {
                             MUTEX | READ | WRITE | LEASE},
 };
 
+/* One is a semaphore's entry mutex, and the other a lock of that name. */
+static bool differ_in_role(const struct hf_ticket_id *a,
+                           const struct hf_ticket_id *b)
+{
+    enum hf_ticket_role role = hf_ticket_id_role(a);
+    enum hf_ticket_role other = hf_ticket_id_role(b);
+
+    return role != HF_ROLE_UNKNOWN && other != HF_ROLE_UNKNOWN && role != other;
+}
+
 /* Count ${ticket}, found in the way and further ahead than those before. */
 static void stand_in_the_way(struct hf_admission *admission,
                              const struct hf_ticket *ticket)
@@ -67,7 +77,7 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
         unsigned bit = KIND_BIT(ticket->kind);
 
         assert(hf_ticket_compare(ticket, ticket + 1) <= 0);
-        if (rule->foreign & bit) {
+        if (rule->foreign & bit || differ_in_role(mine, &ticket->id)) {
             admission.answer = HF_WRONG_KIND;
             admission.before = ticket;
             return admission;
@@ -109,6 +119,16 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
         admission.gone_admits = false;
     }
     return admission;
+}
+
+const struct hf_ticket *
+hf_admission_not_a_lease(const struct hf_snapshot *leases)
+{
+    for (size_t i = 0; i < leases->count; i++) {
+        if (rules[HF_TICKET_LEASE].foreign & KIND_BIT(leases->tickets[i].kind))
+            return &leases->tickets[i];
+    }
+    return NULL;
 }
 
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,

@@ -60,6 +60,11 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
                                               const struct hf_ticket_id *mine,
                                               uint32_t limit);
 
+/* The first ticket in the queue of a semaphore's leases that is none: the queue
+ * is in use as something else.  NULL: all are. */
+const struct hf_ticket *
+hf_admission_not_a_lease(const struct hf_snapshot *leases);
+
 /* Is there room for ${weight} more permits behind all of ${leases}? */
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit);

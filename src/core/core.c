@@ -410,6 +410,17 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     }
 }
 
+/* Look at what was only noted in the midst of a step.  It ends: each look moves
+ * acquisitions on towards their ends. */
+static void look_at_notes(struct hf_core *core)
+{
+    do {
+        hf_enqueue_order_pump(core);
+        hf_bundles_pump(core);
+        hf_cohorts_pump(core);
+    } while (core->order.next != NULL);
+}
+
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_acquisition *a = taken_back(core);
@@ -422,8 +433,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     dispatch(core, event);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
-    hf_bundles_pump(core);
-    hf_cohorts_pump(core);
+    look_at_notes(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
@@ -433,8 +443,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
 
     if (a != NULL)
         hf_acquisition_pump(core, a);
-    hf_bundles_pump(core);
-    hf_cohorts_pump(core);
+    look_at_notes(core);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET) {
         assert(hf_session_alive(&core->session));

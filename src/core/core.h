@@ -21,6 +21,7 @@
 #include "core/cohort.h"
 #include "core/effect.h"
 #include "core/engine.h"
+#include "core/enqueue_order.h"
 #include "core/inquiry.h"
 #include "core/random.h"
 #include "core/retry.h"
@@ -46,6 +47,7 @@ struct hf_core {
     struct hf_acquisition *dirty;   /* wholes that something was heard for */
     struct hf_cohort *first_cohort; /* those that have members */
     struct hf_cohort *dirty_cohort;
+    struct hf_enqueue_order order;
     /* Every inquiry from its INQUIRE until its FINISHED. */
     struct hf_inquiry *first_inquiry;
     struct hf_inquiry *last_inquiry;

@@ -165,7 +165,7 @@ static hf_status check_shape(struct part name, struct part component,
     return HF_OK;
 }
 
-static hf_status check_reserved(struct part component, bool first, bool last,
+static hf_status check_reserved(struct part component, bool first,
                                 struct hf_error *error)
 {
     struct hf_quoted quoted = hf_quote(component.text, component.bytes);
@@ -175,12 +175,6 @@ static hf_status check_reserved(struct part component, bool first, bool last,
                             "the lock name begins with the component %s, "
                             "which ZooKeeper keeps for itself; expected "
                             "another first component",
-                            quoted.text);
-    if (last && (is(component, "locks") || is(component, "leases")))
-        return hf_error_set(error, HF_ENAME,
-                            "the lock name ends in the component %s, which "
-                            "is where a semaphore keeps its tickets; "
-                            "expected another last component",
                             quoted.text);
     if (looks_like_ticket(component))
         return hf_error_set(error, HF_ENAME,
@@ -205,8 +199,7 @@ static hf_status check_components(struct part name, struct hf_error *error)
 
         st = check_shape(name, component, error);
         if (st == HF_OK)
-            st = check_reserved(component, from == name.text, slash == NULL,
-                                error);
+            st = check_reserved(component, from == name.text, error);
         from = slash != NULL ? slash + 1 : NULL;
     }
     return st;

@@ -59,6 +59,44 @@ bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)
     return true;
 }
 
+/* ------------------------------------------------------------------- roles --
+ */
+
+#define ROLE_BYTES 4
+
+static const char role_words[][ROLE_BYTES + 1] = {
+    [HF_ROLE_UNKNOWN] = "",
+    [HF_ROLE_ENTRY] = "entr",
+    [HF_ROLE_LOCK] = "lock",
+};
+
+bool hf_queue_has_roles(const char *queue)
+{
+    size_t bytes = strlen(queue), end = strlen(HF_QUEUE_LOCKS);
+
+    return bytes > end && strcmp(queue + bytes - end, HF_QUEUE_LOCKS) == 0;
+}
+
+void hf_ticket_id_set_role(struct hf_ticket_id *id, enum hf_ticket_role role)
+{
+    memcpy(id->bytes, role_words[role], ROLE_BYTES);
+    id->bytes[6] = (uint8_t)((id->bytes[6] & 0x0f) | 0x80); /* version 8 */
+}
+
+enum hf_ticket_role hf_ticket_id_role(const struct hf_ticket_id *id)
+{
+    if (id->bytes[6] >> 4 != 8 || id->bytes[8] >> 6 != 2)
+        return HF_ROLE_UNKNOWN;
+    if (memcmp(id->bytes, role_words[HF_ROLE_ENTRY], ROLE_BYTES) == 0)
+        return HF_ROLE_ENTRY;
+    if (memcmp(id->bytes, role_words[HF_ROLE_LOCK], ROLE_BYTES) == 0)
+        return HF_ROLE_LOCK;
+    return HF_ROLE_UNKNOWN;
+}
+
+/* ----------------------------------------------------------------- others --
+ */
+
 void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload)
 {
     size_t bytes = strlen(payload);

@@ -13,9 +13,9 @@
 /* What its owner says of itself: no NUL, at most so many bytes with it. */
 #define HF_PAYLOAD_BYTES 1024
 
-/* Made by the client, fresh for every attempt to enqueue: a version 4 UUID.
- * Never derived from a session, or two contenders of one session would be
- * taken for each other. */
+/* Made by the client, fresh for every attempt to enqueue: a version 4 UUID, or
+ * one of version 8 that says the role of its ticket.  Never derived from a
+ * session, or two contenders of one session would be taken for each other. */
 struct hf_ticket_id {
     uint8_t bytes[HF_TICKET_ID_BYTES];
 };
@@ -41,10 +41,20 @@ enum hf_ticket_kind {
 /* Of those that stand in line. */
 #define HF_TICKET_ASKED_LAST HF_TICKET_ELECTION
 
-/* A semaphore called NAME is two queues: the mutex NAME/locks, whose head alone
- * may add leases, and the leases in NAME/leases.  No lock is called so. */
+/* A semaphore called NAME is two queues: the entry mutex NAME/locks, whose head
+ * alone may add leases, and the leases in NAME/leases.  A lock may be called so
+ * too. */
 #define HF_QUEUE_LOCKS "/locks"
 #define HF_QUEUE_LEASES "/leases"
+
+/* What a mutex ticket in a queue called NAME/locks is for.  Two whose roles are
+ * known and differ do not wait for each other: the later one is refused.  The
+ * ids of other programs' tickets do not say it, and these go with both. */
+enum hf_ticket_role {
+    HF_ROLE_UNKNOWN,
+    HF_ROLE_ENTRY, /* of the semaphore NAME */
+    HF_ROLE_LOCK,  /* of the lock NAME/locks */
+};
 
 /* Permits that one ticket may stand for. */
 #define HF_WEIGHT_MAX 64
@@ -83,6 +93,14 @@ void hf_ticket_id_format(const struct hf_ticket_id *id,
 /* Read such a UUID from exactly ${bytes} bytes; false if it is none. */
 bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text,
                         size_t bytes);
+
+/* May a ticket in ${queue} be that of an entry mutex? */
+bool hf_queue_has_roles(const char *queue);
+
+/* Have ${id} say the role, which is known: a UUID of version 8 (RFC 9562) whose
+ * first four bytes are a word. */
+void hf_ticket_id_set_role(struct hf_ticket_id *id, enum hf_ticket_role role);
+enum hf_ticket_role hf_ticket_id_role(const struct hf_ticket_id *id);
 
 /* Copy ${payload} to ${to}, cut between characters if it does not fit. */
 void hf_payload_copy(char to[HF_PAYLOAD_BYTES], const char *payload);

@@ -26,6 +26,7 @@ PATH = "/" + NAME
 OPTIONS = "?timeout=40s"
 CYCLES = 10000 if crowd.LONG else 1000
 RELEASES = 300 if crowd.LONG else 40
+PAIRS = 300
 
 
 def ticket():
@@ -118,8 +119,38 @@ class RoundTrips(unittest.TestCase):
         self.crowd.told(wait, "released")
         self.assertEqual(self.fake.ops(), [
             "connect", "create2", "getChildren",  # NoNode
-            "createContainer", "createContainer",  # the queue, its parent
-            "createContainer", "create2", "getChildren", "delete"])
+            "createContainer", "createContainer",  # the parent, the queue
+            "create2", "getChildren", "delete"])
+        self.assertEqual(len({request.recv for request in
+                              self.fake.requests[3:7]}), 1,
+                         "more than one more round trip")
+
+    def test_the_second_start_waits_for_the_first_whatever_that_takes(self):
+        """It is started at each request of the first."""
+        for cue in ("create2", "getChildren", "createContainer"):
+            for nth in (1, 2):
+                with self.subTest(cue=cue, nth=nth):
+                    self.start_at(cue, nth)
+
+    def start_at(self, cue, nth):
+        name = "cost/%s-%d/of-two" % (cue, nth)
+        seen, waits = [], []
+
+        def start(request):
+            seen.append(request.op)
+            if request.op == cue and seen.count(cue) == nth:
+                waits.append(self.crowd.acquire(self.session, name))
+        first = self.crowd.acquire(self.session, "cost/aside", how="pass")
+        self.crowd.told(first, "released")
+        self.seen = start
+        first = self.crowd.acquire(self.session, name)
+        self.fake.eventually("the second start", lambda _: waits)
+        self.crowd.granted(first)
+        self.assertEqual(self.crowd.queued(waits[0]), 1)
+        self.seen = None
+        self.assertEqual(self.crowd.release(first), "HF_OK")
+        self.crowd.granted(waits[0])
+        self.assertEqual(self.crowd.release(waits[0]), "HF_OK")
 
     def test_a_handoff_is_no_round_trip(self):
         first, = self.foreign(1)
@@ -257,6 +288,33 @@ class Counters(unittest.TestCase):
             self.assertEqual(self.crowd.release(wait), "HF_OK")
         self.assertEqual(tokens, sorted(set(tokens)))
         self.flat(before)
+
+    def test_two_starts_of_a_new_name_keep_their_order(self):
+        """At once, and the second when the server has seen to something else
+        since."""
+        session, = self.crowd.opened(self.url)
+        reversed_pairs = {"at once": 0, "one after the other": 0}
+        for i in range(PAIRS):
+            for how in reversed_pairs:
+                name = "cost/%s-%d/of-two" % (how.replace(" ", "-"), i)
+                first = self.crowd.acquire(session, name)
+                if how != "at once":
+                    self.server.mntr()
+                second = self.crowd.acquire(session, name)
+                reversed_pairs[how] += self.in_turn(first, second)
+        self.crowd.close(session)
+        self.assertEqual(reversed_pairs, dict.fromkeys(reversed_pairs, 0),
+                         "of %d pairs each" % PAIRS)
+
+    def in_turn(self, *waits):
+        """Have both granted and released; whether the second came first."""
+        self.crowd.until("one of them to be granted", lambda: any(
+            self.crowd.find(wait, "granted") for wait in waits))
+        turned = not self.crowd.find(waits[0], "granted")
+        for wait in waits[::-1] if turned else waits:
+            self.crowd.granted(wait)
+            self.assertEqual(self.crowd.release(wait), "HF_OK")
+        return turned
 
     def pass_through(self, name):
         """Have the queue's node made."""

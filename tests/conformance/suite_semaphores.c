@@ -44,6 +44,27 @@ static void a_look_is_told_of_a_ticket_that_goes(void **state)
     seat_close(a);
 }
 
+/* Both queues of a semaphore and a lock of either name: the ids tell them
+ * apart, and come back as they were given. */
+static void ids_keep_their_roles(void **state)
+{
+    struct hf_ticket_id ids[] = {fresh_id(), fresh_id()};
+    struct seat *a = seat_open(bench);
+    struct seat *b = seat_open(bench);
+    struct call *seen;
+
+    (void)state;
+    hf_ticket_id_set_role(&ids[0], HF_ROLE_ENTRY);
+    (void)seat_enqueue(a, "n/locks", ids[0], HF_TICKET_MUTEX, "");
+    (void)take_place(a, "n", ids[1]); /* another queue */
+    seen = look(b, "n/locks", 1);
+    assert_int_equal(hf_ticket_id_role(&seen->tickets[0].id), HF_ROLE_ENTRY);
+    leave_place(a, "n", ids[1]);
+    leave_place(a, "n/locks", ids[0]);
+    seat_close(b);
+    seat_close(a);
+}
+
 static void a_look_is_told_of_a_death(void **state)
 {
     struct hf_ticket_id id = fresh_id();
@@ -341,6 +362,7 @@ int suite_run_semaphores(const char *name)
 {
     const struct CMUnitTest tests[] = {
         STORY(a_look_is_told_of_a_ticket_that_goes),
+        STORY(ids_keep_their_roles),
         STORY(a_look_is_told_of_a_death),
         STORY(each_look_is_told_once),
         STORY(a_look_beside_a_watch),

@@ -34,17 +34,27 @@ static _Thread_local bool works; /* it is a thread that may wait for ever */
 const char *api_name(unsigned n)
 {
     static const char *const names[API_NAMES] = {
-        "a", "b", "jobs/nightly", "caf\xc3\xa9/x", "jobs/weekly", "z.z-z_z"};
+        "a", "b", "jobs/nightly", "caf\xc3\xa9/x", "a/locks", "b/leases"};
 
     return names[n % API_NAMES];
 }
 
 const char *api_bad_name(unsigned n)
 {
-    static const char *const names[] = {
-        "",        "a/",       "a//b",        "/",           "lock-0000000007",
-        "x/locks", "x/leases", "zookeeper/a", "a\nb",        "\xff",
-        "a/../b",  ".",        "//a",         "\xef\xbf\xb0"};
+    static const char *const names[] = {"",
+                                        "a/",
+                                        "a//b",
+                                        "/",
+                                        "lock-0000000007",
+                                        "x//locks",
+                                        "x/leases/",
+                                        "zookeeper/a",
+                                        "a\nb",
+                                        "\xff",
+                                        "a/../b",
+                                        ".",
+                                        "//a",
+                                        "\xef\xbf\xb0"};
 
     return names[n % (sizeof(names) / sizeof(names[0]))];
 }

@@ -286,8 +286,6 @@ static void names_that_are_none(void **state)
                                         "\xff",
                                         "zookeeper",
                                         "zookeeper/a",
-                                        "a/locks",
-                                        "a/leases",
                                         "//a",
                                         "lock-0000000007",
                                         "\xee\x80\x80"};

@@ -117,6 +117,56 @@ static void all_permits_or_none(enum way way)
     world_close(&w);
 }
 
+/* A try fails, and its text has ${by}. */
+static void refused_by(struct front *front, struct hf_lock *lock,
+                       const char *by)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    opts.wait_ms = 0;
+    front_acquire(front, lock, &opts, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_EKIND);
+    assert_non_null(strstr(outcome.text, by));
+    hf_lock_free(lock);
+}
+
+/* Names of a semaphore's queues are names of locks as well, but not both at
+ * once. */
+static void a_lock_may_be_called_as_a_queue_of_a_semaphore(enum way way)
+{
+    static const char *const names[] = {"pool/locks", "pool/leases"};
+    struct world w;
+    struct hf_lock *locks[2], *pool;
+    struct hf_grant *grants[2], *one;
+    struct outcome outcome;
+
+    world_open(&w, way);
+    for (size_t i = 0; i < 2; i++) {
+        locks[i] = lock_of(&w.a, names[i], HF_KIND_MUTEX, 1, 1);
+        grants[i] = front_take(&w.a, locks[i]);
+        refused_by(&w.b, semaphore(&w.b, 1, 1), names[i]);
+        assert_int_equal(front_give(&w.a, grants[i]), HF_OK);
+    }
+    pool = semaphore(&w.b, 1, 1);
+    one = front_take(&w.b, pool);
+    grants[0] = front_take(&w.a, locks[0]); /* nobody is at that queue */
+    assert_int_equal(front_give(&w.a, grants[0]), HF_OK);
+    front_acquire(&w.b, pool, NULL, &outcome);
+    kit_await_tickets(&w.place, 2); /* a lease, and the one who is next */
+    for (size_t i = 0; i < 2; i++)
+        refused_by(&w.a, locks[i], "as a semaphore");
+    refused_by(&w.a, lock_of(&w.a, names[0], HF_KIND_READ, 1, 1),
+               "as a semaphore");
+    assert_int_equal(front_give(&w.b, one), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    hf_lock_free(pool);
+    world_close(&w);
+}
+
 static void a_wait_for_permits_ends_in_time(enum way way)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -559,6 +609,7 @@ static void wrong_permits_are_refused(void **state)
 #define STORIES(X)                                                             \
     X(fn34_as_many_as_there_are)                                               \
     X(all_permits_or_none)                                                     \
+    X(a_lock_may_be_called_as_a_queue_of_a_semaphore)                          \
     X(a_wait_for_permits_ends_in_time)                                         \
     X(fn33_who_waits_hears_of_another_size)                                    \
     X(who_waits_at_the_gate_hears_of_another_size)                             \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariants that are about queues, 4, 5 and 6, and about the end. */
+/* The invariants that are about queues, 4, 5, 6 and 14, and about the end. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -186,6 +186,40 @@ static void check_leased(struct world *world, const char *queue,
     place->top_token = hf_later_ms(place->top_token, ticket->token);
 }
 
+/* May ${attempt}, which never was in the queue, have lost its turn?  It may
+ * end, or have failed too often. */
+static bool is_excused(const struct attempt *attempt)
+{
+    const struct world *world = attempt->client->world;
+    uint64_t now_ms = check_client_ms(attempt->client);
+    uint64_t limit_ms = attempt->limit_ms;
+
+    if (attempt->a.only_try)
+        limit_ms = hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
+    return attempt->forgotten || !check_waits(attempt) || attempt->cancelled ||
+           now_ms >= limit_ms || attempt->client->closing || world->denied ||
+           world->exhausted || world->lied_to ||
+           attempt->enqueues >= HF_ABANDONED_MAX ||
+           attempt->tries >= HF_ENQUEUE_ORDER_FAILURES;
+}
+
+/* 14: those of one client enter a queue in the order of their start.  The list
+ * of attempts has the newest first. */
+static void check_order(struct attempt *attempt, const struct place *place)
+{
+    if (place == NULL || place != attempt->claims[0].place ||
+        attempt->crew != NULL)
+        return;
+    attempt->placed = true;
+    for (const struct attempt *a = attempt->next; a != NULL; a = a->next) {
+        if (a->crew == NULL && a->claims[0].place == place && !a->placed &&
+            !is_excused(a))
+            world_broken(attempt->client->world, 14,
+                         "%s is in %s before %s, which was started earlier",
+                         attempt->name, place->name, a->name);
+    }
+}
+
 /* 5: what was forgotten does not come back. */
 void check_added(struct world *world, const char *queue,
                  const struct hf_ticket *ticket)
@@ -206,6 +240,7 @@ void check_added(struct world *world, const char *queue,
     if (!record->attempt->client->alive ||
         !hf_sim_ticket_current(record->attempt->client->engine, &ticket->id))
         return;
+    check_order(record->attempt, place_of(world, queue));
     if (record->attempt->forgotten)
         world_broken(world, 5, "a ticket of %s appears after it was forgotten",
                      record->attempt->name);

@@ -86,6 +86,7 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     number(ink, a->enqueue_at_ms > a->pumped_ms);
     number(ink, a->watch_at_ms > a->pumped_ms);
     number(ink, a->enqueue_retry.tries);
+    number(ink, a->turn.failures);
     number(ink, a->list_retry.tries);
     number(ink, a->watch_retry.tries);
     number(ink, a->blocking);

@@ -32,7 +32,7 @@ DOC = os.path.join(ROOT, "docs", "proof.md")
 MARK = "<!-- written by ./dev mutate -->\n"
 HEAD = ("| fault | no. | caught by | what broke | also by "
         "| what is done wrong |\n|---|---|---|---|---|---|\n")
-SEEDS = 400
+SEEDS = 5000
 JOBS = 2
 CPU_S = 300
 SAID_BYTES = 1 << 24

@@ -121,7 +121,10 @@ struct attempt {
     uint64_t started_us;
     uint64_t granted_us;
     /* What the checks remember. */
-    bool evicted; /* its ticket was taken away from it */
+    bool evicted;      /* its ticket was taken away from it */
+    bool placed;       /* a ticket of its first claim was in the queue */
+    unsigned enqueues; /* how often one was asked for ... */
+    unsigned tries;    /* ... or looked for */
     bool gone_before_release;
     struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
     struct hf_ticket_id id;         /* of the last enqueue */

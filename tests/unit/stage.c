@@ -158,7 +158,7 @@ static void describe_request(const struct stage *s,
         snprintf(text, bytes, "%s", verbs[request->kind]);
         return;
     }
-    assert_string_equal(request->queue, "q");
+    assert_string_equal(request->queue, request->acquisition->queue);
     if (request->kind != HF_REQUEST_LIST)
         ticket_name(s, &request->ticket, name, sizeof name);
     snprintf(text, bytes, "%c %s%s%s", "ab"[index_of(s, request->acquisition)],

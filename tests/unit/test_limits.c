@@ -218,6 +218,7 @@ an_enqueue_that_is_due_is_asked_for_after_another_event(void **state)
     failed(s, "a ENQUEUE a1", HF_FAILURE_RETRY);
     expect(s, "");
     later(s, hf_core_wake_at_ms(&s->core) + 1);
+    s->b.queue = "another";
     want(s, &s->b);
     expect(s, "b ENQUEUE b1");
     ring(s);

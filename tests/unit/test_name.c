@@ -177,9 +177,9 @@ static void test_reserved_words(void **state)
     assert_refused("/zookeeper/quota", "\"zookeeper\"");
     assert_accepted("a/zookeeper", "a/zookeeper");
     assert_accepted("zookeepers", "zookeepers");
-    assert_refused("locks", "\"locks\"");
-    assert_refused("a/locks", "\"locks\"");
-    assert_refused("a/leases", "\"leases\"");
+    assert_accepted("locks", "locks");
+    assert_accepted("/examples/locks", "examples/locks");
+    assert_accepted("a/leases", "a/leases");
     assert_accepted("locks/nightly", "locks/nightly");
     assert_accepted("leases/nightly", "leases/nightly");
     assert_accepted("Locks", "Locks");

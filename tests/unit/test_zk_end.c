@@ -98,12 +98,14 @@ static void no_step_is_made_behind_a_goodbye(void **state)
         assert_string_equal(stage_sent(&s), "CLOSE");
         stage_close(&s);
     }
-    stage_connected(&s); /* a parent was made, but too late */
+    stage_connected(&s); /* a parent was made, and removed again */
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     refused(&s, HF_ZK_NO_NODE);
     refused(&s, HF_ZK_NO_NODE);
     end_(&s);
     done(&s);
+    refused(&s, HF_ZK_NO_NODE);
+    refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_told(&s), "FAILED ENQUEUE a RETRY");
     stage_close(&s);
     stage_connected(&s); /* somebody could be stamped */

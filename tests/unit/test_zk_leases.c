@@ -82,13 +82,13 @@ static void their_parent_is_made(void **state)
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_sent(&s),
                         "MULTI +x/leases/a/l +x/leases/a/l; LIST x/leases | "
-                        "CONTAINER x/leases");
-    done(&s);
-    assert_string_equal(stage_sent(&s),
+                        "CONTAINER x; CONTAINER x/leases; "
                         "MULTI +x/leases/a/l +x/leases/a/l; LIST x/leases");
+    refused(&s, HF_ZK_NODE_EXISTS);
+    done(&s);
     created_all(&s, 0);
     children(&s, "a/l#0 a/l#1");
-    assert_string_equal(stage_told(&s), "ENQUEUED a: a/l#0*2@4");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: a/l#0*2@5");
     stage_close(&s);
 }
 

@@ -95,7 +95,53 @@ static void sizes_are_decimal(void **state)
     assert_int_equal(hf_zk_permits_read((struct hf_jute_piece){NULL, 0}), 0);
 }
 
+/* A lock of such a name would be at another path than kazoo's. */
+static void names_that_are_elsewhere(void **state)
+{
+    struct hf_request request = {.queue = "s/locks",
+                                 .ticket_kind = HF_TICKET_MUTEX};
+
+    (void)state;
+    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    hf_ticket_id_set_role(&request.ticket, HF_ROLE_LOCK);
+    request.ticket.bytes[8] = 0x80;
+    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    assert_false(hf_zk_name_is_elsewhere(HF_ZK_CURATOR, &request));
+    hf_ticket_id_set_role(&request.ticket, HF_ROLE_ENTRY);
+    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    request.ticket_kind = HF_TICKET_READ;
+    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    request.queue = "s/leases";
+    assert_true(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    request.ticket_kind = HF_TICKET_LEASE;
+    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+    request.queue = "locks";
+    request.ticket_kind = HF_TICKET_READ;
+    assert_false(hf_zk_name_is_elsewhere(HF_ZK_KAZOO, &request));
+}
+
 /* --------------------------------------------------------------- stories -- */
+
+static void a_name_that_is_elsewhere_is_refused(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_layout = HF_ZK_KAZOO;
+    stage_connected(&s);
+    s.queue = "s/leases";
+    s.kind = HF_TICKET_MUTEX;
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    assert_string_equal(stage_told(&s), "FAILED ENQUEUE a FATAL");
+    assert_int_equal(s.status, HF_EUNSUPPORTED);
+    assert_non_null(strstr(s.text, "does not end in \"/locks\""));
+    s.kind = HF_TICKET_BARRIER;
+    ask(&s, HF_REQUEST_RAISE, "a");
+    assert_string_equal(stage_told(&s), "FAILED RAISE a FATAL");
+    assert_int_equal(s.status, HF_EUNSUPPORTED);
+    assert_string_equal(stage_sent(&s), "");
+    stage_close(&s);
+}
 
 /* Connected, with "G" in the lock in front; tickets are leases of ${weight}
  * out of five. */
@@ -144,10 +190,9 @@ static void they_are_made_with_the_check_of_the_gate(void **state)
     refused(&s, HF_ZK_NO_NODE);
     assert_string_equal(stage_sent(&s),
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s | "
-                        "CREATE s=5");
-    done(&s);
-    assert_string_equal(stage_sent(&s),
+                        "CREATE s=5; "
                         "MULTI +s/A/p#0 +s/A/p#1 s-__lock__/G#3; LIST s");
+    done(&s);
     s.zxid = 50;
     created_all(&s, 0);
     children(&s, "B/p#0 A/p#1 A/p#0");
@@ -367,6 +412,8 @@ int main(void)
         cmocka_unit_test(each_permit_says_whose_it_is),
         cmocka_unit_test(what_is_no_permit),
         cmocka_unit_test(sizes_are_decimal),
+        cmocka_unit_test(names_that_are_elsewhere),
+        cmocka_unit_test(a_name_that_is_elsewhere_is_refused),
         cmocka_unit_test(they_are_made_with_the_check_of_the_gate),
         cmocka_unit_test(one_permit_too),
         cmocka_unit_test(nothing_is_made_without_the_gate),

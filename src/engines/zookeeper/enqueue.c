@@ -84,11 +84,10 @@ static void created(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EPROTOCOL,
                    "the ticket in the lock in front of the semaphore was gone "
                    "before there was a permit; see who removes tickets there");
-    } else if (op->error == HF_ZK_NO_NODE && op->rounds < HF_ZK_ROUNDS_MAX &&
-               hf_zk_session_usable(&zk->session)) {
-        hf_zk_make_parents(zk, op, strlen(op->queue->path), create_ticket);
+    } else if (hf_zk_want_parents(zk, op)) {
+        create_ticket(zk, op);
     } else {
-        hf_zk_op_fail(zk, op, op->error, "put a ticket below", op->queue->path);
+        hf_zk_fail_below(zk, op, "put a ticket below", op->queue->path);
     }
 }
 
@@ -223,6 +222,8 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
     (void)named;
     hf_zk_op_step(op, created);
     op->rounds++;
+    if (!hf_zk_send_parents(zk, op, strlen(op->queue->path)))
+        return;
     if (op->queue->permits && request->ticket_kind == HF_TICKET_LEASE)
         create_permits(zk, op);
     else if (request->weight > 1)
@@ -233,6 +234,15 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
             hf_zk_child_path(zk, op->queue, prefix), request->payload,
             member ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);
+}
+
+void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request)
+{
+    hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
+               "with layout=kazoo a semaphore has its tickets at \"%.200s\"; "
+               "expected a name that does not end in \"%s\" or \"%s\", or "
+               "layout=curator",
+               request->queue, HF_QUEUE_LOCKS, HF_QUEUE_LEASES);
 }
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
@@ -246,7 +256,9 @@ void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request)
         return;
     }
     assert(request->weight <= HF_WEIGHT_MAX);
-    if (!write_name(zk, request, prefix))
+    if (hf_zk_name_is_elsewhere(zk->config.layout, request))
+        hf_zk_fail_name(zk, request);
+    else if (!write_name(zk, request, prefix))
         hf_zk_fail(zk, request, HF_FAILURE_FATAL, HF_EUNSUPPORTED,
                    "layout=%s has no names for readers and writers, nor for "
                    "an election, only for a mutex; expected a mutex, or "

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/op.h"
+#include "engines/zookeeper/permit.h"
 
 static void fail_kind(struct hf_zk *zk, struct hf_zk_op *op)
 {
@@ -64,28 +65,32 @@ static void raised(struct hf_zk *zk, struct hf_zk_op *op)
         fail_kind(zk, op);
     else if (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)
         marked(zk, op, op->error == HF_ZK_NODE_EXISTS);
-    else if (op->error == HF_ZK_NO_NODE && op->rounds < HF_ZK_ROUNDS_MAX &&
-             hf_zk_session_usable(&zk->session))
-        hf_zk_make_parents(zk, op, (size_t)(strrchr(path, '/') - path),
-                           create_mark);
+    else if (hf_zk_want_parents(zk, op))
+        create_mark(zk, op);
     else
-        hf_zk_op_fail(zk, op, op->error, "create", path);
+        hf_zk_fail_below(zk, op, "create", path);
 }
 
 static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
 {
+    const char *path = op->queue->path;
+
     hf_zk_op_step(op, raised);
     op->rounds++;
-    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE,
-                      op->queue->path, "", HF_ZK_PERSISTENT);
-    hf_zk_send_exists(zk, hf_zk_op_call(op, described), op->queue->path);
+    if (!hf_zk_send_parents(zk, op, (size_t)(strrchr(path, '/') - path)))
+        return;
+    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE, path, "",
+                      HF_ZK_PERSISTENT);
+    hf_zk_send_exists(zk, hf_zk_op_call(op, described), path);
 }
 
 void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+    struct hf_zk_op *op;
 
-    if (op != NULL)
+    if (hf_zk_name_is_elsewhere(zk->config.layout, request))
+        hf_zk_fail_name(zk, request);
+    else if ((op = hf_zk_op_new(zk, request)) != NULL)
         create_mark(zk, op);
 }
 

@@ -29,6 +29,7 @@ void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op)
     assert(op->pending == 0);
     if (op->queue != NULL)
         hf_zk_queue_leave(zk, op->queue);
+    hf_free(op->parents);
     hf_free(op);
 }
 

@@ -29,11 +29,16 @@ struct hf_zk_op {
     enum hf_zk_error error; /* of the call that decides; HF_ZK_OK */
     enum hf_zk_error list_error;
     enum hf_zk_error sync_error; /* of the sync before the list */
-    size_t level;     /* parents.c: how much of the path is being created */
-    size_t made_to;   /* and up to where it has to be */
-    unsigned rounds;  /* how often the create, or the delete, was tried */
-    unsigned parents; /* and how often a parent's was */
-    void (*parents_made)(struct hf_zk *zk, struct hf_zk_op *op);
+    unsigned rounds; /* how often the create, or the delete, was tried */
+    /* parents.c */
+    bool parents_missing;       /* they are created with the node */
+    bool containers;            /* and are of that kind, in this step */
+    size_t parents_to;          /* so many bytes of the path are parents */
+    struct hf_zk_call *parents; /* one for each of them, from the top; NULL:
+                                   none was created yet */
+    size_t parent_level;        /* that which .parent_error is about, from 1;
+                                   0: none, no node was there to create it in */
+    enum hf_zk_error parent_error;
     bool open_before; /* DOWNGRADE: an earlier one may have happened */
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
@@ -81,10 +86,21 @@ struct hf_request *hf_zk_op_end(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* ------------------------------------------------------- shared by steps -- */
 
-/* Make the node at the first ${bytes} of the queue's path, and what is missing
- * above it, but for the chroot; then ${then} goes on. */
-void hf_zk_make_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes,
-                        void (*then)(struct hf_zk *zk, struct hf_zk_op *op));
+/* In a step that creates a node, before it: create the node at the first
+ * ${bytes} of the queue's path, and those above it but for the chroot, if they
+ * were found missing.  False, having answered FAILED, for lack of memory. */
+bool hf_zk_send_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes);
+
+/* The create was answered: is the step to be done again, with its parents? */
+bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* It is not, and has failed: hf_zk_op_fail(), or what kept a parent from being
+ * created. */
+void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
+                      const char *path);
+
+/* FAILED: with layout=kazoo no lock and no barrier has that name. */
+void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
 
 /* Ask for the children of the queue; .list_error says how it went. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must be there before a node can be: made only when it is found missing,
- * and again if somebody removes it meanwhile, within a bound. */
+/*
+ * The nodes above one that is to be created.  They are created only after the
+ * server has said that one is missing, and then in the same write as the node
+ * itself, from the top: a session's requests are carried out in order, so the
+ * first ticket of a new name costs one more round trip than any other, however
+ * deep the name is.
+ *
+ * Each is a request of its own, and not all of them one multi, because nobody
+ * knows which of them are there: a multi fails as a whole where one is, or
+ * where somebody else creates one meanwhile.  A parent that is there may also
+ * answer that we may not create it.  So only the node itself shows whether
+ * there was anything wrong.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "engines/zookeeper/op.h"
-
-/* Up and down again once for each round, so long as nobody removes them under
- * our hands. */
-#define PARENTS_MAX (2 * HF_ZK_ROUNDS_MAX * HF_NAME_BYTES / 2)
 
 /* A number of 32 bits. */
 #define DATA_BYTES 11
-
-static void parent_made(struct hf_zk *zk, struct hf_zk_op *op);
-
-static void noted(struct hf_zk *zk, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
-{
-    struct hf_zk_op *op = call->owner;
-
-    op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
 
 /* Those who write in the other layouts make persistent parents, and rely on
  * their staying: kazoo looks for one only once. */
@@ -32,59 +29,110 @@ static bool makes_containers(const struct hf_zk *zk)
     return !zk->containers_unknown && zk->config.layout == HF_ZK_CURATOR;
 }
 
-/* What the node at the first .level bytes of the queue's path says.  That of
+/* What the node at the first ${bytes} of the queue's path says.  That of
  * kazoo's permits says how many there are, from its first moment on: kazoo
- * itself writes that a moment later, and who comes in between does not see
- * it. */
-static const char *parent_data(const struct hf_zk_op *op, char text[DATA_BYTES])
+ * itself writes that a moment later, and a client that comes in between does
+ * not see it. */
+static const char *parent_data(const struct hf_zk_op *op, size_t bytes,
+                               char text[DATA_BYTES])
 {
     uint32_t permits = op->request->limit;
 
-    if (!op->queue->permits || op->queue->path[op->level] != '\0' ||
-        permits == 0)
+    if (!op->queue->permits || op->queue->path[bytes] != '\0' || permits == 0)
         return "";
     snprintf(text, DATA_BYTES, "%" PRIu32, permits);
     return text;
 }
 
-static void make_parent(struct hf_zk *zk, struct hf_zk_op *op)
+/* The end of the component that follows the first ${bytes} of ${path}. */
+static size_t one_down(const char *path, size_t bytes)
+{
+    return bytes + 1 + strcspn(path + bytes + 1, "/");
+}
+
+/* Those below the chroot, which is not ours to create. */
+static size_t count_parents(const struct hf_zk *zk, const struct hf_zk_op *op)
+{
+    size_t count = 0;
+
+    for (size_t at = strlen(zk->config.chroot); at < op->parents_to; count++)
+        at = one_down(op->queue->path, at);
+    return count;
+}
+
+/* What counts is the answer for the lowest node that was not turned down for
+ * want of the one above it. */
+static void parent_answered(struct hf_zk *zk, struct hf_zk_call *call,
+                            const struct hf_zk_reply *reply)
+{
+    struct hf_zk_op *op = call->owner;
+    size_t level = (size_t)(call - op->parents) + 1;
+
+    if (reply->error != HF_ZK_NO_NODE && level > op->parent_level) {
+        op->parent_level = level;
+        op->parent_error = reply->error;
+    }
+    /* A server before 3.5.3, which may hang up now. */
+    if (reply->error == HF_ZK_UNIMPLEMENTED && op->containers)
+        zk->containers_unknown = true;
+    hf_zk_op_answered(zk, op);
+}
+
+static void send_parent(struct hf_zk *zk, struct hf_zk_op *op,
+                        struct hf_zk_call *call, size_t bytes)
 {
     char text[DATA_BYTES];
-    const char *data = parent_data(op, text);
-    struct hf_zk_call *call;
 
-    if (op->parents++ >= PARENTS_MAX) {
-        hf_zk_op_fail(zk, op, HF_ZK_NO_NODE, "keep the node", op->queue->path);
-        return;
+    call->answered = parent_answered;
+    call->owner = op;
+    op->pending++;
+    snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, op->queue->path);
+    hf_zk_send_create(zk, call,
+                      op->containers ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE,
+                      zk->path, parent_data(op, bytes, text),
+                      op->containers ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);
+}
+
+bool hf_zk_send_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes)
+{
+    size_t at = strlen(zk->config.chroot);
+    size_t count;
+
+    op->parents_to = bytes;
+    op->parent_level = 0;
+    op->containers = makes_containers(zk);
+    if (!op->parents_missing)
+        return true;
+    count = count_parents(zk, op);
+    if (op->parents == NULL)
+        op->parents = hf_alloc(count * sizeof *op->parents);
+    if (op->parents == NULL) {
+        hf_zk_fail_memory(zk, hf_zk_op_end(zk, op));
+        return false;
     }
-    hf_zk_op_step(op, parent_made);
-    call = hf_zk_op_call(op, noted);
-    snprintf(zk->path, sizeof zk->path, "%.*s", (int)op->level,
-             op->queue->path);
-    if (!makes_containers(zk))
-        hf_zk_send_create(zk, call, HF_ZK_CREATE, zk->path, data,
-                          HF_ZK_PERSISTENT);
-    else
-        hf_zk_send_create(zk, call, HF_ZK_CREATE_CONTAINER, zk->path, data,
-                          HF_ZK_CONTAINER);
+    for (size_t nth = 0; nth < count; nth++) {
+        at = one_down(op->queue->path, at);
+        send_parent(zk, op, &op->parents[nth], at);
+    }
+    return true;
 }
 
-/* One component less; false if that is the chroot, which is not ours to
- * make. */
-static bool one_up(const struct hf_zk *zk, struct hf_zk_op *op)
+static bool is_there(const struct hf_zk_op *op)
 {
-    do
-        op->level--;
-    while (op->queue->path[op->level] != '/');
-    return op->level > strlen(zk->config.chroot);
+    return op->parent_level > 0 && (op->parent_error == HF_ZK_OK ||
+                                    op->parent_error == HF_ZK_NODE_EXISTS);
 }
 
-static void one_down(struct hf_zk_op *op)
+bool hf_zk_want_parents(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    do
-        op->level++;
-    while (op->queue->path[op->level] != '/' &&
-           op->queue->path[op->level] != '\0');
+    bool again = !op->parents_missing || is_there(op) ||
+                 (op->parent_error == HF_ZK_UNIMPLEMENTED && op->containers);
+
+    if (op->error != HF_ZK_NO_NODE || op->rounds >= HF_ZK_ROUNDS_MAX ||
+        !hf_zk_session_usable(&zk->session) || count_parents(zk, op) == 0)
+        return false;
+    op->parents_missing = true;
+    return again;
 }
 
 static void no_chroot(struct hf_zk *zk, struct hf_zk_op *op)
@@ -95,43 +143,25 @@ static void no_chroot(struct hf_zk *zk, struct hf_zk_op *op)
                zk->config.chroot);
 }
 
-static void parent_made(struct hf_zk *zk, struct hf_zk_op *op)
+static void fail_parent(struct hf_zk *zk, struct hf_zk_op *op)
 {
-    bool usable = hf_zk_session_usable(&zk->session);
+    size_t bytes = strlen(zk->config.chroot);
 
-    if (usable && op->error == HF_ZK_UNIMPLEMENTED && makes_containers(zk)) {
-        zk->containers_unknown = true; /* a server before 3.5.3 */
-        make_parent(zk, op);
-    } else if (usable && op->error == HF_ZK_NO_NODE) {
-        if (one_up(zk, op))
-            make_parent(zk, op);
-        else
-            no_chroot(zk, op);
-    } else if (usable &&
-               (op->error == HF_ZK_OK || op->error == HF_ZK_NODE_EXISTS)) {
-        if (op->level == op->made_to) {
-            op->parents_made(zk, op);
-            return;
-        }
-        one_down(op);
-        make_parent(zk, op);
-    } else if (!usable || op->error == HF_ZK_CUT) {
-        hf_zk_fail(zk, op->request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
-                   "the connection ended before the parents of %s were there",
-                   op->queue->path);
-        hf_zk_op_free(zk, op);
-    } else {
-        hf_zk_op_fail(zk, op, op->error, "create", zk->path);
-    }
+    for (size_t level = 0; level < op->parent_level; level++)
+        bytes = one_down(op->queue->path, bytes);
+    snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, op->queue->path);
+    hf_zk_op_fail(zk, op, op->parent_error, "create", zk->path);
 }
 
-void hf_zk_make_parents(struct hf_zk *zk, struct hf_zk_op *op, size_t bytes,
-                        void (*then)(struct hf_zk *zk, struct hf_zk_op *op))
+void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
+                      const char *path)
 {
-    op->level = op->made_to = bytes;
-    op->parents_made = then;
-    if (bytes > strlen(zk->config.chroot))
-        make_parent(zk, op);
-    else
+    bool sent = op->parents_missing || count_parents(zk, op) == 0;
+
+    if (op->error != HF_ZK_NO_NODE || !sent || is_there(op))
+        hf_zk_op_fail(zk, op, op->error, what, path);
+    else if (op->parent_level == 0)
         no_chroot(zk, op);
+    else
+        fail_parent(zk, op);
 }

@@ -52,6 +52,18 @@ bool hf_zk_queue_path(enum hf_zk_dialect layout, const char *chroot,
     return permits;
 }
 
+bool hf_zk_name_is_elsewhere(enum hf_zk_dialect layout,
+                             const struct hf_request *request)
+{
+    if (layout != HF_ZK_KAZOO)
+        return false;
+    if (without(request->queue, HF_QUEUE_LEASES) > 0)
+        return request->ticket_kind != HF_TICKET_LEASE;
+    return without(request->queue, HF_QUEUE_LOCKS) > 0 &&
+           (request->ticket_kind != HF_TICKET_MUTEX ||
+            hf_ticket_id_role(&request->ticket) == HF_ROLE_LOCK);
+}
+
 /* ----------------------------------------------------------------- names -- */
 
 static unsigned get_tag(const struct hf_ticket_id *id)

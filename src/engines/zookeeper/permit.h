@@ -21,10 +21,17 @@
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/wire.h"
 
+struct hf_request;
 struct hf_zk_queue;
 
 /* Room for chroot, lock name and what is put behind it. */
 #define HF_ZK_QUEUE_PATH_BYTES 2560
+
+/* With layout=kazoo the two queues of a semaphore do not lie where their names
+ * say, so a lock of such a name would not be kazoo's of that path: is
+ * ${request}, an ENQUEUE or RAISE, one? */
+bool hf_zk_name_is_elsewhere(enum hf_zk_dialect layout,
+                             const struct hf_request *request);
 
 /* The path of the queue called ${name} below ${chroot}; true if its children
  * are such permits. */

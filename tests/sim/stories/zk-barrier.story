@@ -39,8 +39,8 @@ expect
     13.289  c       engine resumed to s1
     13.289  c       state CONNECTED
     50.000  a       raise gates/one
-    57.052  -       server raises gates/one
-    58.299  a       raise ANSWERED HF_OK
+    54.100  -       server raises gates/one
+    55.519  a       raise ANSWERED HF_OK
    100.000  b       wait at gates/one
    110.000  other   touch gates/one
    150.000  b       link breaks
@@ -50,17 +50,17 @@ expect
    155.000  b       state CONNECTED
    300.000  other   touch gates/one
    400.000  a       lower gates/one
-   401.669  -       server lowers gates/one
-   403.144  a       lower ANSWERED HF_OK found
-   404.669  b       wait ANSWERED HF_OK
+   401.517  -       server lowers gates/one
+   402.584  a       lower ANSWERED HF_OK found
+   404.517  b       wait ANSWERED HF_OK
    500.000  -       s1 cut off in
    520.000  a       raise gates/one
-   522.006  -       server raises gates/one
-   523.086  a       raise ANSWERED HF_OK
+   522.190  -       server raises gates/one
+   523.656  a       raise ANSWERED HF_OK
    600.000  c       wait at gates/one
   1200.000  -       s1 mend
   1500.000  a       lower gates/one
-  1501.665  -       server lowers gates/one
-  1503.163  a       lower ANSWERED HF_OK found
-  1505.548  c       wait ANSWERED HF_OK
+  1501.541  -       server lowers gates/one
+  1503.039  a       lower ANSWERED HF_OK found
+  1505.491  c       wait ANSWERED HF_OK
   2000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -22,16 +22,16 @@ expect
     65.327  a       state CONNECTED
    200.000  -       s1 cut off in
    300.000  a       want m1
-   307.916  a       server adds ticket 0 to one
-   309.260  a       m1 GRANTED token=4294967300 safe-until=7003
+   305.155  a       server adds ticket 0 to one
+   306.470  a       m1 GRANTED token=4294967300 safe-until=7003
    410.000  a       link breaks
    411.000  a       engine suspended
    411.000  a       state SUSPENDED
-  1617.141  a       engine resumed to s2
-  1617.141  a       state CONNECTED
+  1617.212  a       engine resumed to s2
+  1617.212  a       state CONNECTED
   3500.000  a       release m1
-  3501.509  a       server removes ticket 0000000000 from one
-  3502.638  a       m1 RELEASED HF_OK
-  3502.638  a       m1 FORGOTTEN
+  3501.733  a       server removes ticket 0000000000 from one
+  3502.977  a       m1 RELEASED HF_OK
+  3502.977  a       m1 FORGOTTEN
   3600.000  -       s1 mend
  10000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -22,8 +22,8 @@ expect
      4.000  c       engine connected to s1
      4.000  c       state CONNECTED
    100.000  a       want m1
-   105.000  a       server adds ticket 0 to one
-   106.000  a       m1 GRANTED token=4294967302 safe-until=6942
+   103.000  a       server adds ticket 0 to one
+   104.000  a       m1 GRANTED token=4294967302 safe-until=6942
    110.000  a       release m1
    111.000  a       server removes ticket 0000000000 from one
    112.000  a       m1 RELEASED HF_OK
@@ -42,8 +42,8 @@ expect
    302.000  a       m2 RELEASED HF_OK
    302.000  a       m2 FORGOTTEN
    400.000  c       want m4
-   405.000  c       server adds ticket 0 to one
-   406.000  c       m4 GRANTED token=4294967311 safe-until=6942
+   403.000  c       server adds ticket 0 to one
+   404.000  c       m4 GRANTED token=4294967311 safe-until=6942
    500.000  c       release m4
    501.000  c       server removes ticket 0000000000 from one
    502.000  c       m4 RELEASED HF_OK

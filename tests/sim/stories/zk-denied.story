@@ -13,8 +13,8 @@ expect
      4.000  a       state CONNECTED
    100.000  other   deny one
    110.000  a       want m1
-   116.000  a       m1 ENDED HF_EDENIED
-   116.000  a       m1 FORGOTTEN
+   114.000  a       m1 ENDED HF_EDENIED
+   114.000  a       m1 FORGOTTEN
    200.000  other   allow
    210.000  a       want m2
    211.000  a       server adds ticket 0 to one

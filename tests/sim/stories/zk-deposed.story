@@ -31,35 +31,35 @@ expect
     71.308  a       engine resumed to s1
     71.308  a       state CONNECTED
   1000.000  a       want m1
-  1006.964  a       server adds ticket 0 to one
-  1008.348  a       m1 GRANTED token=4294967301 safe-until=10969
+  1004.075  a       server adds ticket 0 to one
+  1005.411  a       m1 GRANTED token=4294967301 safe-until=10969
   1500.000  b       want m2
-  1501.511  b       server adds ticket 1 to one
-  1504.812  b       m2 WAITING ahead=1 holder=a/m1
+  1501.486  b       server adds ticket 1 to one
+  1504.825  b       m2 WAITING ahead=1 holder=a/m1
   5000.000  -       s3 cut off
-  8000.067  -       s2 hears nothing of its leader
-  8000.206  -       s1 hears nothing of its leader
-  8001.067  b       engine suspended
-  8001.067  b       state SUSPENDED
-  8001.206  a       engine suspended
-  8001.206  a       state SUSPENDED
-  8328.029  -       s2 leads
-  8328.029  -       s1 follows s2
-  8621.000  b       engine resumed to s2
-  8621.000  b       state CONNECTED
-  8623.000  b       m2 WAITING ahead=1 holder=a/m1
-  8696.208  a       engine resumed to s1
-  8696.208  a       state CONNECTED
+  8000.206  -       s2 hears nothing of its leader
+  8000.442  -       s1 hears nothing of its leader
+  8001.206  b       engine suspended
+  8001.206  b       state SUSPENDED
+  8001.442  a       engine suspended
+  8001.442  a       state SUSPENDED
+  8224.130  -       s2 leads
+  8224.130  -       s1 follows s2
+  8262.000  b       engine resumed to s2
+  8262.000  b       state CONNECTED
+  8264.000  b       m2 WAITING ahead=1 holder=a/m1
+  8306.488  a       engine resumed to s1
+  8306.488  a       state CONNECTED
  10000.000  -       s3 has too few followers
  20000.000  -       s3 mend
- 20147.561  -       s3 follows s2
+ 20455.480  -       s3 follows s2
  25000.000  a       release m1
- 25001.665  a       server removes ticket 0000000000 from one
- 25002.665  b       m2 GRANTED token=4294967302 safe-until=32021
- 25003.102  a       m1 RELEASED HF_OK
- 25003.102  a       m1 FORGOTTEN
+ 25001.408  a       server removes ticket 0000000000 from one
+ 25002.408  b       m2 GRANTED token=4294967302 safe-until=31662
+ 25002.703  a       m1 RELEASED HF_OK
+ 25002.703  a       m1 FORGOTTEN
  26000.000  b       release m2
- 26001.117  b       server removes ticket 0000000001 from one
- 26002.117  b       m2 RELEASED HF_OK
- 26002.117  b       m2 FORGOTTEN
+ 26001.137  b       server removes ticket 0000000001 from one
+ 26002.137  b       m2 RELEASED HF_OK
+ 26002.137  b       m2 FORGOTTEN
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -17,30 +17,30 @@ expect
      5.245  b       engine connected to s1
      5.245  b       state CONNECTED
     20.000  a       want w1
-    27.759  a       server adds ticket 0 to one
-    29.091  a       w1 GRANTED token=4294967301 safe-until=10902
+    24.960  a       server adds ticket 0 to one
+    26.146  a       w1 GRANTED token=4294967301 safe-until=10902
     40.000  b       want w2
-    41.422  b       server adds ticket 1 to one
-    44.781  b       w2 WAITING ahead=1 holder=a/w1
+    41.609  b       server adds ticket 1 to one
+    44.821  b       w2 WAITING ahead=1 holder=a/w1
     60.000  a       downgrade w1
     61.000  a       link cut in
-    61.350  a       server adds ticket 0 to one
-    61.350  a       server removes ticket 0000000000 from one
-    64.541  b       w2 WAITING ahead=1 holder=a/w1
+    61.362  a       server adds ticket 0 to one
+    61.362  a       server removes ticket 0000000000 from one
+    64.698  b       w2 WAITING ahead=1 holder=a/w1
    200.000  a       link breaks
    210.000  a       link mended
    210.000  a       engine suspended
    210.000  a       state SUSPENDED
-   214.468  a       engine resumed to s2
-   214.468  a       state CONNECTED
-   219.862  a       w1 DOWNGRADED HF_OK
+   214.435  a       engine resumed to s2
+   214.435  a       state CONNECTED
+   219.703  a       w1 DOWNGRADED HF_OK
    900.000  a       release w1
-   901.362  a       server removes ticket 0000000000 from one
-   902.635  b       w2 GRANTED token=4294967302 safe-until=10902
-   902.732  a       w1 RELEASED HF_OK
-   902.732  a       w1 FORGOTTEN
+   901.304  a       server removes ticket 0000000000 from one
+   902.577  b       w2 GRANTED token=4294967302 safe-until=10902
+   902.674  a       w1 RELEASED HF_OK
+   902.674  a       w1 FORGOTTEN
   1000.000  b       release w2
-  1001.669  b       server removes ticket 0000000001 from one
-  1002.736  b       w2 RELEASED HF_OK
-  1002.736  b       w2 FORGOTTEN
+  1001.517  b       server removes ticket 0000000001 from one
+  1002.723  b       w2 RELEASED HF_OK
+  1002.723  b       w2 FORGOTTEN
   1500.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -14,8 +14,8 @@ expect
      4.000  b       engine connected to s1
      4.000  b       state CONNECTED
    200.000  a       want m1
-   205.000  a       server adds ticket 0 to one
-   206.000  a       m1 GRANTED token=4294967301 safe-until=6942
+   203.000  a       server adds ticket 0 to one
+   204.000  a       m1 GRANTED token=4294967301 safe-until=6942
    300.000  b       want m2
    300.500  a       release m1
    301.000  b       server adds ticket 1 to one

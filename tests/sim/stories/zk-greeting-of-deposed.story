@@ -33,21 +33,21 @@ expect
     76.559  b       engine resumed to s1
     76.559  b       state CONNECTED
   1000.000  a       want m1
-  1005.669  a       server adds ticket 0 to one
-  1006.669  a       m1 GRANTED token=4294967301 safe-until=20825
+  1003.755  a       server adds ticket 0 to one
+  1004.755  a       m1 GRANTED token=4294967301 safe-until=20825
   1500.000  b       want m2
-  1501.764  b       server adds ticket 1 to one
-  1504.929  b       m2 WAITING ahead=1 holder=a/m1
+  1501.644  b       server adds ticket 1 to one
+  1505.011  b       m2 WAITING ahead=1 holder=a/m1
   5000.000  -       s3 cut off
-  8000.216  -       s2 hears nothing of its leader
-  8000.426  -       s1 hears nothing of its leader
-  8001.426  b       engine suspended
-  8001.426  b       state SUSPENDED
-  8215.835  -       s2 leads
-  8215.835  -       s1 follows s2
-  8250.466  b       engine resumed to s1
-  8250.466  b       state CONNECTED
-  8252.466  b       m2 WAITING ahead=1 holder=a/m1
+  8000.387  -       s1 hears nothing of its leader
+  8000.426  -       s2 hears nothing of its leader
+  8001.387  b       engine suspended
+  8001.387  b       state SUSPENDED
+  8373.539  -       s2 leads
+  8373.539  -       s1 follows s2
+  8579.356  b       engine resumed to s1
+  8579.356  b       state CONNECTED
+  8581.356  b       m2 WAITING ahead=1 holder=a/m1
   9500.000  a       link breaks
   9501.000  a       engine suspended
   9501.000  a       state SUSPENDED
@@ -58,19 +58,19 @@ expect
  10001.000  a       state SUSPENDED
  19825.000  a       m1 LOST
  29251.000  a       server session expires
- 29251.467  a       server removes ticket 0000000000 from one
- 29252.816  b       m2 GRANTED token=4294967302 safe-until=44050
+ 29251.566  a       server removes ticket 0000000000 from one
+ 29252.783  b       m2 GRANTED token=4294967302 safe-until=44379
  29549.000  a       engine session lost
  29549.000  a       state LOST
  40000.000  -       s3 mend
- 40594.497  -       s3 follows s2
- 40628.866  a       engine connected to s3
- 40628.866  a       state CONNECTED
+ 40553.726  -       s3 follows s2
+ 40629.081  a       engine connected to s3
+ 40629.081  a       state CONNECTED
  41000.000  a       release m1
  41000.000  a       m1 RELEASED HF_ELOST
  41000.000  a       m1 FORGOTTEN
  42000.000  b       release m2
- 42001.645  b       server removes ticket 0000000001 from one
- 42002.663  b       m2 RELEASED HF_OK
- 42002.663  b       m2 FORGOTTEN
+ 42002.067  b       server removes ticket 0000000001 from one
+ 42003.455  b       m2 RELEASED HF_OK
+ 42003.455  b       m2 FORGOTTEN
  50000.000  -       end, tickets left: 0, nodes: 1, watches: 0

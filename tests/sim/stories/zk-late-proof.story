@@ -33,31 +33,31 @@ expect
    671.515  a       engine resumed to s1
    671.515  a       state CONNECTED
   1000.000  a       want m1
-  1006.886  a       server adds ticket 0 to one
-  1007.975  a       m1 GRANTED token=4294967301 safe-until=8500
+  1004.400  a       server adds ticket 0 to one
+  1005.489  a       m1 GRANTED token=4294967301 safe-until=8500
   1500.000  b       want m2
-  1501.543  b       server adds ticket 1 to one
-  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  1501.322  b       server adds ticket 1 to one
+  1504.322  b       m2 WAITING ahead=1 holder=a/m1
   3600.000  -       s1 cut off in
   6100.000  -       s1 cut off out
   8558.000  a       m1 LOST
   9965.000  a       server session expires
-  9965.139  a       server removes ticket 0000000000 from one
-  9966.139  b       m2 GRANTED token=4294967302 safe-until=14733
-  9966.230  a       engine suspended
-  9966.230  a       state SUSPENDED
+  9965.176  a       server removes ticket 0000000000 from one
+  9966.176  b       m2 GRANTED token=4294967302 safe-until=14733
+  9966.202  a       engine suspended
+  9966.202  a       state SUSPENDED
  12077.000  a       engine session lost
  12077.000  a       state LOST
  15000.000  -       s1 mend
- 15002.141  a       engine connected to s1
- 15002.141  a       state CONNECTED
+ 15002.228  a       engine connected to s1
+ 15002.228  a       state CONNECTED
  16000.000  a       release m1
  16000.000  a       m1 RELEASED HF_ELOST
  16000.000  a       m1 FORGOTTEN
  17000.000  b       release m2
- 17001.102  b       server removes ticket 0000000001 from one
- 17002.102  b       m2 RELEASED HF_OK
- 17002.102  b       m2 FORGOTTEN
+ 17001.380  b       server removes ticket 0000000001 from one
+ 17002.380  b       m2 RELEASED HF_OK
+ 17002.380  b       m2 FORGOTTEN
  21965.000  a       server session expires
  21965.000  a       server session expires
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -23,20 +23,20 @@ expect
     71.659  a       engine resumed to s1
     71.659  a       state CONNECTED
   1000.000  a       want m1
-  1007.167  a       server adds ticket 0 to one
-  1008.185  a       m1 GRANTED token=4294967301 safe-until=7009
+  1004.822  a       server adds ticket 0 to one
+  1005.897  a       m1 GRANTED token=4294967301 safe-until=7009
   3000.000  -       s3 freeze
   3100.000  b       want m2
   4000.000  -       s3 thaw
   4000.824  b       server adds ticket 1 to one
-  4003.950  b       m2 WAITING ahead=1 holder=a/m1
+  4003.969  b       m2 WAITING ahead=1 holder=a/m1
   6000.000  a       release m1
-  6001.599  a       server removes ticket 0000000000 from one
-  6002.620  b       m2 GRANTED token=4294967305 safe-until=8942
-  6002.620  a       m1 RELEASED HF_OK
-  6002.620  a       m1 FORGOTTEN
+  6001.808  a       server removes ticket 0000000000 from one
+  6003.040  b       m2 GRANTED token=4294967305 safe-until=8942
+  6003.040  a       m1 RELEASED HF_OK
+  6003.040  a       m1 FORGOTTEN
   7000.000  b       release m2
-  7001.622  b       server removes ticket 0000000001 from one
-  7002.986  b       m2 RELEASED HF_OK
-  7002.986  b       m2 FORGOTTEN
+  7001.510  b       server removes ticket 0000000001 from one
+  7002.904  b       m2 RELEASED HF_OK
+  7002.904  b       m2 FORGOTTEN
   9000.000  -       end, tickets left: 0, nodes: 1, watches: 0

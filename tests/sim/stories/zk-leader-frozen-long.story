@@ -32,46 +32,44 @@ expect
     71.308  a       engine resumed to s1
     71.308  a       state CONNECTED
   1000.000  a       want m1
-  1006.964  a       server adds ticket 0 to one
-  1008.348  a       m1 GRANTED token=4294967301 safe-until=7009
+  1004.075  a       server adds ticket 0 to one
+  1005.411  a       m1 GRANTED token=4294967301 safe-until=7009
   1500.000  b       want m2
-  1501.511  b       server adds ticket 1 to one
-  1505.002  b       m2 WAITING ahead=1 holder=a/m1
+  1501.486  b       server adds ticket 1 to one
+  1504.930  b       m2 WAITING ahead=1 holder=a/m1
   3000.000  -       s3 freeze
-  5504.000  a       engine suspended
-  5504.000  a       state SUSPENDED
-  5507.000  b       engine suspended
-  5507.000  b       state SUSPENDED
+  5505.000  a       engine suspended
+  5505.000  a       state SUSPENDED
+  5506.000  b       engine suspended
+  5506.000  b       state SUSPENDED
   6009.000  a       m1 LOST
   7502.000  a       engine session lost
   7502.000  a       state LOST
-  7505.000  b       engine session lost
-  7505.000  b       state LOST
- 12000.179  -       s2 hears nothing of its leader
- 12000.448  -       s1 hears nothing of its leader
- 12284.210  -       s2 leads
- 12284.210  -       s1 follows s2
- 12684.088  a       engine connected to s1
- 12684.088  a       state CONNECTED
- 12746.228  b       engine connected to s2
- 12746.228  b       state CONNECTED
- 12747.487  b       server adds ticket 2 to one
- 12750.487  b       m2 WAITING ahead=2 holder=a/m1
+  7504.000  b       engine session lost
+  7504.000  b       state LOST
+ 12000.348  -       s1 hears nothing of its leader
+ 12000.448  -       s2 hears nothing of its leader
+ 12251.494  -       s2 leads
+ 12251.494  -       s1 follows s2
+ 12683.810  a       engine connected to s1
+ 12683.810  a       state CONNECTED
+ 12746.555  b       engine connected to s2
+ 12746.555  b       state CONNECTED
+ 12747.822  b       server adds ticket 2 to one
+ 12750.822  b       m2 WAITING ahead=2 holder=a/m1
  19251.000  b       server session expires
  19251.000  a       server session expires
- 19251.296  b       server removes ticket 0000000001 from one
- 19251.296  a       server removes ticket 0000000000 from one
- 19254.839  b       m2 GRANTED token=8589934595 safe-until=23690
+ 19251.474  b       server removes ticket 0000000001 from one
+ 19251.668  a       server removes ticket 0000000000 from one
+ 19254.837  b       m2 GRANTED token=8589934595 safe-until=23690
  20000.000  -       s3 thaw
- 20000.000  b       server session expires
- 20000.000  a       server session expires
  21000.000  -       s3 has too few followers
- 21253.743  -       s3 follows s2
+ 21606.403  -       s3 follows s2
  25000.000  a       release m1
  25000.000  a       m1 RELEASED HF_ELOST
  25000.000  a       m1 FORGOTTEN
  26000.000  b       release m2
- 26001.286  b       server removes ticket 0000000002 from one
- 26002.286  b       m2 RELEASED HF_OK
- 26002.286  b       m2 FORGOTTEN
+ 26001.480  b       server removes ticket 0000000002 from one
+ 26002.480  b       m2 RELEASED HF_OK
+ 26002.480  b       m2 FORGOTTEN
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -18,10 +18,10 @@ expect
      4.000  b       state CONNECTED
    100.000  other   node one/leases keep
    200.000  a       want s1
-   205.000  a       server adds ticket 0 to one/locks
-   209.000  a       server adds ticket 1 to one/leases
-   210.000  a       s1 GRANTED token=4294967305 safe-until=6942
-   211.000  a       server removes ticket 0000000000 from one/locks
+   203.000  a       server adds ticket 0 to one/locks
+   207.000  a       server adds ticket 1 to one/leases
+   208.000  a       s1 GRANTED token=4294967306 safe-until=6942
+   209.000  a       server removes ticket 0000000000 from one/locks
    300.000  b       want s2
    301.000  b       server adds ticket 1 to one/locks
    306.000  b       s2 WAITING ahead=1 holder=a/s1
@@ -30,7 +30,7 @@ expect
    403.000  b       s2 WAITING ahead=1 holder=a/s1
    404.000  a       server removes ticket 0000000001 from one/leases
    408.000  b       server adds ticket 3 to one/leases
-   409.000  b       s2 GRANTED token=4294967310 safe-until=6942
+   409.000  b       s2 GRANTED token=4294967311 safe-until=6942
    410.000  b       server removes ticket 0000000001 from one/locks
   1000.000  a       release s1
   1000.000  a       s1 RELEASED HF_ELOST

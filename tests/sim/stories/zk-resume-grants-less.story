@@ -19,8 +19,8 @@ expect
      4.000  b       engine connected to s1
      4.000  b       state CONNECTED
    100.000  a       want m1
-   105.000  a       server adds ticket 0 to one
-   106.000  a       m1 GRANTED token=4294967301 safe-until=20802
+   103.000  a       server adds ticket 0 to one
+   104.000  a       m1 GRANTED token=4294967301 safe-until=20802
    200.000  b       want m2
    201.000  b       server adds ticket 1 to one
    204.000  b       m2 WAITING ahead=1 holder=a/m1
@@ -42,11 +42,11 @@ expect
   6202.000  a       m1 LOST
   7086.000  a       engine suspended
   7086.000  a       state SUSPENDED
+  7086.000  a       server removes ticket 0000000000 from one
+  7087.000  b       m2 GRANTED token=4294967302 safe-until=9702
   8752.000  a       engine session lost
   8752.000  a       state LOST
-  8940.000  a       server session expires
-  8940.000  a       server removes ticket 0000000000 from one
-  8941.000  b       m2 GRANTED token=4294967302 safe-until=12166
+ 12940.000  a       server session expires
  20000.000  a       link mended
  20003.000  a       engine connected to s1
  20003.000  a       state CONNECTED

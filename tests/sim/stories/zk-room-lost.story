@@ -17,29 +17,29 @@ expect
      5.245  b       engine connected to s1
      5.245  b       state CONNECTED
    100.000  a       want s1
-   113.643  a       server adds ticket 0 to pool/locks
-   124.001  a       server adds ticket 0 to pool/leases
-   125.393  a       s1 GRANTED token=4294967306 safe-until=6942
-   127.255  a       server removes ticket 0000000000 from pool/locks
+   105.252  a       server adds ticket 0 to pool/locks
+   113.137  a       server adds ticket 0 to pool/leases
+   114.432  a       s1 GRANTED token=4294967306 safe-until=6942
+   115.897  a       server removes ticket 0000000000 from pool/locks
    200.000  b       want s2
-   201.511  b       server adds ticket 1 to pool/locks
-   206.859  b       s2 WAITING ahead=1 holder=a/s1
+   201.420  b       server adds ticket 1 to pool/locks
+   206.790  b       s2 WAITING ahead=1 holder=a/s1
   1000.000  b       link cut in
   1001.000  a       release s1
-  1003.073  a       server removes ticket 0000000000 from pool/leases
-  1004.340  a       s1 RELEASED HF_OK
-  1004.340  a       s1 FORGOTTEN
+  1002.724  a       server removes ticket 0000000000 from pool/leases
+  1003.946  a       s1 RELEASED HF_OK
+  1003.946  a       s1 FORGOTTEN
   1010.000  b       link breaks
   1011.000  b       link mended
   1011.000  b       engine suspended
   1011.000  b       state SUSPENDED
   1015.000  b       engine resumed to s3
   1015.000  b       state CONNECTED
-  1020.581  b       server adds ticket 1 to pool/leases
-  1021.581  b       s2 GRANTED token=4294967310 safe-until=7953
-  1023.094  b       server removes ticket 0000000001 from pool/locks
+  1020.270  b       server adds ticket 1 to pool/leases
+  1021.270  b       s2 GRANTED token=4294967310 safe-until=7953
+  1022.590  b       server removes ticket 0000000001 from pool/locks
   2000.000  b       release s2
-  2001.328  b       server removes ticket 0000000001 from pool/leases
-  2002.328  b       s2 RELEASED HF_OK
-  2002.328  b       s2 FORGOTTEN
+  2001.548  b       server removes ticket 0000000001 from pool/leases
+  2002.548  b       s2 RELEASED HF_OK
+  2002.548  b       s2 FORGOTTEN
   3000.000  -       end, tickets left: 0, nodes: 3, watches: 0

@@ -14,14 +14,14 @@ expect
      4.755  a       engine connected to s1
      4.755  a       state CONNECTED
    200.000  a       want m1
-   207.829  a       server adds ticket 0 to one
-   209.128  a       m1 GRANTED token=4294967300 safe-until=6942
+   205.273  a       server adds ticket 0 to one
+   206.313  a       m1 GRANTED token=4294967300 safe-until=6942
    300.000  a       link cut
-  4216.000  a       engine suspended
-  4216.000  a       state SUSPENDED
+  4213.000  a       engine suspended
+  4213.000  a       state SUSPENDED
   5942.000  a       m1 LOST
-  6214.000  a       engine session lost
-  6214.000  a       state LOST
+  6211.000  a       engine session lost
+  6211.000  a       state LOST
   6310.000  a       link mended
   6313.537  a       engine connected to s1
   6313.537  a       state CONNECTED

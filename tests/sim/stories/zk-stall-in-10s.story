@@ -31,24 +31,24 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1006.886  a       server adds ticket 0 to one
-  1007.975  a       m1 GRANTED token=4294967301 safe-until=10969
+  1004.400  a       server adds ticket 0 to one
+  1005.489  a       m1 GRANTED token=4294967301 safe-until=10969
   1500.000  b       want m2
-  1501.543  b       server adds ticket 1 to one
-  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  1501.322  b       server adds ticket 1 to one
+  1504.322  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off in
-  9170.000  a       engine suspended
-  9170.000  a       state SUSPENDED
+  9171.000  a       engine suspended
+  9171.000  a       state SUSPENDED
   9969.000  a       m1 LOST
  12502.000  a       engine session lost
  12502.000  a       state LOST
- 13000.086  -       s1 hears nothing of its leader
+ 13000.126  -       s1 hears nothing of its leader
  21965.000  a       server session expires
- 21965.633  a       server removes ticket 0000000000 from one
- 21966.633  b       m2 GRANTED token=4294967302 safe-until=28402
+ 21965.463  a       server removes ticket 0000000000 from one
+ 21966.463  b       m2 GRANTED token=4294967302 safe-until=28402
  23965.000  a       server session expires
  30000.000  -       s1 mend
- 30718.139  -       s1 follows s3
+ 30709.212  -       s1 follows s3
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
  31000.000  a       m1 FORGOTTEN

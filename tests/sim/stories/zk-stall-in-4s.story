@@ -31,15 +31,15 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1007.030  a       server adds ticket 0 to one
-  1008.498  a       m1 GRANTED token=4294967302 safe-until=5029
+  1004.585  a       server adds ticket 0 to one
+  1005.832  a       m1 GRANTED token=4294967302 safe-until=5029
   1500.000  b       want m2
-  1501.668  b       server adds ticket 1 to one
-  1504.668  b       m2 WAITING ahead=1 holder=a/m1
+  1501.428  b       server adds ticket 1 to one
+  1504.428  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off in
   4960.000  a       m1 LOST
-  4961.922  a       server removes ticket 0000000000 from one
-  4962.922  b       m2 GRANTED token=4294967304 safe-until=7460
+  4961.648  a       server removes ticket 0000000000 from one
+  4962.648  b       m2 GRANTED token=4294967304 safe-until=7460
   5670.000  a       engine suspended
   5670.000  a       state SUSPENDED
   7002.000  a       engine session lost
@@ -47,20 +47,20 @@ expect
  11965.000  a       server session expires
  11965.000  a       server session expires
  11965.000  a       server session expires
- 13243.245  -       s1 hears nothing of its leader
+ 13243.458  -       s1 hears nothing of its leader
  13965.000  a       server session expires
  15965.000  a       server session expires
  15965.000  a       server session expires
  17965.000  a       server session expires
  30000.000  -       s1 mend
- 30168.913  -       s1 follows s3
- 30854.498  a       engine connected to s1
- 30854.498  a       state CONNECTED
+ 30177.955  -       s1 follows s3
+ 30854.653  a       engine connected to s1
+ 30854.653  a       state CONNECTED
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
  31000.000  a       m1 FORGOTTEN
  31000.000  b       release m2
- 31001.529  b       server removes ticket 0000000001 from one
- 31002.529  b       m2 RELEASED HF_OK
- 31002.529  b       m2 FORGOTTEN
+ 31001.390  b       server removes ticket 0000000001 from one
+ 31002.390  b       m2 RELEASED HF_OK
+ 31002.390  b       m2 FORGOTTEN
  35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

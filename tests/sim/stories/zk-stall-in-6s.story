@@ -31,11 +31,11 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1006.886  a       server adds ticket 0 to one
-  1007.975  a       m1 GRANTED token=4294967301 safe-until=7009
+  1004.400  a       server adds ticket 0 to one
+  1005.489  a       m1 GRANTED token=4294967301 safe-until=7009
   1500.000  b       want m2
-  1501.543  b       server adds ticket 1 to one
-  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  1501.322  b       server adds ticket 1 to one
+  1504.339  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off in
   7004.000  a       engine suspended
   7004.000  a       state SUSPENDED
@@ -50,14 +50,14 @@ expect
  17965.000  a       server session expires
  17965.000  a       server session expires
  30000.000  -       s1 mend
- 30743.584  -       s1 follows s3
+ 30481.242  -       s1 follows s3
+ 30720.345  a       engine connected to s1
+ 30720.345  a       state CONNECTED
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
  31000.000  a       m1 FORGOTTEN
  31000.000  b       release m2
- 31001.705  b       server removes ticket 0000000001 from one
- 31002.705  b       m2 RELEASED HF_OK
- 31002.705  b       m2 FORGOTTEN
- 31641.423  a       engine connected to s1
- 31641.423  a       state CONNECTED
+ 31001.486  b       server removes ticket 0000000001 from one
+ 31002.486  b       m2 RELEASED HF_OK
+ 31002.486  b       m2 FORGOTTEN
  35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -31,29 +31,29 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1006.886  a       server adds ticket 0 to one
-  1007.975  a       m1 GRANTED token=4294967301 safe-until=10969
+  1004.400  a       server adds ticket 0 to one
+  1005.489  a       m1 GRANTED token=4294967301 safe-until=10969
   1500.000  b       want m2
-  1501.543  b       server adds ticket 1 to one
-  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  1501.322  b       server adds ticket 1 to one
+  1504.322  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off out
-  9170.000  a       engine suspended
-  9170.000  a       state SUSPENDED
+  9171.000  a       engine suspended
+  9171.000  a       state SUSPENDED
   9969.000  a       m1 LOST
  12502.000  a       engine session lost
  12502.000  a       state LOST
  13965.000  a       server session expires
- 13965.797  a       server removes ticket 0000000000 from one
- 13966.797  b       m2 GRANTED token=4294967302 safe-until=20902
+ 13965.215  a       server removes ticket 0000000000 from one
+ 13966.215  b       m2 GRANTED token=4294967302 safe-until=20902
  30000.000  -       s1 mend
- 30365.434  -       s1 follows s3
- 30768.007  a       engine connected to s1
- 30768.007  a       state CONNECTED
+ 30378.332  -       s1 follows s3
+ 30768.091  a       engine connected to s1
+ 30768.091  a       state CONNECTED
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
  31000.000  a       m1 FORGOTTEN
  31000.000  b       release m2
- 31001.348  b       server removes ticket 0000000001 from one
- 31002.348  b       m2 RELEASED HF_OK
- 31002.348  b       m2 FORGOTTEN
+ 31001.460  b       server removes ticket 0000000001 from one
+ 31002.460  b       m2 RELEASED HF_OK
+ 31002.460  b       m2 FORGOTTEN
  35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -31,11 +31,11 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1007.030  a       server adds ticket 0 to one
-  1008.498  a       m1 GRANTED token=4294967302 safe-until=5029
+  1004.585  a       server adds ticket 0 to one
+  1005.832  a       m1 GRANTED token=4294967302 safe-until=5029
   1500.000  b       want m2
-  1501.668  b       server adds ticket 1 to one
-  1504.668  b       m2 WAITING ahead=1 holder=a/m1
+  1501.428  b       server adds ticket 1 to one
+  1504.428  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off out
   4960.000  a       m1 LOST
   5670.000  a       engine suspended
@@ -43,17 +43,17 @@ expect
   7002.000  a       engine session lost
   7002.000  a       state LOST
   7965.000  a       server session expires
-  7965.479  a       server removes ticket 0000000000 from one
-  7966.479  b       m2 GRANTED token=4294967304 safe-until=10202
+  7965.637  a       server removes ticket 0000000000 from one
+  7966.637  b       m2 GRANTED token=4294967304 safe-until=10202
  30000.000  -       s1 mend
- 30843.983  -       s1 follows s3
+ 30410.596  -       s1 follows s3
+ 30630.759  a       engine connected to s1
+ 30630.759  a       state CONNECTED
  31000.000  a       release m1
  31000.000  a       m1 RELEASED HF_ELOST
  31000.000  a       m1 FORGOTTEN
  31000.000  b       release m2
- 31001.375  b       server removes ticket 0000000001 from one
- 31002.375  b       m2 RELEASED HF_OK
- 31002.375  b       m2 FORGOTTEN
- 31486.928  a       engine connected to s1
- 31486.928  a       state CONNECTED
+ 31001.246  b       server removes ticket 0000000001 from one
+ 31002.246  b       m2 RELEASED HF_OK
+ 31002.246  b       m2 FORGOTTEN
  35000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -31,11 +31,11 @@ expect
     71.515  a       engine resumed to s1
     71.515  a       state CONNECTED
   1000.000  a       want m1
-  1006.886  a       server adds ticket 0 to one
-  1007.975  a       m1 GRANTED token=4294967301 safe-until=7009
+  1004.400  a       server adds ticket 0 to one
+  1005.489  a       m1 GRANTED token=4294967301 safe-until=7009
   1500.000  b       want m2
-  1501.543  b       server adds ticket 1 to one
-  1504.543  b       m2 WAITING ahead=1 holder=a/m1
+  1501.322  b       server adds ticket 1 to one
+  1504.339  b       m2 WAITING ahead=1 holder=a/m1
   3300.000  -       s1 cut off out
   7004.000  a       engine suspended
   7004.000  a       state SUSPENDED
@@ -43,10 +43,10 @@ expect
   9002.000  a       engine session lost
   9002.000  a       state LOST
   9965.000  a       server session expires
-  9965.407  a       server removes ticket 0000000000 from one
-  9966.407  b       m2 GRANTED token=4294967302 safe-until=14442
+  9965.797  a       server removes ticket 0000000000 from one
+  9966.797  b       m2 GRANTED token=4294967302 safe-until=14442
  30000.000  -       s1 mend
- 30479.622  -       s1 follows s3
+ 30546.228  -       s1 follows s3
  30824.127  a       engine connected to s1
  30824.127  a       state CONNECTED
  31000.000  a       release m1

@@ -17,16 +17,16 @@ expect
      5.245  b       engine connected to s1
      5.245  b       state CONNECTED
    100.000  a       want m1
-   107.759  a       server adds ticket 0 to one
-   109.091  a       m1 GRANTED token=4294967301 safe-until=6942
+   104.960  a       server adds ticket 0 to one
+   106.146  a       m1 GRANTED token=4294967301 safe-until=6942
    200.000  b       want m2
-   201.422  b       server adds ticket 1 to one
-   204.781  b       m2 WAITING ahead=1 holder=a/m1
+   201.609  b       server adds ticket 1 to one
+   204.821  b       m2 WAITING ahead=1 holder=a/m1
   1000.000  b       link cut in
   1001.000  a       release m1
-  1002.505  a       server removes ticket 0000000000 from one
-  1003.594  a       m1 RELEASED HF_OK
-  1003.594  a       m1 FORGOTTEN
+  1002.501  a       server removes ticket 0000000000 from one
+  1003.617  a       m1 RELEASED HF_OK
+  1003.617  a       m1 FORGOTTEN
   1010.000  b       link breaks
   1011.000  b       link mended
   1011.000  b       engine suspended
@@ -35,7 +35,7 @@ expect
   1015.000  b       state CONNECTED
   1019.000  b       m2 GRANTED token=4294967302 safe-until=6942
   2000.000  b       release m2
-  2001.261  b       server removes ticket 0000000001 from one
-  2002.261  b       m2 RELEASED HF_OK
-  2002.261  b       m2 FORGOTTEN
+  2001.144  b       server removes ticket 0000000001 from one
+  2002.144  b       m2 RELEASED HF_OK
+  2002.144  b       m2 FORGOTTEN
   3000.000  -       end, tickets left: 0, nodes: 1, watches: 0

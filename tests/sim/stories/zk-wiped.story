@@ -16,11 +16,11 @@ expect
      5.245  b       engine connected to s1
      5.245  b       state CONNECTED
    100.000  a       want m1
-   107.759  a       server adds ticket 0 to one
-   109.091  a       m1 GRANTED token=4294967301 safe-until=6942
+   104.960  a       server adds ticket 0 to one
+   106.146  a       m1 GRANTED token=4294967301 safe-until=6942
    200.000  b       want m2
-   201.422  b       server adds ticket 1 to one
-   204.781  b       m2 WAITING ahead=1 holder=a/m1
+   201.609  b       server adds ticket 1 to one
+   204.821  b       m2 WAITING ahead=1 holder=a/m1
   1000.000  other   wipe
   1000.000  -       s3 leads
   1000.000  -       s1 follows s3
@@ -30,21 +30,21 @@ expect
   1001.000  a       engine suspended
   1001.000  a       state SUSPENDED
   5942.000  a       m1 LOST
-  6114.000  a       engine session lost
-  6114.000  a       state LOST
+  6111.000  a       engine session lost
+  6111.000  a       state LOST
   6204.000  b       engine session lost
   6204.000  b       state LOST
-  6536.438  b       engine connected to s1
-  6536.438  b       state CONNECTED
-  6543.280  b       server adds ticket 0 to one
-  6544.321  b       m2 GRANTED token=4294967300 safe-until=13474
-  6591.473  a       engine connected to s1
-  6591.473  a       state CONNECTED
+  6536.686  b       engine connected to s1
+  6536.686  b       state CONNECTED
+  6541.355  b       server adds ticket 0 to one
+  6542.770  b       m2 GRANTED token=4294967300 safe-until=13474
+  6591.691  a       engine connected to s1
+  6591.691  a       state CONNECTED
   7000.000  a       release m1
   7000.000  a       m1 RELEASED HF_ELOST
   7000.000  a       m1 FORGOTTEN
   8000.000  b       release m2
-  8001.924  b       server removes ticket 0000000000 from one
-  8003.264  b       m2 RELEASED HF_OK
-  8003.264  b       m2 FORGOTTEN
+  8001.610  b       server removes ticket 0000000000 from one
+  8003.016  b       m2 RELEASED HF_OK
+  8003.016  b       m2 FORGOTTEN
   9000.000  -       end, tickets left: 0, nodes: 1, watches: 0

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/enqueue_order.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/acquisition_private.h"
+#include "core/core.h"
+#include "core/plant.h"
+
+/* FNV-1a.  The names are this program's own, and equal hashes cost time only.
+ */
+static unsigned line_of(const char *queue)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *queue != '\0'; queue++)
+        hash = (hash ^ (unsigned char)*queue) * 16777619u;
+    return hash % HF_ENQUEUE_ORDER_LINES;
+}
+
+static bool same_queue(const struct hf_acquisition *a,
+                       const struct hf_acquisition *b)
+{
+    return strcmp(a->queue, b->queue) == 0;
+}
+
+static struct hf_acquisition *next_of_queue(const struct hf_acquisition *a)
+{
+    struct hf_acquisition *next = a->turn.behind;
+
+    while (next != NULL && !same_queue(next, a))
+        next = next->turn.behind;
+    return next;
+}
+
+/* ------------------------------------------------------------------ turns --
+ */
+
+static void add_next(struct hf_enqueue_order *order, struct hf_acquisition *a)
+{
+    struct hf_acquisition **link = &order->next;
+
+    if (a->turn.is_next)
+        return;
+    while (*link != NULL)
+        link = &(*link)->turn.next;
+    a->turn.is_next = true;
+    a->turn.next = NULL;
+    *link = a;
+}
+
+static void drop_next(struct hf_enqueue_order *order, struct hf_acquisition *a)
+{
+    struct hf_acquisition **link = &order->next;
+
+    if (!a->turn.is_next)
+        return;
+    while (*link != a)
+        link = &(*link)->turn.next;
+    *link = a->turn.next;
+    a->turn.is_next = false;
+}
+
+/* One that may not ask yet lets those behind it pass. */
+static bool lets_pass(const struct hf_core *core,
+                      const struct hf_acquisition *a)
+{
+    return a->not_before_ms > core->now_ms;
+}
+
+static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
+{
+    struct hf_acquisition *next = next_of_queue(a);
+
+    while (next != NULL) {
+        add_next(&core->order, next);
+        next = lets_pass(core, next) ? next_of_queue(next) : NULL;
+    }
+}
+
+/* ------------------------------------------------------------------- line --
+ */
+
+/* An acquisition that comes back takes its old place in the line. */
+static void join(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_acquisition **first = &core->order.lines[a->turn.line].first;
+    struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
+    struct hf_acquisition *before = *last;
+
+    while (before != NULL && before->turn.number > a->turn.number)
+        before = before->turn.before;
+    a->turn.before = before;
+    a->turn.behind = before != NULL ? before->turn.behind : *first;
+    *(before != NULL ? &before->turn.behind : first) = a;
+    *(a->turn.behind != NULL ? &a->turn.behind->turn.before : last) = a;
+    a->turn.in_line = true;
+}
+
+static void leave(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_acquisition **first = &core->order.lines[a->turn.line].first;
+    struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
+    struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
+
+    drop_next(&core->order, a);
+    pass_on(core, a);
+    *(before != NULL ? &before->turn.behind : first) = behind;
+    *(behind != NULL ? &behind->turn.before : last) = before;
+    a->turn.in_line = false;
+}
+
+/* Does it want a ticket in the queue, with none there, and keep its turn? */
+static bool belongs(const struct hf_acquisition *a)
+{
+    if (a->bundle != NULL || a->cohort != NULL || a->kind == HF_TICKET_LEASE ||
+        a->turn.failures >= HF_ENQUEUE_ORDER_FAILURES)
+        return false;
+    return a->state == STATE(ENQUEUING) || a->state == STATE(UNSURE) ||
+           (a->state == STATE(PAUSED) && hf_acquisition_can_enqueue(a));
+}
+
+void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
+{
+    a->turn = (struct hf_enqueue_turn){
+        .number = ++core->order.wants,
+        .line = line_of(a->queue),
+    };
+}
+
+void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (a->state == STATE(QUEUED))
+        a->turn.failures = 0;
+    if (belongs(a) == a->turn.in_line)
+        return;
+    if (a->turn.in_line)
+        leave(core, a);
+    else
+        join(core, a);
+}
+
+void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (core->session.state == HF_STATE_CONNECTED)
+        a->turn.failures++; /* a link that dropped counts for nothing */
+    hf_enqueue_order_update(core, a);
+}
+
+const struct hf_acquisition *
+hf_enqueue_order_before(const struct hf_core *core,
+                        const struct hf_acquisition *a)
+{
+    const struct hf_acquisition *before = a->turn.before;
+
+    if (!a->turn.in_line || HF_PLANTED(ENQUEUES_OVERTAKE))
+        return NULL;
+    while (before != NULL &&
+           (!same_queue(before, a) || lets_pass(core, before)))
+        before = before->turn.before;
+    return before;
+}
+
+void hf_enqueue_order_pump(struct hf_core *core)
+{
+    struct hf_acquisition *a;
+
+    while ((a = core->order.next) != NULL) {
+        drop_next(&core->order, a);
+        hf_acquisition_pump(core, a);
+    }
+}
+
+void hf_enqueue_order_check(const struct hf_core *core,
+                            const struct hf_acquisition *a)
+{
+    const struct hf_acquisition *before = a->turn.before;
+
+    assert(a->turn.in_line == belongs(a));
+    assert(!a->turn.is_next);
+    if (!a->turn.in_line)
+        return;
+    assert(before == NULL ? core->order.lines[a->turn.line].first == a
+                          : before->turn.behind == a &&
+                                before->turn.number < a->turn.number);
+    assert(a->turn.behind != NULL || core->order.lines[a->turn.line].last == a);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order in which the acquisitions of one client enter a queue: that in
+ * which they were wanted.
+ *
+ * Those that want a ticket in a queue and have none stand in line for it, by
+ * the number of their WANT.  Only the first of them asks for a ticket, and the
+ * next one asks when the first has its answer.  So the order does not depend on
+ * what an engine has to do for an enqueue: a parent that is missing, a second
+ * attempt, another server.  It costs no throughput, because the queue serves
+ * its tickets one by one too, and a handoff takes no less than an enqueue.
+ *
+ * It ends, because the first one waits for nothing but answers and its own
+ * backoff, and neither for a place in another queue nor for another client.
+ * It leaves the line with its ticket, when it gives up, when all the ids that
+ * it can remember are in use, and after HF_ENQUEUE_ORDER_FAILURES failures:
+ * from then on it tries beside the line, and others may overtake it.
+ *
+ * A lease stands in no line, because only the holder of the entry mutex wants
+ * one, and that mutex keeps the order.
+ */
+#ifndef HF_CORE_ENQUEUE_ORDER_H
+#define HF_CORE_ENQUEUE_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hf_acquisition;
+struct hf_core;
+
+/* The others wait this often for the backoff of the first one. */
+#define HF_ENQUEUE_ORDER_FAILURES 8
+
+/* Queues are found by a hash of their names. */
+#define HF_ENQUEUE_ORDER_LINES 256
+
+/* The part of the core. */
+struct hf_enqueue_order {
+    /* Of all queues whose names have one hash, by the number of the WANT. */
+    struct {
+        struct hf_acquisition *first;
+        struct hf_acquisition *last;
+    } lines[HF_ENQUEUE_ORDER_LINES];
+    uint64_t wants;              /* the number of the last one */
+    struct hf_acquisition *next; /* those whose turn may have come */
+};
+
+/* The part of an acquisition; all zero before its WANT. */
+struct hf_enqueue_turn {
+    uint64_t number;   /* of its WANT */
+    unsigned line;     /* the hash of its queue's name */
+    unsigned failures; /* since it last had a ticket in the queue */
+    bool in_line;
+    bool is_next; /* it is in the list of those whose turn may have come */
+    struct hf_acquisition *before; /* in line */
+    struct hf_acquisition *behind;
+    struct hf_acquisition *next;
+};
+
+/* ${a} is wanted, its .queue is set: give it its number. */
+void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a);
+
+/* After each change of the state of ${a}, or of the ids that it remembers. */
+void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a);
+
+/* An enqueue of ${a}, or the search for its ticket, failed; it tries again. */
+void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a);
+
+/* Which acquisition has to have its ticket before ${a} may ask for one?  NULL:
+ * none. */
+const struct hf_acquisition *
+hf_enqueue_order_before(const struct hf_core *core,
+                        const struct hf_acquisition *a);
+
+/* Have those ask whose turn has come.  When a step ends. */
+void hf_enqueue_order_pump(struct hf_core *core);
+
+void hf_enqueue_order_check(const struct hf_core *core,
+                            const struct hf_acquisition *a);
+
+#endif
