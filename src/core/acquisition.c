@@ -463,6 +463,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
         a->enqueue_at_ms = 0;
         hf_acquisition_move(core, a, STATE(PAUSED));
     }
+    a->turn.known = false;
     hf_enqueue_order_update(core, a); /* all ids are free */
     hf_acquisition_settle(core, a);
 }

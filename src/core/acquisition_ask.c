@@ -108,6 +108,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
      * the time the place is known. */
     hf_session_want_proof(&core->session, core->now_ms);
     ask(core, a, HF_REQUEST_ENQUEUE);
+    hf_enqueue_order_asked(core, a);
 }
 
 /* A lease enters its queue only once there was room: what stands in it is what

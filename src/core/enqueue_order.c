@@ -79,6 +79,21 @@ static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
     }
 }
 
+/* The queue took a ticket: all behind ${a} may ask.  Those behind one that was
+ * told before hear it from that one, so that this is no walk for each ticket.
+ */
+static void set_known(struct hf_acquisition *a)
+{
+    while ((a = next_of_queue(a)) != NULL && !a->turn.known)
+        a->turn.known = true;
+}
+
+static void clear_known(struct hf_acquisition *a)
+{
+    for (; a != NULL; a = next_of_queue(a))
+        a->turn.known = false;
+}
+
 /* ------------------------------------------------------------------- line --
  */
 
@@ -92,6 +107,7 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
     while (before != NULL && before->turn.number > a->turn.number)
         before = before->turn.before;
     a->turn.before = before;
+    a->turn.known = false;
     a->turn.behind = before != NULL ? before->turn.behind : *first;
     *(before != NULL ? &before->turn.behind : first) = a;
     *(a->turn.behind != NULL ? &a->turn.behind->turn.before : last) = a;
@@ -105,6 +121,8 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
 
     drop_next(&core->order, a);
+    if (a->state == STATE(QUEUED))
+        set_known(a);
     pass_on(core, a);
     *(before != NULL ? &before->turn.behind : first) = behind;
     *(behind != NULL ? &behind->turn.before : last) = before;
@@ -143,9 +161,19 @@ void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
 {
+    if (a->turn.in_line)
+        clear_known(a);
     if (core->session.state == HF_STATE_CONNECTED)
         a->turn.failures++; /* a link that dropped counts for nothing */
     hf_enqueue_order_update(core, a);
+}
+
+void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_acquisition *next = a->turn.in_line ? next_of_queue(a) : NULL;
+
+    if (next != NULL && next->turn.known)
+        add_next(&core->order, next);
 }
 
 const struct hf_acquisition *
@@ -159,6 +187,9 @@ hf_enqueue_order_before(const struct hf_core *core,
     while (before != NULL &&
            (!same_queue(before, a) || lets_pass(core, before)))
         before = before->turn.before;
+    if (before != NULL && a->turn.known &&
+        hf_acquisition_enqueue_unanswered(before))
+        return NULL;
     return before;
 }
 

@@ -4,11 +4,15 @@
  * which they were wanted.
  *
  * Those that want a ticket in a queue and have none stand in line for it, by
- * the number of their WANT.  Only the first of them asks for a ticket, and the
- * next one asks when the first has its answer.  So the order does not depend on
- * what an engine has to do for an enqueue: a parent that is missing, a second
- * attempt, another server.  It costs no throughput, because the queue serves
- * its tickets one by one too, and a handoff takes no less than an enqueue.
+ * the number of their WANT.  The first of them asks for a ticket, and the next
+ * one asks when the first has its answer.  So the order does not depend on what
+ * an engine has to do for a first enqueue, such as to make parents.
+ *
+ * Once one has a ticket the queue is known to take them, and all that stand in
+ * line ask at once: an engine carries out what it is asked for in that order.
+ * So a thousand readers enter in two round trips.  A failure ends that, and the
+ * line goes on one by one.  An enqueue that fails alone among those under way
+ * may be overtaken by them; its owner waits as after any lost place.
  *
  * It ends, because the first one waits for nothing but answers and its own
  * backoff, and neither for a place in another queue nor for another client.
@@ -51,6 +55,8 @@ struct hf_enqueue_turn {
     unsigned line;     /* the hash of its queue's name */
     unsigned failures; /* since it last had a ticket in the queue */
     bool in_line;
+    bool known;   /* the queue takes tickets: one in front of it has its own,
+                     and nothing failed since */
     bool is_next; /* it is in the list of those whose turn may have come */
     struct hf_acquisition *before; /* in line */
     struct hf_acquisition *behind;
@@ -63,11 +69,14 @@ void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a);
 /* After each change of the state of ${a}, or of the ids that it remembers. */
 void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a);
 
+/* ${a} has asked for its ticket. */
+void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a);
+
 /* An enqueue of ${a}, or the search for its ticket, failed; it tries again. */
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a);
 
-/* Which acquisition has to have its ticket before ${a} may ask for one?  NULL:
- * none. */
+/* Which acquisition has to have its ticket, or to have asked for it where the
+ * queue is known, before ${a} may ask for one?  NULL: none. */
 const struct hf_acquisition *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_acquisition *a);

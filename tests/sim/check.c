@@ -178,6 +178,8 @@ void check_event(struct client *client, const struct hf_event *event)
 {
     uint64_t now_us = hf_sim_now_us(client->world->sim);
 
+    if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_MARKED)
+        check_enqueued(event);
     client->may_move_back =
         event->kind == HF_EVENT_RESUMING || event->kind == HF_EVENT_CONNECTED;
     if (event->kind == HF_EVENT_FAILED || event->kind == HF_EVENT_SUSPENDED ||

@@ -187,7 +187,7 @@ static void check_leased(struct world *world, const char *queue,
 }
 
 /* May ${attempt}, which never was in the queue, have lost its turn?  It may
- * end, or have failed too often. */
+ * end, or an enqueue of it have failed beside others under way. */
 static bool is_excused(const struct attempt *attempt)
 {
     const struct world *world = attempt->client->world;
@@ -198,26 +198,59 @@ static bool is_excused(const struct attempt *attempt)
         limit_ms = hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
     return attempt->forgotten || !check_waits(attempt) || attempt->cancelled ||
            now_ms >= limit_ms || attempt->client->closing || world->denied ||
-           world->exhausted || world->lied_to ||
-           attempt->enqueues >= HF_ABANDONED_MAX ||
-           attempt->tries >= HF_ENQUEUE_ORDER_FAILURES;
+           world->exhausted || world->lied_to || attempt->failed;
+}
+
+static bool is_under_way(const struct attempt *attempt)
+{
+    const struct hf_request *ask = &attempt->claims[0].a->ask;
+
+    return ask->busy && ask->kind == HF_REQUEST_ENQUEUE;
+}
+
+static void break_order(const struct attempt *attempt, const char *other)
+{
+    world_broken(attempt->client->world, 14,
+                 "%s did not enter %s before %s, which was started later",
+                 attempt->name, attempt->claims[0].place->name, other);
 }
 
 /* 14: those of one client enter a queue in the order of their start.  The list
- * of attempts has the newest first. */
+ * of attempts has the newest first.  Whether an enqueue under way was passed is
+ * told by its answer. */
 static void check_order(struct attempt *attempt, const struct place *place)
 {
     if (place == NULL || place != attempt->claims[0].place ||
         attempt->crew != NULL)
         return;
     attempt->placed = true;
-    for (const struct attempt *a = attempt->next; a != NULL; a = a->next) {
-        if (a->crew == NULL && a->claims[0].place == place && !a->placed &&
-            !is_excused(a))
-            world_broken(attempt->client->world, 14,
-                         "%s is in %s before %s, which was started earlier",
-                         attempt->name, place->name, a->name);
+    for (struct attempt *a = attempt->next; a != NULL; a = a->next) {
+        if (a->crew != NULL || a->claims[0].place != place || a->placed ||
+            is_excused(a))
+            continue;
+        if (is_under_way(a))
+            a->passed = true;
+        else
+            break_order(a, attempt->name);
     }
+}
+
+void check_enqueued(const struct hf_event *event)
+{
+    const struct hf_request *request = event->as.answer.request;
+    struct attempt *attempt;
+
+    if (request == NULL || request->kind != HF_REQUEST_ENQUEUE ||
+        request->acquisition == NULL ||
+        request->acquisition->stands_for != NULL)
+        return;
+    attempt = world_attempt(request->acquisition);
+    if (request->acquisition != attempt->claims[0].a)
+        return;
+    if (event->kind == HF_EVENT_FAILED)
+        attempt->failed = true;
+    else if (attempt->passed && !is_excused(attempt))
+        break_order(attempt, "another");
 }
 
 /* 5: what was forgotten does not come back. */

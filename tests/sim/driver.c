@@ -88,17 +88,12 @@ static void request(struct client *client, struct hf_request *asked)
         attempt->id = claim->id = asked->ticket;
         attempt->enqueued = claim->enqueued = true;
         attempt->place = claim->place;
-        if (claim == attempt->claims) { /* all of it is taken anew */
+        if (claim == attempt->claims) /* all of it is taken anew */
             attempt->evicted = client->killed;
-            attempt->enqueues++;
-        }
         attempt->evicted |= client->killed;
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
     }
-    if (asked->acquisition != NULL && asked->acquisition->stands_for == NULL &&
-        (asked->kind == HF_REQUEST_ENQUEUE || asked->kind == HF_REQUEST_LIST))
-        world_attempt(asked->acquisition)->tries++;
     if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",
                    world_request_name(asked->kind), world_asker(asked));

@@ -121,10 +121,10 @@ struct attempt {
     uint64_t started_us;
     uint64_t granted_us;
     /* What the checks remember. */
-    bool evicted;      /* its ticket was taken away from it */
-    bool placed;       /* a ticket of its first claim was in the queue */
-    unsigned enqueues; /* how often one was asked for ... */
-    unsigned tries;    /* ... or looked for */
+    bool evicted; /* its ticket was taken away from it */
+    bool placed;  /* a ticket of its first claim was in the queue */
+    bool failed;  /* an enqueue of it was answered FAILED */
+    bool passed;  /* a later one entered while its enqueue was under way */
     bool gone_before_release;
     struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
     struct hf_ticket_id id;         /* of the last enqueue */
@@ -332,6 +332,8 @@ void check_event(struct client *client, const struct hf_event *event);
 void check_settled(struct world *world);
 /* Who could be granted, and is not? */
 void check_wakeups(struct world *world);
+/* ${event} answers a request, perhaps an ENQUEUE. */
+void check_enqueued(const struct hf_event *event);
 void check_added(struct world *world, const char *queue,
                  const struct hf_ticket *ticket);
 void check_gone(struct world *world, const char *queue,

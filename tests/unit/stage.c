@@ -37,6 +37,7 @@ void stage_init(struct stage *s, unsigned traits)
     hf_core_init(&s->core, &config, STAGE_START_MS);
     init_acquisition(&s->a, "I am a");
     init_acquisition(&s->b, "I am b");
+    init_acquisition(&s->c, "I am c");
     s->now_ms = STAGE_START_MS;
 }
 
@@ -47,10 +48,23 @@ void stage_connected(struct stage *s, unsigned traits)
     expect(s, "STATE CONNECTED");
 }
 
+#define STAGE_ACQUISITIONS 3
+
+static const struct hf_acquisition *nth(const struct stage *s, unsigned who)
+{
+    const struct hf_acquisition *const all[STAGE_ACQUISITIONS] = {&s->a, &s->b,
+                                                                  &s->c};
+
+    return all[who];
+}
+
 static unsigned index_of(const struct stage *s, const struct hf_acquisition *a)
 {
-    assert_true(a == &s->a || a == &s->b);
-    return a == &s->b;
+    unsigned who = 0;
+
+    while (nth(s, who) != a)
+        assert_true(++who < STAGE_ACQUISITIONS);
+    return who;
 }
 
 /* --------------------------------------------------------------- tickets -- */
@@ -66,10 +80,10 @@ static struct hf_ticket_id stranger_id(char letter)
 static void ticket_name(const struct stage *s, const struct hf_ticket_id *id,
                         char *name, size_t bytes)
 {
-    for (unsigned who = 0; who < 2; who++) {
+    for (unsigned who = 0; who < STAGE_ACQUISITIONS; who++) {
         for (size_t i = 0; i < s->mine_count[who]; i++) {
             if (hf_ticket_id_equal(&s->mine[who][i], id)) {
-                snprintf(name, bytes, "%c%zu", "ab"[who], i + 1);
+                snprintf(name, bytes, "%c%zu", "abc"[who], i + 1);
                 return;
             }
         }
@@ -102,18 +116,18 @@ static struct hf_ticket read_ticket(const struct stage *s, const char *name,
 {
     struct hf_ticket ticket = {
         .sequence = sequence, .token = sequence, .weight = 1};
-    unsigned who = name[0] == 'b';
+    unsigned who = (unsigned)(name[0] - 'a');
     unsigned number;
 
-    if (sscanf(name, "%*1[ab]%u", &number) == 1) {
+    if (sscanf(name, "%*1[abc]%u", &number) == 1) {
         assert_true(number >= 1 && number <= s->mine_count[who]);
         ticket.id = s->mine[who][number - 1];
-        ticket.kind = who == 0 ? s->a.kind : s->b.kind;
+        ticket.kind = nth(s, who)->kind;
         if (strchr(name, '/') != NULL)
             ticket.kind = kind_of(strchr(name, '/'));
         if (ticket.kind == HF_TICKET_LEASE)
-            ticket.weight = who == 0 ? s->a.weight : s->b.weight;
-        ticket.payload = who == 0 ? s->a.payload : s->b.payload;
+            ticket.weight = nth(s, who)->weight;
+        ticket.payload = nth(s, who)->payload;
         ticket.token = (who + 1) * 100 + number;
         return ticket;
     }
@@ -161,7 +175,7 @@ static void describe_request(const struct stage *s,
     assert_string_equal(request->queue, request->acquisition->queue);
     if (request->kind != HF_REQUEST_LIST)
         ticket_name(s, &request->ticket, name, sizeof name);
-    snprintf(text, bytes, "%c %s%s%s", "ab"[index_of(s, request->acquisition)],
+    snprintf(text, bytes, "%c %s%s%s", "abc"[index_of(s, request->acquisition)],
              forget ? "FORGET" : verbs[request->kind],
              name[0] == '\0' ? "" : " ", name);
 }
@@ -229,7 +243,7 @@ static void take_user_effect(struct stage *s, const struct hf_effect *effect,
 {
     const struct hf_acquisition *a = effect->acquisition;
     unsigned who = index_of(s, a);
-    char letter = "ab"[who];
+    char letter = "abc"[who];
 
     switch (effect->kind) {
     case HF_EFFECT_LOST:

@@ -34,13 +34,14 @@ struct stage {
     struct hf_core core;
     struct hf_acquisition a;
     struct hf_acquisition b;
+    struct hf_acquisition c;
     uint64_t now_ms;
-    struct hf_ticket_id mine[2][STAGE_TICKETS];
-    size_t mine_count[2];
+    struct hf_ticket_id mine[3][STAGE_TICKETS];
+    size_t mine_count[3];
     struct stage_pending pending[STAGE_PENDING];
-    unsigned answers[2];   /* GRANTED and ENDED, at most one each */
-    unsigned forgotten[2]; /* FORGOTTEN, at most one each */
-    bool held[2];          /* as their owners have been told */
+    unsigned answers[3];   /* GRANTED and ENDED, at most one each */
+    unsigned forgotten[3]; /* FORGOTTEN, at most one each */
+    bool held[3];          /* as their owners have been told */
 };
 
 /* The lease and the moment of most stories: CONNECTED at 1000, confirmed as of
@@ -50,8 +51,9 @@ struct stage {
 #define STAGE_SAFE_MS 10890
 #define STAGE_CONNECT_MS 15000
 
-/* Raise the curtain: time is STAGE_START_MS, nothing is connected.  a and b
- * are mutexes without a deadline that the story may change before want(). */
+/* Raise the curtain: time is STAGE_START_MS, nothing is connected.  a, b
+ * and c are mutexes without a deadline that the story may change before want().
+ */
 void stage_init(struct stage *s, unsigned traits);
 
 /* stage_init(), CONNECTED with a lease, and its STATE taken. */

@@ -27,6 +27,35 @@ static void the_second_asks_when_the_first_has_its_answer(void **state)
     expect(s, "b WAITING 1; b WATCH a1; b WATCH b1");
 }
 
+/* Once the queue has taken one all others ask at once. */
+static void the_rest_asks_together(void **state)
+{
+    BOTH(s);
+    want(s, &s->c);
+    expect(s, "");
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1; c ENQUEUE c1");
+}
+
+/* A failure closes the line again for those that have not asked. */
+static void after_a_failure_they_go_one_by_one(void **state)
+{
+    BOTH(s);
+    want(s, &s->c);
+    expect(s, "");
+    enqueued(s, "a ENQUEUE a1", "x a1");
+    expect(s, "a WAITING 1; a WATCH x; a WATCH a1; b ENQUEUE b1; c ENQUEUE c1");
+    failed(s, "b ENQUEUE b1", HF_FAILURE_RETRY);
+    failed(s, "c ENQUEUE c1", HF_FAILURE_RETRY);
+    expect(s, "");
+    ring(s);
+    expect(s, "b ENQUEUE b2");
+    enqueued(s, "b ENQUEUE b2", "x a1 b2");
+    expect(s, "b WAITING 2; b WATCH a1; b WATCH b2");
+    ring(s);
+    expect(s, "c ENQUEUE c2");
+}
+
 static void other_names_do_not_wait(void **state)
 {
     STAGE(s, 0);
@@ -198,6 +227,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_second_asks_when_the_first_has_its_answer),
+        cmocka_unit_test(the_rest_asks_together),
+        cmocka_unit_test(after_a_failure_they_go_one_by_one),
         cmocka_unit_test(other_names_do_not_wait),
         cmocka_unit_test(a_retry_keeps_its_turn),
         cmocka_unit_test(a_search_keeps_its_turn),
