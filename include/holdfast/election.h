@@ -31,7 +31,7 @@ struct hf_on_ended {
 };
 
 struct hf_election_opts {
-    size_t size; /* set by HF_ELECTION_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_ELECTION_OPTS_INIT */
     /* HF_KIND_ELECTION, which is Curator's LeaderLatch in ZooKeeper; or
      * HF_KIND_MUTEX, whose queue Curator's LeaderSelector and kazoo's Election
      * use, and any mutex of that name. */

@@ -39,7 +39,7 @@ enum hf_kind {
 #define HF_LOCKS_MAX 64
 
 struct hf_lock_opts {
-    size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
     /* Of a semaphore, else 1.  Each goes by its own .limit: say the same
      * everywhere. */
@@ -153,7 +153,7 @@ struct hf_on_revoke {
 #define HF_OWNER_TEXT_BYTES 80
 
 struct hf_acquire_opts {
-    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
+    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT */
     uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_lock_try_acquire() */
     struct hf_on_wait on_wait;
     uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:

@@ -17,7 +17,7 @@ struct hf_rwlock;
 /* -------------------------------------------------------------- mutex -- */
 
 struct hf_mutex_opts {
-    size_t size; /* set by HF_MUTEX_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_MUTEX_OPTS_INIT */
     /* Who the caller is, for programs whose tasks are not threads (fibres,
      * coroutines); called on each operation.  NULL: the calling thread. */
     uint64_t (*owner)(void *arg);
@@ -95,7 +95,7 @@ HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 /* ------------------------------------------------------ read/write lock -- */
 
 struct hf_rwlock_opts {
-    size_t size; /* set by HF_RWLOCK_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_RWLOCK_OPTS_INIT */
     /* As in struct hf_mutex_opts. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;

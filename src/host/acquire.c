@@ -2,20 +2,8 @@
 /* Asking for a lock: started, and the same waited for. */
 #include "core/error.h"
 #include "host/grant.h"
+#include "host/opts.h"
 #include "host/owner.h"
-
-static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
-
-static hf_status check_opts(const struct hf_acquire_opts *opts,
-                            struct hf_error *error)
-{
-    if (opts->size != sizeof(*opts))
-        return hf_error_set(error, HF_EINVAL,
-                            "the size of the options is %zu, expected %zu; "
-                            "start from HF_ACQUIRE_OPTS_INIT",
-                            opts->size, sizeof(*opts));
-    return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
-}
 
 /* The .drop of callbacks that no grant has taken over. */
 static void drop_all(const struct hf_acquire_opts *opts,
@@ -23,8 +11,6 @@ static void drop_all(const struct hf_acquire_opts *opts,
 {
     if (done->drop != NULL)
         done->drop(done->arg);
-    if (opts->size != sizeof(*opts))
-        return;
     if (opts->on_wait.drop != NULL)
         opts->on_wait.drop(opts->on_wait.arg);
     if (opts->on_loss.drop != NULL)
@@ -33,13 +19,37 @@ static void drop_all(const struct hf_acquire_opts *opts,
         opts->on_revoke.drop(opts->on_revoke.arg);
 }
 
-/* What is wanted, by which call. */
+/* What is wanted, by which call; or why its options cannot be taken. */
 struct wish {
     const char *call;
     struct hf_lock *const *locks;
     size_t count;
-    const struct hf_acquire_opts *opts;
+    struct hf_acquire_opts opts;
+    struct hf_error refusal;
 };
+
+static void wish_init(struct wish *wish, const char *call,
+                      struct hf_lock *const *locks, size_t count,
+                      const struct hf_acquire_opts *given)
+{
+    hf_status status;
+
+    wish->call = call;
+    wish->locks = locks;
+    wish->count = count;
+    status =
+        hf_opts_take(&hf_acquire_opts_type, given, &wish->opts, &wish->refusal);
+    if (status == HF_OK && wish->opts.text != NULL)
+        status = hf_owner_check_text(wish->opts.text, &wish->refusal);
+    wish->refusal.status = status;
+}
+
+static void wish_one(struct wish *wish, const char *call,
+                     struct hf_lock *const *lock, uint64_t wait_ms)
+{
+    wish_init(wish, call, lock, 1, NULL);
+    wish->opts.wait_ms = wait_ms;
+}
 
 static hf_status need_driver(struct hf_client *client, struct hf_error *error)
 {
@@ -57,7 +67,7 @@ static hf_status need_driver(struct hf_client *client, struct hf_error *error)
 static bool may_need_none(const struct wish *wish)
 {
     return wish->locks[0]->client->delivery.place == HF_PLACE_DISPATCH &&
-           wish->opts->on_loss.fn == NULL && wish->opts->on_revoke.fn == NULL;
+           wish->opts.on_loss.fn == NULL && wish->opts.on_revoke.fn == NULL;
 }
 
 static void want(struct hf_grant *grant)
@@ -81,14 +91,18 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_slot *slot, struct hf_grant **grant,
                        struct hf_error *error)
 {
-    const struct hf_acquire_opts *opts = wish->opts;
+    const struct hf_acquire_opts *opts = &wish->opts;
     struct hf_client *client = wish->locks[0]->client;
     struct hf_grant *made;
     hf_status status;
     bool calls_back;
 
-    if ((status = check_opts(opts, error)) != HF_OK ||
-        (status = hf_members_check(wish->locks, wish->count, error)) != HF_OK)
+    if (wish->refusal.status != HF_OK) {
+        *error = wish->refusal;
+        return error->status;
+    }
+    status = hf_members_check(wish->locks, wish->count, error);
+    if (status != HF_OK)
         return status;
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
@@ -155,7 +169,7 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
     if ((status = hf_client_may_block(client)) == HF_OK)
         status = hf_client_enter(client);
     if (status != HF_OK) {
-        drop_all(wish->opts, &no_done);
+        drop_all(&wish->opts, &no_done);
         return status;
     }
     status = begin(wish, no_done, &slot, &made, &error);
@@ -167,7 +181,7 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
     if (status == HF_OK)
         *grant = made;
     else if (made == NULL)
-        drop_all(wish->opts, &no_done);
+        drop_all(&wish->opts, &no_done);
     return status;
 }
 
@@ -175,9 +189,9 @@ hf_status hf_lock_acquire(struct hf_lock *lock,
                           const struct hf_acquire_opts *opts,
                           struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_lock_acquire", &lock, 1,
-                              opts != NULL ? opts : &defaults};
+    struct wish wish;
 
+    wish_init(&wish, "hf_lock_acquire", &lock, 1, opts);
     return acquire(&wish, grant);
 }
 
@@ -185,35 +199,29 @@ hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
                            const struct hf_acquire_opts *opts,
                            struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_locks_acquire", locks, count,
-                              opts != NULL ? opts : &defaults};
-
     const struct hf_done no_done = {NULL, NULL, NULL};
+    struct wish wish;
 
     *grant = NULL;
+    wish_init(&wish, "hf_locks_acquire", locks, count, opts);
     if (count > 0)
         return acquire(&wish, grant);
-    drop_all(wish.opts, &no_done); /* nor is there a handle to say why */
+    drop_all(&wish.opts, &no_done); /* nor is there a handle to say why */
     return HF_EINVAL;
 }
 
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
                          uint64_t wait_ms, struct hf_grant **grant)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts};
+    struct wish wish;
 
-    opts.wait_ms = wait_ms;
+    wish_one(&wish, call, &lock, wait_ms);
     return acquire(&wish, grant);
 }
 
 hf_status hf_lock_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {"hf_lock_try_acquire", &lock, 1, &opts};
-
-    opts.wait_ms = 0;
-    return acquire(&wish, grant);
+    return hf_acquire_for(lock, "hf_lock_try_acquire", 0, grant);
 }
 
 static hf_status start(const struct wish *wish, struct hf_done done,
@@ -227,7 +235,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
     if (op != NULL)
         *op = NULL;
     if ((status = hf_client_enter(client)) != HF_OK) {
-        drop_all(wish->opts, &done);
+        drop_all(&wish->opts, &done);
         return status;
     }
     if (done.fn == NULL)
@@ -244,7 +252,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
         hf_lock_fail(wish->locks[0], wish->call, &error);
     hf_client_leave(client);
     if (status != HF_OK)
-        drop_all(wish->opts, &done);
+        drop_all(&wish->opts, &done);
     return status;
 }
 
@@ -252,9 +260,9 @@ hf_status hf_lock_acquire_start(struct hf_lock *lock,
                                 const struct hf_acquire_opts *opts,
                                 struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_lock_acquire_start", &lock, 1,
-                              opts != NULL ? opts : &defaults};
+    struct wish wish;
 
+    wish_init(&wish, "hf_lock_acquire_start", &lock, 1, opts);
     return start(&wish, done, op);
 }
 
@@ -262,10 +270,9 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
                                uint64_t wait_ms, struct hf_done done,
                                struct hf_op **op)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts};
+    struct wish wish;
 
-    opts.wait_ms = wait_ms;
+    wish_one(&wish, call, &lock, wait_ms);
     return start(&wish, done, op);
 }
 
@@ -273,13 +280,13 @@ hf_status hf_locks_acquire_start(struct hf_lock *const *locks, size_t count,
                                  const struct hf_acquire_opts *opts,
                                  struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_locks_acquire_start", locks, count,
-                              opts != NULL ? opts : &defaults};
+    struct wish wish;
 
+    wish_init(&wish, "hf_locks_acquire_start", locks, count, opts);
     if (op != NULL)
         *op = NULL;
     if (count > 0)
         return start(&wish, done, op);
-    drop_all(wish.opts, &done);
+    drop_all(&wish.opts, &done);
     return HF_EINVAL;
 }

@@ -19,19 +19,16 @@ static bool is_forked(const struct hf_mutex *mutex)
 }
 
 hf_status hf_mutex_open(struct hf_client *client, const char *name,
-                        const struct hf_mutex_opts *opts,
+                        const struct hf_mutex_opts *given,
                         struct hf_mutex **mutex)
 {
     static const char call[] = "hf_mutex_open";
-    static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex_opts opts;
     struct hf_mutex *made;
     hf_status status;
 
     *mutex = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
-                                   "HF_MUTEX_OPTS_INIT");
+    status = hf_opening_opts(client, call, &hf_mutex_opts_type, given, &opts);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
@@ -41,7 +38,7 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
         goto free_mutex;
     if ((status = hf_lock_share(made->lock, call)) != HF_OK)
         goto free_lock;
-    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    hf_holds_init(&made->holds, opts.owner, opts.owner_arg);
     *mutex = made;
     return HF_OK;
 free_lock:

@@ -40,26 +40,23 @@ static hf_status open_locks(struct hf_client *client, const char *name,
 }
 
 hf_status hf_rwlock_open(struct hf_client *client, const char *name,
-                         const struct hf_rwlock_opts *opts,
+                         const struct hf_rwlock_opts *given,
                          struct hf_rwlock **rwlock)
 {
     static const char call[] = "hf_rwlock_open";
-    static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
+    struct hf_rwlock_opts opts;
     struct hf_rwlock *made;
     hf_status status;
 
     *rwlock = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
-                                   "HF_RWLOCK_OPTS_INIT");
+    status = hf_opening_opts(client, call, &hf_rwlock_opts_type, given, &opts);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     if ((status = open_locks(client, name, made)) != HF_OK)
         goto free_rwlock;
-    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    hf_holds_init(&made->holds, opts.owner, opts.owner_arg);
     *rwlock = made;
     return HF_OK;
 free_rwlock:
