@@ -156,7 +156,8 @@ HF_API hf_status hf_election_tickets_start(struct hf_election *election,
 
 /**
  * hf_election_error(election, error):
- * As hf_lock_error().
+ * As hf_lock_error().  The loss of a leadership is a failure, too: on_deposed
+ * finds HF_ELOST here, and why it came.
  */
 HF_API void hf_election_error(const struct hf_election *election,
                               struct hf_error *error) HF_NONNULL(1, 2);

@@ -44,7 +44,8 @@
  *            0 is one answer of the engine: nobody else is waited for, and the
  *            link at most connect_ms.
  * Failure    Every failure is an hf_status from one table.  The text of the
- *            last failure is kept on the handle it happened to.
+ *            last failure is kept on the handle it happened to, where its
+ *            ..._error() finds it; in a child of a fork that says HF_EFORKED.
  * fork       A child must not use its parent's handles: every call on one
  *            answers HF_EFORKED there, and nothing it does, exit included,
  *            disturbs the parent's locks.

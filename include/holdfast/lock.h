@@ -85,7 +85,8 @@ HF_API void hf_lock_free(struct hf_lock *lock);
 
 /**
  * hf_lock_error(lock, error):
- * Copy the last failure on ${lock} to ${error}, as hf_client_error() does.
+ * Copy the last failure on ${lock}, or of a call on a grant of it, to ${error},
+ * as hf_client_error() does.
  *   Ownership ${error} is yours.
  */
 HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
@@ -129,9 +130,9 @@ struct hf_on_wait {
     void (*drop)(void *arg);
 };
 
-/* Told at most once, when a grant ends before it is released.  The handle
- * still wants its release.  Not called once hf_grant_release() or
- * hf_grant_release_start() has been called. */
+/* Told at most once, when a grant ends before it is released; hf_grant_error()
+ * says why, here and later.  The handle still wants its release.  Not called
+ * once hf_grant_release() or hf_grant_release_start() has been called. */
 struct hf_on_loss {
     void (*fn)(void *arg, struct hf_grant *grant);
     void *arg;

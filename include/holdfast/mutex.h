@@ -92,6 +92,15 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 
+/**
+ * hf_mutex_error(mutex, error):
+ * Copy the last failure on ${mutex}, whichever owner it happened to, to
+ * ${error}, as hf_lock_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
 /* ------------------------------------------------------ read/write lock -- */
 
 struct hf_rwlock_opts {
@@ -177,6 +186,13 @@ HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller has none.
  */
 HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/**
+ * hf_rwlock_error(rwlock, error):
+ * As hf_mutex_error().
+ */
+HF_API void hf_rwlock_error(const struct hf_rwlock *rwlock,
+                            struct hf_error *error) HF_NONNULL(1, 2);
 
 #ifdef __cplusplus
 }

@@ -51,17 +51,6 @@ static void wish_one(struct wish *wish, const char *call,
     wish->opts.wait_ms = wait_ms;
 }
 
-static hf_status need_driver(struct hf_client *client, struct hf_error *error)
-{
-    hf_status status = hf_client_need_driver(client);
-
-    if (status != HF_OK)
-        hf_error_set(error, status,
-                     "no thread for callbacks could be started; raise the "
-                     "limits on open files and processes");
-    return status;
-}
-
 /* Whose callbacks the user runs, and who hears of nothing after the answer,
  * needs no thread if that comes at once. */
 static bool may_need_none(const struct wish *wish)
@@ -109,14 +98,14 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
                  opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
     if (calls_back && !may_need_none(wish) &&
-        (status = need_driver(client, error)) != HF_OK)
+        (status = hf_grant_need_driver(client, error)) != HF_OK)
         return status;
     if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->slot = slot;
     want(made);
     if (calls_back && !is_answered(made, slot) &&
-        (status = need_driver(client, error)) != HF_OK) {
+        (status = hf_grant_need_driver(client, error)) != HF_OK) {
         hf_grant_disown(made);
         return status;
     }
@@ -155,28 +144,33 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     return status;
 }
 
-static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
+/* ${error} is filled on failure. */
+static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
+                         struct hf_error *error)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_lock *lock = wish->locks[0];
     struct hf_client *client = lock->client;
     struct hf_slot slot = {.done = false};
     struct hf_grant *made = NULL;
-    struct hf_error error = {.status = HF_OK};
+    struct hf_error told;
     hf_status status;
 
     *grant = NULL;
-    if ((status = hf_client_may_block(client)) == HF_OK)
+    status = hf_lock_may_block(lock, wish->call, error);
+    if (status == HF_OK)
         status = hf_client_enter(client);
     if (status != HF_OK) {
         drop_all(&wish->opts, &no_done);
         return status;
     }
-    status = begin(wish, no_done, &slot, &made, &error);
+    status = begin(wish, no_done, &slot, &made, error);
     if (status == HF_OK)
-        status = await(made, &slot, &error);
-    if (status != HF_OK)
-        hf_lock_fail(lock, wish->call, &error);
+        status = await(made, &slot, error);
+    if (status != HF_OK) {
+        told = *error;
+        hf_lock_fail(lock, wish->call, &told);
+    }
     hf_client_leave(client);
     if (status == HF_OK)
         *grant = made;
@@ -189,10 +183,11 @@ hf_status hf_lock_acquire(struct hf_lock *lock,
                           const struct hf_acquire_opts *opts,
                           struct hf_grant **grant)
 {
+    struct hf_error error;
     struct wish wish;
 
     wish_init(&wish, "hf_lock_acquire", &lock, 1, opts);
-    return acquire(&wish, grant);
+    return acquire(&wish, grant, &error);
 }
 
 hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
@@ -200,28 +195,32 @@ hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
                            struct hf_grant **grant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
+    struct hf_error error;
     struct wish wish;
 
     *grant = NULL;
     wish_init(&wish, "hf_locks_acquire", locks, count, opts);
     if (count > 0)
-        return acquire(&wish, grant);
+        return acquire(&wish, grant, &error);
     drop_all(&wish.opts, &no_done); /* nor is there a handle to say why */
     return HF_EINVAL;
 }
 
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
-                         uint64_t wait_ms, struct hf_grant **grant)
+                         uint64_t wait_ms, struct hf_grant **grant,
+                         struct hf_error *error)
 {
     struct wish wish;
 
     wish_one(&wish, call, &lock, wait_ms);
-    return acquire(&wish, grant);
+    return acquire(&wish, grant, error);
 }
 
 hf_status hf_lock_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
-    return hf_acquire_for(lock, "hf_lock_try_acquire", 0, grant);
+    struct hf_error error;
+
+    return hf_acquire_for(lock, "hf_lock_try_acquire", 0, grant, &error);
 }
 
 static hf_status start(const struct wish *wish, struct hf_done done,

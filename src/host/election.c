@@ -253,7 +253,7 @@ hf_status hf_election_resign(struct hf_election *e)
     struct hf_error error;
     hf_status status;
 
-    if ((status = hf_client_may_block(client)) != HF_OK)
+    if ((status = hf_lock_may_block(e->lock, call, &error)) != HF_OK)
         return status;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;

@@ -220,10 +220,22 @@ hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
     return error->status;
 }
 
+hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
+                            struct hf_error *error)
+{
+    hf_status status = hf_client_may_block(lock->client, error);
+    struct hf_error told = *error;
+
+    if (status != HF_OK && hf_client_enter(lock->client) == HF_OK) {
+        hf_lock_fail(lock, call, &told);
+        hf_client_leave(lock->client);
+    }
+    return status;
+}
+
 void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 {
-    *error = (struct hf_error){.status = HF_EFORKED};
-    if (hf_fork_parted(lock->client))
+    if (hf_fork_check(lock->client, error) != HF_OK)
         return;
     pthread_mutex_lock(&lock->client->lock);
     *error = lock->error;
