@@ -274,6 +274,7 @@ static void show_loss(const struct hf_grant *grant)
 static void lose(struct hf_grant *grant)
 {
     grant->lost = true;
+    grant->lost_lock = hf_grant_find_lost(grant);
     hf_grant_explain_loss(grant, &grant->error);
     show_loss(grant);
     hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
