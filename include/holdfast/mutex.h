@@ -17,7 +17,7 @@ struct hf_rwlock;
 /* -------------------------------------------------------------- mutex -- */
 
 struct hf_mutex_opts {
-    size_t size; /* set by HF_MUTEX_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_MUTEX_OPTS_INIT */
     /* Who the caller is, for programs whose tasks are not threads (fibres,
      * coroutines); called on each operation.  NULL: the calling thread. */
     uint64_t (*owner)(void *arg);
@@ -92,10 +92,19 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
  */
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 
+/**
+ * hf_mutex_error(mutex, error):
+ * Copy the last failure on ${mutex}, whichever owner it happened to, to
+ * ${error}, as hf_lock_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
 /* ------------------------------------------------------ read/write lock -- */
 
 struct hf_rwlock_opts {
-    size_t size; /* set by HF_RWLOCK_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_RWLOCK_OPTS_INIT */
     /* As in struct hf_mutex_opts. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
@@ -177,6 +186,13 @@ HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller has none.
  */
 HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/**
+ * hf_rwlock_error(rwlock, error):
+ * As hf_mutex_error().
+ */
+HF_API void hf_rwlock_error(const struct hf_rwlock *rwlock,
+                            struct hf_error *error) HF_NONNULL(1, 2);
 
 #ifdef __cplusplus
 }

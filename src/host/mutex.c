@@ -3,6 +3,7 @@
  * queue locally, see core/cohort.h. */
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/grant.h"
 #include "host/holds.h"
 #include "host/opening.h"
 
@@ -19,19 +20,16 @@ static bool is_forked(const struct hf_mutex *mutex)
 }
 
 hf_status hf_mutex_open(struct hf_client *client, const char *name,
-                        const struct hf_mutex_opts *opts,
+                        const struct hf_mutex_opts *given,
                         struct hf_mutex **mutex)
 {
     static const char call[] = "hf_mutex_open";
-    static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex_opts opts;
     struct hf_mutex *made;
     hf_status status;
 
     *mutex = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
-                                   "HF_MUTEX_OPTS_INIT");
+    status = hf_opening_opts(client, call, &hf_mutex_opts_type, given, &opts);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
@@ -41,7 +39,7 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
         goto free_mutex;
     if ((status = hf_lock_share(made->lock, call)) != HF_OK)
         goto free_lock;
-    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    hf_holds_init(&made->holds, opts.owner, opts.owner_arg);
     *mutex = made;
     return HF_OK;
 free_lock:
@@ -60,49 +58,65 @@ void hf_mutex_free(struct hf_mutex *mutex)
     hf_free(mutex);
 }
 
-hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
+static hf_status lock_for(struct hf_mutex *mutex, const char *call,
+                          uint64_t wait_ms)
 {
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(mutex))
         return HF_EFORKED;
     hold = hf_holds_own(&mutex->holds);
     if (hold != NULL)
-        status = hf_grant_check(hold->grant);
+        status = hf_grant_check_for(hold->grant, &error);
     else
-        status = hf_holds_take(&mutex->holds, mutex->lock, wait_ms, &hold);
-    if (status == HF_OK)
-        hold->writes++;
-    return status;
+        status = hf_holds_take(&mutex->holds, mutex->lock, call, wait_ms, &hold,
+                               &error);
+    if (status != HF_OK)
+        return hf_holds_fail(&mutex->holds, call, &error);
+    hold->writes++;
+    return HF_OK;
+}
+
+hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
+{
+    return lock_for(mutex, "hf_mutex_timedlock", wait_ms);
 }
 
 hf_status hf_mutex_lock(struct hf_mutex *mutex)
 {
-    return hf_mutex_timedlock(mutex, HF_FOREVER);
+    return lock_for(mutex, "hf_mutex_lock", HF_FOREVER);
 }
 
 hf_status hf_mutex_trylock(struct hf_mutex *mutex)
 {
-    return hf_mutex_timedlock(mutex, 0);
+    return lock_for(mutex, "hf_mutex_trylock", 0);
 }
 
 hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 {
+    static const char call[] = "hf_mutex_unlock";
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(mutex))
         return HF_EFORKED;
     hold = hf_holds_own(&mutex->holds);
     if (hold == NULL)
-        return HF_EOWNER;
+        return hf_holds_fail_owner(&mutex->holds, call, "lock");
     if (hold->writes == 1)
-        return hf_holds_give(&mutex->holds, hold);
-    status = hf_grant_check(hold->grant);
-    if (status != HF_EFORKED)
+        status = hf_holds_give(&mutex->holds, hold, &error);
+    else if ((status = hf_grant_check_for(hold->grant, &error)) != HF_EFORKED)
         hold->writes--;
-    return status;
+    return status == HF_OK ? HF_OK : hf_holds_fail(&mutex->holds, call, &error);
+}
+
+void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
+{
+    if (hf_fork_check(mutex->lock->client, error) == HF_OK)
+        hf_holds_error((struct hf_holds *)&mutex->holds, error);
 }
 
 uint64_t hf_mutex_token(struct hf_mutex *mutex)
