@@ -16,16 +16,26 @@ struct hf_rwlock;
 
 /* -------------------------------------------------------------- mutex -- */
 
+/* With 16 a client whose owners always wait asks the engine for little more
+ * than a sixteenth of what as many tickets cost, and another client waits for
+ * at most 17 of their critical sections, where a queue of tickets makes it wait
+ * for all of them. */
+#define HF_MUTEX_HANDOFFS 16
+
 struct hf_mutex_opts {
     size_t size; /* set by HF_MUTEX_OPTS_INIT; 0 is an error */
     /* Who the caller is, for programs whose tasks are not threads (fibres,
      * coroutines); called on each operation.  NULL: the calling thread. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
+    /* How often a ticket passes from one owner of this client to the next
+     * before it is given back.  0: it never does, and each owner has a ticket
+     * of its own. */
+    uint32_t handoffs;
 };
 #define HF_MUTEX_OPTS_INIT                                                     \
     {                                                                          \
-        sizeof(struct hf_mutex_opts), NULL, NULL                               \
+        sizeof(struct hf_mutex_opts), NULL, NULL, HF_MUTEX_HANDOFFS            \
     }
 
 /**
@@ -33,13 +43,18 @@ struct hf_mutex_opts {
  * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
  * locks it again counts up, without traffic.
  *
- * Owners that want one name through one client, by this handle or another,
- * queue here, in order, and one ticket stands for all of them.  It passes from
- * one to the next without traffic, at most 16 times; then, or once somebody has
- * asked for it to be released, it is given back and another is taken at the
- * tail of the queue, so that whoever waits elsewhere gets a turn.  What a
- * ticket says of its owner is about the one that was first in line when it was
- * made.
+ * Owners that want one name through one client queue here, in order, and one
+ * ticket stands for all of them.  The ticket passes from one owner to the next
+ * without traffic, at most .handoffs times, ahead of other clients that wait.
+ * Then, or once somebody has asked for it to be released, it is given back and
+ * another is taken at the tail of the queue, so that other clients get a turn.
+ * What a ticket says of its owner is about the one that was first in line when
+ * it was made.
+ *
+ * With .handoffs of 0 each owner has a ticket of its own: all owners of all
+ * clients are admitted in the order in which their tickets were made, and
+ * nobody overtakes.  Handles of one name share tickets if their .handoffs are
+ * equal; handles with different ones queue as two clients do.
  *   Ownership as hf_lock_open(); ${mutex} wants hf_mutex_free().
  *   Fails     as hf_lock_open().
  */
@@ -61,8 +76,9 @@ HF_API void hf_mutex_free(struct hf_mutex *mutex);
  * Become the owner, or count up if the caller is it already.  A count belongs
  * to a ticket: when that was lost this answers HF_ELOST until the owner has
  * unlocked as often as it locked.
- *   Time      for ever; one answer of the engine, and none while another owner
- *             of this client has it or waits for it; ${wait_ms}.
+ *   Time      for ever; one answer of the engine, and none while an owner that
+ *             shares tickets with the caller has it or waits for it;
+ *             ${wait_ms}.
  *   Fails     as hf_lock_acquire(), and HF_ELOST.
  */
 HF_API hf_status hf_mutex_lock(struct hf_mutex *mutex)
@@ -108,7 +124,8 @@ struct hf_rwlock_opts {
 /**
  * hf_rwlock_open(client, name, opts, rwlock):
  * Set ${rwlock} to the read/write lock called ${name}, counted per owner.  An
- * owner that writes may also read: that counts, without traffic.
+ * owner that writes may also read: that counts, without traffic.  Each owner
+ * has a ticket of its own, in strict order: there is no .handoffs here.
  *   Ownership as hf_lock_open(); ${rwlock} wants hf_rwlock_free().
  *   Fails     as hf_lock_open().
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reentrant front: a count per owner over a grant.  Owners of one client
- * queue locally, see core/cohort.h. */
+ * queue locally, see core/cohort.h, unless no ticket is handed on. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
@@ -39,7 +39,9 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
     status = hf_lock_open_for(client, call, name, NULL, &made->lock);
     if (status != HF_OK)
         goto free_mutex;
-    if ((status = hf_lock_share(made->lock, call)) != HF_OK)
+    if (opts->handoffs > 0)
+        status = hf_lock_share(made->lock, call, opts->handoffs);
+    if (status != HF_OK)
         goto free_lock;
     hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
     *mutex = made;
