@@ -39,6 +39,8 @@ struct wish {
     struct hf_lock *const *locks;
     size_t count;
     const struct hf_acquire_opts *opts;
+    uint64_t owner;             /* as in a grant */
+    struct hf_waiter **waiters; /* to be one of meanwhile, or NULL */
 };
 
 static hf_status need_driver(struct hf_client *client, struct hf_error *error)
@@ -100,6 +102,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->slot = slot;
+    made->owner = wish->owner;
     want(made);
     if (calls_back && !is_answered(made, slot) &&
         (status = need_driver(client, error)) != HF_OK) {
@@ -141,6 +144,25 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     return status;
 }
 
+/* The same, as one of those who wait. */
+static hf_status await_listed(const struct wish *wish, struct hf_grant *grant,
+                              struct hf_slot *slot, struct hf_error *error)
+{
+    struct hf_waiter waiter = {.owner = wish->owner, .grant = grant};
+    struct hf_waiter **link = wish->waiters;
+    hf_status status;
+
+    if (link == NULL)
+        return await(grant, slot, error);
+    waiter.next = *link;
+    *link = &waiter;
+    status = await(grant, slot, error);
+    while (*link != &waiter)
+        link = &(*link)->next;
+    *link = waiter.next;
+    return status;
+}
+
 static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
@@ -160,7 +182,7 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
     }
     status = begin(wish, no_done, &slot, &made, &error);
     if (status == HF_OK)
-        status = await(made, &slot, &error);
+        status = await_listed(wish, made, &slot, &error);
     if (status != HF_OK)
         hf_lock_fail(lock, wish->call, &error);
     hf_client_leave(client);
@@ -175,8 +197,22 @@ hf_status hf_lock_acquire(struct hf_lock *lock,
                           const struct hf_acquire_opts *opts,
                           struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_lock_acquire", &lock, 1,
-                              opts != NULL ? opts : &defaults};
+    const struct wish wish = {
+        "hf_lock_acquire", &lock, 1, opts != NULL ? opts : &defaults, 0, NULL};
+
+    return acquire(&wish, grant);
+}
+
+hf_status hf_acquire_as(struct hf_lock *lock,
+                        const struct hf_acquire_opts *opts, uint64_t owner,
+                        struct hf_waiter **waiters, struct hf_grant **grant)
+{
+    const struct wish wish = {.call = "hf_lock_acquire",
+                              .locks = &lock,
+                              .count = 1,
+                              .opts = opts,
+                              .owner = owner,
+                              .waiters = waiters};
 
     return acquire(&wish, grant);
 }
@@ -185,8 +221,12 @@ hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
                            const struct hf_acquire_opts *opts,
                            struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_locks_acquire", locks, count,
-                              opts != NULL ? opts : &defaults};
+    const struct wish wish = {"hf_locks_acquire",
+                              locks,
+                              count,
+                              opts != NULL ? opts : &defaults,
+                              0,
+                              NULL};
 
     const struct hf_done no_done = {NULL, NULL, NULL};
 
@@ -201,7 +241,7 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
                          uint64_t wait_ms, struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts};
+    const struct wish wish = {call, &lock, 1, &opts, 0, NULL};
 
     opts.wait_ms = wait_ms;
     return acquire(&wish, grant);
@@ -210,7 +250,7 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
 hf_status hf_lock_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {"hf_lock_try_acquire", &lock, 1, &opts};
+    const struct wish wish = {"hf_lock_try_acquire", &lock, 1, &opts, 0, NULL};
 
     opts.wait_ms = 0;
     return acquire(&wish, grant);
@@ -252,8 +292,8 @@ hf_status hf_lock_acquire_start(struct hf_lock *lock,
                                 const struct hf_acquire_opts *opts,
                                 struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_lock_acquire_start", &lock, 1,
-                              opts != NULL ? opts : &defaults};
+    const struct wish wish = {"hf_lock_acquire_start",         &lock, 1,
+                              opts != NULL ? opts : &defaults, 0,     NULL};
 
     return start(&wish, done, op);
 }
@@ -263,7 +303,7 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
                                struct hf_op **op)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts};
+    const struct wish wish = {call, &lock, 1, &opts, 0, NULL};
 
     opts.wait_ms = wait_ms;
     return start(&wish, done, op);
@@ -273,8 +313,8 @@ hf_status hf_locks_acquire_start(struct hf_lock *const *locks, size_t count,
                                  const struct hf_acquire_opts *opts,
                                  struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_locks_acquire_start", locks, count,
-                              opts != NULL ? opts : &defaults};
+    const struct wish wish = {"hf_locks_acquire_start",        locks, count,
+                              opts != NULL ? opts : &defaults, 0,     NULL};
 
     if (op != NULL)
         *op = NULL;

@@ -2,13 +2,15 @@
 #include "host/holds.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/grant.h"
 
 /* Thread ids are reused by the kernel, and pthread_t by the C library; an
  * owner must never be mistaken for one that has gone. */
-static uint64_t thread_number(void)
+uint64_t hf_owner_self(void)
 {
     static _Atomic uint64_t last;
     static _Thread_local uint64_t mine;
@@ -21,14 +23,33 @@ static uint64_t thread_number(void)
 static uint64_t caller(const struct hf_holds *holds)
 {
     return holds->owner != NULL ? holds->owner(holds->owner_arg)
-                                : thread_number();
+                                : hf_owner_self();
 }
 
-void hf_holds_init(struct hf_holds *holds, uint64_t (*owner)(void *arg),
-                   void *owner_arg)
+void hf_holds_init(struct hf_holds *holds, const char *text)
 {
-    *holds = (struct hf_holds){.owner = owner, .owner_arg = owner_arg};
+    holds->references = 1;
+    if (text != NULL)
+        memcpy(holds->text, text, strlen(text) + 1);
     pthread_mutex_init(&holds->guard, NULL);
+}
+
+/* The .drop of a callback in a grant, too. */
+static void dereference(void *arg)
+{
+    struct hf_holds *holds = arg;
+
+    if (atomic_fetch_sub(&holds->references, 1) > 1)
+        return;
+    pthread_mutex_destroy(&holds->guard);
+    holds->destroy(holds);
+}
+
+static void hear_revoke(void *arg, struct hf_grant *grant)
+{
+    struct hf_holds *holds = arg;
+
+    holds->revoked(holds, grant->owner);
 }
 
 void hf_holds_free(struct hf_holds *holds)
@@ -41,7 +62,9 @@ void hf_holds_free(struct hf_holds *holds)
         (void)!hf_grant_release_start(hold->grant, untold);
         hf_free(hold);
     }
-    pthread_mutex_destroy(&holds->guard);
+    hf_delivery_begin(); /* for the .drop of the user's callback */
+    dereference(holds);
+    hf_delivery_end();
 }
 
 /* Under the guard. */
@@ -65,18 +88,34 @@ struct hf_hold *hf_holds_own(struct hf_holds *holds)
     return hold;
 }
 
+static struct hf_acquire_opts describe(struct hf_holds *holds, uint64_t wait_ms)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+
+    opts.wait_ms = wait_ms;
+    if (holds->text[0] != '\0')
+        opts.text = holds->text;
+    if (holds->revoked == NULL)
+        return opts;
+    atomic_fetch_add(&holds->references, 1);
+    opts.on_revoke = (struct hf_on_revoke){hear_revoke, holds, dereference};
+    return opts;
+}
+
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
                         uint64_t wait_ms, struct hf_hold **hold)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_acquire_opts opts;
     struct hf_hold *made = hf_alloc(sizeof(*made));
     hf_status status;
 
     if (made == NULL)
         return HF_ENOMEM;
     made->owner = caller(holds);
-    opts.wait_ms = wait_ms;
-    if ((status = hf_lock_acquire(lock, &opts, &made->grant)) != HF_OK)
+    opts = describe(holds, wait_ms);
+    status =
+        hf_acquire_as(lock, &opts, made->owner, &holds->waiters, &made->grant);
+    if (status != HF_OK)
         goto free_hold;
     pthread_mutex_lock(&holds->guard);
     made->next = holds->first;
@@ -86,6 +125,24 @@ hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
     return HF_OK;
 free_hold:
     hf_free(made);
+    return status;
+}
+
+hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
+                          uint64_t owner)
+{
+    hf_status status = hf_client_enter(client);
+
+    if (status != HF_OK)
+        return status;
+    status = HF_EGONE;
+    for (struct hf_waiter *w = holds->waiters; w != NULL; w = w->next) {
+        if ((owner != 0 && w->owner != owner) || w->grant->slot == NULL)
+            continue; /* another one, or answered */
+        hf_grant_cancel(w->grant);
+        status = HF_OK;
+    }
+    hf_client_leave(client);
     return status;
 }
 

@@ -20,16 +20,27 @@ struct hf_hold {
 };
 
 struct hf_holds {
-    pthread_mutex_t guard; /* of .first; never held while waiting */
-    struct hf_hold *first;
+    /* Set by who makes it. */
     uint64_t (*owner)(void *arg); /* NULL: the calling thread */
     void *owner_arg;
+    /* Somebody asks ${owner} to release.  A callback of the user's; NULL: none
+     * is wanted. */
+    void (*revoked)(struct hf_holds *holds, uint64_t owner);
+    void (*destroy)(struct hf_holds *holds); /* the handle it is part of */
+
+    pthread_mutex_t guard; /* of .first; never held while waiting */
+    struct hf_hold *first;
+    struct hf_waiter *waiters; /* under the client's lock */
+    /* The user's, and that of each grant that may tell .revoked. */
+    _Atomic unsigned references;
+    char text[HF_OWNER_TEXT_BYTES + 1]; /* of the tickets; "": none */
 };
 
-void hf_holds_init(struct hf_holds *holds, uint64_t (*owner)(void *arg),
-                   void *owner_arg);
+/* ${text}, which was checked, is copied; NULL: none. */
+void hf_holds_init(struct hf_holds *holds, const char *text);
 
-/* Release what is still held, and free the rest. */
+/* Release what is still held, and destroy ${holds} once nothing of the user's
+ * runs on its behalf. */
 void hf_holds_free(struct hf_holds *holds);
 
 /* The caller's, or NULL.  It is only ever taken away by its owner, so it stays
@@ -40,6 +51,11 @@ struct hf_hold *hf_holds_own(struct hf_holds *holds);
  *   Fails     as hf_lock_acquire(). */
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
                         uint64_t wait_ms, struct hf_hold **hold);
+
+/* End the waits of ${owner}, or of all owners if that is 0.  HF_EGONE if none
+ * waits; HF_EFORKED. */
+hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
+                          uint64_t owner);
 
 /* Release the grant and forget ${hold}, unless that could not be begun. */
 hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold);

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reentrant front: a count per owner over a grant.  Owners of one client
  * queue locally, see core/cohort.h, unless no ticket is handed on. */
+#include <stddef.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
 #include "host/opening.h"
+#include "host/queue.h"
 
 struct hf_mutex {
     struct hf_lock *lock;
     struct hf_holds holds;
+    struct hf_on_mutex_revoke on_revoke;
 };
+
+static struct hf_mutex *of_holds(struct hf_holds *holds)
+{
+    return (struct hf_mutex *)((char *)holds -
+                               offsetof(struct hf_mutex, holds));
+}
 
 /* In a child nothing of the parent's may be touched, least of all the guard,
  * which another thread may have held. */
@@ -18,20 +28,45 @@ static bool is_forked(const struct hf_mutex *mutex)
     return hf_fork_parted(mutex->lock->client);
 }
 
-hf_status hf_mutex_open(struct hf_client *client, const char *name,
-                        const struct hf_mutex_opts *opts,
-                        struct hf_mutex **mutex)
+static void revoked(struct hf_holds *holds, uint64_t owner)
+{
+    struct hf_mutex *mutex = of_holds(holds);
+
+    mutex->on_revoke.fn(mutex->on_revoke.arg, mutex, owner);
+}
+
+static void destroy(struct hf_holds *holds)
+{
+    struct hf_mutex *mutex = of_holds(holds);
+
+    if (mutex->on_revoke.drop != NULL)
+        mutex->on_revoke.drop(mutex->on_revoke.arg);
+    hf_lock_free(mutex->lock);
+    hf_free(mutex);
+}
+
+static void init(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
+{
+    mutex->on_revoke = opts->on_revoke;
+    mutex->holds.owner = opts->owner;
+    mutex->holds.owner_arg = opts->owner_arg;
+    mutex->holds.revoked = opts->on_revoke.fn != NULL ? revoked : NULL;
+    mutex->holds.destroy = destroy;
+    hf_holds_init(&mutex->holds, opts->text);
+}
+
+static hf_status open_(struct hf_client *client, const char *name,
+                       const struct hf_mutex_opts *opts,
+                       struct hf_mutex **mutex)
 {
     static const char call[] = "hf_mutex_open";
-    static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
     struct hf_mutex *made;
     hf_status status;
 
-    *mutex = NULL;
-    if (opts == NULL)
-        opts = &defaults;
     status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
                                    "HF_MUTEX_OPTS_INIT");
+    if (status == HF_OK)
+        status = hf_opening_check_text(client, call, opts->text);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
@@ -43,7 +78,7 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
         status = hf_lock_share(made->lock, call, opts->handoffs);
     if (status != HF_OK)
         goto free_lock;
-    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    init(made, opts);
     *mutex = made;
     return HF_OK;
 free_lock:
@@ -53,13 +88,28 @@ free_mutex:
     return status;
 }
 
+hf_status hf_mutex_open(struct hf_client *client, const char *name,
+                        const struct hf_mutex_opts *opts,
+                        struct hf_mutex **mutex)
+{
+    static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
+    hf_status status;
+
+    *mutex = NULL;
+    if (opts == NULL)
+        opts = &defaults;
+    status = open_(client, name, opts, mutex);
+    if (status != HF_OK && opts->size == sizeof(*opts) &&
+        opts->on_revoke.drop != NULL)
+        opts->on_revoke.drop(opts->on_revoke.arg);
+    return status;
+}
+
 void hf_mutex_free(struct hf_mutex *mutex)
 {
     if (mutex == NULL || is_forked(mutex))
         return;
     hf_holds_free(&mutex->holds);
-    hf_lock_free(mutex->lock);
-    hf_free(mutex);
 }
 
 hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
@@ -115,4 +165,16 @@ uint64_t hf_mutex_token(struct hf_mutex *mutex)
         return 0;
     hold = hf_holds_own(&mutex->holds);
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
+}
+
+hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
+{
+    return hf_holds_cancel(&mutex->holds, mutex->lock->client, owner);
+}
+
+hf_status hf_mutex_tickets(struct hf_mutex *mutex, enum hf_tickets_which which,
+                           uint64_t wait_ms, struct hf_tickets **tickets)
+{
+    return hf_queue_list(mutex->lock, "hf_mutex_tickets", which, wait_ms,
+                         tickets);
 }

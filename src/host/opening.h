@@ -16,6 +16,10 @@ hf_status hf_opening_check_size(struct hf_client *client, const char *call,
                                 size_t size, size_t expected,
                                 const char *initialiser);
 
+/* May ${text}, if it is not NULL, be that of a ticket?  HF_EINVAL if not. */
+hf_status hf_opening_check_text(struct hf_client *client, const char *call,
+                                const char *text);
+
 /* Memory for what is opened, zeroed; NULL is HF_ENOMEM, and told. */
 void *hf_opening_alloc(struct hf_client *client, const char *call,
                        size_t bytes);

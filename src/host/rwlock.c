@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front of readers and writers: two counts per owner over one grant, which
  * is a writer's as long as the count of writes lasts. */
+#include <stddef.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/holds.h"
 #include "host/opening.h"
+#include "host/queue.h"
 
 struct hf_rwlock {
     struct hf_lock *reader;
     struct hf_lock *writer;
     struct hf_holds holds;
+    struct hf_on_rwlock_revoke on_revoke;
 };
+
+static struct hf_rwlock *of_holds(struct hf_holds *holds)
+{
+    return (struct hf_rwlock *)((char *)holds -
+                                offsetof(struct hf_rwlock, holds));
+}
 
 static bool is_forked(const struct hf_rwlock *rwlock)
 {
@@ -39,31 +49,74 @@ static hf_status open_locks(struct hf_client *client, const char *name,
     return status;
 }
 
-hf_status hf_rwlock_open(struct hf_client *client, const char *name,
-                         const struct hf_rwlock_opts *opts,
-                         struct hf_rwlock **rwlock)
+static void revoked(struct hf_holds *holds, uint64_t owner)
+{
+    struct hf_rwlock *rwlock = of_holds(holds);
+
+    rwlock->on_revoke.fn(rwlock->on_revoke.arg, rwlock, owner);
+}
+
+static void destroy(struct hf_holds *holds)
+{
+    struct hf_rwlock *rwlock = of_holds(holds);
+
+    if (rwlock->on_revoke.drop != NULL)
+        rwlock->on_revoke.drop(rwlock->on_revoke.arg);
+    hf_lock_free(rwlock->reader);
+    hf_lock_free(rwlock->writer);
+    hf_free(rwlock);
+}
+
+static void init(struct hf_rwlock *rwlock, const struct hf_rwlock_opts *opts)
+{
+    rwlock->on_revoke = opts->on_revoke;
+    rwlock->holds.owner = opts->owner;
+    rwlock->holds.owner_arg = opts->owner_arg;
+    rwlock->holds.revoked = opts->on_revoke.fn != NULL ? revoked : NULL;
+    rwlock->holds.destroy = destroy;
+    hf_holds_init(&rwlock->holds, opts->text);
+}
+
+static hf_status open_(struct hf_client *client, const char *name,
+                       const struct hf_rwlock_opts *opts,
+                       struct hf_rwlock **rwlock)
 {
     static const char call[] = "hf_rwlock_open";
-    static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
     struct hf_rwlock *made;
     hf_status status;
 
-    *rwlock = NULL;
-    if (opts == NULL)
-        opts = &defaults;
     status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
                                    "HF_RWLOCK_OPTS_INIT");
+    if (status == HF_OK)
+        status = hf_opening_check_text(client, call, opts->text);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     if ((status = open_locks(client, name, made)) != HF_OK)
         goto free_rwlock;
-    hf_holds_init(&made->holds, opts->owner, opts->owner_arg);
+    init(made, opts);
     *rwlock = made;
     return HF_OK;
 free_rwlock:
     hf_free(made);
+    return status;
+}
+
+hf_status hf_rwlock_open(struct hf_client *client, const char *name,
+                         const struct hf_rwlock_opts *opts,
+                         struct hf_rwlock **rwlock)
+{
+    static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
+    hf_status status;
+
+    *rwlock = NULL;
+    if (opts == NULL)
+        opts = &defaults;
+    status = open_(client, name, opts, rwlock);
+    if (status != HF_OK && opts->size == sizeof(*opts) &&
+        opts->on_revoke.drop != NULL)
+        opts->on_revoke.drop(opts->on_revoke.arg);
     return status;
 }
 
@@ -72,9 +125,6 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
     if (rwlock == NULL || is_forked(rwlock))
         return;
     hf_holds_free(&rwlock->holds);
-    hf_lock_free(rwlock->reader);
-    hf_lock_free(rwlock->writer);
-    hf_free(rwlock);
 }
 
 /* --------------------------------------------------------------- locking -- */
@@ -200,4 +250,17 @@ uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
         return 0;
     hold = hf_holds_own(&rwlock->holds);
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
+}
+
+hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
+{
+    return hf_holds_cancel(&rwlock->holds, rwlock->reader->client, owner);
+}
+
+hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
+                            enum hf_tickets_which which, uint64_t wait_ms,
+                            struct hf_tickets **tickets)
+{
+    return hf_queue_list(rwlock->reader, "hf_rwlock_tickets", which, wait_ms,
+                         tickets);
 }
