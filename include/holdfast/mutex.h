@@ -26,9 +26,9 @@ HF_API uint64_t hf_owner_self(void);
 
 /* Called each time somebody asks the grant of ${owner} to be released, as
  * struct hf_on_revoke, and right after a grant that was asked for while it
- * waited.  The callback passes the request on: only the owner can unlock.  It
- * is not called for an owner that has unlocked, except that one which runs
- * meanwhile, elsewhere, goes on. */
+ * waited, perhaps before the call that locks has returned.  The callback passes
+ * the request on: only the owner can unlock.  It is not called for an owner
+ * that has unlocked; a callback that runs meanwhile, elsewhere, goes on. */
 struct hf_on_mutex_revoke {
     void (*fn)(void *arg, struct hf_mutex *mutex, uint64_t owner);
     void *arg;
@@ -138,13 +138,12 @@ HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 
 /**
  * hf_mutex_cancel(mutex, owner):
- * End the wait of ${owner} in hf_mutex_lock() or hf_mutex_timedlock(), or that
- * of each owner if ${owner} is 0.  Such a wait ends without a grant, with
- * HF_ECANCELLED unless it was about to end otherwise.  It says nothing to an
- * owner that holds ${mutex}, nor to one that begins to wait later.
- *   Time      does not wait for the ends.
- *   Thread    any, also in a callback.
- *   Fails     HF_EGONE if no such owner waits through this handle; HF_EFORKED.
+ * End the wait of ${owner} in a call that locks ${mutex}, or of each owner if
+ * ${owner} is 0.  Such a wait ends without a grant, with HF_ECANCELLED unless
+ * it was about to end otherwise.  It concerns neither an owner that holds
+ * ${mutex} nor one that begins to wait later. Time      does not wait for the
+ * ends. Thread    any, also in a callback. Fails     HF_EGONE if no such owner
+ * waits through this handle; HF_EFORKED.
  */
 HF_API hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
     HF_NONNULL(1);

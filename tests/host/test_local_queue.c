@@ -24,9 +24,10 @@ struct world {
     struct hf_mutex *mutex;
     struct hf_client *elsewhere; /* another client of the same name ... */
     struct hf_mutex *theirs;     /* ... in strict order; NULL: none */
-    /* Who was granted when; written by whoever holds the mutex. */
+    /* Who was granted when; written by whoever holds the mutex.  Between two
+     * clients that orders nothing in memory. */
     int order[2 * THREADS];
-    int granted;
+    _Atomic int granted;
 };
 
 static struct hf_mutex *open_bounded(struct hf_client *client,
