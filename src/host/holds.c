@@ -52,24 +52,13 @@ static void hear_revoke(void *arg, struct hf_grant *grant)
     holds->revoked(holds, grant->owner);
 }
 
-static struct hf_hold *take_first(struct hf_holds *holds)
-{
-    struct hf_hold *hold;
-
-    pthread_mutex_lock(&holds->guard);
-    hold = holds->first;
-    if (hold != NULL)
-        holds->first = hold->next;
-    pthread_mutex_unlock(&holds->guard);
-    return hold;
-}
-
 void hf_holds_free(struct hf_holds *holds)
 {
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hf_hold *hold;
 
-    while ((hold = take_first(holds)) != NULL) {
+    while ((hold = holds->first) != NULL) {
+        holds->first = hold->next;
         (void)!hf_grant_release_start(hold->grant, untold);
         hf_free(hold);
     }

@@ -22,7 +22,8 @@ struct told {
     _Atomic int drops;
     void *subject;
     uint64_t owner;
-    bool frees;
+    /* Set once the handle may be freed: no other thread is in a call on it. */
+    _Atomic bool frees;
 };
 
 static void on_drop(void *arg)
@@ -38,7 +39,7 @@ static void on_mutex_revoke(void *arg, struct hf_mutex *mutex, uint64_t owner)
 
     told->subject = mutex;
     told->owner = owner;
-    if (told->frees)
+    if (atomic_load(&told->frees))
         hf_mutex_free(mutex);
     atomic_fetch_add(&told->requests, 1);
 }
@@ -308,9 +309,9 @@ static void the_handle_may_be_freed_in_its_callback(void **state)
 
     (void)state;
     world_open(&w);
-    w.told.frees = true;
     mutex = open_mutex(&w, NULL);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+    atomic_store(&w.told.frees, true);
     assert_int_equal(hf_lock_revoke(w.theirs, NULL, WAIT_MS), HF_OK);
     kit_until(is_asked, &w.told);
     kit_until(is_dropped, &w.told);
