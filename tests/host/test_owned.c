@@ -137,7 +137,7 @@ static void *caller_main(void *arg)
     struct caller *caller = arg;
 
     caller->self = hf_owner_self();
-    if (caller->mutex != NULL)
+    if (caller->rwlock == NULL)
         caller->status = hf_mutex_lock(caller->mutex);
     else if (caller->writes)
         caller->status = hf_rwlock_wrlock(caller->rwlock);
@@ -145,7 +145,7 @@ static void *caller_main(void *arg)
         caller->status = hf_rwlock_rdlock(caller->rwlock);
     if (caller->status != HF_OK)
         caller->unlocked = caller->status;
-    else if (caller->mutex != NULL)
+    else if (caller->rwlock == NULL)
         caller->unlocked = hf_mutex_unlock(caller->mutex);
     else if (caller->writes)
         caller->unlocked = hf_rwlock_wrunlock(caller->rwlock);
@@ -158,16 +158,16 @@ static void *caller_main(void *arg)
 static size_t count_tickets(const struct caller *caller)
 {
     struct hf_tickets *tickets;
+    hf_status status;
     size_t count;
 
-    if (caller->mutex != NULL)
-        assert_int_equal(
-            hf_mutex_tickets(caller->mutex, HF_TICKETS_ALL, WAIT_MS, &tickets),
-            HF_OK);
+    if (caller->rwlock != NULL)
+        status = hf_rwlock_tickets(caller->rwlock, HF_TICKETS_ALL, WAIT_MS,
+                                   &tickets);
     else
-        assert_int_equal(hf_rwlock_tickets(caller->rwlock, HF_TICKETS_ALL,
-                                           WAIT_MS, &tickets),
-                         HF_OK);
+        status =
+            hf_mutex_tickets(caller->mutex, HF_TICKETS_ALL, WAIT_MS, &tickets);
+    assert_int_equal(status, HF_OK);
     count = hf_tickets_count(tickets);
     hf_tickets_free(tickets);
     return count;
