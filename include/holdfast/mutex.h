@@ -141,9 +141,10 @@ HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
  * End the wait of ${owner} in a call that locks ${mutex}, or of each owner if
  * ${owner} is 0.  Such a wait ends without a grant, with HF_ECANCELLED unless
  * it was about to end otherwise.  It concerns neither an owner that holds
- * ${mutex} nor one that begins to wait later. Time      does not wait for the
- * ends. Thread    any, also in a callback. Fails     HF_EGONE if no such owner
- * waits through this handle; HF_EFORKED.
+ * ${mutex} nor one that begins to wait later.
+ *   Time      does not wait for the ends.
+ *   Thread    any, also in a callback.
+ *   Fails     HF_EGONE if no such owner waits through this handle; HF_EFORKED.
  */
 HF_API hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
     HF_NONNULL(1);
