@@ -194,7 +194,8 @@ struct hf_rwlock_opts {
  * owner that writes may also read: that counts, without traffic.  Each owner
  * has a ticket of its own, in strict order: there is no .handoffs here.
  *   Ownership as hf_lock_open(); ${opts} as in hf_mutex_open().  ${rwlock}
- * wants hf_rwlock_free(). Fails     as hf_lock_open().
+ *             wants hf_rwlock_free().
+ *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
                                 const struct hf_rwlock_opts *opts,
