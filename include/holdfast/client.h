@@ -92,7 +92,7 @@ enum hf_delivery {
 };
 
 struct hf_client_opts {
-    size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_CLIENT_OPTS_INIT */
     enum hf_delivery delivery;
     /* How long the first connection may take before acquires that wait for it
      * end with HF_EUNREACHABLE.  Later outages are ridden out.  Who is

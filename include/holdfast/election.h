@@ -31,7 +31,7 @@ struct hf_on_ended {
 };
 
 struct hf_election_opts {
-    size_t size; /* set by HF_ELECTION_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_ELECTION_OPTS_INIT */
     /* HF_KIND_ELECTION, which is Curator's LeaderLatch in ZooKeeper; or
      * HF_KIND_MUTEX, whose queue Curator's LeaderSelector and kazoo's Election
      * use, and any mutex of that name. */
@@ -156,7 +156,8 @@ HF_API hf_status hf_election_tickets_start(struct hf_election *election,
 
 /**
  * hf_election_error(election, error):
- * As hf_lock_error().
+ * As hf_lock_error().  The loss of a leadership is a failure, too: on_deposed
+ * finds HF_ELOST here, and why it came.
  */
 HF_API void hf_election_error(const struct hf_election *election,
                               struct hf_error *error) HF_NONNULL(1, 2);

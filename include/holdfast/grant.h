@@ -51,6 +51,17 @@ HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
 
 /**
+ * hf_grant_error(grant, error):
+ * Copy the last failure on ${grant} to ${error}, as hf_lock_error() does.  A
+ * loss is one: HF_ELOST and why it came, for instance that somebody evicted the
+ * ticket, or that the lease was not renewed in time.  After hf_grant_release()
+ * the failure is at hf_lock_error() of the lock, because the grant is freed.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
+/**
  * hf_grant_loss_fd(grant, fd):
  * Set ${fd} to a descriptor that becomes readable, and stays so, when ${grant}
  * is lost.  Made on the first request; close-on-exec.  Do not read it.

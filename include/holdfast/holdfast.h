@@ -44,14 +44,26 @@
  *            0 is one answer of the engine: nobody else is waited for, and the
  *            link at most connect_ms.
  * Failure    Every failure is an hf_status from one table.  The text of the
- *            last failure is kept on the handle it happened to.
+ *            last failure is kept on the handle it happened to, where its
+ *            ..._error() finds it; in a child of a fork that says HF_EFORKED.
  * fork       A child must not use its parent's handles: every call on one
  *            answers HF_EFORKED there, and nothing it does, exit included,
  *            disturbs the parent's locks.
  * Growth     Enumerations, statuses included, may get new values, and structs
  *            that the library fills may get new fields at their end: switch
  *            with a default, and treat an unknown status by its class.  A
- *            struct of options begins with its .size, which its _INIT sets.
+ *            struct of options begins with its .size, which its _INIT sets,
+ *            and may get new fields at its end, whose default is 0.  So
+ *            programs and libraries of different versions work together:
+ *            a program that was compiled with an earlier header gets the
+ *            defaults of the options that it does not know; one that was
+ *            compiled with a later header is served as long as it leaves the
+ *            options that the library does not know at 0, and gets
+ *            HF_EUNSUPPORTED otherwise.  A .size that is less than in the
+ *            first release, or more than 4096, is HF_EINVAL, and nothing else
+ *            of the struct is read: no .drop in it is called either.  Other
+ *            structs that a program fills, such as those of callbacks, and
+ *            struct hf_error do not change.
  *
  * One header a noun: <holdfast/lock.h> and <holdfast/grant.h> are all that a
  * program needs that wants a lock.  This one includes them all, but for

@@ -39,7 +39,7 @@ enum hf_kind {
 #define HF_LOCKS_MAX 64
 
 struct hf_lock_opts {
-    size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
     /* Of a semaphore, else 1.  Each goes by its own .limit: say the same
      * everywhere. */
@@ -85,7 +85,8 @@ HF_API void hf_lock_free(struct hf_lock *lock);
 
 /**
  * hf_lock_error(lock, error):
- * Copy the last failure on ${lock} to ${error}, as hf_client_error() does.
+ * Copy the last failure on ${lock}, or of a call on a grant of it, to ${error},
+ * as hf_client_error() does.
  *   Ownership ${error} is yours.
  */
 HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
@@ -129,9 +130,9 @@ struct hf_on_wait {
     void (*drop)(void *arg);
 };
 
-/* Told at most once, when a grant ends before it is released.  The handle
- * still wants its release.  Not called once hf_grant_release() or
- * hf_grant_release_start() has been called. */
+/* Told at most once, when a grant ends before it is released; hf_grant_error()
+ * says why, here and later.  The handle still wants its release.  Not called
+ * once hf_grant_release() or hf_grant_release_start() has been called. */
 struct hf_on_loss {
     void (*fn)(void *arg, struct hf_grant *grant);
     void *arg;
@@ -153,7 +154,7 @@ struct hf_on_revoke {
 #define HF_OWNER_TEXT_BYTES 80
 
 struct hf_acquire_opts {
-    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
+    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT */
     uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_lock_try_acquire() */
     struct hf_on_wait on_wait;
     uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:

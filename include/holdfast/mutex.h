@@ -42,7 +42,7 @@ struct hf_on_mutex_revoke {
 #define HF_MUTEX_HANDOFFS 16
 
 struct hf_mutex_opts {
-    size_t size; /* set by HF_MUTEX_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_MUTEX_OPTS_INIT */
     /* Who the caller is, for programs whose tasks are not threads (fibres,
      * coroutines), not 0; called on each operation.  NULL: the calling thread,
      * as hf_owner_self(). */
@@ -163,6 +163,15 @@ HF_API hf_status hf_mutex_tickets(struct hf_mutex *mutex,
                                   struct hf_tickets **tickets)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
 
+/**
+ * hf_mutex_error(mutex, error):
+ * Copy the last failure on ${mutex}, whichever owner it happened to, to
+ * ${error}, as hf_lock_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
 /* ------------------------------------------------------ read/write lock -- */
 
 /* As struct hf_on_mutex_revoke. */
@@ -173,7 +182,7 @@ struct hf_on_rwlock_revoke {
 };
 
 struct hf_rwlock_opts {
-    size_t size; /* set by HF_RWLOCK_OPTS_INIT; 0 is an error */
+    size_t size; /* set by HF_RWLOCK_OPTS_INIT */
     /* As in struct hf_mutex_opts. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
@@ -280,6 +289,13 @@ HF_API hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
                                    uint64_t wait_ms,
                                    struct hf_tickets **tickets)
     HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
+ * hf_rwlock_error(rwlock, error):
+ * As hf_mutex_error().
+ */
+HF_API void hf_rwlock_error(const struct hf_rwlock *rwlock,
+                            struct hf_error *error) HF_NONNULL(1, 2);
 
 #ifdef __cplusplus
 }

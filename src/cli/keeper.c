@@ -428,18 +428,35 @@ static void run_loop(struct hf_keeper *keeper)
 
 /* ------------------------------------------------------------- outcome -- */
 
+/* Why the grant was lost.  The library's text names the lock first, which our
+ * own does too; of several locks only the library knows which it was. */
+static const char *why_lost(const struct hf_keeper *keeper,
+                            struct hf_error *error)
+{
+    static const char before[] = "\" was lost: ";
+    const char *why;
+
+    if (keeper->unproven)
+        return "the engine did not confirm it in time";
+    hf_grant_error(keeper->grant, error);
+    why = strstr(error->text, before);
+    return why == NULL || keeper->lock_count > 1 ? error->text
+                                                 : why + strlen(before);
+}
+
 static void set_lost(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
+    struct hf_error error;
 
+    hf_error_set(&error, HF_ELOST, "'%.200s' was lost %s: %s",
+                 keeper->run->options->label,
+                 keeper->command > 0
+                     ? "while the command ran, which was therefore stopped"
+                     : "before the command could be started",
+                 why_lost(keeper, &error));
     outcome->exit_code = HF_EXIT_LOST;
-    snprintf(outcome->text, sizeof outcome->text, "'%.200s' was lost %s: %s",
-             keeper->run->options->label,
-             keeper->command > 0
-                 ? "while the command ran, which was therefore stopped"
-                 : "before the command could be started",
-             keeper->unproven ? "the engine did not confirm it in time"
-                              : "its ticket is gone from the queue");
+    memcpy(outcome->text, error.text, sizeof outcome->text);
 }
 
 /* The command has ended by itself.  Whether the lock was its own until then,

@@ -280,9 +280,15 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
 }
 
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
-                         bool ticket_lives)
+                         bool ticket_lives, const char *why)
 {
-    assert(a->state == STATE(HELD));
+    struct hf_error loss;
+
+    assert(a->state == STATE(HELD) && why[0] != '\0');
+    hf_error_set(&loss, HF_ELOST, "%s", why);
+    hf_acquisition_keep_story(a, &loss);
+    if (HF_PLANTED(LOSS_UNEXPLAINED))
+        a->text[0] = '\0';
     if (!HF_PLANTED(PROMISE_KEPT))
         atomic_store(&a->promise_ms, 0);
     hf_acquisition_move(core, a, STATE(LOST));

@@ -76,7 +76,8 @@ struct hf_acquisition {
 
     /* To be read with the effects. */
     hf_status status;               /* ENDED, RELEASED */
-    char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED: the story */
+    char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED, if the status is not
+                                       HF_OK: the story; LOST: why */
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
                         until the session ends; .text says so */
     uint64_t started_at_ms;
@@ -194,11 +195,11 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a);
 /* Ask for whatever is wanted and can be asked now; finish if all is done. */
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
 
-/* End the grant of ${a}, which is HELD.  Only tells; a pump must follow, after
- * everyone else has been told.  ${ticket_lives}: the ticket may still be in
- * the queue. */
+/* End the grant of ${a}, which is HELD, because of ${why}, which is copied.
+ * Only tells; a pump must follow, after everyone else has been told.
+ * ${ticket_lives}: the ticket may still be in the queue. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
-                         bool ticket_lives);
+                         bool ticket_lives, const char *why);
 
 /* End the wait of ${a}, if it is waiting, as ${why} tells. */
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,

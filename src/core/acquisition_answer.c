@@ -69,6 +69,11 @@ static void looked(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_enqueue_again(core, a, &why);
 }
 
+/* Why a grant is lost whose ticket is not in the queue any more. */
+static const char taken_out[] =
+    "its ticket was taken out of the queue: somebody evicted it, or deleted it "
+    "where the engine keeps it";
+
 static void listed(struct hf_core *core, struct hf_acquisition *a,
                    const struct hf_snapshot *snapshot)
 {
@@ -81,7 +86,8 @@ static void listed(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_decide(core, a, snapshot);
     else if (a->state == STATE(HELD) &&
              hf_snapshot_find(snapshot, &a->ticket) == snapshot->count)
-        hf_acquisition_lose(core, a, true); /* should the list be wrong */
+        /* The ticket is removed as well, should the list be wrong. */
+        hf_acquisition_lose(core, a, true, taken_out);
     else if (a->state == STATE(HELD) && HF_PLANTED(GRANTED_TWICE) &&
              !a->answer_effect.queued)
         hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
@@ -111,8 +117,9 @@ static bool may_leave_a_rest(const struct hf_acquisition *a)
            !HF_PLANTED(LEASE_LEAVES_REST);
 }
 
+/* ${why} is "" if nothing is known but that the ticket is gone. */
 static void gone(struct hf_core *core, struct hf_acquisition *a,
-                 struct hf_request *request)
+                 struct hf_request *request, const char *why)
 {
     struct hf_ticket_id id = request->ticket;
     bool own = hf_ticket_id_equal(&id, &a->ticket);
@@ -124,7 +131,8 @@ static void gone(struct hf_core *core, struct hf_acquisition *a,
     if (a->state == STATE(QUEUED) && own && may_leave_a_rest(a))
         hf_acquisition_disown(a);
     if (a->state == STATE(HELD) && own)
-        hf_acquisition_lose(core, a, may_leave_a_rest(a));
+        hf_acquisition_lose(core, a, may_leave_a_rest(a),
+                            why[0] != '\0' ? why : taken_out);
     else if (a->state == STATE(QUEUED) && own)
         hf_acquisition_evicted(core, a);
     else if (a->state == STATE(QUEUED))
@@ -283,7 +291,8 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         a->watch_retry = (struct hf_retry_state){0};
         break;
     case HF_EVENT_GONE:
-        gone(core, a, request);
+        gone(core, a, request,
+             event->as.answer.text != NULL ? event->as.answer.text : "");
         break;
     case HF_EVENT_REVOKED:
         revoked(core, a, request);

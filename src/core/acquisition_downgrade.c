@@ -67,8 +67,9 @@ void hf_acquisition_downgrade_failed(struct hf_core *core,
         a->downgrade_at_ms =
             hf_acquisition_again_at_ms(core, &a->downgrade_retry);
     } else if (status == HF_ELOST) {
-        hf_acquisition_lose(core, a, true); /* should the engine be wrong */
-    } else {                                /* a writer still */
+        /* The ticket is removed as well, should the engine be wrong. */
+        hf_acquisition_lose(core, a, true, event->as.answer.text);
+    } else { /* a writer still */
         hf_error_set(&why, status, "%s", event->as.answer.text);
         hf_acquisition_keep_story(a, &why);
         tell(core, a, status);

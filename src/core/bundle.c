@@ -44,7 +44,7 @@ void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
 void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part)
 {
     if (part->whole->state == STATE(HELD) && !part->gate)
-        hf_acquisition_lose(core, part->whole, false);
+        hf_acquisition_lose(core, part->whole, false, part->text);
     hf_bundle_touch(core, part->whole);
 }
 
@@ -275,13 +275,15 @@ bool hf_bundle_may_remain(const struct hf_acquisition *whole)
     return false;
 }
 
-hf_status hf_bundle_release_status(const struct hf_acquisition *whole)
+hf_status hf_bundle_release_status(struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
-        if (!part->gate && part->status != HF_OK)
+        if (!part->gate && part->status != HF_OK) {
+            memcpy(whole->text, part->text, sizeof whole->text);
             return part->status;
+        }
     }
     return HF_OK;
 }

@@ -193,7 +193,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
                 holder->state == STATE(HELD);
 
     if (kind == HF_EFFECT_LOST && held && !HF_PLANTED(COHORT_LOSS_UNTOLD)) {
-        hf_acquisition_lose(core, holder, false);
+        hf_acquisition_lose(core, holder, false, ticket->text);
         cohort->holder = NULL;
     }
     if (kind == HF_EFFECT_WAITING && ticket->blocking > 0)

@@ -39,11 +39,11 @@ static void pump_all(struct hf_core *core)
 }
 
 /* Tell every holder; what follows from it is for afterwards. */
-static void lose_all(struct hf_core *core, bool tickets_live)
+static void lose_all(struct hf_core *core, bool tickets_live, const char *why)
 {
     FOR_EACH (core, a, next) {
         if (core->held > 0 && a->state == HF_ACQUISITION_HELD)
-            hf_acquisition_lose(core, a, tickets_live);
+            hf_acquisition_lose(core, a, tickets_live, why);
     }
     assert(core->held == 0);
 }
@@ -52,10 +52,13 @@ static void lose_all(struct hf_core *core, bool tickets_live)
  * though the tickets may live. */
 static void expire(struct hf_core *core)
 {
+    struct hf_error why;
+
     if (core->held == 0 || core->now_ms < core->session.safe_until_ms ||
         HF_PLANTED(LOST_NOT_TOLD))
         return;
-    lose_all(core, true);
+    hf_session_not_renewed(&core->session, &why);
+    lose_all(core, true, why.text);
     pump_all(core);
 }
 
@@ -149,9 +152,12 @@ static void drop_forgets(struct hf_core *core)
     }
 }
 
-static void session_over(struct hf_core *core)
+static void session_over(struct hf_core *core, const char *text)
 {
-    lose_all(core, false);
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ELOST, "the session is over: %s", text);
+    lose_all(core, false, why.text);
     hf_session_lost(&core->session);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
@@ -163,13 +169,15 @@ static void session_over(struct hf_core *core)
 static void session_lost(struct hf_core *core, const struct hf_event *event)
 {
     hf_status status = event->as.answer.status;
+    const char *text = event->as.answer.text;
 
+    if (text == NULL || text[0] == '\0')
+        text = is_final(status) ? hf_status_text(status)
+                                : "the engine does not say why";
     if (hf_session_alive(&core->session))
-        session_over(core);
+        session_over(core, text);
     if (is_final(status))
-        end_waits(core, status,
-                  event->as.answer.text != NULL ? event->as.answer.text
-                                                : hf_status_text(status));
+        end_waits(core, status, text);
     else if (HF_PLANTED(LOST_SESSION_ENDS))
         end_waits(core, HF_ELOST, "planted");
 }
@@ -182,7 +190,7 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     if (core->session.state == HF_STATE_CLOSED)
         return;
     if (alive && !resumed)
-        session_over(core);
+        session_over(core, "another one has begun");
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
                          event->as.connected.anchor_ms, resumed);
     FOR_EACH (core, a, next)
@@ -215,7 +223,7 @@ static void begin_close(struct hf_core *core)
 {
     if (core->session.closing)
         return;
-    lose_all(core, true);
+    lose_all(core, true, "the client was closed");
     hf_session_close(&core->session);
     end_waits(core, HF_ECLOSED, "the client was closed");
     pump_all(core); /* nothing is asked any more, but watches are taken back */
@@ -224,7 +232,7 @@ static void begin_close(struct hf_core *core)
 static void closed(struct hf_core *core)
 {
     assert(core->session.state != HF_STATE_CLOSED);
-    lose_all(core, false);
+    lose_all(core, false, "the engine was closed");
     core->session.closing = true;
     end_waits(core, HF_ECLOSED, "the client was closed");
     FOR_EACH (core, a, next)

@@ -229,7 +229,10 @@ struct hf_event {
                                         there before */
             enum hf_failure failure; /* FAILED */
             hf_status status;        /* FAILED, and SESSION_LOST */
-            const char *text;        /* FAILED: the story, never NULL */
+            const char *text;        /* FAILED: the story, never NULL;
+                                        SESSION_LOST: why; GONE of one's own
+                                        ticket: why, where more is known than
+                                        that it is gone.  Else NULL or "" */
         } answer;
         struct hf_acquisition *acquisition; /* WANT CANCEL RELEASE
                                                DOWNGRADE */

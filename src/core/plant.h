@@ -60,6 +60,7 @@
     X(MEMBER_STAMPS_ONCE, 4, "a stamp that failed is not followed up")         \
     X(MEMBER_LOSS_UNTOLD, 7, "a member that is lost believes on")              \
     X(TEXT_MISSING, 10, "a failure has no story")                              \
+    X(LOSS_UNEXPLAINED, 10, "a loss has no reason")                            \
     X(DOWNGRADE_UNSURE_IS_DONE, 4, "a downgrade without an answer is done")    \
     X(DOWNGRADE_WATCHED, 9, "a downgrade is taken for a removal by force")     \
     X(COHORT_SHARES, 1, "a ticket serves the next member before its release")  \

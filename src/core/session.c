@@ -143,6 +143,19 @@ void hf_session_never_connected(const struct hf_session *session,
                      place, waited_ms, colon, session->trouble);
 }
 
+void hf_session_not_renewed(const struct hf_session *session,
+                            struct hf_error *why)
+{
+    const char *colon = session->trouble[0] != '\0' ? ": " : "";
+
+    hf_error_set(why, HF_ELOST,
+                 "the lease of %" PRIu64
+                 " ms was not renewed in time, because the engine did not "
+                 "answer or this process stood still; the session is %s%s%s",
+                 session->timeout_ms, hf_state_name(session->state), colon,
+                 session->trouble);
+}
+
 void hf_session_trouble(struct hf_session *session, hf_status status,
                         const char *text)
 {

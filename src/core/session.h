@@ -95,6 +95,10 @@ void hf_session_never_connected(const struct hf_session *session,
                                 const char *place, uint64_t waited_ms,
                                 struct hf_error *why);
 
+/* What they hear who lose their grants because safe-until has passed. */
+void hf_session_not_renewed(const struct hf_session *session,
+                            struct hf_error *why);
+
 /* The session was alive at ${anchor_ms}. */
 void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
 

@@ -2,20 +2,8 @@
 /* Asking for a lock: started, and the same waited for. */
 #include "core/error.h"
 #include "host/grant.h"
+#include "host/opts.h"
 #include "host/owner.h"
-
-static const struct hf_acquire_opts defaults = HF_ACQUIRE_OPTS_INIT;
-
-static hf_status check_opts(const struct hf_acquire_opts *opts,
-                            struct hf_error *error)
-{
-    if (opts->size != sizeof(*opts))
-        return hf_error_set(error, HF_EINVAL,
-                            "the size of the options is %zu, expected %zu; "
-                            "start from HF_ACQUIRE_OPTS_INIT",
-                            opts->size, sizeof(*opts));
-    return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
-}
 
 /* The .drop of callbacks that no grant has taken over. */
 static void drop_all(const struct hf_acquire_opts *opts,
@@ -23,8 +11,6 @@ static void drop_all(const struct hf_acquire_opts *opts,
 {
     if (done->drop != NULL)
         done->drop(done->arg);
-    if (opts->size != sizeof(*opts))
-        return;
     if (opts->on_wait.drop != NULL)
         opts->on_wait.drop(opts->on_wait.arg);
     if (opts->on_loss.drop != NULL)
@@ -33,25 +19,40 @@ static void drop_all(const struct hf_acquire_opts *opts,
         opts->on_revoke.drop(opts->on_revoke.arg);
 }
 
-/* What is wanted, by which call. */
+/* What is wanted, by which call; or why its options cannot be taken. */
 struct wish {
     const char *call;
     struct hf_lock *const *locks;
     size_t count;
-    const struct hf_acquire_opts *opts;
+    struct hf_acquire_opts opts;
+    struct hf_error refusal;
     uint64_t owner;             /* as in a grant */
     struct hf_waiter **waiters; /* to be one of meanwhile, or NULL */
 };
 
-static hf_status need_driver(struct hf_client *client, struct hf_error *error)
+static void wish_init(struct wish *wish, const char *call,
+                      struct hf_lock *const *locks, size_t count,
+                      const struct hf_acquire_opts *given)
 {
-    hf_status status = hf_client_need_driver(client);
+    hf_status status;
 
-    if (status != HF_OK)
-        hf_error_set(error, status,
-                     "no thread for callbacks could be started; raise the "
-                     "limits on open files and processes");
-    return status;
+    wish->call = call;
+    wish->locks = locks;
+    wish->count = count;
+    wish->owner = 0;
+    wish->waiters = NULL;
+    status =
+        hf_opts_take(&hf_acquire_opts_type, given, &wish->opts, &wish->refusal);
+    if (status == HF_OK && wish->opts.text != NULL)
+        status = hf_owner_check_text(wish->opts.text, &wish->refusal);
+    wish->refusal.status = status;
+}
+
+static void wish_one(struct wish *wish, const char *call,
+                     struct hf_lock *const *lock, uint64_t wait_ms)
+{
+    wish_init(wish, call, lock, 1, NULL);
+    wish->opts.wait_ms = wait_ms;
 }
 
 /* Whose callbacks the user runs, and who hears of nothing after the answer,
@@ -59,7 +60,7 @@ static hf_status need_driver(struct hf_client *client, struct hf_error *error)
 static bool may_need_none(const struct wish *wish)
 {
     return wish->locks[0]->client->delivery.place == HF_PLACE_DISPATCH &&
-           wish->opts->on_loss.fn == NULL && wish->opts->on_revoke.fn == NULL;
+           wish->opts.on_loss.fn == NULL && wish->opts.on_revoke.fn == NULL;
 }
 
 static void want(struct hf_grant *grant)
@@ -83,21 +84,25 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
                        struct hf_slot *slot, struct hf_grant **grant,
                        struct hf_error *error)
 {
-    const struct hf_acquire_opts *opts = wish->opts;
+    const struct hf_acquire_opts *opts = &wish->opts;
     struct hf_client *client = wish->locks[0]->client;
     struct hf_grant *made;
     hf_status status;
     bool calls_back;
 
-    if ((status = check_opts(opts, error)) != HF_OK ||
-        (status = hf_members_check(wish->locks, wish->count, error)) != HF_OK)
+    if (wish->refusal.status != HF_OK) {
+        *error = wish->refusal;
+        return error->status;
+    }
+    status = hf_members_check(wish->locks, wish->count, error);
+    if (status != HF_OK)
         return status;
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
                  opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
     if (calls_back && !may_need_none(wish) &&
-        (status = need_driver(client, error)) != HF_OK)
+        (status = hf_grant_need_driver(client, error)) != HF_OK)
         return status;
     if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
@@ -105,7 +110,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     made->owner = wish->owner;
     want(made);
     if (calls_back && !is_answered(made, slot) &&
-        (status = need_driver(client, error)) != HF_OK) {
+        (status = hf_grant_need_driver(client, error)) != HF_OK) {
         hf_grant_disown(made);
         return status;
     }
@@ -163,33 +168,38 @@ static hf_status await_listed(const struct wish *wish, struct hf_grant *grant,
     return status;
 }
 
-static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
+/* ${error} is filled on failure. */
+static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
+                         struct hf_error *error)
 {
     const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_lock *lock = wish->locks[0];
     struct hf_client *client = lock->client;
     struct hf_slot slot = {.done = false};
     struct hf_grant *made = NULL;
-    struct hf_error error = {.status = HF_OK};
+    struct hf_error told;
     hf_status status;
 
     *grant = NULL;
-    if ((status = hf_client_may_block(client)) == HF_OK)
+    status = hf_lock_may_block(lock, wish->call, error);
+    if (status == HF_OK)
         status = hf_client_enter(client);
     if (status != HF_OK) {
-        drop_all(wish->opts, &no_done);
+        drop_all(&wish->opts, &no_done);
         return status;
     }
-    status = begin(wish, no_done, &slot, &made, &error);
+    status = begin(wish, no_done, &slot, &made, error);
     if (status == HF_OK)
-        status = await_listed(wish, made, &slot, &error);
-    if (status != HF_OK)
-        hf_lock_fail(lock, wish->call, &error);
+        status = await_listed(wish, made, &slot, error);
+    if (status != HF_OK) {
+        told = *error;
+        hf_lock_fail(lock, wish->call, &told);
+    }
     hf_client_leave(client);
     if (status == HF_OK)
         *grant = made;
     else if (made == NULL)
-        drop_all(wish->opts, &no_done);
+        drop_all(&wish->opts, &no_done);
     return status;
 }
 
@@ -197,63 +207,57 @@ hf_status hf_lock_acquire(struct hf_lock *lock,
                           const struct hf_acquire_opts *opts,
                           struct hf_grant **grant)
 {
-    const struct wish wish = {
-        "hf_lock_acquire", &lock, 1, opts != NULL ? opts : &defaults, 0, NULL};
+    struct hf_error error;
+    struct wish wish;
 
-    return acquire(&wish, grant);
-}
-
-hf_status hf_acquire_as(struct hf_lock *lock,
-                        const struct hf_acquire_opts *opts, uint64_t owner,
-                        struct hf_waiter **waiters, struct hf_grant **grant)
-{
-    const struct wish wish = {.call = "hf_lock_acquire",
-                              .locks = &lock,
-                              .count = 1,
-                              .opts = opts,
-                              .owner = owner,
-                              .waiters = waiters};
-
-    return acquire(&wish, grant);
+    wish_init(&wish, "hf_lock_acquire", &lock, 1, opts);
+    return acquire(&wish, grant, &error);
 }
 
 hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
                            const struct hf_acquire_opts *opts,
                            struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_locks_acquire",
-                              locks,
-                              count,
-                              opts != NULL ? opts : &defaults,
-                              0,
-                              NULL};
-
     const struct hf_done no_done = {NULL, NULL, NULL};
+    struct hf_error error;
+    struct wish wish;
 
     *grant = NULL;
+    wish_init(&wish, "hf_locks_acquire", locks, count, opts);
     if (count > 0)
-        return acquire(&wish, grant);
-    drop_all(wish.opts, &no_done); /* nor is there a handle to say why */
+        return acquire(&wish, grant, &error);
+    drop_all(&wish.opts, &no_done); /* nor is there a handle to say why */
     return HF_EINVAL;
 }
 
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
-                         uint64_t wait_ms, struct hf_grant **grant)
+                         uint64_t wait_ms, struct hf_grant **grant,
+                         struct hf_error *error)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts, 0, NULL};
+    struct wish wish;
 
-    opts.wait_ms = wait_ms;
-    return acquire(&wish, grant);
+    wish_one(&wish, call, &lock, wait_ms);
+    return acquire(&wish, grant, error);
+}
+
+hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
+                        const struct hf_acquire_opts *opts, uint64_t owner,
+                        struct hf_waiter **waiters, struct hf_grant **grant,
+                        struct hf_error *error)
+{
+    struct wish wish;
+
+    wish_init(&wish, call, &lock, 1, opts);
+    wish.owner = owner;
+    wish.waiters = waiters;
+    return acquire(&wish, grant, error);
 }
 
 hf_status hf_lock_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {"hf_lock_try_acquire", &lock, 1, &opts, 0, NULL};
+    struct hf_error error;
 
-    opts.wait_ms = 0;
-    return acquire(&wish, grant);
+    return hf_acquire_for(lock, "hf_lock_try_acquire", 0, grant, &error);
 }
 
 static hf_status start(const struct wish *wish, struct hf_done done,
@@ -267,7 +271,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
     if (op != NULL)
         *op = NULL;
     if ((status = hf_client_enter(client)) != HF_OK) {
-        drop_all(wish->opts, &done);
+        drop_all(&wish->opts, &done);
         return status;
     }
     if (done.fn == NULL)
@@ -284,7 +288,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
         hf_lock_fail(wish->locks[0], wish->call, &error);
     hf_client_leave(client);
     if (status != HF_OK)
-        drop_all(wish->opts, &done);
+        drop_all(&wish->opts, &done);
     return status;
 }
 
@@ -292,9 +296,9 @@ hf_status hf_lock_acquire_start(struct hf_lock *lock,
                                 const struct hf_acquire_opts *opts,
                                 struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_lock_acquire_start",         &lock, 1,
-                              opts != NULL ? opts : &defaults, 0,     NULL};
+    struct wish wish;
 
+    wish_init(&wish, "hf_lock_acquire_start", &lock, 1, opts);
     return start(&wish, done, op);
 }
 
@@ -302,10 +306,9 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
                                uint64_t wait_ms, struct hf_done done,
                                struct hf_op **op)
 {
-    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {call, &lock, 1, &opts, 0, NULL};
+    struct wish wish;
 
-    opts.wait_ms = wait_ms;
+    wish_one(&wish, call, &lock, wait_ms);
     return start(&wish, done, op);
 }
 
@@ -313,13 +316,13 @@ hf_status hf_locks_acquire_start(struct hf_lock *const *locks, size_t count,
                                  const struct hf_acquire_opts *opts,
                                  struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_locks_acquire_start",        locks, count,
-                              opts != NULL ? opts : &defaults, 0,     NULL};
+    struct wish wish;
 
+    wish_init(&wish, "hf_locks_acquire_start", locks, count, opts);
     if (op != NULL)
         *op = NULL;
     if (count > 0)
         return start(&wish, done, op);
-    drop_all(wish.opts, &done);
+    drop_all(&wish.opts, &done);
     return HF_EINVAL;
 }

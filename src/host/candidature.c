@@ -100,6 +100,9 @@ static void deposed(struct hf_election *e)
     struct hf_grant *grant = e->grant;
     struct hf_error why;
 
+    hf_error_set(&e->lock->error, HF_ELOST,
+                 "the leadership of \"%.120s\" was lost: %s", e->lock->name,
+                 grant->acquisition.text);
     lead_no_more(e);
     e->state = HF_ELECTION_RESTING;
     e->grant = NULL;

@@ -247,13 +247,24 @@ void hf_client_leave(struct hf_client *client)
     hf_client_unshield();
 }
 
-hf_status hf_client_may_block(const struct hf_client *client)
+hf_status hf_client_may_block(const struct hf_client *client,
+                              struct hf_error *error)
 {
-    if (hf_fork_parted(client))
-        return HF_EFORKED;
-    if (hf_delivery_inside() || hf_borrowed_is_self(client))
-        return HF_EREENTRANT;
-    return HF_OK;
+    hf_status status = hf_fork_check(client, error);
+
+    if (status == HF_OK && hf_delivery_inside())
+        status = hf_error_set(error, HF_EREENTRANT,
+                              "it waits, and was called in a callback, where "
+                              "it could only wait for itself; call it on "
+                              "another thread, or begin it with the call that "
+                              "ends in _start");
+    else if (status == HF_OK && hf_borrowed_is_self(client))
+        status = hf_error_set(error, HF_EREENTRANT,
+                              "it waits, and was called on the thread of the "
+                              "borrowed loop, where it could only wait for "
+                              "itself; call it on another thread, or begin it "
+                              "with the call that ends in _start");
+    return status;
 }
 
 hf_status hf_client_fail(struct hf_client *client, const char *call,
@@ -425,8 +436,7 @@ void hf_client_error(const struct hf_client *client, struct hf_error *error)
 {
     struct hf_client *locked = (struct hf_client *)client;
 
-    *error = (struct hf_error){.status = HF_EFORKED};
-    if (hf_fork_parted(client))
+    if (hf_fork_check(client, error) != HF_OK)
         return;
     pthread_mutex_lock(&locked->lock);
     *error = client->error;
@@ -440,14 +450,25 @@ int hf_client_fd(const struct hf_client *client)
 
 hf_status hf_client_dispatch(struct hf_client *client)
 {
+    static const char call[] = "hf_client_dispatch";
+    struct hf_error error;
     hf_status status;
 
-    if (client->delivery.place != HF_PLACE_DISPATCH)
-        return HF_ESTATE;
-    if (hf_delivery_inside() && !hf_fork_parted(client))
-        return HF_EREENTRANT;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
+    if (client->delivery.place != HF_PLACE_DISPATCH)
+        status = hf_error_set(&error, HF_ESTATE,
+                              "the callbacks of this client run elsewhere; "
+                              "open it with HF_DELIVER_DISPATCH");
+    else if (hf_delivery_inside())
+        status = hf_error_set(&error, HF_EREENTRANT,
+                              "it was called in a callback; those that wait "
+                              "run when that has returned");
+    if (status != HF_OK) {
+        hf_client_fail(client, call, &error);
+        hf_client_leave(client);
+        return status;
+    }
     hf_client_reference(client); /* a callback may close it */
     hf_delivery_run(client);
     hf_client_leave(client);

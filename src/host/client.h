@@ -138,8 +138,10 @@ void hf_slot_answer(struct hf_client *client, struct hf_slot *slot,
                     hf_status status);
 hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot);
 
-/* HF_EREENTRANT where a call that waits could only wait for itself. */
-hf_status hf_client_may_block(const struct hf_client *client);
+/* HF_EREENTRANT, and its text, where a call that waits could only wait for
+ * itself; or as hf_fork_check(). */
+hf_status hf_client_may_block(const struct hf_client *client,
+                              struct hf_error *error);
 
 /* Would something be left undone, or unheard, if no caller came any more? */
 bool hf_client_must_be_driven(const struct hf_client *client);

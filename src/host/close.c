@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "host/client.h"
+#include "host/opening.h"
 
 void hf_close_wind_up(struct hf_client *client)
 {
@@ -127,12 +128,13 @@ static hf_status finish_here(struct hf_client *client, struct hf_slot *slot)
 hf_status hf_client_close(struct hf_client *client)
 {
     struct hf_slot slot = {.done = false};
+    struct hf_error error;
     hf_status status;
 
     if (client == NULL)
         return HF_OK;
-    if ((status = hf_client_may_block(client)) != HF_OK)
-        return status;
+    if (hf_client_may_block(client, &error) != HF_OK)
+        return hf_opening_fail(client, "hf_client_close", &error);
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
     client->close_waits = true;

@@ -94,7 +94,8 @@ hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
                                   uint64_t wait_ms)
 {
     static const char call[] = "hf_double_barrier_leave";
-    hf_status status = hf_client_may_block(barrier->lock->client);
+    struct hf_error error;
+    hf_status status = hf_lock_may_block(barrier->lock, call, &error);
 
     if (status == HF_OK)
         status = hf_double_barrier_begin(

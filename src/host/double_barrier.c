@@ -193,13 +193,14 @@ hf_status hf_double_barrier_enter(struct hf_double_barrier *barrier,
 {
     static const char call[] = "hf_double_barrier_enter";
     struct hf_grant *grant = NULL;
+    struct hf_error error;
     hf_status status;
 
     status = hf_double_barrier_begin(barrier, call, HF_DOUBLE_BARRIER_OUTSIDE,
                                      HF_DOUBLE_BARRIER_ENTERING);
     if (status != HF_OK)
         return status;
-    status = hf_acquire_for(barrier->lock, call, wait_ms, &grant);
+    status = hf_acquire_for(barrier->lock, call, wait_ms, &grant, &error);
     hf_double_barrier_end(barrier, grant);
     return status;
 }

@@ -12,8 +12,6 @@ static const char *story(const struct hf_grant *grant)
     switch (grant->downgrade_status) {
     case HF_OK:
         return "";
-    case HF_ELOST:
-        return hf_status_text(HF_ELOST);
     case HF_ECANCELLED:
         return "the grant was released before it was downgraded";
     default:
@@ -57,32 +55,30 @@ void hf_grant_downgraded(struct hf_grant *grant)
 
 /* With the lock: begin, or say why not. */
 static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
-                       struct hf_done done, const char *call)
+                       struct hf_done done, struct hf_error *error)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADE};
-    struct hf_error error;
 
     hf_client_settle(grant->client);
+    error->status = HF_OK;
     if (grant->lost)
-        hf_error_set(&error, HF_ELOST, "%s", hf_status_text(HF_ELOST));
+        hf_grant_explain_loss(grant, error);
     else if (grant->downgrading || grant->downgrade_callback.queued)
-        hf_error_set(&error, HF_ESTATE,
+        hf_error_set(error, HF_ESTATE,
                      "it is being downgraded already; wait for the end of "
                      "that");
     else if (grant->acquisition.bundle != NULL)
-        hf_error_set(&error, HF_ESTATE,
+        hf_error_set(error, HF_ESTATE,
                      "it is the grant of a semaphore, or of several locks at "
                      "once; only that of one writer can be downgraded");
     else if (grant->acquisition.kind != HF_TICKET_WRITE)
-        hf_error_set(&error, HF_ESTATE,
+        hf_error_set(error, HF_ESTATE,
                      "it is the grant of a %s; only a writer's can be "
                      "downgraded",
                      grant->acquisition.kind == HF_TICKET_READ ? "reader"
                                                                : "mutex");
-    else
-        error.status = HF_OK;
-    if (error.status != HF_OK)
-        return hf_lock_fail(grant->lock, call, &error);
+    if (error->status != HF_OK)
+        return error->status;
     grant->downgrading = true;
     grant->downgrade_slot = slot;
     grant->downgrade_done = done;
@@ -95,53 +91,67 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
 }
 
 static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
-                       const char *call)
+                       struct hf_error *error)
 {
     hf_status status = hf_client_wait(grant->client, slot);
-    struct hf_error error;
 
     if (!slot->done)
         grant->downgrade_slot = NULL; /* goes on, and nobody is told */
     if (status == HF_OK)
         return HF_OK;
-    hf_error_set(&error, status, "%s",
-                 slot->done ? story(grant) : hf_status_text(status));
-    return hf_lock_fail(grant->lock, call, &error);
+    if (status == HF_ELOST)
+        return hf_grant_explain_loss(grant, error);
+    return hf_error_set(error, status, "%s",
+                        slot->done ? story(grant)
+                                   : "no descriptors to wait with; raise the "
+                                     "limit on open files");
 }
 
-hf_status hf_grant_downgrade(struct hf_grant *grant)
+hf_status hf_grant_downgrade_for(struct hf_grant *grant, struct hf_error *error)
 {
-    static const char call[] = "hf_grant_downgrade";
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hf_client *client = grant->client;
     struct hf_slot slot = {.done = false};
     hf_status status;
 
-    if ((status = hf_client_may_block(client)) != HF_OK)
+    if ((status = hf_client_may_block(client, error)) != HF_OK)
         return status;
-    if ((status = hf_client_enter(client)) != HF_OK)
-        return status;
-    status = begin(grant, &slot, untold, call);
+    (void)hf_client_enter(client);
+    status = begin(grant, &slot, untold, error);
     if (status == HF_OK)
-        status = await(grant, &slot, call);
+        status = await(grant, &slot, error);
     hf_client_leave(client);
+    return status;
+}
+
+hf_status hf_grant_downgrade(struct hf_grant *grant)
+{
+    struct hf_error error;
+    hf_status status = hf_grant_downgrade_for(grant, &error);
+
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_downgrade", &error);
     return status;
 }
 
 hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
 {
     struct hf_client *client = grant->client;
-    hf_status status = hf_client_enter(client);
+    struct hf_error error;
+    hf_status status = hf_fork_check(client, &error);
 
     if (status == HF_OK) {
+        (void)hf_client_enter(client);
         if (client->ended)
-            status = HF_ECLOSED;
+            status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
         else if (done.fn != NULL)
-            status = hf_client_need_driver(client);
+            status = hf_grant_need_driver(client, &error);
         if (status == HF_OK)
-            status = begin(grant, NULL, done, "hf_grant_downgrade_start");
+            status = begin(grant, NULL, done, &error);
         hf_client_leave(client);
     }
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_downgrade_start", &error);
     if (status != HF_OK && done.drop != NULL)
         done.drop(done.arg);
     return status;

@@ -69,14 +69,15 @@ static void run_done(struct hf_client *client, void *arg)
     hf_election_dereference(e);
 }
 
-static hf_status check(const struct hf_election_opts *opts,
-                       struct hf_error *error)
+/* Set ${opts} to what ${given} says. */
+static hf_status take_opts(const struct hf_election_opts *given,
+                           struct hf_election_opts *opts,
+                           struct hf_error *error)
 {
-    if (opts->size != sizeof(*opts))
-        return hf_error_set(error, HF_EINVAL,
-                            "the size of the options is %zu, expected %zu; "
-                            "start from HF_ELECTION_OPTS_INIT",
-                            opts->size, sizeof(*opts));
+    hf_status status = hf_opts_take(&hf_election_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
     if (opts->kind != HF_KIND_ELECTION && opts->kind != HF_KIND_MUTEX)
         return hf_error_set(error, HF_EINVAL,
                             "the kind is %u; expected HF_KIND_ELECTION or "
@@ -105,7 +106,8 @@ static struct hf_election *make(struct hf_client *client,
 }
 
 static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_election_opts *opts,
+                       const struct hf_election_opts *given,
+                       struct hf_election_opts *opts,
                        struct hf_election **election)
 {
     static const char call[] = "hf_election_open";
@@ -114,7 +116,7 @@ static hf_status open_(struct hf_client *client, const char *name,
     struct hf_error error;
     hf_status status;
 
-    if (check(opts, &error) != HF_OK)
+    if (take_opts(given, opts, &error) != HF_OK)
         return hf_opening_fail(client, call, &error);
     if ((made = make(client, opts)) == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
@@ -135,15 +137,13 @@ hf_status hf_election_open(struct hf_client *client, const char *name,
                            const struct hf_election_opts *opts,
                            struct hf_election **election)
 {
-    static const struct hf_election_opts defaults = HF_ELECTION_OPTS_INIT;
+    struct hf_election_opts taken;
     hf_status status;
 
     *election = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = open_(client, name, opts, election);
-    if (status != HF_OK && opts->size == sizeof(*opts))
-        drop_all(opts);
+    status = open_(client, name, opts, &taken, election);
+    if (status != HF_OK)
+        drop_all(&taken);
     return status;
 }
 
@@ -253,7 +253,7 @@ hf_status hf_election_resign(struct hf_election *e)
     struct hf_error error;
     hf_status status;
 
-    if ((status = hf_client_may_block(client)) != HF_OK)
+    if ((status = hf_lock_may_block(e->lock, call, &error)) != HF_OK)
         return status;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;

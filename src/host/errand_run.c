@@ -69,7 +69,7 @@ hf_status hf_errand_run(struct hf_lock *lock, const char *call,
 
     if (tickets != NULL)
         *tickets = NULL;
-    if ((status = hf_client_may_block(client)) == HF_OK)
+    if ((status = hf_lock_may_block(lock, call, &error)) == HF_OK)
         status = hf_client_enter(client);
     if (status != HF_OK)
         return status;

@@ -23,6 +23,18 @@ bool hf_fork_parted(const struct hf_client *client)
     return client->generation != hf_fork_generation();
 }
 
+hf_status hf_fork_check(const struct hf_client *client, struct hf_error *error)
+{
+    static const struct hf_error parted = {
+        HF_EFORKED, "the handle belongs to the parent process; a child of a "
+                    "fork opens a client of its own"};
+
+    if (!hf_fork_parted(client))
+        return HF_OK;
+    *error = parted;
+    return HF_EFORKED;
+}
+
 /* With every client's lock held no table of descriptors is half-changed.  The
  * locks are only ever held for work, so this does not wait long. */
 static void before(void)

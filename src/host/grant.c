@@ -31,8 +31,10 @@ static void run_done(struct hf_client *client, void *arg)
 
     if (!grant->released && grant->done_status == HF_OK)
         result.grant = grant;
-    if (grant->done_status != HF_OK && result.text[0] == '\0')
-        result.text = hf_status_text(grant->done_status);
+    if (grant->released && grant->done_status != HF_OK) {
+        hf_grant_explain_release(grant, grant->done_status, &grant->error);
+        result.text = grant->error.text;
+    }
     grant->done = (struct hf_done){NULL, NULL, NULL};
     hf_log_unlock(client);
     if (done.fn != NULL)
@@ -272,10 +274,10 @@ static void show_loss(const struct hf_grant *grant)
 static void lose(struct hf_grant *grant)
 {
     grant->lost = true;
+    hf_grant_explain_loss(grant, &grant->error);
     show_loss(grant);
-    hf_log_write(grant->client, HF_LOG_WARNING,
-                 "the grant of \"%s\" with token %llu was lost",
-                 grant->lock->name,
+    hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
+                 grant->error.text,
                  (unsigned long long)grant->acquisition.token);
     unqueue(grant, &grant->revoke_callback);
     if (grant->on_loss.fn != NULL && !grant->released)
@@ -373,29 +375,43 @@ static bool is_valid(const struct hf_grant *grant)
     return !grant->lost && hf_grant_safe_until_ms(grant) > hf_now_ms();
 }
 
-hf_status hf_grant_check(struct hf_grant *grant)
+hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error)
 {
-    hf_status status = hf_client_enter(grant->client);
+    hf_status status = hf_fork_check(grant->client, error);
 
     if (status != HF_OK)
         return status;
+    (void)hf_client_enter(grant->client);
     hf_client_settle(grant->client);
-    status = is_valid(grant) ? HF_OK : HF_ELOST;
+    if (!is_valid(grant))
+        status = hf_grant_explain_loss(grant, error);
     hf_client_leave(grant->client);
     return status;
 }
 
-static hf_status make_loss_fd(struct hf_grant *grant)
+hf_status hf_grant_check(struct hf_grant *grant)
+{
+    struct hf_error error;
+    hf_status status = hf_grant_check_for(grant, &error);
+
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_check", &error);
+    return status;
+}
+
+static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status;
 
     if (grant->loss_fd >= 0)
         return HF_OK;
-    if ((status = hf_client_need_driver(grant->client)) != HF_OK)
+    if ((status = hf_grant_need_driver(grant->client, error)) != HF_OK)
         return status;
     grant->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (grant->loss_fd < 0)
-        return HF_ELIMIT;
+        return hf_error_set(error, HF_ELIMIT,
+                            "no descriptor is left to show a loss; raise the "
+                            "limit on open files");
     if (grant->lost)
         show_loss(grant);
     return HF_OK;
@@ -403,37 +419,61 @@ static hf_status make_loss_fd(struct hf_grant *grant)
 
 hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 {
+    struct hf_error error;
     hf_status status = hf_client_enter(grant->client);
 
     *fd = -1;
     if (status != HF_OK)
         return status;
-    status = make_loss_fd(grant);
+    status = make_loss_fd(grant, &error);
     *fd = grant->loss_fd;
     hf_client_leave(grant->client);
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_loss_fd", &error);
+    return status;
+}
+
+/* With the lock. */
+static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
+                      int *fd, struct hf_error *error)
+{
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
+    struct hf_client *client = grant->client;
+    hf_status status;
+
+    if (a == NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "the grant is not of \"%.120s\"; pass a lock that "
+                            "was acquired with it",
+                            lock->name);
+    if (!is_valid(grant))
+        return hf_grant_explain_loss(grant, error);
+    if (client->ops->hold == NULL)
+        return hf_error_set(error, HF_EUNSUPPORTED,
+                            "tickets of this engine belong to a session, and "
+                            "no descriptor keeps them; only the file engine "
+                            "has such");
+    status = client->ops->hold(client->engine, &a->ticket, fd);
+    if (status != HF_OK)
+        hf_error_set(error, status, "%s", hf_status_text(status));
     return status;
 }
 
 hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
                               const struct hf_lock *lock, int *fd)
 {
-    const struct hf_acquisition *a = hf_members_find(grant, lock);
     struct hf_client *client = grant->client;
+    struct hf_error error;
     hf_status status = hf_client_enter(client);
 
     *fd = -1;
     if (status != HF_OK)
         return status;
     hf_client_settle(client);
-    if (a == NULL)
-        status = HF_EINVAL;
-    else if (!is_valid(grant))
-        status = HF_ELOST;
-    else if (client->ops->hold == NULL)
-        status = HF_EUNSUPPORTED;
-    else
-        status = client->ops->hold(client->engine, &a->ticket, fd);
+    status = hold(grant, lock, fd, &error);
     hf_client_leave(client);
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_hold_fd", &error);
     return status;
 }
 
@@ -469,19 +509,25 @@ void hf_grant_let_go(struct hf_grant *grant)
     hf_client_step(grant->client, &event);
 }
 
-hf_status hf_grant_release(struct hf_grant *grant)
+/* The grant is consumed, so what went wrong is kept at the lock. */
+hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
 {
     struct hf_client *client = grant->client;
     struct hf_slot slot = {.done = false};
+    struct hf_error told;
     hf_status status;
 
-    if ((status = hf_client_may_block(client)) != HF_OK)
+    if ((status = hf_client_may_block(client, error)) != HF_OK)
         return status;
-    if ((status = hf_client_enter(client)) != HF_OK)
-        return status;
+    (void)hf_client_enter(client);
     grant->slot = &slot;
     step_release(grant);
     status = hf_client_wait(client, &slot);
+    if (status != HF_OK) {
+        hf_grant_explain_release(grant, status, error);
+        told = *error;
+        hf_lock_fail(grant->lock, "hf_grant_release", &told);
+    }
     if (slot.done)
         hf_grant_dereference(grant);
     else
@@ -490,14 +536,29 @@ hf_status hf_grant_release(struct hf_grant *grant)
     return status;
 }
 
+hf_status hf_grant_release(struct hf_grant *grant)
+{
+    struct hf_error error;
+    hf_status status = hf_grant_release_for(grant, &error);
+
+    if (status == HF_EREENTRANT)
+        hf_grant_fail(grant, "hf_grant_release", &error);
+    return status;
+}
+
 hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
 {
+    static const char call[] = "hf_grant_release_start";
     struct hf_client *client = grant->client;
+    struct hf_error error;
     hf_status status = hf_client_enter(client);
 
     if (status == HF_OK && client->ended && done.fn != NULL) {
         hf_client_leave(client);
-        status = HF_ECLOSED;
+        status = hf_error_set(&error, HF_ECLOSED,
+                              "the client was closed, and has nowhere to call "
+                              "back; pass no function");
+        hf_grant_fail(grant, call, &error);
     }
     if (status != HF_OK) {
         if (done.drop != NULL)

@@ -32,9 +32,10 @@ struct hf_grant {
     bool unsettled; /* the core has work to do on it */
     bool granted;
     bool lost;
-    bool released;        /* a release was called */
-    int loss_fd;          /* -1 until asked for */
-    struct hf_slot *slot; /* who waits for the acquire or the release */
+    bool released;         /* a release was called */
+    struct hf_error error; /* its loss, or the last failure */
+    int loss_fd;           /* -1 until asked for */
+    struct hf_slot *slot;  /* who waits for the acquire or the release */
 
     struct hf_done done; /* of the acquire, then of the release */
     hf_status done_status;
@@ -74,20 +75,47 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               struct hf_done done);
 
 /* hf_lock_acquire() and hf_lock_acquire_start() on behalf of the user's
- * ${call}. */
+ * ${call}.  On failure ${error} says why. */
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
-                         uint64_t wait_ms, struct hf_grant **grant);
+                         uint64_t wait_ms, struct hf_grant **grant,
+                         struct hf_error *error);
 hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
                                uint64_t wait_ms, struct hf_done done,
                                struct hf_op **op);
 
-/* hf_lock_acquire() for ${owner}.  While it waits it is one of ${waiters},
- * which the client's lock guards. */
-hf_status hf_acquire_as(struct hf_lock *lock,
+/* hf_acquire_for(), as ${opts} say and for ${owner}.  While it waits it is one
+ * of ${waiters}, which the client's lock guards. */
+hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         const struct hf_acquire_opts *opts, uint64_t owner,
-                        struct hf_waiter **waiters, struct hf_grant **grant);
+                        struct hf_waiter **waiters, struct hf_grant **grant,
+                        struct hf_error *error);
+
+/* hf_grant_check() and so on, on behalf of a handle of another sort, which
+ * tells why itself: ${error} is filled on failure. */
+hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error);
+hf_status hf_grant_downgrade_for(struct hf_grant *grant,
+                                 struct hf_error *error);
+hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
+
+/* hf_client_need_driver(), and why not. */
+hf_status hf_grant_need_driver(struct hf_client *client,
+                               struct hf_error *error);
+
+/* Remember ${error} under "call: ", at the lock too, because a grant may be
+ * released next; return its status.  Without the client's lock. */
+hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
+                        struct hf_error *error);
 
 /* With the client's lock. */
+
+/* Say that it was lost, and why. */
+hf_status hf_grant_explain_loss(const struct hf_grant *grant,
+                                struct hf_error *error);
+
+/* Say why a release was answered with ${status}. */
+void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
+                              struct hf_error *error);
+
 void hf_grant_reference(struct hf_grant *grant);
 void hf_grant_dereference(struct hf_grant *grant);
 

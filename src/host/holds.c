@@ -103,18 +103,19 @@ static struct hf_acquire_opts describe(struct hf_holds *holds, uint64_t wait_ms)
 }
 
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
-                        uint64_t wait_ms, struct hf_hold **hold)
+                        const char *call, uint64_t wait_ms,
+                        struct hf_hold **hold, struct hf_error *error)
 {
     struct hf_acquire_opts opts;
     struct hf_hold *made = hf_alloc(sizeof(*made));
     hf_status status;
 
     if (made == NULL)
-        return HF_ENOMEM;
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->owner = caller(holds);
     opts = describe(holds, wait_ms);
-    status =
-        hf_acquire_as(lock, &opts, made->owner, &holds->waiters, &made->grant);
+    status = hf_acquire_as(lock, call, &opts, made->owner, &holds->waiters,
+                           &made->grant, error);
     if (status != HF_OK)
         goto free_hold;
     pthread_mutex_lock(&holds->guard);
@@ -158,11 +159,41 @@ static void remove_hold(struct hf_holds *holds, struct hf_hold *hold)
     hf_free(hold);
 }
 
-hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold)
+hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold,
+                        struct hf_error *error)
 {
-    hf_status status = hf_grant_release(hold->grant);
+    hf_status status = hf_grant_release_for(hold->grant, error);
 
     if (status != HF_EREENTRANT && status != HF_EFORKED)
         remove_hold(holds, hold);
     return status;
+}
+
+hf_status hf_holds_fail(struct hf_holds *holds, const char *call,
+                        struct hf_error *error)
+{
+    hf_error_prefix(error, call);
+    pthread_mutex_lock(&holds->guard);
+    holds->error = *error;
+    pthread_mutex_unlock(&holds->guard);
+    return error->status;
+}
+
+hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,
+                              const char *what)
+{
+    struct hf_error error;
+
+    hf_error_set(&error, HF_EOWNER,
+                 "the caller has no %s to give back; unlock as the owner that "
+                 "locked, and only as often",
+                 what);
+    return hf_holds_fail(holds, call, &error);
+}
+
+void hf_holds_error(struct hf_holds *holds, struct hf_error *error)
+{
+    pthread_mutex_lock(&holds->guard);
+    *error = holds->error;
+    pthread_mutex_unlock(&holds->guard);
 }

@@ -30,6 +30,7 @@ struct hf_holds {
 
     pthread_mutex_t guard; /* of .first; never held while waiting */
     struct hf_hold *first;
+    struct hf_error error;     /* the last failure; under .guard, too */
     struct hf_waiter *waiters; /* under the client's lock */
     /* The user's, and that of each grant that may tell .revoked. */
     _Atomic unsigned references;
@@ -48,16 +49,30 @@ void hf_holds_free(struct hf_holds *holds);
 struct hf_hold *hf_holds_own(struct hf_holds *holds);
 
 /* Acquire ${lock} for the caller, who has none: counts are 0.
- *   Fails     as hf_lock_acquire(). */
+ *   Fails     as hf_lock_acquire(); ${error} says why. */
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
-                        uint64_t wait_ms, struct hf_hold **hold);
+                        const char *call, uint64_t wait_ms,
+                        struct hf_hold **hold, struct hf_error *error);
 
 /* End the waits of ${owner}, or of all owners if that is 0.  HF_EGONE if none
  * waits; HF_EFORKED. */
 hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
                           uint64_t owner);
 
-/* Release the grant and forget ${hold}, unless that could not be begun. */
-hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold);
+/* Release the grant and forget ${hold}, unless that could not be begun.
+ *   Fails     as hf_grant_release(); ${error} says why. */
+hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold,
+                        struct hf_error *error);
+
+/* Say that the caller has no ${what} to give back, as ${call}.  HF_EOWNER. */
+hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,
+                              const char *what);
+
+/* Remember ${error} under "call: " and return its status. */
+hf_status hf_holds_fail(struct hf_holds *holds, const char *call,
+                        struct hf_error *error);
+
+/* Copy what was remembered last.  Not in a child of a fork. */
+void hf_holds_error(struct hf_holds *holds, struct hf_error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/name.h"
+#include "host/opts.h"
 
 static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_MUTEX] = HF_TICKET_MUTEX,
@@ -17,15 +18,16 @@ static const enum hf_ticket_kind ticket_kinds[] = {
     [HF_KIND_ELECTION] = HF_TICKET_ELECTION,
 };
 
+/* Set ${opts} to what ${given} says, and ${canonical} to the name. */
 static hf_status check(struct hf_client *client, const char *name,
-                       const struct hf_lock_opts *opts, const char **canonical,
+                       const struct hf_lock_opts *given,
+                       struct hf_lock_opts *opts, const char **canonical,
                        struct hf_error *error)
 {
-    if (opts->size != sizeof(*opts))
-        return hf_error_set(error, HF_EINVAL,
-                            "the size of the options is %zu, expected %zu; "
-                            "start from HF_LOCK_OPTS_INIT",
-                            opts->size, sizeof(*opts));
+    hf_status status = hf_opts_take(&hf_lock_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
     if (opts->kind > HF_KIND_ELECTION)
         return hf_error_set(error, HF_EINVAL,
                             "the kind is %u; expected one of enum hf_kind, "
@@ -78,20 +80,18 @@ static struct hf_lock *make(struct hf_client *client, const char *name,
 }
 
 hf_status hf_lock_open_for(struct hf_client *client, const char *call,
-                           const char *name, const struct hf_lock_opts *opts,
+                           const char *name, const struct hf_lock_opts *given,
                            struct hf_lock **lock)
 {
-    static const struct hf_lock_opts defaults = HF_LOCK_OPTS_INIT;
+    struct hf_lock_opts opts;
     struct hf_error error = {0};
     hf_status status;
 
     *lock = NULL;
-    if (opts == NULL)
-        opts = &defaults;
     if ((status = hf_client_enter(client)) != HF_OK)
         return status;
-    status = check(client, name, opts, &name, &error);
-    if (status == HF_OK && (*lock = make(client, name, opts)) == NULL)
+    status = check(client, name, given, &opts, &name, &error);
+    if (status == HF_OK && (*lock = make(client, name, &opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);
@@ -221,10 +221,22 @@ hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
     return error->status;
 }
 
+hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
+                            struct hf_error *error)
+{
+    hf_status status = hf_client_may_block(lock->client, error);
+    struct hf_error told = *error;
+
+    if (status != HF_OK && hf_client_enter(lock->client) == HF_OK) {
+        hf_lock_fail(lock, call, &told);
+        hf_client_leave(lock->client);
+    }
+    return status;
+}
+
 void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 {
-    *error = (struct hf_error){.status = HF_EFORKED};
-    if (hf_fork_parted(lock->client))
+    if (hf_fork_check(lock->client, error) != HF_OK)
         return;
     pthread_mutex_lock(&lock->client->lock);
     *error = lock->error;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reentrant front: a count per owner over a grant.  Owners of one client
- * queue locally, see core/cohort.h, unless no ticket is handed on. */
+ * queue locally, see core/cohort.h. */
 #include <stddef.h>
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/grant.h"
 #include "host/holds.h"
 #include "host/opening.h"
 #include "host/queue.h"
@@ -56,15 +57,14 @@ static void init(struct hf_mutex *mutex, const struct hf_mutex_opts *opts)
 }
 
 static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_mutex_opts *opts,
-                       struct hf_mutex **mutex)
+                       const struct hf_mutex_opts *given,
+                       struct hf_mutex_opts *opts, struct hf_mutex **mutex)
 {
     static const char call[] = "hf_mutex_open";
     struct hf_mutex *made;
     hf_status status;
 
-    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
-                                   "HF_MUTEX_OPTS_INIT");
+    status = hf_opening_opts(client, call, &hf_mutex_opts_type, given, opts);
     if (status == HF_OK)
         status = hf_opening_check_text(client, call, opts->text);
     if (status != HF_OK)
@@ -92,16 +92,13 @@ hf_status hf_mutex_open(struct hf_client *client, const char *name,
                         const struct hf_mutex_opts *opts,
                         struct hf_mutex **mutex)
 {
-    static const struct hf_mutex_opts defaults = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex_opts taken;
     hf_status status;
 
     *mutex = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = open_(client, name, opts, mutex);
-    if (status != HF_OK && opts->size == sizeof(*opts) &&
-        opts->on_revoke.drop != NULL)
-        opts->on_revoke.drop(opts->on_revoke.arg);
+    status = open_(client, name, opts, &taken, mutex);
+    if (status != HF_OK && taken.on_revoke.drop != NULL)
+        taken.on_revoke.drop(taken.on_revoke.arg);
     return status;
 }
 
@@ -112,49 +109,65 @@ void hf_mutex_free(struct hf_mutex *mutex)
     hf_holds_free(&mutex->holds);
 }
 
-hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
+static hf_status lock_for(struct hf_mutex *mutex, const char *call,
+                          uint64_t wait_ms)
 {
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(mutex))
         return HF_EFORKED;
     hold = hf_holds_own(&mutex->holds);
     if (hold != NULL)
-        status = hf_grant_check(hold->grant);
+        status = hf_grant_check_for(hold->grant, &error);
     else
-        status = hf_holds_take(&mutex->holds, mutex->lock, wait_ms, &hold);
-    if (status == HF_OK)
-        hold->writes++;
-    return status;
+        status = hf_holds_take(&mutex->holds, mutex->lock, call, wait_ms, &hold,
+                               &error);
+    if (status != HF_OK)
+        return hf_holds_fail(&mutex->holds, call, &error);
+    hold->writes++;
+    return HF_OK;
+}
+
+hf_status hf_mutex_timedlock(struct hf_mutex *mutex, uint64_t wait_ms)
+{
+    return lock_for(mutex, "hf_mutex_timedlock", wait_ms);
 }
 
 hf_status hf_mutex_lock(struct hf_mutex *mutex)
 {
-    return hf_mutex_timedlock(mutex, HF_FOREVER);
+    return lock_for(mutex, "hf_mutex_lock", HF_FOREVER);
 }
 
 hf_status hf_mutex_trylock(struct hf_mutex *mutex)
 {
-    return hf_mutex_timedlock(mutex, 0);
+    return lock_for(mutex, "hf_mutex_trylock", 0);
 }
 
 hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 {
+    static const char call[] = "hf_mutex_unlock";
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(mutex))
         return HF_EFORKED;
     hold = hf_holds_own(&mutex->holds);
     if (hold == NULL)
-        return HF_EOWNER;
+        return hf_holds_fail_owner(&mutex->holds, call, "lock");
     if (hold->writes == 1)
-        return hf_holds_give(&mutex->holds, hold);
-    status = hf_grant_check(hold->grant);
-    if (status != HF_EFORKED)
+        status = hf_holds_give(&mutex->holds, hold, &error);
+    else if ((status = hf_grant_check_for(hold->grant, &error)) != HF_EFORKED)
         hold->writes--;
-    return status;
+    return status == HF_OK ? HF_OK : hf_holds_fail(&mutex->holds, call, &error);
+}
+
+void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
+{
+    if (hf_fork_check(mutex->lock->client, error) == HF_OK)
+        hf_holds_error((struct hf_holds *)&mutex->holds, error);
 }
 
 uint64_t hf_mutex_token(struct hf_mutex *mutex)

@@ -12,6 +12,7 @@
 #include "host/close.h"
 #include "host/engines.h"
 #include "host/errand.h"
+#include "host/opts.h"
 
 /* ------------------------------------------------- what the engine asks -- */
 
@@ -53,14 +54,14 @@ static void host_log(void *host, enum hf_log_level level, const char *format,
 
 /* ----------------------------------------------------------------- open -- */
 
-static hf_status check_opts(const struct hf_client_opts *opts, bool borrowed,
-                            struct hf_error *error)
+/* Set ${opts} to what ${given} says. */
+static hf_status take_opts(const struct hf_client_opts *given, bool borrowed,
+                           struct hf_client_opts *opts, struct hf_error *error)
 {
-    if (opts->size != sizeof(*opts))
-        return hf_error_set(error, HF_EINVAL,
-                            "the size of the options is %zu, expected %zu; "
-                            "start from HF_CLIENT_OPTS_INIT",
-                            opts->size, sizeof(*opts));
+    hf_status status = hf_opts_take(&hf_client_opts_type, given, opts, error);
+
+    if (status != HF_OK)
+        return status;
     if (opts->delivery != HF_DELIVER_THREAD &&
         opts->delivery != HF_DELIVER_DISPATCH)
         return hf_error_set(error, HF_EINVAL,
@@ -207,11 +208,11 @@ static const char *default_url(void)
     return url != NULL && url[0] != '\0' ? url : "file:";
 }
 
-hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
+hf_status hf_client_make(const char *text, const struct hf_client_opts *given,
                          uv_loop_t *loop, struct hf_client **client,
                          struct hf_error *error)
 {
-    static const struct hf_client_opts defaults = HF_CLIENT_OPTS_INIT;
+    struct hf_client_opts opts;
     struct hf_error unwanted;
     struct hf_url url;
     hf_status status;
@@ -220,19 +221,17 @@ hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
     if (error == NULL)
         error = &unwanted;
     *error = (struct hf_error){.status = HF_OK};
-    if (opts == NULL)
-        opts = &defaults;
-    status = check_opts(opts, loop != NULL, error);
+    status = take_opts(given, loop != NULL, &opts, error);
     if (status == HF_OK)
         status = hf_url_parse(text != NULL ? text : default_url(), &url, error);
     if (status == HF_OK) {
-        status = make(&url, opts, loop, client, error);
+        status = make(&url, &opts, loop, client, error);
         hf_url_free(&url);
     }
     if (status != HF_OK) {
         hf_error_prefix(error, "hf_client_open");
-        if (opts->on_state.drop != NULL)
-            opts->on_state.drop(opts->on_state.arg);
+        if (opts.on_state.drop != NULL)
+            opts.on_state.drop(opts.on_state.arg);
     }
     return status;
 }

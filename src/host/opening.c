@@ -17,17 +17,14 @@ hf_status hf_opening_fail(struct hf_client *client, const char *call,
     return status;
 }
 
-hf_status hf_opening_check_size(struct hf_client *client, const char *call,
-                                size_t size, size_t expected,
-                                const char *initialiser)
+hf_status hf_opening_opts(struct hf_client *client, const char *call,
+                          const struct hf_opts_type *type, const void *given,
+                          void *opts)
 {
     struct hf_error error;
 
-    if (size == expected)
+    if (hf_opts_take(type, given, opts, &error) == HF_OK)
         return HF_OK;
-    hf_error_set(&error, HF_EINVAL,
-                 "the size of the options is %zu, expected %zu; start from %s",
-                 size, expected, initialiser);
     return hf_opening_fail(client, call, &error);
 }
 

@@ -5,16 +5,17 @@
 #define HF_HOST_OPENING_H
 
 #include "host/client.h"
+#include "host/opts.h"
 
 /* Remember at ${client} why ${call} failed to open, and return the status;
  * HF_EFORKED in a child. */
 hf_status hf_opening_fail(struct hf_client *client, const char *call,
                           struct hf_error *error);
 
-/* Is ${size}, of options, what ${initialiser} sets?  HF_EINVAL if not. */
-hf_status hf_opening_check_size(struct hf_client *client, const char *call,
-                                size_t size, size_t expected,
-                                const char *initialiser);
+/* hf_opts_take(). */
+hf_status hf_opening_opts(struct hf_client *client, const char *call,
+                          const struct hf_opts_type *type, const void *given,
+                          void *opts);
 
 /* May ${text}, if it is not NULL, be that of a ticket?  HF_EINVAL if not. */
 hf_status hf_opening_check_text(struct hf_client *client, const char *call,

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/grant.h"
 #include "host/holds.h"
 #include "host/opening.h"
 #include "host/queue.h"
@@ -78,15 +79,14 @@ static void init(struct hf_rwlock *rwlock, const struct hf_rwlock_opts *opts)
 }
 
 static hf_status open_(struct hf_client *client, const char *name,
-                       const struct hf_rwlock_opts *opts,
-                       struct hf_rwlock **rwlock)
+                       const struct hf_rwlock_opts *given,
+                       struct hf_rwlock_opts *opts, struct hf_rwlock **rwlock)
 {
     static const char call[] = "hf_rwlock_open";
     struct hf_rwlock *made;
     hf_status status;
 
-    status = hf_opening_check_size(client, call, opts->size, sizeof(*opts),
-                                   "HF_RWLOCK_OPTS_INIT");
+    status = hf_opening_opts(client, call, &hf_rwlock_opts_type, given, opts);
     if (status == HF_OK)
         status = hf_opening_check_text(client, call, opts->text);
     if (status != HF_OK)
@@ -107,16 +107,13 @@ hf_status hf_rwlock_open(struct hf_client *client, const char *name,
                          const struct hf_rwlock_opts *opts,
                          struct hf_rwlock **rwlock)
 {
-    static const struct hf_rwlock_opts defaults = HF_RWLOCK_OPTS_INIT;
+    struct hf_rwlock_opts taken;
     hf_status status;
 
     *rwlock = NULL;
-    if (opts == NULL)
-        opts = &defaults;
-    status = open_(client, name, opts, rwlock);
-    if (status != HF_OK && opts->size == sizeof(*opts) &&
-        opts->on_revoke.drop != NULL)
-        opts->on_revoke.drop(opts->on_revoke.arg);
+    status = open_(client, name, opts, &taken, rwlock);
+    if (status != HF_OK && taken.on_revoke.drop != NULL)
+        taken.on_revoke.drop(taken.on_revoke.arg);
     return status;
 }
 
@@ -127,70 +124,96 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
     hf_holds_free(&rwlock->holds);
 }
 
+void hf_rwlock_error(const struct hf_rwlock *rwlock, struct hf_error *error)
+{
+    if (hf_fork_check(rwlock->reader->client, error) == HF_OK)
+        hf_holds_error((struct hf_holds *)&rwlock->holds, error);
+}
+
 /* --------------------------------------------------------------- locking -- */
 
-hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+static hf_status read_for(struct hf_rwlock *rwlock, const char *call,
+                          uint64_t wait_ms)
 {
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(rwlock))
         return HF_EFORKED;
     hold = hf_holds_own(&rwlock->holds);
     if (hold != NULL)
-        status = hf_grant_check(hold->grant);
+        status = hf_grant_check_for(hold->grant, &error);
     else
-        status = hf_holds_take(&rwlock->holds, rwlock->reader, wait_ms, &hold);
-    if (status == HF_OK)
-        hold->reads++;
-    return status;
+        status = hf_holds_take(&rwlock->holds, rwlock->reader, call, wait_ms,
+                               &hold, &error);
+    if (status != HF_OK)
+        return hf_holds_fail(&rwlock->holds, call, &error);
+    hold->reads++;
+    return HF_OK;
+}
+
+hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+{
+    return read_for(rwlock, "hf_rwlock_timedrdlock", wait_ms);
 }
 
 hf_status hf_rwlock_rdlock(struct hf_rwlock *rwlock)
 {
-    return hf_rwlock_timedrdlock(rwlock, HF_FOREVER);
+    return read_for(rwlock, "hf_rwlock_rdlock", HF_FOREVER);
 }
 
 hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
 {
-    return hf_rwlock_timedrdlock(rwlock, 0);
+    return read_for(rwlock, "hf_rwlock_tryrdlock", 0);
 }
 
 /* A reader that wants to write could wait for nobody but itself. */
-static hf_status count_write(struct hf_hold *hold)
+static hf_status check_write(struct hf_hold *hold, struct hf_error *error)
 {
-    hf_status status = hf_grant_check(hold->grant);
+    hf_status status = hf_grant_check_for(hold->grant, error);
 
     if (status == HF_OK && hold->writes == 0)
-        status = HF_EREENTRANT;
+        status = hf_error_set(error, HF_EREENTRANT,
+                              "the caller reads, and as a writer it could only "
+                              "wait for itself; unlock the read first");
     return status;
 }
 
-hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+static hf_status write_for(struct hf_rwlock *rwlock, const char *call,
+                           uint64_t wait_ms)
 {
     struct hf_hold *hold;
+    struct hf_error error;
     hf_status status;
 
     if (is_forked(rwlock))
         return HF_EFORKED;
     hold = hf_holds_own(&rwlock->holds);
     if (hold != NULL)
-        status = count_write(hold);
+        status = check_write(hold, &error);
     else
-        status = hf_holds_take(&rwlock->holds, rwlock->writer, wait_ms, &hold);
-    if (status == HF_OK)
-        hold->writes++;
-    return status;
+        status = hf_holds_take(&rwlock->holds, rwlock->writer, call, wait_ms,
+                               &hold, &error);
+    if (status != HF_OK)
+        return hf_holds_fail(&rwlock->holds, call, &error);
+    hold->writes++;
+    return HF_OK;
+}
+
+hf_status hf_rwlock_timedwrlock(struct hf_rwlock *rwlock, uint64_t wait_ms)
+{
+    return write_for(rwlock, "hf_rwlock_timedwrlock", wait_ms);
 }
 
 hf_status hf_rwlock_wrlock(struct hf_rwlock *rwlock)
 {
-    return hf_rwlock_timedwrlock(rwlock, HF_FOREVER);
+    return write_for(rwlock, "hf_rwlock_wrlock", HF_FOREVER);
 }
 
 hf_status hf_rwlock_trywrlock(struct hf_rwlock *rwlock)
 {
-    return hf_rwlock_timedwrlock(rwlock, 0);
+    return write_for(rwlock, "hf_rwlock_trywrlock", 0);
 }
 
 /* ------------------------------------------------------------- unlocking -- */
@@ -203,16 +226,16 @@ static bool is_refused(hf_status status)
 
 /* Take one off ${count}, which has some, of the caller's ${hold}. */
 static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
-                        uint64_t *count)
+                        uint64_t *count, struct hf_error *error)
 {
     hf_status status;
 
     if (hold->writes + hold->reads == 1)
-        return hf_holds_give(&rwlock->holds, hold);
+        return hf_holds_give(&rwlock->holds, hold, error);
     if (count == &hold->writes && hold->writes == 1)
-        status = hf_grant_downgrade(hold->grant);
+        status = hf_grant_downgrade_for(hold->grant, error);
     else
-        status = hf_grant_check(hold->grant);
+        status = hf_grant_check_for(hold->grant, error);
     if (!is_refused(status))
         --*count;
     return status;
@@ -220,26 +243,34 @@ static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
 
 hf_status hf_rwlock_rdunlock(struct hf_rwlock *rwlock)
 {
+    static const char call[] = "hf_rwlock_rdunlock";
     struct hf_hold *hold;
+    struct hf_error error;
 
     if (is_forked(rwlock))
         return HF_EFORKED;
     hold = hf_holds_own(&rwlock->holds);
     if (hold == NULL || hold->reads == 0)
-        return HF_EOWNER;
-    return unlock(rwlock, hold, &hold->reads);
+        return hf_holds_fail_owner(&rwlock->holds, call, "read");
+    if (unlock(rwlock, hold, &hold->reads, &error) == HF_OK)
+        return HF_OK;
+    return hf_holds_fail(&rwlock->holds, call, &error);
 }
 
 hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock)
 {
+    static const char call[] = "hf_rwlock_wrunlock";
     struct hf_hold *hold;
+    struct hf_error error;
 
     if (is_forked(rwlock))
         return HF_EFORKED;
     hold = hf_holds_own(&rwlock->holds);
     if (hold == NULL || hold->writes == 0)
-        return HF_EOWNER;
-    return unlock(rwlock, hold, &hold->writes);
+        return hf_holds_fail_owner(&rwlock->holds, call, "write");
+    if (unlock(rwlock, hold, &hold->writes, &error) == HF_OK)
+        return HF_OK;
+    return hf_holds_fail(&rwlock->holds, call, &error);
 }
 
 uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)

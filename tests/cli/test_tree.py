@@ -210,12 +210,13 @@ class Tree(harness.Case):
 
     # ---- lost
 
-    def lose(self, take_away):
+    def lose(self, take_away, why):
         old = self.tree(grace="1h")
         take_away()
         status, _, err = self.finish(old)
         self.assertEqual(status, 76)
-        self.assertIn("'lock' was lost while the command ran", err)
+        self.assertIn("'lock' was lost while the command ran, which was "
+                      "therefore stopped: " + why, err)
         for pid in self.pids:
             self.assertFalse(harness.is_alive(pid))
 
@@ -230,10 +231,12 @@ class Tree(harness.Case):
                         continue
                     if stat.S_ISFIFO(os.lstat(path).st_mode):
                         os.unlink(path)
-        self.lose(take_away)
+        self.lose(take_away, "its ticket was taken out of the queue: "
+                  "somebody evicted it, or deleted it")
 
     def test_directory_taken_away(self):
-        self.lose(lambda: os.rename(self.locks, self.path("elsewhere")))
+        self.lose(lambda: os.rename(self.locks, self.path("elsewhere")),
+                  "the lock directory was deleted or moved away")
 
     # ---- what is not ours
 

@@ -90,10 +90,13 @@ static void on_wait(void *arg, const struct hf_wait *wait)
 static void on_loss(void *arg, struct hf_grant *grant)
 {
     struct api_deed *deed = arg;
+    struct hf_error error;
 
     MUST(!deed->begun || deed->ended);
     MUST(grant != NULL && !deed->released);
     MUST(hf_grant_safe_until_ms(grant) == 0);
+    hf_grant_error(grant, &error);
+    MUST(error.status != HF_OK && error.text[0] != '\0');
     api_check();
 }
 

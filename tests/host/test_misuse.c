@@ -131,7 +131,7 @@ static void assert_lock_told(const struct world *w, hf_status status,
 
 /* -------------------------------------------------------------- options -- */
 
-static const size_t wrong_sizes[] = {0, 1, 4096};
+static const size_t wrong_sizes[] = {0, 1, 4097};
 enum { WRONG_SIZES = sizeof(wrong_sizes) / sizeof(wrong_sizes[0]) };
 
 static void client_opts_of_a_wrong_size(void **state)

@@ -237,6 +237,9 @@ void check_lost(struct attempt *attempt)
     if (client->world->calm && !client->closing)
         world_broken(client->world, 7, "%s was lost, and nothing was wrong",
                      attempt->name);
+    if (attempt->a.text[0] == '\0')
+        world_broken(client->world, 10, "%s was lost without a reason",
+                     attempt->name);
     attempt->lost = true;
     client->world->losses++;
     attempt->promise_ms = 0;
@@ -450,6 +453,9 @@ void check_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
+    if (attempt->a.status != HF_OK && attempt->a.text[0] == '\0')
+        world_broken(world, 10, "%s was released with %s and no story",
+                     attempt->name, hf_status_name(attempt->a.status));
     if (attempt->crew != NULL && check_crew_needs(attempt))
         return; /* handed on, or given back for another */
     if (attempt->a.status == HF_OK && attempt->gone_before_release &&

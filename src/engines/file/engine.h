@@ -224,6 +224,8 @@ void hf_own_place_opened(struct hf_engine *engine);
  * cannot be told. */
 bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
+/* Answer GONE to the watch of a ticket of our own, and why if that is known. */
+void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
 /* Tell what inotify knows by now, and what a look at one's own tickets in
  * ${entry} shows.  To be done before another's GONE is: a ticket that was
  * removed first must not be admitted on the strength of it. */

@@ -60,6 +60,23 @@ bool hf_own_present(const struct hf_engine *engine,
     return look_at(engine, ticket) != GONE;
 }
 
+/* Who moves or deletes the whole place may not know that it is in use. */
+void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_event event = {.kind = HF_EVENT_GONE};
+    char locks[HF_PATH_BYTES];
+    struct stat status;
+
+    hf_site_path(&engine->site, ".", NULL, locks);
+    event.as.answer.request = request;
+    event.as.answer.text = "";
+    if (hf_sys_lstat(locks, &status) != 0 && says_gone(errno))
+        event.as.answer.text =
+            "the lock directory was deleted or moved away; make sure that "
+            "nothing cleans it up while it is in use";
+    engine->host.event(engine->host.host, &event);
+}
+
 static bool start_timer(struct hf_engine *engine);
 
 /* Which watches a round of looking concerns. */
@@ -439,7 +456,7 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
 
     memcpy(entry, own->entry, sizeof(entry));
     (void)hf_engine_drop(engine, own);
-    hf_engine_answer(engine, request, HF_EVENT_GONE);
+    hf_own_answer_gone(engine, request);
     hf_looks_changed(engine, entry);
 }
 

@@ -42,9 +42,13 @@ void hf_watch_gone(struct hf_watch *watch)
 {
     struct hf_engine *engine = watch->engine;
     struct hf_request *request = watch->request;
+    bool own = watch->own != NULL;
 
     hf_watch_end(watch);
-    hf_engine_answer(engine, request, HF_EVENT_GONE);
+    if (own)
+        hf_own_answer_gone(engine, request);
+    else
+        hf_engine_answer(engine, request, HF_EVENT_GONE);
 }
 
 void hf_watch_forget(struct hf_engine *engine, struct hf_request *request)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a grant has to say of its loss, and of calls on it that fail. */
+#include "core/error.h"
+#include "host/grant.h"
+
+/* Of several locks the one that was lost.  All of them, if it was the session:
+ * then the first. */
+static const struct hf_lock *lost_lock(const struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->member_count; i++) {
+        const struct hf_member *member = &grant->members[i];
+
+        if (member->acquisition->state == HF_ACQUISITION_LOST)
+            return member->lock;
+    }
+    return grant->lock;
+}
+
+hf_status hf_grant_explain_loss(const struct hf_grant *grant,
+                                struct hf_error *error)
+{
+    return hf_error_set(error, HF_ELOST, "the grant of \"%.120s\" was lost: %s",
+                        lost_lock(grant)->name,
+                        grant->lost ? grant->acquisition.text
+                                    : "its lease has run out");
+}
+
+void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
+                              struct hf_error *error)
+{
+    if (grant->lost)
+        hf_grant_explain_loss(grant, error);
+    else
+        hf_error_set(error, status, "%s",
+                     grant->acquisition.text[0] != '\0'
+                         ? grant->acquisition.text
+                         : hf_status_text(status));
+}
+
+hf_status hf_grant_need_driver(struct hf_client *client, struct hf_error *error)
+{
+    hf_status status = hf_client_need_driver(client);
+
+    if (status != HF_OK)
+        hf_error_set(error, status,
+                     "no thread for callbacks could be started; raise the "
+                     "limits on open files and processes");
+    return status;
+}
+
+hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
+                        struct hf_error *error)
+{
+    if (hf_client_enter(grant->client) != HF_OK)
+        return error->status;
+    hf_error_prefix(error, call);
+    grant->error = *error;
+    grant->lock->error = *error;
+    hf_client_leave(grant->client);
+    return error->status;
+}
+
+void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
+{
+    if (hf_fork_check(grant->client, error) != HF_OK)
+        return;
+    pthread_mutex_lock(&grant->client->lock);
+    *error = grant->error;
+    pthread_mutex_unlock(&grant->client->lock);
+}

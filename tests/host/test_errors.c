@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts: why a grant was lost, and why a call on any handle failed. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+#include "scripted.h"
+
+/* ${error} is ${status}, and its text has all of these, up to NULL. */
+static void assert_says(const struct hf_error *error, hf_status status, ...)
+{
+    const char *word;
+    va_list words;
+
+    if (error->status != status)
+        print_error("%s: %s\n", hf_status_name(error->status), error->text);
+    assert_int_equal(error->status, status);
+    va_start(words, status);
+    while ((word = va_arg(words, const char *)) != NULL) {
+        if (strstr(error->text, word) == NULL)
+            print_error("\"%s\" is not in \"%s\"\n", word, error->text);
+        assert_non_null(strstr(error->text, word));
+    }
+    va_end(words);
+}
+
+/* ---------------------------------------------------------------- losses -- */
+
+/* What the callback heard. */
+struct loss {
+    struct hf_error error;
+    _Atomic int calls;
+};
+
+static void on_loss(void *arg, struct hf_grant *grant)
+{
+    struct loss *loss = arg;
+
+    hf_grant_error(grant, &loss->error);
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static bool is_told(void *arg)
+{
+    struct loss *loss = arg;
+
+    return atomic_load(&loss->calls) > 0;
+}
+
+struct fixture {
+    struct place place;
+    struct front front;
+    struct hf_client *other;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    struct loss loss;
+    int cues[2]; /* to a scripted engine, else -1 */
+};
+
+static void take(struct fixture *f)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct outcome outcome;
+
+    opts.on_loss = (struct hf_on_loss){on_loss, &f->loss, NULL};
+    f->lock = front_lock(&f->front, "nightly");
+    front_acquire(&f->front, f->lock, &opts, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    f->grant = outcome.grant;
+}
+
+static void open_files(struct fixture *f, enum way way)
+{
+    memset(f, 0, sizeof(*f));
+    f->cues[0] = f->cues[1] = -1;
+    place_make(&f->place);
+    front_open(&f->front, way, f->place.url, no_listener);
+    f->other = kit_client(f->place.url);
+    take(f);
+}
+
+static void cue(struct fixture *f, char command)
+{
+    assert_int_equal(write(f->cues[1], &command, 1), 1);
+}
+
+static void open_scripted(struct fixture *f, enum way way)
+{
+    char url[64];
+
+    memset(f, 0, sizeof(*f));
+    assert_int_equal(pipe2(f->cues, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=400", f->cues[0]);
+    front_open(&f->front, way, url, no_listener);
+    cue(f, SCRIPTED_CONNECT);
+    take(f);
+}
+
+/* The callback, the grant and what is called then all say the same. */
+static void await_loss(struct fixture *f, const char *why)
+{
+    struct hf_error error;
+
+    front_until(&f->front, is_told, &f->loss);
+    assert_says(&f->loss.error, HF_ELOST, "\"nightly\" was lost: ", why, NULL);
+    hf_grant_error(f->grant, &error);
+    assert_string_equal(error.text, f->loss.error.text);
+    assert_int_equal(hf_grant_check(f->grant), HF_ELOST);
+    hf_grant_error(f->grant, &error);
+    assert_says(&error, HF_ELOST, "hf_grant_check: the grant", why, NULL);
+}
+
+static void release_lost(struct fixture *f, const char *why)
+{
+    struct outcome outcome;
+    struct hf_error error;
+
+    front_release(&f->front, f->grant, &outcome);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_ELOST);
+    if (f->front.way != WAY_BLOCKING) {
+        assert_non_null(strstr(outcome.text, why));
+        return;
+    }
+    hf_lock_error(f->lock, &error);
+    assert_says(&error, HF_ELOST, "hf_grant_release: the grant", why, NULL);
+}
+
+static void close_all(struct fixture *f)
+{
+    hf_lock_free(f->lock);
+    if (f->other != NULL)
+        assert_int_equal(hf_client_close(f->other), HF_OK);
+    front_close(&f->front);
+    if (f->cues[0] < 0) {
+        place_remove(&f->place);
+        return;
+    }
+    close(f->cues[0]);
+    close(f->cues[1]);
+}
+
+static void evict_holder(struct hf_client *client, const char *name)
+{
+    struct hf_tickets *tickets;
+    struct hf_lock *lock;
+
+    assert_int_equal(hf_lock_open(client, name, NULL, &lock), HF_OK);
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, HF_FOREVER), HF_OK);
+    hf_tickets_free(tickets);
+    hf_lock_free(lock);
+}
+
+static void somebody_evicts_the_holder(enum way way)
+{
+    struct fixture f;
+
+    open_files(&f, way);
+    evict_holder(f.other, "nightly");
+    await_loss(&f, "somebody evicted it");
+    release_lost(&f, "somebody evicted it");
+    close_all(&f);
+}
+
+static void the_lock_directory_is_moved_away(enum way way)
+{
+    struct fixture f;
+    char here[sizeof(f.place.directory) + 8];
+    char elsewhere[sizeof(f.place.directory) + 8];
+
+    open_files(&f, way);
+    snprintf(here, sizeof(here), "%s/run", f.place.directory);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/gone", f.place.directory);
+    assert_int_equal(rename(here, elsewhere), 0);
+    await_loss(&f, "the lock directory was deleted or moved away");
+    assert_int_equal(rename(elsewhere, here), 0);
+    release_lost(&f, "the lock directory was deleted or moved away");
+    close_all(&f);
+}
+
+static void the_session_ends(enum way way)
+{
+    struct fixture f;
+
+    open_scripted(&f, way);
+    cue(&f, SCRIPTED_LOSE);
+    await_loss(&f, "the session is over");
+    release_lost(&f, "the session is over");
+    close_all(&f);
+}
+
+static void the_lease_is_not_renewed(enum way way)
+{
+    static const char why[] = "the lease of 400 ms was not renewed in time";
+    struct fixture f;
+
+    open_scripted(&f, way);
+    cue(&f, SCRIPTED_SUSPEND);
+    await_loss(&f, why);
+    assert_non_null(strstr(f.loss.error.text, "the session is SUSPENDED"));
+    cue(&f, SCRIPTED_CONNECT);
+    release_lost(&f, why);
+    close_all(&f);
+}
+
+#define STORIES(X)                                                             \
+    X(somebody_evicts_the_holder)                                              \
+    X(the_lock_directory_is_moved_away)                                        \
+    X(the_session_ends)                                                        \
+    X(the_lease_is_not_renewed)
+#include "in_each_way.h"
+
+static void the_client_is_closed(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct loss loss = {.calls = 0};
+    struct hf_client *client;
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+    struct hf_error error;
+    struct place place;
+
+    (void)state;
+    place_make(&place);
+    client = kit_client(place.url);
+    assert_int_equal(hf_lock_open(client, "a", NULL, &lock), HF_OK);
+    opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_OK);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_says(&loss.error, HF_ELOST, "\"a\" was lost: the client was closed",
+                NULL);
+    hf_grant_error(grant, &error);
+    assert_string_equal(error.text, loss.error.text);
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_error(lock, &error);
+    assert_says(&error, HF_ELOST, "the client was closed", NULL);
+    hf_lock_free(lock);
+    place_remove(&place);
+}
+
+/* ---------------------------------------------------------------- handles --
+ */
+
+struct handles {
+    struct place place;
+    struct hf_client *client;
+    struct hf_client *other;
+    struct hf_mutex *mutex;
+    struct hf_rwlock *rwlock;
+};
+
+static int setup(void **state)
+{
+    static struct handles handles;
+
+    place_make(&handles.place);
+    handles.client = kit_client(handles.place.url);
+    handles.other = kit_client(handles.place.url);
+    assert_int_equal(
+        hf_mutex_open(handles.client, "mutex", NULL, &handles.mutex), HF_OK);
+    assert_int_equal(
+        hf_rwlock_open(handles.client, "rwlock", NULL, &handles.rwlock), HF_OK);
+    *state = &handles;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct handles *h = *state;
+
+    hf_mutex_free(h->mutex);
+    hf_rwlock_free(h->rwlock);
+    assert_int_equal(hf_client_close(h->client), HF_OK);
+    assert_int_equal(hf_client_close(h->other), HF_OK);
+    place_remove(&h->place);
+    return 0;
+}
+
+static void says_mutex(struct handles *h, hf_status status, const char *call,
+                       const char *why)
+{
+    struct hf_error error;
+
+    hf_mutex_error(h->mutex, &error);
+    assert_says(&error, status, call, why, NULL);
+}
+
+static void says_rwlock(struct handles *h, hf_status status, const char *call,
+                        const char *why)
+{
+    struct hf_error error;
+
+    hf_rwlock_error(h->rwlock, &error);
+    assert_says(&error, status, call, why, NULL);
+}
+
+static void a_mutex_has_its_error(void **state)
+{
+    struct handles *h = *state;
+    struct hf_mutex *other;
+
+    says_mutex(h, HF_OK, "", "");
+    assert_int_equal(hf_mutex_unlock(h->mutex), HF_EOWNER);
+    says_mutex(h, HF_EOWNER, "hf_mutex_unlock: ", "no lock to give back");
+    assert_int_equal(hf_mutex_open(h->other, "mutex", NULL, &other), HF_OK);
+    assert_int_equal(hf_mutex_lock(other), HF_OK);
+    assert_int_equal(hf_mutex_trylock(h->mutex), HF_EBUSY);
+    says_mutex(h, HF_EBUSY, "hf_mutex_trylock: ", "held by");
+    assert_int_equal(hf_mutex_timedlock(h->mutex, 1), HF_ETIMEDOUT);
+    says_mutex(h, HF_ETIMEDOUT, "hf_mutex_timedlock: ", "waited");
+    assert_int_equal(hf_mutex_unlock(other), HF_OK);
+    hf_mutex_free(other);
+}
+
+static bool is_mutex_lost(void *arg)
+{
+    struct handles *h = arg;
+
+    return hf_mutex_lock(h->mutex) == HF_ELOST;
+}
+
+static void a_mutex_says_why_it_was_lost(void **state)
+{
+    static const char why[] = "\"mutex\" was lost: its ticket was taken out";
+    struct handles *h = *state;
+
+    assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
+    assert_int_equal(hf_mutex_lock(h->mutex), HF_OK);
+    evict_holder(h->other, "mutex");
+    kit_until(is_mutex_lost, h);
+    says_mutex(h, HF_ELOST, "hf_mutex_lock: ", why);
+    do {
+        assert_int_equal(hf_mutex_unlock(h->mutex), HF_ELOST);
+        says_mutex(h, HF_ELOST, "hf_mutex_unlock: ", why);
+    } while (hf_mutex_token(h->mutex) != 0);
+}
+
+static bool is_rwlock_lost(void *arg)
+{
+    struct handles *h = arg;
+
+    return hf_rwlock_rdlock(h->rwlock) == HF_ELOST;
+}
+
+static void a_read_write_lock_has_its_error(void **state)
+{
+    static const char why[] = "\"rwlock\" was lost: its ticket was taken out";
+    struct handles *h = *state;
+
+    assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_EOWNER);
+    says_rwlock(h, HF_EOWNER, "hf_rwlock_rdunlock: ", "no read to give back");
+    assert_int_equal(hf_rwlock_wrunlock(h->rwlock), HF_EOWNER);
+    says_rwlock(h, HF_EOWNER, "hf_rwlock_wrunlock: ", "no write to give back");
+    assert_int_equal(hf_rwlock_rdlock(h->rwlock), HF_OK);
+    assert_int_equal(hf_rwlock_wrlock(h->rwlock), HF_EREENTRANT);
+    says_rwlock(h, HF_EREENTRANT,
+                "hf_rwlock_wrlock: ", "unlock the read first");
+    evict_holder(h->other, "rwlock");
+    kit_until(is_rwlock_lost, h);
+    says_rwlock(h, HF_ELOST, "hf_rwlock_rdlock: ", why);
+    do {
+        assert_int_equal(hf_rwlock_rdunlock(h->rwlock), HF_ELOST);
+        says_rwlock(h, HF_ELOST, "hf_rwlock_rdunlock: ", why);
+    } while (hf_rwlock_token(h->rwlock) != 0);
+}
+
+/* ------------------------------------------------------------ in callbacks --
+ */
+
+/* Calls that wait, in a callback. */
+struct inside {
+    struct handles *h;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    struct hf_election *election;
+    hf_status statuses[6];
+    _Atomic int calls;
+};
+
+static void call_all(void *arg, const struct hf_result *result)
+{
+    struct inside *in = arg;
+    struct hf_grant *unwanted;
+
+    in->grant = result->grant;
+    in->statuses[0] = hf_lock_acquire(in->lock, NULL, &unwanted);
+    in->statuses[1] = hf_grant_release(in->grant);
+    in->statuses[2] = hf_mutex_lock(in->h->mutex);
+    in->statuses[3] = hf_rwlock_rdlock(in->h->rwlock);
+    in->statuses[4] = hf_election_resign(in->election);
+    in->statuses[5] = hf_client_close(in->h->client);
+    atomic_fetch_add(&in->calls, 1);
+}
+
+static bool has_called(void *arg)
+{
+    struct inside *in = arg;
+
+    return atomic_load(&in->calls) > 0;
+}
+
+static void what_waits_is_refused_in_a_callback(void **state)
+{
+    static const char why[] = "it waits, and was called in a callback";
+    struct handles *h = *state;
+    struct inside in = {.h = h};
+    struct hf_error error;
+
+    assert_int_equal(hf_lock_open(h->client, "a", NULL, &in.lock), HF_OK);
+    assert_int_equal(hf_election_open(h->client, "e", NULL, &in.election),
+                     HF_OK);
+    assert_int_equal(
+        hf_lock_acquire_start(in.lock, NULL,
+                              (struct hf_done){call_all, &in, NULL}, NULL),
+        HF_OK);
+    kit_until(has_called, &in);
+    for (size_t i = 0; i < sizeof(in.statuses) / sizeof(in.statuses[0]); i++)
+        assert_int_equal(in.statuses[i], HF_EREENTRANT);
+    hf_grant_error(in.grant, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_grant_release: ", why, NULL);
+    says_mutex(h, HF_EREENTRANT, "hf_mutex_lock: ", why);
+    says_rwlock(h, HF_EREENTRANT, "hf_rwlock_rdlock: ", why);
+    hf_election_error(in.election, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_election_resign: ", why, NULL);
+    hf_client_error(h->client, &error);
+    assert_says(&error, HF_EREENTRANT, "hf_client_close: ", why, NULL);
+    assert_int_equal(hf_grant_release(in.grant), HF_OK);
+    hf_election_free(in.election);
+    hf_lock_free(in.lock);
+}
+
+/* ---------------------------------------------------------------- elections --
+ */
+
+static void on_elected(void *arg, struct hf_election *election, uint64_t token)
+{
+    struct loss *loss = arg;
+
+    (void)election;
+    (void)token;
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static void on_deposed(void *arg, struct hf_election *election, uint64_t token)
+{
+    struct loss *loss = arg;
+
+    (void)token;
+    hf_election_error(election, &loss->error);
+    atomic_fetch_add(&loss->calls, 1);
+}
+
+static void a_leader_hears_why_it_is_deposed(void **state)
+{
+    struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
+    struct loss elected = {.calls = 0};
+    struct loss deposed = {.calls = 0};
+    struct handles *h = *state;
+    struct hf_lock_opts lock_opts = HF_LOCK_OPTS_INIT;
+    struct hf_election *election;
+    struct hf_tickets *tickets;
+    struct hf_lock *lock;
+
+    opts.on_elected = (struct hf_on_election){on_elected, &elected, NULL};
+    opts.on_deposed = (struct hf_on_election){on_deposed, &deposed, NULL};
+    assert_int_equal(hf_election_open(h->client, "e", &opts, &election), HF_OK);
+    assert_int_equal(hf_election_campaign_start(election), HF_OK);
+    kit_until(is_told, &elected);
+    lock_opts.kind = HF_KIND_ELECTION;
+    assert_int_equal(hf_lock_open(h->other, "e", &lock_opts, &lock), HF_OK);
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, HF_FOREVER), HF_OK);
+    hf_tickets_free(tickets);
+    hf_lock_free(lock);
+    kit_until(is_told, &deposed);
+    assert_says(&deposed.error, HF_ELOST,
+                "the leadership of \"e\" was lost: ", "somebody evicted it",
+                NULL);
+    assert_int_equal(hf_election_resign(election), HF_OK);
+    hf_election_free(election);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORIES(STORY_TESTS) cmocka_unit_test(the_client_is_closed),
+        cmocka_unit_test_setup_teardown(a_mutex_has_its_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_mutex_says_why_it_was_lost, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_read_write_lock_has_its_error, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_waits_is_refused_in_a_callback,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_leader_hears_why_it_is_deposed, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

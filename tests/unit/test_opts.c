@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Structs of options that have grown: what a program of an earlier version did
+ * not set is the default, what one of a later version sets is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host/opts.h"
+
+/* As of three releases. */
+struct first {
+    size_t size;
+    uint64_t a;
+    uint32_t b; /* and padding, in most ABIs */
+};
+
+struct opts {
+    size_t size;
+    uint64_t a;
+    uint32_t b;
+    uint64_t c;
+    uint64_t d;
+};
+
+struct later {
+    struct opts opts;
+    uint64_t e;
+    uint64_t f;
+};
+
+static const struct opts defaults = {sizeof(struct opts), 1, 2, 3, 4};
+
+static const struct hf_opts_type type = {
+    .initialiser = "OPTS_INIT",
+    .first_bytes = offsetof(struct first, b) + sizeof(uint32_t),
+    .bytes = sizeof(struct opts),
+    .defaults = &defaults,
+};
+
+static void check(const struct opts *taken, uint64_t a, uint32_t b, uint64_t c,
+                  uint64_t d)
+{
+    assert_int_equal(taken->size, sizeof(*taken));
+    assert_int_equal(taken->a, a);
+    assert_int_equal(taken->b, b);
+    assert_int_equal(taken->c, c);
+    assert_int_equal(taken->d, d);
+}
+
+static void nothing_given_is_all_defaults(void **state)
+{
+    struct hf_error error;
+    struct opts taken;
+
+    (void)state;
+    assert_int_equal(hf_opts_take(&type, NULL, &taken, &error), HF_OK);
+    check(&taken, 1, 2, 3, 4);
+}
+
+/* Its padding is noise, which is taken for no field. */
+static void what_is_smaller_is_filled_up(void **state)
+{
+    struct hf_error error;
+    struct first given;
+    struct opts taken;
+
+    (void)state;
+    memset(&given, 0xff, sizeof(given));
+    given.size = sizeof(given);
+    given.a = 10;
+    given.b = 20;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    check(&taken, 10, 20, 3, 4);
+    given.size = type.first_bytes;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    check(&taken, 10, 20, 3, 4);
+}
+
+static void one_between_sets_what_it_has(void **state)
+{
+    struct opts given = {offsetof(struct opts, d), 10, 20, 30, 40};
+    struct hf_error error;
+    struct opts taken;
+
+    (void)state;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    check(&taken, 10, 20, 30, 4);
+    given.size = sizeof(given);
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    check(&taken, 10, 20, 30, 40);
+}
+
+static void what_is_larger_must_end_in_zeros(void **state)
+{
+    struct later given = {{sizeof(given), 10, 20, 30, 40}, 0, 0};
+    struct hf_error error;
+    struct opts taken;
+
+    (void)state;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    check(&taken, 10, 20, 30, 40);
+    for (size_t i = sizeof(given.opts); i < sizeof(given); i++) {
+        ((unsigned char *)&given)[i] = 1;
+        assert_int_equal(hf_opts_take(&type, &given, &taken, &error),
+                         HF_EUNSUPPORTED);
+        assert_int_equal(error.status, HF_EUNSUPPORTED);
+        assert_non_null(strstr(error.text, "newer holdfast"));
+        check(&taken, 10, 20, 30, 40); /* with callbacks to be dropped */
+        ((unsigned char *)&given)[i] = 0;
+    }
+}
+
+/* Nothing of it is read but the size. */
+static void what_is_no_size_is_refused(void **state)
+{
+    const size_t sizes[] = {0, 1, type.first_bytes - 1, HF_OPTS_BYTES_MAX + 1,
+                            SIZE_MAX};
+    struct hf_error error;
+    struct opts taken;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        memset(&taken, 0xff, sizeof(taken));
+        assert_int_equal(hf_opts_take(&type, &sizes[i], &taken, &error),
+                         HF_EINVAL);
+        assert_non_null(strstr(error.text, "OPTS_INIT"));
+        check(&taken, 1, 2, 3, 4);
+    }
+}
+
+/* The largest that is read ends with what may be read. */
+static void the_largest_is_taken(void **state)
+{
+    union {
+        size_t size;
+        unsigned char bytes[HF_OPTS_BYTES_MAX];
+    } given = {.size = sizeof(given)};
+    struct hf_error error;
+    struct opts taken;
+
+    (void)state;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error), HF_OK);
+    given.bytes[sizeof(given) - 1] = 1;
+    assert_int_equal(hf_opts_take(&type, &given, &taken, &error),
+                     HF_EUNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_given_is_all_defaults),
+        cmocka_unit_test(what_is_smaller_is_filled_up),
+        cmocka_unit_test(one_between_sets_what_it_has),
+        cmocka_unit_test(what_is_larger_must_end_in_zeros),
+        cmocka_unit_test(what_is_no_size_is_refused),
+        cmocka_unit_test(the_largest_is_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
