@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/grant.h"
+#include "host/queue.h"
 
 /* Thread ids are reused by the kernel, and pthread_t by the C library; an
  * owner must never be mistaken for one that has gone. */
@@ -129,22 +130,37 @@ free_hold:
     return status;
 }
 
-hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
-                          uint64_t owner)
+/* Is there any?  With the client's lock. */
+static bool cancel(struct hf_holds *holds, uint64_t owner)
 {
-    hf_status status = hf_client_enter(client);
+    bool found = false;
 
-    if (status != HF_OK)
-        return status;
-    status = HF_EGONE;
     for (struct hf_waiter *w = holds->waiters; w != NULL; w = w->next) {
         if ((owner != 0 && w->owner != owner) || w->grant->slot == NULL)
             continue; /* another one, or answered */
         hf_grant_cancel(w->grant);
-        status = HF_OK;
+        found = true;
     }
+    return found;
+}
+
+hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
+                          const char *call, uint64_t owner)
+{
+    struct hf_error error;
+    hf_status status = hf_client_enter(client);
+    bool found;
+
+    if (status != HF_OK)
+        return status;
+    found = cancel(holds, owner);
     hf_client_leave(client);
-    return status;
+    if (found)
+        return HF_OK;
+    hf_error_set(&error, HF_EGONE,
+                 "no such owner waits through this handle; expected one that "
+                 "is in a call that locks, or 0 for each of them");
+    return hf_holds_fail(holds, call, &error);
 }
 
 static void remove_hold(struct hf_holds *holds, struct hf_hold *hold)
@@ -169,14 +185,35 @@ hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold,
     return status;
 }
 
+static void remember(struct hf_holds *holds, const struct hf_error *error)
+{
+    pthread_mutex_lock(&holds->guard);
+    holds->error = *error;
+    pthread_mutex_unlock(&holds->guard);
+}
+
 hf_status hf_holds_fail(struct hf_holds *holds, const char *call,
                         struct hf_error *error)
 {
     hf_error_prefix(error, call);
-    pthread_mutex_lock(&holds->guard);
-    holds->error = *error;
-    pthread_mutex_unlock(&holds->guard);
+    remember(holds, error);
     return error->status;
+}
+
+/* The lock has its text; another owner's failure may be there by now, and is
+ * then the last one of this handle as well. */
+hf_status hf_holds_list(struct hf_holds *holds, struct hf_lock *lock,
+                        const char *call, enum hf_tickets_which which,
+                        uint64_t wait_ms, struct hf_tickets **tickets)
+{
+    hf_status status = hf_queue_list(lock, call, which, wait_ms, tickets);
+    struct hf_error error;
+
+    if (status == HF_OK || status == HF_EFORKED)
+        return status;
+    hf_lock_error(lock, &error);
+    remember(holds, &error);
+    return status;
 }
 
 hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,

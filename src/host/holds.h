@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "host/lock.h"
+#include "host/tickets.h"
 
 struct hf_hold {
     uint64_t owner;
@@ -54,10 +55,15 @@ hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
                         const char *call, uint64_t wait_ms,
                         struct hf_hold **hold, struct hf_error *error);
 
-/* End the waits of ${owner}, or of all owners if that is 0.  HF_EGONE if none
- * waits; HF_EFORKED. */
+/* End the waits of ${owner}, or of all owners if that is 0, as ${call}.
+ *   Fails     HF_EGONE if none waits; HF_EFORKED. */
 hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
-                          uint64_t owner);
+                          const char *call, uint64_t owner);
+
+/* hf_lock_tickets() of ${lock}, as ${call}. */
+hf_status hf_holds_list(struct hf_holds *holds, struct hf_lock *lock,
+                        const char *call, enum hf_tickets_which which,
+                        uint64_t wait_ms, struct hf_tickets **tickets);
 
 /* Release the grant and forget ${hold}, unless that could not be begun.
  *   Fails     as hf_grant_release(); ${error} says why. */

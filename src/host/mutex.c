@@ -8,7 +8,6 @@
 #include "host/grant.h"
 #include "host/holds.h"
 #include "host/opening.h"
-#include "host/queue.h"
 
 struct hf_mutex {
     struct hf_lock *lock;
@@ -182,12 +181,13 @@ uint64_t hf_mutex_token(struct hf_mutex *mutex)
 
 hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
 {
-    return hf_holds_cancel(&mutex->holds, mutex->lock->client, owner);
+    return hf_holds_cancel(&mutex->holds, mutex->lock->client,
+                           "hf_mutex_cancel", owner);
 }
 
 hf_status hf_mutex_tickets(struct hf_mutex *mutex, enum hf_tickets_which which,
                            uint64_t wait_ms, struct hf_tickets **tickets)
 {
-    return hf_queue_list(mutex->lock, "hf_mutex_tickets", which, wait_ms,
-                         tickets);
+    return hf_holds_list(&mutex->holds, mutex->lock, "hf_mutex_tickets", which,
+                         wait_ms, tickets);
 }

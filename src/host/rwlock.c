@@ -8,7 +8,6 @@
 #include "host/grant.h"
 #include "host/holds.h"
 #include "host/opening.h"
-#include "host/queue.h"
 
 struct hf_rwlock {
     struct hf_lock *reader;
@@ -285,13 +284,14 @@ uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
 
 hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
 {
-    return hf_holds_cancel(&rwlock->holds, rwlock->reader->client, owner);
+    return hf_holds_cancel(&rwlock->holds, rwlock->reader->client,
+                           "hf_rwlock_cancel", owner);
 }
 
 hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
                             enum hf_tickets_which which, uint64_t wait_ms,
                             struct hf_tickets **tickets)
 {
-    return hf_queue_list(rwlock->reader, "hf_rwlock_tickets", which, wait_ms,
-                         tickets);
+    return hf_holds_list(&rwlock->holds, rwlock->reader, "hf_rwlock_tickets",
+                         which, wait_ms, tickets);
 }

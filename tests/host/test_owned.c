@@ -453,6 +453,46 @@ static void cancel_ends_readers_and_writers(void **state)
     world_close(&w);
 }
 
+static void assert_told(const struct hf_error *error, hf_status status,
+                        const char *text)
+{
+    assert_int_equal(error->status, status);
+    assert_non_null(strstr(error->text, text));
+}
+
+static void what_fails_says_why(void **state)
+{
+    struct world w;
+    struct hf_mutex *mutex;
+    struct hf_rwlock *rwlock;
+    struct hf_tickets *tickets;
+    struct hf_error error;
+    const enum hf_tickets_which none = (enum hf_tickets_which)3;
+
+    (void)state;
+    world_open(&w);
+    mutex = open_mutex(&w, NULL);
+    rwlock = open_rwlock(&w, NULL);
+    assert_int_equal(hf_mutex_cancel(mutex, FIBRE), HF_EGONE);
+    hf_mutex_error(mutex, &error);
+    assert_told(&error, HF_EGONE, "hf_mutex_cancel: no such owner waits");
+    assert_int_equal(hf_mutex_tickets(mutex, none, WAIT_MS, &tickets),
+                     HF_EINVAL);
+    assert_null(tickets);
+    hf_mutex_error(mutex, &error);
+    assert_told(&error, HF_EINVAL, "hf_mutex_tickets: 'which' is 3");
+    assert_int_equal(hf_rwlock_cancel(rwlock, 0), HF_EGONE);
+    hf_rwlock_error(rwlock, &error);
+    assert_told(&error, HF_EGONE, "hf_rwlock_cancel: no such owner waits");
+    assert_int_equal(hf_rwlock_tickets(rwlock, none, WAIT_MS, &tickets),
+                     HF_EINVAL);
+    hf_rwlock_error(rwlock, &error);
+    assert_told(&error, HF_EINVAL, "hf_rwlock_tickets: 'which' is 3");
+    hf_mutex_free(mutex);
+    hf_rwlock_free(rwlock);
+    world_close(&w);
+}
+
 /* -------------------------------------------------------------- looking -- */
 
 static bool says(const struct hf_ticket_view *view, const char *text)
@@ -613,6 +653,7 @@ int main(void)
         cmocka_unit_test(cancel_ends_waits_behind_one_ticket),
         cmocka_unit_test(cancel_ends_waits_with_a_ticket_each),
         cmocka_unit_test(cancel_ends_readers_and_writers),
+        cmocka_unit_test(what_fails_says_why),
         cmocka_unit_test(threads_are_listed_behind_their_ticket),
         cmocka_unit_test(a_waiting_ticket_is_about_the_first_in_line),
         cmocka_unit_test(a_child_has_nothing_to_say),
