@@ -54,16 +54,17 @@ static void tidy(struct hf_lock *lock, const char *call)
     (void)!hf_errand_start(lock, call, order, NULL, untold, NULL);
 }
 
-/* A ticket that could not be taken out because of ${status}: a close takes it
+/* A ticket could not be taken out, for the reason ${why}: a close takes it
  * along as a loss does, and is what there is to be told. */
-static hf_status why_gone(struct hf_client *client, hf_status status)
+static void prefer_close(struct hf_client *client, struct hf_error *why)
 {
-    if (hf_client_enter(client) != HF_OK)
-        return HF_EFORKED;
+    if (hf_client_enter(client) != HF_OK) {
+        (void)hf_fork_check(client, why);
+        return;
+    }
     if (client->closing)
-        status = HF_ECLOSED;
+        hf_error_set(why, HF_ECLOSED, "the client was closed");
     hf_client_leave(client);
-    return status;
 }
 
 /* ------------------------------------------------------------- blocking -- */
@@ -76,12 +77,12 @@ static hf_status leave(struct hf_double_barrier *barrier, const char *call,
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);
     struct hf_errand_order order = look(grant, wait_ms, deadline_at_ms);
     hf_status status = hf_errand_run(barrier->lock, call, order, NULL, NULL);
-    hf_status gone = hf_grant_release(grant);
+    struct hf_error why;
 
-    if (gone != HF_OK)
-        gone = why_gone(barrier->lock->client, gone);
-    if (gone != HF_OK)
-        return hf_double_barrier_fail(barrier, call, gone);
+    if (hf_grant_release_for(grant, &why) != HF_OK) {
+        prefer_close(barrier->lock->client, &why);
+        return hf_double_barrier_fail(barrier, call, &why);
+    }
     if (status == HF_EBUSY)
         status = hf_errand_run(barrier->lock, call,
                                wait_on(order, deadline_at_ms), NULL, NULL);
@@ -206,14 +207,13 @@ static hf_status wait_for_others(struct hf_departure *departure)
 static void taken_out(void *arg, const struct hf_result *result)
 {
     struct hf_departure *departure = arg;
-    hf_status status = result->status;
 
-    if (status != HF_OK)
-        status = why_gone(departure->client, status);
-    if (status != HF_OK)
-        hf_error_set(&departure->outcome, status, "%s", hf_status_text(status));
-    else if (departure->yields && wait_for_others(departure) == HF_OK)
+    if (result->status != HF_OK) {
+        hf_error_set(&departure->outcome, result->status, "%s", result->text);
+        prefer_close(departure->client, &departure->outcome);
+    } else if (departure->yields && wait_for_others(departure) == HF_OK) {
         return;
+    }
     finish(departure);
 }
 
@@ -222,14 +222,13 @@ static void looked(void *arg, const struct hf_result *result)
     struct hf_departure *departure = arg;
     const struct hf_done done = {taken_out, departure, NULL};
     struct hf_grant *grant = departure->barrier->grant;
-    hf_status status;
 
     end_step(departure, result);
     departure->yields = result->status == HF_EBUSY;
-    status = hf_grant_release_start(grant, done);
-    if (status == HF_OK)
+    if (hf_grant_release_start(grant, done) == HF_OK)
         return;
-    hf_error_set(&departure->outcome, status, "%s", hf_status_text(status));
+    hf_grant_error(grant, &departure->outcome);
+    prefer_close(departure->client, &departure->outcome);
     finish(departure);
 }
 
@@ -288,6 +287,7 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                         struct hf_op **op)
 {
     struct hf_departure *departure;
+    struct hf_error why;
     hf_status status;
 
     if (op != NULL)
@@ -297,9 +297,9 @@ hf_status hf_double_barrier_leave_start(struct hf_double_barrier *barrier,
                                 HF_DOUBLE_BARRIER_LEAVING);
     if (status != HF_OK)
         goto drop;
-    status = HF_ENOMEM;
     if ((departure = make(barrier, wait_ms, done)) == NULL) {
-        (void)hf_double_barrier_fail(barrier, start_call, status);
+        status = hf_error_set(&why, HF_ENOMEM, "out of memory");
+        (void)hf_double_barrier_fail(barrier, start_call, &why);
         goto abandon;
     }
     if ((status = begin(departure, op)) == HF_OK)

@@ -117,17 +117,15 @@ static hf_status fail_state(struct hf_double_barrier *barrier, const char *call)
 }
 
 hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
-                                 const char *call, hf_status status)
+                                 const char *call, struct hf_error *error)
 {
     struct hf_client *client = barrier->lock->client;
-    struct hf_error error;
 
     if (hf_client_enter(client) != HF_OK)
         return HF_EFORKED;
-    hf_error_set(&error, status, "%s", hf_status_text(status));
-    hf_lock_fail(barrier->lock, call, &error);
+    hf_lock_fail(barrier->lock, call, error);
     hf_client_leave(client);
-    return status;
+    return error->status;
 }
 
 hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
@@ -240,12 +238,14 @@ hf_status hf_double_barrier_enter_start(struct hf_double_barrier *barrier,
 {
     static const char call[] = "hf_double_barrier_enter_start";
     struct entry *entry = hf_alloc(sizeof(*entry));
+    struct hf_error error;
     hf_status status;
 
     if (op != NULL)
         *op = NULL;
     if (entry == NULL) {
-        status = hf_double_barrier_fail(barrier, call, HF_ENOMEM);
+        hf_error_set(&error, HF_ENOMEM, "out of memory");
+        status = hf_double_barrier_fail(barrier, call, &error);
         goto drop;
     }
     *entry = (struct entry){barrier, done, false};

@@ -28,10 +28,10 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   enum hf_double_barrier_state from,
                                   enum hf_double_barrier_state to);
 
-/* Remember that ${call} failed with ${status}, which is returned: HF_EFORKED
- * instead in a child. */
+/* Remember that ${call} failed as ${error} says, whose status is returned:
+ * HF_EFORKED instead in a child. */
 hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
-                                 const char *call, hf_status status);
+                                 const char *call, struct hf_error *error);
 
 /* The operation has ended, and it now is INSIDE with ${grant} or, that being
  * NULL, OUTSIDE. */

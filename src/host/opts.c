@@ -9,16 +9,19 @@
 #define END_OF(type, field)                                                    \
     (offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
-#define DEFINE(type, initialiser_, field)                                      \
-    static const struct type type##_defaults = initialiser_;                   \
-    const struct hf_opts_type type##_type = {                                  \
-        .initialiser = #initialiser_,                                          \
-        .first_bytes = END_OF(type, field),                                    \
-        .bytes = sizeof(struct type),                                          \
-        .defaults = &type##_defaults,                                          \
+#define DEFINE(noun, NOUN, field)                                              \
+    static const struct hf_##noun##_opts noun##_defaults =                     \
+        HF_##NOUN##_OPTS_INIT;                                                 \
+    const struct hf_opts_type hf_##noun##_opts_type = {                        \
+        .initialiser = "HF_" #NOUN "_OPTS_INIT",                               \
+        .first_bytes = END_OF(hf_##noun##_opts, field),                        \
+        .bytes = sizeof(struct hf_##noun##_opts),                              \
+        .defaults = &noun##_defaults,                                          \
     };                                                                         \
-    _Static_assert(offsetof(struct type, size) == 0, "read as a size_t");      \
-    _Static_assert(sizeof(struct type) <= HF_OPTS_BYTES_MAX, "a size");
+    _Static_assert(offsetof(struct hf_##noun##_opts, size) == 0,               \
+                   "size first");                                              \
+    _Static_assert(sizeof(struct hf_##noun##_opts) <= HF_OPTS_BYTES_MAX,       \
+                   "no larger than any size that is taken");
 HF_OPTS_TABLE(DEFINE)
 
 static bool is_zero(const unsigned char *bytes, size_t from, size_t to)

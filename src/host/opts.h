@@ -22,14 +22,14 @@
 #define HF_OPTS_BYTES_MAX 4096
 
 /* The structs, and the last field of each in 0.1.0: its end is the least size
- * that is taken. X(type, initialiser, field) */
+ * that is taken. X(noun, NOUN, field) */
 #define HF_OPTS_TABLE(X)                                                       \
-    X(hf_client_opts, HF_CLIENT_OPTS_INIT, on_log)                             \
-    X(hf_lock_opts, HF_LOCK_OPTS_INIT, limit)                                  \
-    X(hf_acquire_opts, HF_ACQUIRE_OPTS_INIT, text)                             \
-    X(hf_mutex_opts, HF_MUTEX_OPTS_INIT, on_revoke)                            \
-    X(hf_rwlock_opts, HF_RWLOCK_OPTS_INIT, on_revoke)                          \
-    X(hf_election_opts, HF_ELECTION_OPTS_INIT, on_ended)
+    X(client, CLIENT, on_log)                                                  \
+    X(lock, LOCK, limit)                                                       \
+    X(acquire, ACQUIRE, text)                                                  \
+    X(mutex, MUTEX, on_revoke)                                                 \
+    X(rwlock, RWLOCK, on_revoke)                                               \
+    X(election, ELECTION, on_ended)
 
 struct hf_opts_type {
     const char *initialiser; /* what sets .size, for the text of an error */
@@ -39,8 +39,8 @@ struct hf_opts_type {
 };
 
 /* hf_client_opts_type and so on. */
-#define HF_OPTS_DECLARE_(type, initialiser, field)                             \
-    extern const struct hf_opts_type type##_type;
+#define HF_OPTS_DECLARE_(noun, NOUN, field)                                    \
+    extern const struct hf_opts_type hf_##noun##_opts_type;
 HF_OPTS_TABLE(HF_OPTS_DECLARE_)
 #undef HF_OPTS_DECLARE_
 

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -191,6 +192,7 @@ static void who_was_lost_inside_is_told_when_he_leaves(enum way way)
     round_connect(&w);
     round_begin(&w, &e, w.mine, ROUND_LEAVE, HF_FOREVER);
     assert_int_equal(errand_end(&e), HF_ELOST);
+    assert_non_null(strstr(e.text, "was lost: the session is over"));
     assert_int_equal(round_run(&w, w.theirs, ROUND_LEAVE, 0), HF_ELOST);
     round_both(&w, ROUND_ENTER); /* and is outside */
     round_both(&w, ROUND_LEAVE);
