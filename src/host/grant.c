@@ -274,6 +274,7 @@ static void show_loss(const struct hf_grant *grant)
 static void lose(struct hf_grant *grant)
 {
     grant->lost = true;
+    grant->lost_lock = hf_grant_find_lost(grant);
     hf_grant_explain_loss(grant, &grant->error);
     show_loss(grant);
     hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
@@ -363,6 +364,15 @@ uint64_t hf_grant_token_of(const struct hf_grant *grant,
     const struct hf_acquisition *a = hf_members_find(grant, lock);
 
     return a != NULL ? a->token : 0;
+}
+
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock)
+{
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
+
+    assert(a != NULL && grant->granted);
+    return &a->ticket;
 }
 
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)

@@ -32,10 +32,11 @@ struct hf_grant {
     bool unsettled; /* the core has work to do on it */
     bool granted;
     bool lost;
-    bool released;         /* a release was called */
-    struct hf_error error; /* its loss, or the last failure */
-    int loss_fd;           /* -1 until asked for */
-    struct hf_slot *slot;  /* who waits for the acquire or the release */
+    bool released;                   /* a release was called */
+    struct hf_error error;           /* its loss, or the last failure */
+    const struct hf_lock *lost_lock; /* of several the one that was lost */
+    int loss_fd;                     /* -1 until asked for */
+    struct hf_slot *slot; /* who waits for the acquire or the release */
 
     struct hf_done done; /* of the acquire, then of the release */
     hf_status done_status;
@@ -108,6 +109,10 @@ hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
 
 /* With the client's lock. */
 
+/* Of several locks the one that was lost; of all of them, which go with the
+ * session, the first.  To be asked when it is lost. */
+const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant);
+
 /* Say that it was lost, and why. */
 hf_status hf_grant_explain_loss(const struct hf_grant *grant,
                                 struct hf_error *error);
@@ -135,6 +140,10 @@ void hf_grant_downgraded(struct hf_grant *grant);
 /* Begin a release, or end a wait, that nobody is told the end of but its
  * election. */
 void hf_grant_let_go(struct hf_grant *grant);
+
+/* The id of its ticket of ${lock}, which must be one of its locks. */
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock);
 
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);

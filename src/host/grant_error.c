@@ -3,9 +3,7 @@
 #include "core/error.h"
 #include "host/grant.h"
 
-/* Of several locks the one that was lost.  All of them, if it was the session:
- * then the first. */
-static const struct hf_lock *lost_lock(const struct hf_grant *grant)
+const struct hf_lock *hf_grant_find_lost(const struct hf_grant *grant)
 {
     for (size_t i = 0; i < grant->member_count; i++) {
         const struct hf_member *member = &grant->members[i];
@@ -20,7 +18,7 @@ hf_status hf_grant_explain_loss(const struct hf_grant *grant,
                                 struct hf_error *error)
 {
     return hf_error_set(error, HF_ELOST, "the grant of \"%.120s\" was lost: %s",
-                        lost_lock(grant)->name,
+                        (grant->lost ? grant->lost_lock : grant->lock)->name,
                         grant->lost ? grant->acquisition.text
                                     : "its lease has run out");
 }

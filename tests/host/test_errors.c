@@ -246,6 +246,38 @@ static void the_client_is_closed(void **state)
     place_remove(&place);
 }
 
+static void of_several_locks_the_lost_one_is_named(void **state)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct loss loss = {.calls = 0};
+    struct hf_client *client, *other;
+    struct hf_lock *locks[2];
+    struct hf_error error;
+    struct hf_grant *grant;
+    struct place place;
+
+    (void)state;
+    place_make(&place);
+    client = kit_client(place.url);
+    other = kit_client(place.url);
+    assert_int_equal(hf_lock_open(client, "a", NULL, &locks[0]), HF_OK);
+    assert_int_equal(hf_lock_open(client, "b", NULL, &locks[1]), HF_OK);
+    opts.on_loss = (struct hf_on_loss){on_loss, &loss, NULL};
+    assert_int_equal(hf_locks_acquire(locks, 2, &opts, &grant), HF_OK);
+    evict_holder(other, "b");
+    kit_until(is_told, &loss);
+    assert_says(&loss.error, HF_ELOST,
+                "\"b\" was lost: ", "somebody evicted it");
+    assert_int_equal(hf_grant_release(grant), HF_ELOST);
+    hf_lock_error(locks[0], &error);
+    assert_says(&error, HF_ELOST, "\"b\" was lost: ", "somebody evicted it");
+    hf_lock_free(locks[0]);
+    hf_lock_free(locks[1]);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_client_close(other), HF_OK);
+    place_remove(&place);
+}
+
 /* ---------------------------------------------------------------- handles --
  */
 
@@ -493,6 +525,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS) cmocka_unit_test(the_client_is_closed),
+        cmocka_unit_test(of_several_locks_the_lost_one_is_named),
         cmocka_unit_test_setup_teardown(a_mutex_has_its_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_mutex_says_why_it_was_lost, setup,
                                         teardown),
