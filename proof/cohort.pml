@@ -12,7 +12,7 @@
 #define MEMBERS 3
 #endif
 #ifndef HANDOFFS
-#define HANDOFFS 1 /* HF_COHORT_HANDOFFS */
+#define HANDOFFS 1 /* .handoffs of struct hf_mutex_opts */
 #endif
 #ifndef ASKED_FOR
 #define ASKED_FOR 1 /* how often somebody asks the cohort to let go */

@@ -5,7 +5,7 @@
 #ifndef HOLDFAST_MUTEX_H
 #define HOLDFAST_MUTEX_H
 
-#include <holdfast/lock.h>
+#include <holdfast/tickets.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,18 +14,53 @@ extern "C" {
 struct hf_mutex;
 struct hf_rwlock;
 
+/**
+ * hf_owner_self():
+ * The number of the calling thread as an owner, where .owner of the options is
+ * NULL: from 1; no other thread of this process has, or ever had, the same.
+ *   Thread    any.
+ */
+HF_API uint64_t hf_owner_self(void);
+
 /* -------------------------------------------------------------- mutex -- */
+
+/* Called each time somebody asks the grant of ${owner} to be released, as
+ * struct hf_on_revoke, and right after a grant that was asked for while it
+ * waited, perhaps before the call that locks has returned.  The callback passes
+ * the request on: only the owner can unlock.  It is not called for an owner
+ * that has unlocked; a callback that runs meanwhile, elsewhere, goes on. */
+struct hf_on_mutex_revoke {
+    void (*fn)(void *arg, struct hf_mutex *mutex, uint64_t owner);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* With 16 a client whose owners always wait asks the engine for little more
+ * than a sixteenth of what as many tickets cost, and another client waits for
+ * at most 17 of their critical sections, where a queue of tickets makes it wait
+ * for all of them. */
+#define HF_MUTEX_HANDOFFS 16
 
 struct hf_mutex_opts {
     size_t size; /* set by HF_MUTEX_OPTS_INIT */
     /* Who the caller is, for programs whose tasks are not threads (fibres,
-     * coroutines); called on each operation.  NULL: the calling thread. */
+     * coroutines), not 0; called on each operation.  NULL: the calling thread,
+     * as hf_owner_self(). */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
+    /* How often a ticket passes from one owner of this client to the next
+     * before it is given back.  0: it never does, and each owner has a ticket
+     * of its own. */
+    uint32_t handoffs;
+    const char *text; /* as in struct hf_acquire_opts, of every ticket */
+    struct hf_on_mutex_revoke on_revoke;
 };
 #define HF_MUTEX_OPTS_INIT                                                     \
     {                                                                          \
-        sizeof(struct hf_mutex_opts), NULL, NULL                               \
+        sizeof(struct hf_mutex_opts), NULL, NULL, HF_MUTEX_HANDOFFS, NULL,     \
+        {                                                                      \
+            NULL, NULL, NULL                                                   \
+        }                                                                      \
     }
 
 /**
@@ -33,14 +68,20 @@ struct hf_mutex_opts {
  * Set ${mutex} to the lock called ${name}, counted per owner: an owner that
  * locks it again counts up, without traffic.
  *
- * Owners that want one name through one client, by this handle or another,
- * queue here, in order, and one ticket stands for all of them.  It passes from
- * one to the next without traffic, at most 16 times; then, or once somebody has
- * asked for it to be released, it is given back and another is taken at the
- * tail of the queue, so that whoever waits elsewhere gets a turn.  What a
- * ticket says of its owner is about the one that was first in line when it was
- * made.
- *   Ownership as hf_lock_open(); ${mutex} wants hf_mutex_free().
+ * Owners that want one name through one client queue here, in order, and one
+ * ticket stands for all of them.  The ticket passes from one owner to the next
+ * without traffic, at most .handoffs times, ahead of other clients that wait.
+ * Then, or once somebody has asked for it to be released, it is given back and
+ * another is taken at the tail of the queue, so that other clients get a turn.
+ * What a ticket says of its owner is about the one that was first in line when
+ * it was made.
+ *
+ * With .handoffs of 0 each owner has a ticket of its own: all owners of all
+ * clients are admitted in the order in which their tickets were made, and
+ * nobody overtakes.  Handles of one name share tickets if their .handoffs are
+ * equal; handles with different ones queue as two clients do.
+ *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
+ *             included.  ${mutex} wants hf_mutex_free().
  *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
@@ -50,7 +91,8 @@ HF_API hf_status hf_mutex_open(struct hf_client *client, const char *name,
 
 /**
  * hf_mutex_free(mutex):
- * Free ${mutex} (NULL is fine); what is still locked is released.
+ * Free ${mutex} (NULL is fine); what is still locked is released.  A callback
+ * that runs meanwhile, elsewhere, goes on; .drop comes after it.
  *   Thread    no other thread may be in a call on ${mutex}.
  */
 HF_API void hf_mutex_free(struct hf_mutex *mutex);
@@ -61,9 +103,11 @@ HF_API void hf_mutex_free(struct hf_mutex *mutex);
  * Become the owner, or count up if the caller is it already.  A count belongs
  * to a ticket: when that was lost this answers HF_ELOST until the owner has
  * unlocked as often as it locked.
- *   Time      for ever; one answer of the engine, and none while another owner
- *             of this client has it or waits for it; ${wait_ms}.
- *   Fails     as hf_lock_acquire(), and HF_ELOST.
+ *   Time      for ever; one answer of the engine, and none while an owner that
+ *             shares tickets with the caller has it or waits for it;
+ *             ${wait_ms}.
+ *   Fails     as hf_lock_acquire(), and HF_ELOST; HF_ECANCELLED after
+ *             hf_mutex_cancel().
  */
 HF_API hf_status hf_mutex_lock(struct hf_mutex *mutex)
     HF_NONNULL(1) HF_MUST_CHECK;
@@ -93,6 +137,33 @@ HF_API hf_status hf_mutex_unlock(struct hf_mutex *mutex) HF_NONNULL(1);
 HF_API uint64_t hf_mutex_token(struct hf_mutex *mutex) HF_NONNULL(1);
 
 /**
+ * hf_mutex_cancel(mutex, owner):
+ * End the wait of ${owner} in a call that locks ${mutex}, or of each owner if
+ * ${owner} is 0.  Such a wait ends without a grant, with HF_ECANCELLED unless
+ * it was about to end otherwise.  It concerns neither an owner that holds
+ * ${mutex} nor one that begins to wait later.
+ *   Time      does not wait for the ends.
+ *   Thread    any, also in a callback.
+ *   Fails     HF_EGONE if no such owner waits through this handle; HF_EFORKED.
+ */
+HF_API hf_status hf_mutex_cancel(struct hf_mutex *mutex, uint64_t owner)
+    HF_NONNULL(1);
+
+/**
+ * hf_mutex_tickets(mutex, which, wait_ms, tickets):
+ * As hf_lock_tickets(), with the owners of this client that wait for the ticket
+ * which they share: right behind that ticket, or last if it is yet to be made,
+ * in the order in which they will have it.  They have no ticket, so .id and
+ * .layout are "" and .token is 0; .own is true.  What .owner says at the shared
+ * ticket is about the owner for which it stands now.
+ *   Time, Ownership, Fails  as hf_lock_tickets().
+ */
+HF_API hf_status hf_mutex_tickets(struct hf_mutex *mutex,
+                                  enum hf_tickets_which which, uint64_t wait_ms,
+                                  struct hf_tickets **tickets)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
  * hf_mutex_error(mutex, error):
  * Copy the last failure on ${mutex}, whichever owner it happened to, to
  * ${error}, as hf_lock_error() does.
@@ -103,22 +174,36 @@ HF_API void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
 
 /* ------------------------------------------------------ read/write lock -- */
 
+/* As struct hf_on_mutex_revoke. */
+struct hf_on_rwlock_revoke {
+    void (*fn)(void *arg, struct hf_rwlock *rwlock, uint64_t owner);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
 struct hf_rwlock_opts {
     size_t size; /* set by HF_RWLOCK_OPTS_INIT */
     /* As in struct hf_mutex_opts. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
+    const char *text;
+    struct hf_on_rwlock_revoke on_revoke;
 };
 #define HF_RWLOCK_OPTS_INIT                                                    \
     {                                                                          \
-        sizeof(struct hf_rwlock_opts), NULL, NULL                              \
+        sizeof(struct hf_rwlock_opts), NULL, NULL, NULL,                       \
+        {                                                                      \
+            NULL, NULL, NULL                                                   \
+        }                                                                      \
     }
 
 /**
  * hf_rwlock_open(client, name, opts, rwlock):
  * Set ${rwlock} to the read/write lock called ${name}, counted per owner.  An
- * owner that writes may also read: that counts, without traffic.
- *   Ownership as hf_lock_open(); ${rwlock} wants hf_rwlock_free().
+ * owner that writes may also read: that counts, without traffic.  Each owner
+ * has a ticket of its own, in strict order: there is no .handoffs here.
+ *   Ownership as hf_lock_open(); ${opts} as in hf_mutex_open().  ${rwlock}
+ *             wants hf_rwlock_free().
  *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
@@ -128,7 +213,7 @@ HF_API hf_status hf_rwlock_open(struct hf_client *client, const char *name,
 
 /**
  * hf_rwlock_free(rwlock):
- * Free ${rwlock} (NULL is fine); what is still locked is released.
+ * Free ${rwlock} (NULL is fine), as hf_mutex_free() does.
  *   Thread    no other thread may be in a call on ${rwlock}.
  */
 HF_API void hf_rwlock_free(struct hf_rwlock *rwlock);
@@ -140,7 +225,8 @@ HF_API void hf_rwlock_free(struct hf_rwlock *rwlock);
  * belongs to a ticket: when that was lost this answers HF_ELOST until the owner
  * has unlocked as often as it locked.
  *   Time      for ever; one answer of the engine; ${wait_ms}.
- *   Fails     as hf_lock_acquire(), and HF_ELOST.
+ *   Fails     as hf_lock_acquire(), and HF_ELOST; HF_ECANCELLED after
+ *             hf_rwlock_cancel().
  */
 HF_API hf_status hf_rwlock_rdlock(struct hf_rwlock *rwlock)
     HF_NONNULL(1) HF_MUST_CHECK;
@@ -156,8 +242,8 @@ HF_API hf_status hf_rwlock_timedrdlock(struct hf_rwlock *rwlock,
  * Become the writer, or count up if the caller is it already.
  *   Time      for ever; one answer of the engine; ${wait_ms}.
  *   Fails     HF_EREENTRANT, at once, if the caller only reads: it could only
- *             wait for itself; unlock the read first.  As hf_lock_acquire(),
- * and HF_ELOST as hf_rwlock_rdlock().
+ *             wait for itself; unlock the read first.  As
+ *             hf_rwlock_rdlock().
  */
 HF_API hf_status hf_rwlock_wrlock(struct hf_rwlock *rwlock)
     HF_NONNULL(1) HF_MUST_CHECK;
@@ -186,6 +272,23 @@ HF_API hf_status hf_rwlock_wrunlock(struct hf_rwlock *rwlock) HF_NONNULL(1);
  * The fencing token of the caller's grant; 0 if the caller has none.
  */
 HF_API uint64_t hf_rwlock_token(struct hf_rwlock *rwlock) HF_NONNULL(1);
+
+/**
+ * hf_rwlock_cancel(rwlock, owner):
+ * End waits to read or to write, as hf_mutex_cancel().
+ */
+HF_API hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
+    HF_NONNULL(1);
+
+/**
+ * hf_rwlock_tickets(rwlock, which, wait_ms, tickets):
+ * As hf_lock_tickets(): each owner has a ticket of its own.
+ */
+HF_API hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
+                                   enum hf_tickets_which which,
+                                   uint64_t wait_ms,
+                                   struct hf_tickets **tickets)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
 
 /**
  * hf_rwlock_error(rwlock, error):

@@ -14,7 +14,8 @@ extern "C" {
 /* A ticket in a queue.  The text is the snapshot's. */
 struct hf_ticket_view {
     const char *id; /* what hf_lock_evict() and hf_lock_revoke() call
-                       it; the same for as long as it is in the queue */
+                       it; the same for as long as it is in the queue.  "":
+                       an owner without a ticket, see hf_mutex_tickets() */
     enum hf_kind kind;
     uint32_t permits; /* of a semaphore, 0 while it waits: its ticket does not
                          say; else 1 */

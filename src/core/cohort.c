@@ -15,9 +15,11 @@
 #include "core/instant.h"
 #include "core/plant.h"
 
-void hf_cohort_init(struct hf_cohort *cohort, const char *queue)
+void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
+                    uint32_t handoffs)
 {
-    *cohort = (struct hf_cohort){.queue = queue, .due_ms = HF_FOREVER};
+    *cohort = (struct hf_cohort){
+        .queue = queue, .handoffs = handoffs, .due_ms = HF_FOREVER};
     cohort->leaving_end = &cohort->leaving;
 }
 
@@ -291,8 +293,7 @@ static bool is_spent(const struct hf_cohort *cohort)
     if (cohort->ticket->state != STATE(HELD) || cohort->grants == 0)
         return false;
     return (cohort->revoked && !HF_PLANTED(COHORT_REVOKED_STAYS)) ||
-           (cohort->grants > HF_COHORT_HANDOFFS &&
-            !HF_PLANTED(COHORT_UNBOUNDED));
+           (cohort->grants > cohort->handoffs && !HF_PLANTED(COHORT_UNBOUNDED));
 }
 
 static void grant(struct hf_core *core, struct hf_cohort *cohort)

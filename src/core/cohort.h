@@ -13,12 +13,12 @@
  *  - One that is released hands the ticket to the next one: at once and without
  *    a request, but not while the session may not admit.  All these grants
  *    share the ticket's token.
- *  - After HF_COHORT_HANDOFFS of these, or once somebody asked for the ticket
- *    to be released, it is given back instead, and another is taken at the tail
- *    of the engine's queue for those who wait: whoever waits elsewhere is not
- *    starved.  The old ticket is withdrawn first and the new one enqueued right
- *    behind, in one write: where nobody else waits it is then admitted by the
- *    answer, and never waits for a ticket of our own.
+ *  - After .handoffs of these, or once somebody asked for the ticket to be
+ *    released, it is given back instead, and another is taken at the tail of
+ *    the engine's queue for those who wait: other clients are not starved.  The
+ * old ticket is withdrawn first and the new one enqueued right behind, in one
+ * write: where nobody else waits it is then admitted by the answer, and never
+ * waits for a ticket of our own.
  *  - The holder's promise is the session's, as if the ticket were its own, and
  *    0 from its release on, though the ticket lives.  Should the ticket be lost
  *    the holder hears LOST, with all others that the event concerns and before
@@ -40,17 +40,12 @@
 
 #include "core/acquisition.h"
 
-/* How often a ticket passes from member to member.  With 16 a cohort that never
- * runs empty asks the engine for little more than a sixteenth of what as many
- * tickets would cost, and whoever waits elsewhere waits for 17 of our critical
- * sections where a queue of tickets would make it wait for all of them. */
-#define HF_COHORT_HANDOFFS 16
-
 /* One in force, and one that is still on its way out of the queue. */
 #define HF_COHORT_TICKETS 2
 
 struct hf_cohort {
     const char *queue; /* must live as long as the cohort */
+    uint32_t handoffs; /* of one ticket, from member to member */
 
     /* The core's own. */
     struct {
@@ -58,7 +53,7 @@ struct hf_cohort {
         char payload[HF_PAYLOAD_BYTES]; /* of who was first in line */
     } tickets[HF_COHORT_TICKETS];
     struct hf_acquisition *ticket; /* that is wanted or held; NULL: none */
-    unsigned grants;               /* to members, on .ticket */
+    uint64_t grants;               /* to members, on .ticket */
     bool revoked;                  /* .ticket should go */
     bool behind;                   /* .ticket was seen behind somebody's */
     struct hf_acquisition *holder;
@@ -75,7 +70,8 @@ struct hf_cohort {
 };
 
 /* An empty one.  It must not be moved while it has members. */
-void hf_cohort_init(struct hf_cohort *cohort, const char *queue);
+void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
+                    uint32_t handoffs);
 
 /* Has it no members, and the core nothing of it? */
 bool hf_cohort_is_idle(const struct hf_cohort *cohort);

@@ -26,6 +26,8 @@ struct wish {
     size_t count;
     struct hf_acquire_opts opts;
     struct hf_error refusal;
+    uint64_t owner;             /* as in a grant */
+    struct hf_waiter **waiters; /* to be one of meanwhile, or NULL */
 };
 
 static void wish_init(struct wish *wish, const char *call,
@@ -37,6 +39,8 @@ static void wish_init(struct wish *wish, const char *call,
     wish->call = call;
     wish->locks = locks;
     wish->count = count;
+    wish->owner = 0;
+    wish->waiters = NULL;
     status =
         hf_opts_take(&hf_acquire_opts_type, given, &wish->opts, &wish->refusal);
     if (status == HF_OK && wish->opts.text != NULL)
@@ -103,6 +107,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->slot = slot;
+    made->owner = wish->owner;
     want(made);
     if (calls_back && !is_answered(made, slot) &&
         (status = hf_grant_need_driver(client, error)) != HF_OK) {
@@ -144,6 +149,25 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     return status;
 }
 
+/* The same, as one of those who wait. */
+static hf_status await_listed(const struct wish *wish, struct hf_grant *grant,
+                              struct hf_slot *slot, struct hf_error *error)
+{
+    struct hf_waiter waiter = {.owner = wish->owner, .grant = grant};
+    struct hf_waiter **link = wish->waiters;
+    hf_status status;
+
+    if (link == NULL)
+        return await(grant, slot, error);
+    waiter.next = *link;
+    *link = &waiter;
+    status = await(grant, slot, error);
+    while (*link != &waiter)
+        link = &(*link)->next;
+    *link = waiter.next;
+    return status;
+}
+
 /* ${error} is filled on failure. */
 static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
                          struct hf_error *error)
@@ -166,7 +190,7 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
     }
     status = begin(wish, no_done, &slot, &made, error);
     if (status == HF_OK)
-        status = await(made, &slot, error);
+        status = await_listed(wish, made, &slot, error);
     if (status != HF_OK) {
         told = *error;
         hf_lock_fail(lock, wish->call, &told);
@@ -213,6 +237,19 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
     struct wish wish;
 
     wish_one(&wish, call, &lock, wait_ms);
+    return acquire(&wish, grant, error);
+}
+
+hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
+                        const struct hf_acquire_opts *opts, uint64_t owner,
+                        struct hf_waiter **waiters, struct hf_grant **grant,
+                        struct hf_error *error)
+{
+    struct wish wish;
+
+    wish_init(&wish, call, &lock, 1, opts);
+    wish.owner = owner;
+    wish.waiters = waiters;
     return acquire(&wish, grant, error);
 }
 

@@ -22,6 +22,7 @@ struct hf_grant {
     struct hf_acquisition acquisition;
     struct hf_client *client;
     struct hf_lock *lock; /* the first that was asked for */
+    uint64_t owner;       /* of a mutex or read/write lock; 0: nobody said */
     struct hf_bundle bundle;
     struct hf_member *members;
     size_t member_count;
@@ -61,6 +62,13 @@ struct hf_grant {
     char payload[HF_PAYLOAD_BYTES];
 };
 
+/* A call that waits for its grant, on its caller's stack. */
+struct hf_waiter {
+    uint64_t owner;
+    struct hf_grant *grant;
+    struct hf_waiter *next;
+};
+
 /* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
  * out of memory. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
@@ -75,6 +83,13 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
 hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
                                uint64_t wait_ms, struct hf_done done,
                                struct hf_op **op);
+
+/* hf_acquire_for(), as ${opts} say and for ${owner}.  While it waits it is one
+ * of ${waiters}, which the client's lock guards. */
+hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
+                        const struct hf_acquire_opts *opts, uint64_t owner,
+                        struct hf_waiter **waiters, struct hf_grant **grant,
+                        struct hf_error *error);
 
 /* hf_grant_check() and so on, on behalf of a handle of another sort, which
  * tells why itself: ${error} is filled on failure. */

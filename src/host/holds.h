@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "host/lock.h"
+#include "host/tickets.h"
 
 struct hf_hold {
     uint64_t owner;
@@ -20,17 +21,28 @@ struct hf_hold {
 };
 
 struct hf_holds {
-    pthread_mutex_t guard; /* of .first; never held while waiting */
-    struct hf_hold *first;
-    struct hf_error error;        /* the last failure; under .guard, too */
+    /* Set by who makes it. */
     uint64_t (*owner)(void *arg); /* NULL: the calling thread */
     void *owner_arg;
+    /* Somebody asks ${owner} to release.  A callback of the user's; NULL: none
+     * is wanted. */
+    void (*revoked)(struct hf_holds *holds, uint64_t owner);
+    void (*destroy)(struct hf_holds *holds); /* the handle it is part of */
+
+    pthread_mutex_t guard; /* of .first; never held while waiting */
+    struct hf_hold *first;
+    struct hf_error error;     /* the last failure; under .guard, too */
+    struct hf_waiter *waiters; /* under the client's lock */
+    /* The user's, and that of each grant that may tell .revoked. */
+    _Atomic unsigned references;
+    char text[HF_OWNER_TEXT_BYTES + 1]; /* of the tickets; "": none */
 };
 
-void hf_holds_init(struct hf_holds *holds, uint64_t (*owner)(void *arg),
-                   void *owner_arg);
+/* ${text}, which was checked, is copied; NULL: none. */
+void hf_holds_init(struct hf_holds *holds, const char *text);
 
-/* Release what is still held, and free the rest. */
+/* Release what is still held, and destroy ${holds} once nothing of the user's
+ * runs on its behalf. */
 void hf_holds_free(struct hf_holds *holds);
 
 /* The caller's, or NULL.  It is only ever taken away by its owner, so it stays
@@ -42,6 +54,16 @@ struct hf_hold *hf_holds_own(struct hf_holds *holds);
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
                         const char *call, uint64_t wait_ms,
                         struct hf_hold **hold, struct hf_error *error);
+
+/* End the waits of ${owner}, or of all owners if that is 0, as ${call}.
+ *   Fails     HF_EGONE if none waits; HF_EFORKED. */
+hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
+                          const char *call, uint64_t owner);
+
+/* hf_lock_tickets() of ${lock}, as ${call}. */
+hf_status hf_holds_list(struct hf_holds *holds, struct hf_lock *lock,
+                        const char *call, enum hf_tickets_which which,
+                        uint64_t wait_ms, struct hf_tickets **tickets);
 
 /* Release the grant and forget ${hold}, unless that could not be begun.
  *   Fails     as hf_grant_release(); ${error} says why. */

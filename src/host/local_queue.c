@@ -7,7 +7,8 @@
 #include "core/memory.h"
 #include "host/client.h"
 
-static struct hf_local_queue *make(struct hf_client *client, const char *name)
+static struct hf_local_queue *make(struct hf_client *client, const char *name,
+                                   uint32_t handoffs)
 {
     size_t bytes = strlen(name) + 1;
     struct hf_local_queue *queue = hf_alloc(sizeof(*queue) + bytes);
@@ -15,7 +16,7 @@ static struct hf_local_queue *make(struct hf_client *client, const char *name)
     if (queue == NULL)
         return NULL;
     memcpy(queue->name, name, bytes);
-    hf_cohort_init(&queue->cohort, queue->name);
+    hf_cohort_init(&queue->cohort, queue->name, handoffs);
     queue->references = 0;
     queue->link = &client->local_queues;
     queue->next = client->local_queues;
@@ -26,13 +27,14 @@ static struct hf_local_queue *make(struct hf_client *client, const char *name)
 }
 
 struct hf_local_queue *hf_local_queue_get(struct hf_client *client,
-                                          const char *name)
+                                          const char *name, uint32_t handoffs)
 {
     struct hf_local_queue *queue = client->local_queues;
 
-    while (queue != NULL && strcmp(queue->name, name) != 0)
+    while (queue != NULL && (queue->cohort.handoffs != handoffs ||
+                             strcmp(queue->name, name) != 0))
         queue = queue->next;
-    if (queue == NULL && (queue = make(client, name)) == NULL)
+    if (queue == NULL && (queue = make(client, name, handoffs)) == NULL)
         return NULL;
     queue->references++;
     return queue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A local queue: the cohort of one name in one client, for all its mutexes of
- * that name.  All with the client's lock. */
+ * that name that hand a ticket on equally often.  All with the client's lock.
+ */
 #ifndef HF_HOST_LOCAL_QUEUE_H
 #define HF_HOST_LOCAL_QUEUE_H
 
@@ -16,9 +17,10 @@ struct hf_local_queue {
     char name[];
 };
 
-/* That of ${name}, with one more reference; NULL if out of memory. */
+/* That of ${name} and ${handoffs}, with one more reference; NULL if out of
+ * memory. */
 struct hf_local_queue *hf_local_queue_get(struct hf_client *client,
-                                          const char *name);
+                                          const char *name, uint32_t handoffs);
 
 /* Give a reference up; with the last one it is freed.  Its cohort is idle then,
  * for each member has a grant. */

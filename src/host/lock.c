@@ -105,14 +105,15 @@ hf_status hf_lock_open(struct hf_client *client, const char *name,
     return hf_lock_open_for(client, "hf_lock_open", name, opts, lock);
 }
 
-hf_status hf_lock_share(struct hf_lock *lock, const char *call)
+hf_status hf_lock_share(struct hf_lock *lock, const char *call,
+                        uint32_t handoffs)
 {
     struct hf_error error;
     hf_status status = hf_client_enter(lock->client);
 
     if (status != HF_OK)
         return status;
-    lock->local = hf_local_queue_get(lock->client, lock->name);
+    lock->local = hf_local_queue_get(lock->client, lock->name, handoffs);
     if (lock->local == NULL) {
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_client_fail(lock->client, call, &error);

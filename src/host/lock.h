@@ -27,9 +27,10 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
                            struct hf_lock **lock);
 
 /* From now on ${lock}, a mutex nobody has wanted yet, shares its tickets with
- * the client's others of that name that do: one stands for all who want it.
+ * the client's others of that name that hand them on ${handoffs} times, too.
  *   Fails     HF_ENOMEM, as hf_lock_open_for(), and HF_EFORKED. */
-hf_status hf_lock_share(struct hf_lock *lock, const char *call);
+hf_status hf_lock_share(struct hf_lock *lock, const char *call,
+                        uint32_t handoffs);
 
 /* With the client's lock, which the caller must be able to give up later: the
  * lock's own reference to the client goes too. */

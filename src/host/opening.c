@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/owner.h"
 
 hf_status hf_opening_fail(struct hf_client *client, const char *call,
                           struct hf_error *error)
@@ -23,6 +24,16 @@ hf_status hf_opening_opts(struct hf_client *client, const char *call,
     struct hf_error error;
 
     if (hf_opts_take(type, given, opts, &error) == HF_OK)
+        return HF_OK;
+    return hf_opening_fail(client, call, &error);
+}
+
+hf_status hf_opening_check_text(struct hf_client *client, const char *call,
+                                const char *text)
+{
+    struct hf_error error;
+
+    if (text == NULL || hf_owner_check_text(text, &error) == HF_OK)
         return HF_OK;
     return hf_opening_fail(client, call, &error);
 }

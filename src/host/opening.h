@@ -17,6 +17,10 @@ hf_status hf_opening_opts(struct hf_client *client, const char *call,
                           const struct hf_opts_type *type, const void *given,
                           void *opts);
 
+/* May ${text}, if it is not NULL, be that of a ticket?  HF_EINVAL if not. */
+hf_status hf_opening_check_text(struct hf_client *client, const char *call,
+                                const char *text);
+
 /* Memory for what is opened, zeroed; NULL is HF_ENOMEM, and told. */
 void *hf_opening_alloc(struct hf_client *client, const char *call,
                        size_t bytes);

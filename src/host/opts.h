@@ -27,8 +27,8 @@
     X(client, CLIENT, reconnect)                                               \
     X(lock, LOCK, limit)                                                       \
     X(acquire, ACQUIRE, text)                                                  \
-    X(mutex, MUTEX, owner_arg)                                                 \
-    X(rwlock, RWLOCK, owner_arg)                                               \
+    X(mutex, MUTEX, on_revoke)                                                 \
+    X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, on_ended)
 
 struct hf_opts_type {

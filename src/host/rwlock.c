@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front of readers and writers: two counts per owner over one grant, which
  * is a writer's as long as the count of writes lasts. */
+#include <stddef.h>
+
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/grant.h"
@@ -11,7 +13,14 @@ struct hf_rwlock {
     struct hf_lock *reader;
     struct hf_lock *writer;
     struct hf_holds holds;
+    struct hf_on_rwlock_revoke on_revoke;
 };
+
+static struct hf_rwlock *of_holds(struct hf_holds *holds)
+{
+    return (struct hf_rwlock *)((char *)holds -
+                                offsetof(struct hf_rwlock, holds));
+}
 
 static bool is_forked(const struct hf_rwlock *rwlock)
 {
@@ -40,28 +49,70 @@ static hf_status open_locks(struct hf_client *client, const char *name,
     return status;
 }
 
-hf_status hf_rwlock_open(struct hf_client *client, const char *name,
-                         const struct hf_rwlock_opts *given,
-                         struct hf_rwlock **rwlock)
+static void revoked(struct hf_holds *holds, uint64_t owner)
+{
+    struct hf_rwlock *rwlock = of_holds(holds);
+
+    rwlock->on_revoke.fn(rwlock->on_revoke.arg, rwlock, owner);
+}
+
+static void destroy(struct hf_holds *holds)
+{
+    struct hf_rwlock *rwlock = of_holds(holds);
+
+    if (rwlock->on_revoke.drop != NULL)
+        rwlock->on_revoke.drop(rwlock->on_revoke.arg);
+    hf_lock_free(rwlock->reader);
+    hf_lock_free(rwlock->writer);
+    hf_free(rwlock);
+}
+
+static void init(struct hf_rwlock *rwlock, const struct hf_rwlock_opts *opts)
+{
+    rwlock->on_revoke = opts->on_revoke;
+    rwlock->holds.owner = opts->owner;
+    rwlock->holds.owner_arg = opts->owner_arg;
+    rwlock->holds.revoked = opts->on_revoke.fn != NULL ? revoked : NULL;
+    rwlock->holds.destroy = destroy;
+    hf_holds_init(&rwlock->holds, opts->text);
+}
+
+static hf_status open_(struct hf_client *client, const char *name,
+                       const struct hf_rwlock_opts *given,
+                       struct hf_rwlock_opts *opts, struct hf_rwlock **rwlock)
 {
     static const char call[] = "hf_rwlock_open";
-    struct hf_rwlock_opts opts;
     struct hf_rwlock *made;
     hf_status status;
 
-    *rwlock = NULL;
-    status = hf_opening_opts(client, call, &hf_rwlock_opts_type, given, &opts);
+    status = hf_opening_opts(client, call, &hf_rwlock_opts_type, given, opts);
+    if (status == HF_OK)
+        status = hf_opening_check_text(client, call, opts->text);
     if (status != HF_OK)
         return status;
     if ((made = hf_opening_alloc(client, call, sizeof(*made))) == NULL)
         return HF_ENOMEM;
     if ((status = open_locks(client, name, made)) != HF_OK)
         goto free_rwlock;
-    hf_holds_init(&made->holds, opts.owner, opts.owner_arg);
+    init(made, opts);
     *rwlock = made;
     return HF_OK;
 free_rwlock:
     hf_free(made);
+    return status;
+}
+
+hf_status hf_rwlock_open(struct hf_client *client, const char *name,
+                         const struct hf_rwlock_opts *opts,
+                         struct hf_rwlock **rwlock)
+{
+    struct hf_rwlock_opts taken;
+    hf_status status;
+
+    *rwlock = NULL;
+    status = open_(client, name, opts, &taken, rwlock);
+    if (status != HF_OK && taken.on_revoke.drop != NULL)
+        taken.on_revoke.drop(taken.on_revoke.arg);
     return status;
 }
 
@@ -70,9 +121,6 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
     if (rwlock == NULL || is_forked(rwlock))
         return;
     hf_holds_free(&rwlock->holds);
-    hf_lock_free(rwlock->reader);
-    hf_lock_free(rwlock->writer);
-    hf_free(rwlock);
 }
 
 void hf_rwlock_error(const struct hf_rwlock *rwlock, struct hf_error *error)
@@ -232,4 +280,18 @@ uint64_t hf_rwlock_token(struct hf_rwlock *rwlock)
         return 0;
     hold = hf_holds_own(&rwlock->holds);
     return hold != NULL ? hf_grant_token(hold->grant) : 0;
+}
+
+hf_status hf_rwlock_cancel(struct hf_rwlock *rwlock, uint64_t owner)
+{
+    return hf_holds_cancel(&rwlock->holds, rwlock->reader->client,
+                           "hf_rwlock_cancel", owner);
+}
+
+hf_status hf_rwlock_tickets(struct hf_rwlock *rwlock,
+                            enum hf_tickets_which which, uint64_t wait_ms,
+                            struct hf_tickets **tickets)
+{
+    return hf_holds_list(&rwlock->holds, rwlock->reader, "hf_rwlock_tickets",
+                         which, wait_ms, tickets);
 }

@@ -18,6 +18,12 @@ struct hf_tickets {
     char *text; /* of all of them */
 };
 
+/* Who shares the tickets of ${lock}; NULL: nobody. */
+static const struct hf_cohort *cohort_of(const struct hf_lock *lock)
+{
+    return lock->local != NULL ? &lock->local->cohort : NULL;
+}
+
 /* What is being made, and of what. */
 struct maker {
     const struct hf_snapshot *snapshot;
@@ -71,15 +77,26 @@ static const char *keep_payload(struct maker *maker, const char *payload)
     return keep(maker, hf_quote(payload, bytes).text);
 }
 
-static void add(struct maker *maker, size_t place)
+/* The next one, of an owner that says ${payload} of itself. */
+static struct hf_ticket_view *next(struct maker *maker, const char *payload)
 {
-    const struct hf_ticket *ticket = &maker->snapshot->tickets[place];
     struct hf_ticket_view *view =
         &maker->tickets->views[maker->tickets->count++];
-    char id[HF_TICKET_ID_TEXT_BYTES];
     struct hf_owner owner;
 
-    (void)hf_owner_parse(ticket->payload, hf_now_ms(), &owner);
+    (void)hf_owner_parse(payload, hf_now_ms(), &owner);
+    view->age_ms = owner.age_ms;
+    view->created_utc_ms = owner.at_utc_ms;
+    view->owner = keep_payload(maker, payload);
+    return view;
+}
+
+static void add(struct maker *maker, size_t place, const char *payload)
+{
+    const struct hf_ticket *ticket = &maker->snapshot->tickets[place];
+    struct hf_ticket_view *view = next(maker, payload);
+    char id[HF_TICKET_ID_TEXT_BYTES];
+
     hf_ticket_id_format(&ticket->id, id);
     view->id = keep(maker, id);
     view->kind = maker->waits ? HF_KIND_SEMAPHORE : kind_of(ticket);
@@ -87,11 +104,33 @@ static void add(struct maker *maker, size_t place)
     view->holds = maker->holds[place];
     view->own = maker->own[place];
     view->token = ticket->token;
-    view->age_ms = owner.age_ms;
-    view->created_utc_ms =
-        ticket->created_utc_ms != 0 ? ticket->created_utc_ms : owner.at_utc_ms;
+    if (ticket->created_utc_ms != 0)
+        view->created_utc_ms = ticket->created_utc_ms;
     view->layout = ticket->dialect != NULL ? ticket->dialect : "";
-    view->owner = keep_payload(maker, ticket->payload);
+}
+
+/* The member of ${cohort} for which its ticket stands now; NULL: none. */
+static const struct hf_acquisition *stands_for(const struct hf_cohort *cohort)
+{
+    return cohort->holder != NULL ? cohort->holder : cohort->first;
+}
+
+/* Those who wait in ${cohort}, but for ${listed}. */
+static void add_waiting(struct maker *maker, const struct hf_cohort *cohort,
+                        const struct hf_acquisition *listed)
+{
+    for (const struct hf_acquisition *a = cohort->first; a != NULL;
+         a = a->next) {
+        if (a == listed)
+            continue;
+        struct hf_ticket_view *view;
+
+        view = next(maker, a->payload);
+        view->id = view->layout = "";
+        view->kind = HF_KIND_MUTEX;
+        view->permits = 1;
+        view->own = true;
+    }
 }
 
 /* Of a double barrier: who was called in by the mark.  That itself, and what
@@ -132,7 +171,41 @@ static void mark_own(const struct hf_client *client, const char *queue,
     }
 }
 
-static size_t text_bytes(const struct hf_event *listed)
+/* Is ${ticket} the one that ${cohort}, which may be NULL, shares? */
+static bool is_shared(const struct hf_cohort *cohort,
+                      const struct hf_ticket *ticket)
+{
+    return cohort != NULL && cohort->ticket != NULL &&
+           stands_for(cohort) != NULL &&
+           hf_ticket_id_equal(&cohort->ticket->ticket, &ticket->id);
+}
+
+/* Those who wait for a ticket that is yet to be made come last. */
+static void add_all(struct maker *maker, const struct hf_lock *lock,
+                    enum hf_tickets_which which)
+{
+    const struct hf_snapshot *snapshot = maker->snapshot;
+    const struct hf_cohort *cohort = cohort_of(lock);
+    bool lists_waiting = cohort != NULL && which != HF_TICKETS_HOLDERS;
+
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_ticket *ticket = &snapshot->tickets[i];
+        bool shared = is_shared(cohort, ticket);
+
+        if (wanted(which, maker->holds[i]) && is_shown(lock, ticket))
+            add(maker, i,
+                shared ? stands_for(cohort)->payload : ticket->payload);
+        if (shared && lists_waiting) {
+            add_waiting(maker, cohort, stands_for(cohort));
+            lists_waiting = false;
+        }
+    }
+    if (lists_waiting)
+        add_waiting(maker, cohort, NULL);
+}
+
+static size_t text_bytes(const struct hf_event *listed,
+                         const struct hf_cohort *cohort)
 {
     const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
     size_t bytes = 1;
@@ -142,10 +215,13 @@ static size_t text_bytes(const struct hf_event *listed)
                  strlen(snapshot->tickets[i].payload) + 1;
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         bytes += strlen(listed->as.answer.foreign[i]) + 1;
+    if (cohort != NULL) /* each at most once */
+        bytes += cohort->count * HF_PAYLOAD_BYTES;
     return bytes;
 }
 
-static struct hf_tickets *allocate(const struct hf_event *listed)
+static struct hf_tickets *allocate(const struct hf_event *listed,
+                                   const struct hf_cohort *cohort)
 {
     struct hf_tickets *tickets = hf_alloc(sizeof(*tickets));
     size_t count = listed->as.answer.snapshot.count;
@@ -153,9 +229,11 @@ static struct hf_tickets *allocate(const struct hf_event *listed)
 
     if (tickets == NULL)
         return NULL;
+    if (cohort != NULL)
+        count += cohort->count;
     tickets->views = hf_alloc((count + 1) * sizeof(*tickets->views));
     tickets->foreign = hf_alloc((foreign_count + 1) * sizeof(char *));
-    tickets->text = hf_alloc(text_bytes(listed));
+    tickets->text = hf_alloc(text_bytes(listed, cohort));
     if (tickets->views != NULL && tickets->foreign != NULL &&
         tickets->text != NULL)
         return tickets;
@@ -171,7 +249,8 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     struct maker maker = {.snapshot = snapshot, .waits = queue == lock->locks};
     bool *marks = hf_alloc(2 * snapshot->count + 1);
 
-    if (marks == NULL || (maker.tickets = allocate(listed)) == NULL)
+    if (marks == NULL ||
+        (maker.tickets = allocate(listed, cohort_of(lock))) == NULL)
         goto free_marks;
     maker.holds = marks;
     maker.own = marks + snapshot->count;
@@ -181,11 +260,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     else if (!maker.waits)
         hf_admission_mark(snapshot, maker.holds);
     mark_own(lock->client, queue, &maker);
-    for (size_t i = 0; i < snapshot->count; i++) {
-        if (wanted(which, maker.holds[i]) &&
-            is_shown(lock, &snapshot->tickets[i]))
-            add(&maker, i);
-    }
+    add_all(&maker, lock, which);
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         maker.tickets->foreign[maker.tickets->foreign_count++] =
             keep(&maker, listed->as.answer.foreign[i]);

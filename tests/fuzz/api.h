@@ -265,7 +265,10 @@ void api_owned_open(const struct api_step *s);
 void api_owned_lock(const struct api_step *s);
 void api_owned_unlock(const struct api_step *s);
 void api_owned_give_up(struct api_owned *owned);
+void api_owned_look(const struct api_step *s);
 void api_owned_free(const struct api_step *s);
+/* Was the .drop of each that was opened, or was to be, called? */
+bool api_owned_all_dropped(void);
 
 void api_misuse(const struct api_step *s);
 

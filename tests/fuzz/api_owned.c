@@ -11,12 +11,42 @@ static uint64_t owner_of(void *arg)
     return caller + 1;
 }
 
+static _Atomic unsigned opened, dropped;
+
+static void on_drop(void *arg)
+{
+    MUST(arg == &opened);
+    dropped++;
+}
+
+bool api_owned_all_dropped(void)
+{
+    return dropped == opened;
+}
+
+/* The handle may be freed meanwhile, and goes on to be there until the end. */
+static void on_mutex_revoke(void *arg, struct hf_mutex *mutex, uint64_t owner)
+{
+    MUST(arg == &opened && owner >= 1 && owner <= API_OWNERS);
+    caller = owner - 1;
+    (void)hf_mutex_token(mutex);
+}
+
+static void on_rwlock_revoke(void *arg, struct hf_rwlock *rwlock,
+                             uint64_t owner)
+{
+    MUST(arg == &opened && owner >= 1 && owner <= API_OWNERS);
+    caller = owner - 1;
+    (void)hf_rwlock_token(rwlock);
+}
+
 void api_owned_open(const struct api_step *s)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
     struct api_owned *owned = NULL, made = {.name = s->b % API_NAMES};
     struct hf_mutex_opts mutex_opts = HF_MUTEX_OPTS_INIT;
     struct hf_rwlock_opts rwlock_opts = HF_RWLOCK_OPTS_INIT;
+    static const uint32_t handoffs[] = {HF_MUTEX_HANDOFFS, 0, 1, 2};
     const char *name = api_name(s->b % API_NAMES);
     hf_status status;
 
@@ -24,6 +54,13 @@ void api_owned_open(const struct api_step *s)
         return;
     made.client = c;
     mutex_opts.owner = rwlock_opts.owner = owner_of;
+    mutex_opts.text = rwlock_opts.text = s->c / 8 % 2 != 0 ? "text" : NULL;
+    mutex_opts.handoffs = handoffs[s->c / 2 % 4];
+    mutex_opts.on_revoke =
+        (struct hf_on_mutex_revoke){on_mutex_revoke, &opened, on_drop};
+    rwlock_opts.on_revoke =
+        (struct hf_on_rwlock_revoke){on_rwlock_revoke, &opened, on_drop};
+    opened++;
     c->busy++;
     if (s->c % 2 == 0)
         status = hf_mutex_open(c->client, name, &mutex_opts, &made.mutex);
@@ -77,7 +114,7 @@ static hf_status lock_(struct api_owned *owned, bool writes, uint64_t wait_ms)
 static uint64_t lock_statuses(uint64_t wait_ms)
 {
     uint64_t allowed = BIT(HF_OK) | BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) |
-                       BIT(HF_EKIND) | BIT(HF_ENOMEM);
+                       BIT(HF_EKIND) | BIT(HF_ENOMEM) | BIT(HF_ECANCELLED);
 
     if (wait_ms == 0)
         return allowed | BIT(HF_EBUSY);
@@ -185,6 +222,62 @@ void api_owned_give_up(struct api_owned *owned)
         while (owned->owners[n].writes > 0 && !owned->owners[n].busy)
             unlock(owned, n, true);
     }
+}
+
+/* ----------------------------------------------------------------- look -- */
+
+static void cancel(struct api_owned *owned, uint64_t owner)
+{
+    hf_status status = owned->mutex != NULL
+                           ? hf_mutex_cancel(owned->mutex, owner)
+                           : hf_rwlock_cancel(owned->rwlock, owner);
+
+    api_expect("hf_mutex_cancel", status, BIT(HF_OK) | BIT(HF_EGONE));
+}
+
+/* Who has no ticket is ours, and holds nothing. */
+static void check_listed(const struct api_owned *owned,
+                         const struct hf_tickets *tickets)
+{
+    for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
+        const struct hf_ticket_view *view = hf_tickets_at(tickets, i);
+
+        MUST(view->id[0] != '\0' ||
+             (owned->mutex != NULL && view->own && !view->holds));
+    }
+}
+
+static void list(struct api_owned *owned, enum hf_tickets_which which,
+                 uint64_t wait_ms)
+{
+    struct api_blocking call = api_blocks(owned->client, wait_ms);
+    struct hf_tickets *tickets;
+    hf_status status =
+        owned->mutex != NULL
+            ? hf_mutex_tickets(owned->mutex, which, wait_ms, &tickets)
+            : hf_rwlock_tickets(owned->rwlock, which, wait_ms, &tickets);
+
+    (void)api_blocked(&call, "hf_mutex_tickets", status,
+                      BIT(HF_OK) | BIT(HF_ETIMEDOUT) | BIT(HF_EUNREACHABLE) |
+                          BIT(HF_ECLOSED) | BIT(HF_ENOMEM));
+    MUST((tickets != NULL) == (status == HF_OK));
+    if (status == HF_OK)
+        check_listed(owned, tickets);
+    hf_tickets_free(tickets);
+}
+
+void api_owned_look(const struct api_step *s)
+{
+    struct api_owned *owned = choose(s->a);
+
+    if (owned == NULL)
+        return;
+    owned->busy++;
+    if (s->b % 2 == 0)
+        cancel(owned, s->c % (API_OWNERS + 1));
+    else
+        list(owned, s->b / 2 % 3, api_wait_ms(s->c, true));
+    owned->busy--;
 }
 
 /* ----------------------------------------------------------------- free -- */

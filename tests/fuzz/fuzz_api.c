@@ -241,7 +241,7 @@ static const struct {
     {"double free", api_double_free},
     {"owned open", api_owned_open},
     {"owned lock", api_owned_lock},
-    {"owned lock", api_owned_lock},
+    {"owned look", api_owned_look},
     {"owned unlock", api_owned_unlock},
     {"owned free", api_owned_free},
     {"misuse", api_misuse},
@@ -455,6 +455,7 @@ static void check_rest(void)
     }
     for (unsigned i = 0; i < API_FEW; i++)
         MUST(!api.elections[i].used || api.elections[i].drops == 4);
+    MUST(api_owned_all_dropped());
     for (unsigned i = 0; i < API_CLIENTS; i++)
         MUST(api.clients[i].heard_closed == api.clients[i].closed);
     MUST(queues_are_empty());

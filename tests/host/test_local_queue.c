@@ -22,17 +22,42 @@
 struct world {
     struct home home;
     struct hf_mutex *mutex;
-    /* Who was granted when; written by whoever holds the mutex. */
+    struct hf_client *elsewhere; /* another client of the same name ... */
+    struct hf_mutex *theirs;     /* ... in strict order; NULL: none */
+    /* Who was granted when; written by whoever holds the mutex.  Between two
+     * clients that orders nothing in memory. */
     int order[2 * THREADS];
-    int granted;
+    _Atomic int granted;
 };
+
+static struct hf_mutex *open_bounded(struct hf_client *client,
+                                     uint32_t handoffs)
+{
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
+    struct hf_mutex *mutex;
+
+    opts.handoffs = handoffs;
+    assert_int_equal(hf_mutex_open(client, NAME, &opts, &mutex), HF_OK);
+    return mutex;
+}
 
 static void world_open(struct world *w)
 {
     memset(w, 0, sizeof(*w));
     home_open(&w->home);
-    assert_int_equal(hf_mutex_open(w->home.client, NAME, NULL, &w->mutex),
-                     HF_OK);
+    w->mutex = open_bounded(w->home.client, HF_MUTEX_HANDOFFS);
+}
+
+static void world_meet(struct world *w)
+{
+    w->elsewhere = kit_client(w->home.place.url);
+    w->theirs = open_bounded(w->elsewhere, 0);
+}
+
+static void world_part(struct world *w)
+{
+    hf_mutex_free(w->theirs);
+    assert_int_equal(hf_client_close(w->elsewhere), HF_OK);
 }
 
 static void world_close(struct world *w)
@@ -99,12 +124,9 @@ static void await_members(struct world *w, size_t count)
     kit_until(are_members, &expected);
 }
 
-/* Begin the ${number}th, and see it wait. */
-static void call(struct world *w, struct caller *caller, int number,
-                 struct hf_mutex *mutex, uint64_t wait_ms)
+static void begin(struct world *w, struct caller *caller, int number,
+                  struct hf_mutex *mutex, uint64_t wait_ms)
 {
-    size_t before = members(w);
-
     *caller = (struct caller){.world = w,
                               .mutex = mutex,
                               .number = number,
@@ -112,6 +134,15 @@ static void call(struct world *w, struct caller *caller, int number,
                               .status = HF_EBUG,
                               .unlocked = HF_EBUG};
     caller->thread = kit_thread(caller_main, caller);
+}
+
+/* Begin the ${number}th, and see it wait. */
+static void call(struct world *w, struct caller *caller, int number,
+                 struct hf_mutex *mutex, uint64_t wait_ms)
+{
+    size_t before = members(w);
+
+    begin(w, caller, number, mutex, wait_ms);
     await_members(w, before + 1);
 }
 
@@ -250,9 +281,100 @@ static void threads_do_not_starve_another_process(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&crowd->failures), 0);
-    assert_in_range(atomic_load(&crowd[1].turns), 1, HF_COHORT_HANDOFFS);
+    assert_in_range(atomic_load(&crowd[1].turns), 1, HF_MUTEX_HANDOFFS);
     hf_mutex_free(crowd[1].mutex);
     assert_int_equal(hf_client_close(elsewhere), HF_OK);
+    world_close(&w);
+}
+
+/* Four wait, by turns in this client and in another, while this one has it. */
+static void wait_by_turns(struct world *w, struct caller callers[4])
+{
+    assert_int_equal(hf_mutex_lock(w->mutex), HF_OK);
+    for (int i = 0; i < 4; i++) {
+        begin(w, &callers[i], i, i % 2 == 0 ? w->mutex : w->theirs, FAR_MS);
+        kit_await_tickets(&w->home.place, 2 + i);
+    }
+    assert_int_equal(hf_mutex_unlock(w->mutex), HF_OK);
+    for (int i = 0; i < 4; i++) {
+        join(&callers[i]);
+        assert_int_equal(callers[i].status, HF_OK);
+        assert_int_equal(callers[i].unlocked, HF_OK);
+    }
+}
+
+/* Each has a ticket of its own: nobody is overtaken, neither by threads of this
+ * client nor, because a ticket has yet to be made, by those of another. */
+static void without_handoffs_nobody_overtakes(void **state)
+{
+    struct world w;
+    struct caller callers[4];
+
+    (void)state;
+    world_open(&w);
+    world_meet(&w);
+    hf_mutex_free(w.mutex);
+    w.mutex = open_bounded(w.home.client, 0);
+    assert_null(w.home.client->local_queues);
+    wait_by_turns(&w, callers);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(w.order[i], i);
+        assert_true(i == 0 || callers[i].token > callers[i - 1].token);
+    }
+    world_part(&w);
+    world_close(&w);
+}
+
+/* As the README says: ours pass the ticket on, at most as often as asked. */
+static void a_ticket_is_handed_on_as_often_as_asked(void **state)
+{
+    static const int expected[] = {0, 3, 1, 2};
+    struct world w;
+    struct caller callers[4];
+
+    (void)state;
+    world_open(&w);
+    world_meet(&w);
+    hf_mutex_free(w.mutex);
+    w.mutex = open_bounded(w.home.client, 1);
+    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
+    for (int i = 0; i < 3; i++)
+        call(&w, &callers[i], i, w.mutex, FAR_MS);
+    begin(&w, &callers[3], 3, w.theirs, FAR_MS);
+    kit_await_tickets(&w.home.place, 2);
+    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
+    for (int i = 0; i < 4; i++)
+        join(&callers[i]);
+    assert_memory_equal(w.order, expected, sizeof(expected));
+    world_part(&w);
+    world_close(&w);
+}
+
+/* Two bounds are two queues, each with its own ticket. */
+static void handles_with_other_bounds_queue_apart(void **state)
+{
+    struct world w;
+    struct caller callers[2];
+    struct hf_mutex *once, *again;
+
+    (void)state;
+    world_open(&w);
+    once = open_bounded(w.home.client, 1);
+    again = open_bounded(w.home.client, 1);
+    assert_int_equal(hf_mutex_lock(w.mutex), HF_OK);
+    begin(&w, &callers[0], 0, once, FAR_MS);
+    kit_await_tickets(&w.home.place, 2);
+    call(&w, &callers[1], 1, again, FAR_MS); /* behind the first one's */
+    assert_int_equal(place_tickets(&w.home.place), 2);
+    assert_int_equal(hf_mutex_unlock(w.mutex), HF_OK);
+    for (int i = 0; i < 2; i++) {
+        join(&callers[i]);
+        assert_int_equal(callers[i].status, HF_OK);
+        assert_int_equal(w.order[i], i);
+    }
+    assert_true(callers[0].token == callers[1].token);
+    hf_mutex_free(once);
+    hf_mutex_free(again);
     world_close(&w);
 }
 
@@ -405,6 +527,9 @@ int main(void)
         cmocka_unit_test(a_try_is_refused_without_looking),
         cmocka_unit_test(a_limit_ends_one_wait_and_no_other),
         cmocka_unit_test(threads_do_not_starve_another_process),
+        cmocka_unit_test(without_handoffs_nobody_overtakes),
+        cmocka_unit_test(a_ticket_is_handed_on_as_often_as_asked),
+        cmocka_unit_test(handles_with_other_bounds_queue_apart),
         cmocka_unit_test(a_cancelled_thread_keeps_its_place),
         cmocka_unit_test(closing_ends_every_wait),
         cmocka_unit_test(a_lost_ticket_is_lost_by_its_holder_alone),

@@ -196,20 +196,43 @@ static void starting(const struct place *place)
     assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
+static void on_asked(void *arg, struct hf_mutex *mutex, uint64_t owner)
+{
+    (void)arg;
+    (void)mutex;
+    (void)owner;
+}
+
+static void count_and_look(struct hf_mutex *mutex)
+{
+    struct hf_tickets *tickets;
+
+    if (!shortage_note(hf_mutex_timedlock(mutex, shortage_patience_ms())))
+        return;
+    assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+    (void)shortage_note(hf_mutex_tickets(mutex, HF_TICKETS_ALL,
+                                         shortage_patience_ms(), &tickets));
+    hf_tickets_free(tickets);
+    assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+}
+
 static void counting(const struct place *place)
 {
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
     struct party a = {.client = NULL};
     struct hf_mutex *mutex = NULL;
+    int drops = 0;
 
-    if (party_open(&a, place) &&
-        shortage_note(hf_mutex_open(a.client, "counted", NULL, &mutex)) &&
-        shortage_note(hf_mutex_timedlock(mutex, shortage_patience_ms()))) {
-        assert_int_equal(hf_mutex_lock(mutex), HF_OK);
-        assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
-        assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    opts.on_revoke = (struct hf_on_mutex_revoke){on_asked, &a, on_drop};
+    if (party_open(&a, place)) {
+        drops = 1;
+        if (shortage_note(hf_mutex_open(a.client, "counted", &opts, &mutex)))
+            count_and_look(mutex);
     }
     hf_mutex_free(mutex);
     party_close(&a);
+    assert_int_equal(atomic_load(&a.dropped), drops);
 }
 
 static void on_elected(void *arg, struct hf_election *election, uint64_t token)

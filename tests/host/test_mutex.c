@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "core/cohort.h"
 #include "home.h"
 #include "kit.h"
 
@@ -324,7 +323,7 @@ static bool token_is_due(struct counter *counter)
 
     counter->shared = token == last ? counter->shared + 1 : 1;
     counter->last_token = token;
-    return token >= last && counter->shared <= 1 + HF_COHORT_HANDOFFS;
+    return token >= last && counter->shared <= 1 + HF_MUTEX_HANDOFFS;
 }
 
 static void *count_main(void *arg)

@@ -92,7 +92,7 @@ static struct crew *crew_at(struct client *client, struct place *place)
         client->crews = crew;
     }
     if (!crew->ready)
-        hf_cohort_init(&crew->cohort, place->name);
+        hf_cohort_init(&crew->cohort, place->name, client->world->handoffs);
     crew->ready = true;
     return crew;
 }

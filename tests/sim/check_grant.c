@@ -33,9 +33,11 @@ static void check_crew(const struct attempt *granted)
                          a->name);
         older |= a == granted;
     }
-    if (++crew->grants > HF_COHORT_HANDOFFS + 1)
-        world_broken(world, 3, "%s is the %uth to be granted on one ticket",
-                     granted->name, crew->grants);
+    if (++crew->grants > 1 + (uint64_t)crew->cohort.handoffs)
+        world_broken(world, 3,
+                     "%s is the %uth to be granted on one ticket, which may be "
+                     "handed on %u times",
+                     granted->name, crew->grants, crew->cohort.handoffs);
     if (world_record(world, &granted->a.ticket)->told)
         world_broken(world, 3, "%s was granted on a ticket that should go",
                      granted->name);

@@ -244,6 +244,8 @@ static void choose_cohorts(uint64_t seed, enum world_sort sort)
                    hf_random_below(&random, 2) == 0;
     if (plan.crowded)
         plan.want_every_us /= 20;
+    if (hf_random_below(&random, 2) == 0)
+        plan.world->handoffs = 1 + (uint32_t)hf_random_below(&random, 4);
 }
 
 /* In a fifth of the worlds of a network clients give up soon.  From numbers of

@@ -150,7 +150,7 @@ static unsigned busy(const struct client *client)
 }
 
 /* More than a ticket is handed on to. */
-#define CROWD_MAX (2 * HF_COHORT_HANDOFFS)
+#define CROWD_MAX (2 * HF_MUTEX_HANDOFFS)
 
 static void use_once(struct client *client)
 {

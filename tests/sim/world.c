@@ -279,6 +279,7 @@ void world_init(struct world *world, const struct hf_sim_config *config)
     memset(world, 0, sizeof *world);
     world->config = *config;
     world->sim = hf_sim_new(config);
+    world->handoffs = HF_MUTEX_HANDOFFS;
     world->connect_ms = 15000;
     hf_random_seed(&world->random, config->seed ^ 0x686f6c6466617374);
     hf_sim_observe(world->sim, &observer);

@@ -193,6 +193,7 @@ struct world {
     struct ticket_record tickets[WORLD_TICKETS];
     unsigned ticket_count;
     unsigned attempt_count;
+    uint32_t handoffs; /* of a crew's ticket */
     uint64_t connect_ms;
     uint64_t patience_us; /* how long a grant that is due may take */
     bool calm;            /* nothing goes wrong, ever */

@@ -147,13 +147,19 @@ static void a_mutex_is_counted(struct cast *cast)
     const char *name = story_name(cast, "counted", &traced);
     struct hf_client *client = story_join(cast, HF_DELIVER_THREAD);
     struct hf_mutex *ours, *theirs;
+    struct hf_tickets *tickets;
 
+    opts.text = "counts";
     opts.owner = another_owner;
     WELL(cast, hf_mutex_open(client, name, NULL, &ours), text_of_client,
          client);
     WELL(cast, hf_mutex_open(client, name, &opts, &theirs), text_of_client,
          client);
     count_up_and_down(cast, ours, theirs);
+    WELL(cast,
+         hf_mutex_tickets(ours, HF_TICKETS_ALL, STORY_PATIENCE_MS, &tickets),
+         NULL, NULL);
+    hf_tickets_free(tickets);
     hf_mutex_free(ours);
     hf_mutex_free(theirs); /* still locked: it is released */
     story_leave(cast, client);

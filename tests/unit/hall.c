@@ -261,7 +261,7 @@ void hall_init(struct hall *h)
     memset(h, 0, sizeof *h);
     hf_random_seed(&config.random, 1);
     hf_core_init(&h->core, &config, HALL_START_MS);
-    hf_cohort_init(&h->cohort, "q");
+    hf_cohort_init(&h->cohort, "q", HALL_HANDOFFS);
     h->now_ms = HALL_START_MS;
     for (size_t i = 1; i <= HALL_MEMBERS; i++) {
         snprintf(h->payloads[i], sizeof h->payloads[i], "m%zu", i);

@@ -52,8 +52,8 @@ static void a_release_hands_on_without_a_request(void **state)
  * the old one is withdrawn first. */
 static void after_so_many_another_ticket_is_taken(void **state)
 {
-    HELD(h, HF_COHORT_HANDOFFS + 2);
-    for (size_t i = 1; i <= HF_COHORT_HANDOFFS; i++) {
+    HELD(h, HALL_HANDOFFS + 2);
+    for (size_t i = 1; i <= HALL_HANDOFFS; i++) {
         char text[80];
 
         release(h, i);
@@ -62,7 +62,7 @@ static void after_so_many_another_ticket_is_taken(void **state)
                  i);
         expect(h, text);
     }
-    release(h, HF_COHORT_HANDOFFS + 1);
+    release(h, HALL_HANDOFFS + 1);
     expect(h, "WITHDRAW t1; ENQUEUE t2");
     assert_string_equal(h->t_payloads[2], "m18");
     withdrawn(h, "WITHDRAW t1");
