@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/exit_status.h"
+#include "core/errno_text.h"
 #include "core/memory.h"
 #include "core/url.h"
 
@@ -22,7 +23,7 @@ static _Noreturn void cannot_run(const char *command, int error)
     ssize_t written;
     int length =
         snprintf(text, sizeof text, "holdfast: cannot run '%.300s': %s\n",
-                 command, strerrordesc_np(error));
+                 command, hf_errno_text(error));
 
     /* If even that cannot be said, the exit status still tells. */
     written = length > 0 ? write(STDERR_FILENO, text, (size_t)length) : 0;
