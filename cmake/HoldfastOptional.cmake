@@ -48,3 +48,8 @@ hf_optional(HF_REDIS PREFIX HIREDIS MODULES hiredis>=0.14
 hf_optional(HF_POSTGRES PREFIX LIBPQ MODULES libpq>=14
   NEEDS "libpq 14 or later" DEBIAN libpq-dev
   BUILDS "The engine for postgresql:")
+# For holdfast --version -v.
+set(HF_WHY_DEFINITIONS "")
+foreach(option IN ITEMS HF_TLS HF_REDIS HF_POSTGRES)
+  list(APPEND HF_WHY_DEFINITIONS "${option}_WHY=\"${${option}_WHY}\"")
+endforeach()

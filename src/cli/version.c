@@ -16,7 +16,8 @@
 #include "cli/say.h"
 #include "host/engines.h"
 
-/* Why this build has no module of its own, "" if it has: CMakeLists.txt. */
+/* Why this build has no module of its own, "" if it has:
+ * cmake/HoldfastOptional.cmake. */
 #if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY || !defined HF_TLS_WHY
 #error "HF_REDIS_WHY, HF_POSTGRES_WHY and HF_TLS_WHY must be set"
 #endif

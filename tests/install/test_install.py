@@ -114,7 +114,7 @@ class Installed(unittest.TestCase):
             wanted = re.findall(r"(\w+)@GLIBC_2\.(\d+)",
                                 run("nm", "-D", "--undefined-only", file))
             with self.subTest(file=file.name):
-                self.assertIn("malloc", {name for name, _ in wanted})
+                self.assertTrue(wanted)
                 self.assertEqual([name for name, minor in wanted
                                   if int(minor) > 31
                                   and not moved.fullmatch(name)], [])
