@@ -60,7 +60,7 @@ static struct hf_grant *acquire(const struct seat *seat)
 {
     struct hf_grant *grant;
 
-    if (hf_acquire(seat->lock, NULL, &grant) != HF_OK)
+    if (hf_lock_acquire(seat->lock, NULL, &grant) != HF_OK)
         bench_fail("an acquire failed");
     return grant;
 }
@@ -186,7 +186,7 @@ static void fill_queue(const struct seat *seat, unsigned count)
     atomic_store(&granted, 0);
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
-        if (hf_acquire_start(seat->lock, NULL, done, NULL) != HF_OK)
+        if (hf_lock_acquire_start(seat->lock, NULL, done, NULL) != HF_OK)
             bench_fail("an acquire could not be started");
     }
     bench_end(0);

@@ -30,7 +30,7 @@ static double time_library(struct hf_lock *lock)
     struct hf_grant *grant;
 
     for (int i = 0; i < PAIRS; i++) {
-        if (hf_acquire(lock, NULL, &grant) != HF_OK ||
+        if (hf_lock_acquire(lock, NULL, &grant) != HF_OK ||
             hf_grant_release(grant) != HF_OK)
             exit(1);
     }

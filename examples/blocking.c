@@ -27,7 +27,7 @@ static int work_under(struct hf_lock *lock)
     struct hf_error error;
 
     opts.wait_ms = 10000;
-    if (hf_acquire(lock, &opts, &grant) != HF_OK) {
+    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK) {
         hf_lock_error(lock, &error);
         return complain(&error);
     }

@@ -53,7 +53,8 @@ static void show_leader(struct hf_election *election)
 {
     struct hf_tickets *tickets;
 
-    if (hf_election_leader(election, 1000, &tickets) != HF_OK)
+    if (hf_election_tickets(election, HF_TICKETS_HOLDERS, 1000, &tickets) !=
+        HF_OK)
         return;
     if (hf_tickets_count(tickets) == 1)
         printf("the leader says: %s\n", hf_tickets_at(tickets, 0)->owner);
@@ -66,7 +67,7 @@ static int stand(struct hf_election *election, const sigset_t *stops)
     struct hf_error error;
     int signal;
 
-    if (hf_election_run(election) != HF_OK) {
+    if (hf_election_campaign_start(election) != HF_OK) {
         hf_election_error(election, &error);
         return complain(&error);
     }

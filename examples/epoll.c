@@ -83,7 +83,7 @@ int main(void)
     }
     if (hf_lock_open(program.client, "nightly-report", NULL, &program.lock) ==
             HF_OK &&
-        hf_acquire_start(program.lock, NULL, done, NULL) == HF_OK)
+        hf_lock_acquire_start(program.lock, NULL, done, NULL) == HF_OK)
         run(&program);
     else
         finish(&program, 1);

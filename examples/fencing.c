@@ -57,13 +57,13 @@ static bool show(struct hf_lock *lock, const char *path)
     uint64_t stale;
     bool good;
 
-    if (hf_acquire(lock, NULL, &grant) != HF_OK)
+    if (hf_lock_acquire(lock, NULL, &grant) != HF_OK)
         return false;
     stale = hf_grant_token(grant);
     good = store_write(path, stale, "from the first holder");
     hf_grant_release(grant);
 
-    if (hf_acquire(lock, NULL, &grant) != HF_OK)
+    if (hf_lock_acquire(lock, NULL, &grant) != HF_OK)
         return false;
     good &= store_write(path, hf_grant_token(grant), "from the second holder");
     good &= !store_write(path, stale, "late, from the first holder");

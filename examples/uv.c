@@ -86,7 +86,7 @@ int main(void)
     program.work.data = &program;
     if (hf_lock_open(program.client, "nightly-report", NULL, &program.lock) !=
             HF_OK ||
-        hf_acquire_start(program.lock, NULL, done, NULL) != HF_OK)
+        hf_lock_acquire_start(program.lock, NULL, done, NULL) != HF_OK)
         finish(&program, 1);
     uv_run(loop, UV_RUN_DEFAULT);
     uv_loop_close(loop);

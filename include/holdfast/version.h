@@ -7,6 +7,12 @@
 #ifndef HOLDFAST_VERSION_H
 #define HOLDFAST_VERSION_H
 
+#include <holdfast/attributes.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define HF_VERSION_MAJOR 0
 #define HF_VERSION_MINOR 1
 #define HF_VERSION_PATCH 0
@@ -19,5 +25,16 @@
 /* 0xMMmmpp: compare with it in the preprocessor. */
 #define HF_VERSION                                                             \
     ((HF_VERSION_MAJOR << 16) | (HF_VERSION_MINOR << 8) | HF_VERSION_PATCH)
+
+/**
+ * hf_version():
+ * The version of the library in use, as HF_VERSION has it for the header.
+ *   Thread    any.
+ */
+HF_API int hf_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

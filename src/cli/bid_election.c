@@ -104,7 +104,7 @@ static void run(struct hf_bid *bid)
     hf_status status;
 
     stand(bid);
-    status = hf_election_run(of(bid)->election);
+    status = hf_election_campaign_start(of(bid)->election);
     if (status != HF_OK)
         hf_bid_give_up(bid, status, hf_status_text(status));
 }

@@ -174,7 +174,7 @@ static void want(struct lock_bid *mine)
     hf_bid_note_want(bid, mine->reads ? HF_KIND_READ : mine->kind,
                      mine->kind == HF_KIND_SEMAPHORE ? mine->permits : 1,
                      mine->kind == HF_KIND_SEMAPHORE ? LIMIT : 1);
-    status = hf_acquire_all_start(locks, count, &opts, done, &mine->op);
+    status = hf_locks_acquire_start(locks, count, &opts, done, &mine->op);
     if (status != HF_OK)
         hf_bid_give_up(bid, status, hf_status_text(status));
 }

@@ -8,10 +8,12 @@ int hf_exit_status(hf_status status)
     switch (status) {
     case HF_EBUSY:
     case HF_ETIMEDOUT:
+    case HF_EDEADLK:
         return HF_EXIT_BUSY;
     case HF_ELOST:
         return HF_EXIT_LOST;
     case HF_EUNREACHABLE:
+    case HF_EREADONLY:
     case HF_EUNSURE:
     case HF_EEXHAUSTED:
     case HF_EPROTOCOL:
@@ -38,6 +40,9 @@ int hf_exit_status(hf_status status)
     case HF_EFORKED:
     case HF_EOWNER:
     case HF_EGONE:
+    case HF_EEXISTS:
+    case HF_EVERSION:
+    case HF_ENOTEMPTY:
     case HF_EBUG:
         return HF_EXIT_BUG;
     }

@@ -140,8 +140,8 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     opts.on_wait.arg = keeper;
     if (hf_say_shows_wait(options->verbosity))
         opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
-    return hf_acquire_all_start(keeper->locks, keeper->lock_count, &opts, done,
-                                &keeper->op);
+    return hf_locks_acquire_start(keeper->locks, keeper->lock_count, &opts,
+                                  done, &keeper->op);
 }
 
 static void describe(struct hf_keeper *keeper)

@@ -63,7 +63,7 @@ static void write_ticket(struct hf_json *json,
     else
         hf_json_null(json, "age_ms");
     write_time(json, view->created_utc_ms);
-    hf_json_string(json, "dialect", view->dialect);
+    hf_json_string(json, "dialect", view->layout);
     write_owner(json, view->owner);
     hf_json_end_object(json);
 }

@@ -60,7 +60,7 @@ static void fill(struct row *row, const struct hf_ticket_view *view,
     if (view->token != 0)
         (void)snprintf(row->cells[TOKEN], HF_WORDS_BYTES, "%" PRIu64,
                        view->token);
-    (void)snprintf(row->cells[DIALECT], HF_WORDS_BYTES, "%s", view->dialect);
+    (void)snprintf(row->cells[DIALECT], HF_WORDS_BYTES, "%s", view->layout);
     hf_words_owner(view->owner, row->cells[OWNER]);
     if (row->cells[OWNER][0] == '\0')
         strcpy(row->cells[OWNER], "-");

@@ -36,8 +36,8 @@ static hf_status look_as(struct hf_client *client, const char *name, int sight,
         hf_client_error(client, error);
         return status;
     }
-    status = hf_lock_tickets(sights->locks[sight], left_ms(until_ms),
-                             &sights->tickets[sight]);
+    status = hf_lock_tickets(sights->locks[sight], HF_TICKETS_ALL,
+                             left_ms(until_ms), &sights->tickets[sight]);
     if (status != HF_OK)
         hf_lock_error(sights->locks[sight], error);
     return status;
@@ -55,8 +55,8 @@ static hf_status look_for_members(struct hf_client *client, const char *name,
         hf_client_error(client, error);
         return status;
     }
-    status = hf_double_barrier_members(sights->barrier, left_ms(until_ms),
-                                       &sights->tickets[HF_SIGHT_MEMBERS]);
+    status = hf_double_barrier_participants(sights->barrier, left_ms(until_ms),
+                                            &sights->tickets[HF_SIGHT_MEMBERS]);
     if (status == HF_EUNSUPPORTED)
         return HF_OK;
     if (status != HF_OK)
@@ -139,7 +139,7 @@ const char *hf_sights_foreign(const struct hf_sights *sights, size_t n)
     for (int i = 0; i < HF_SIGHT_MEMBERS; i++) {
         const struct hf_tickets *tickets = sights->tickets[i];
 
-        for (size_t k = 0; (child = hf_tickets_foreign(tickets, k)) != NULL;
+        for (size_t k = 0; (child = hf_tickets_unknown(tickets, k)) != NULL;
              k++) {
             if (i == HF_SIGHT_PLAIN &&
                 (is_of_semaphore(child) || is_of_barrier(child)))

@@ -41,7 +41,7 @@ const char *hf_words_state(const struct hf_ticket_view *view)
 {
     if (!view->holds)
         return "waits";
-    return view->kind == HF_KIND_MEMBER ? "inside" : "holds";
+    return view->kind == HF_KIND_PARTICIPANT ? "inside" : "holds";
 }
 
 const char *hf_words_kind(enum hf_kind kind)
@@ -57,7 +57,7 @@ const char *hf_words_kind(enum hf_kind kind)
         return "semaphore";
     case HF_KIND_ELECTION:
         return "election";
-    case HF_KIND_MEMBER:
+    case HF_KIND_PARTICIPANT:
         return "member";
     case HF_KIND_MUTEX:
         break;

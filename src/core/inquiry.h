@@ -48,9 +48,9 @@ struct hf_inquiry {
     enum hf_ticket_kind mark; /* RAISE, LOWER: 0 is a barrier;
                                  LIST: MEMBER, or 0 */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
-    bool only_try;            /* LOOK: end with HF_EBUSY instead of waiting,
-                                 and by the connect_ms of the client; the
-                                 deadline is then not looked at */
+    bool only_try;            /* end by the connect_ms of the client, whatever
+                                 the deadline; LOOK: end with HF_EBUSY instead
+                                 of waiting for others */
 
     /* To be read with ANSWERED. */
     hf_status status;

@@ -171,20 +171,21 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant)
     return status;
 }
 
-hf_status hf_acquire(struct hf_lock *lock, const struct hf_acquire_opts *opts,
-                     struct hf_grant **grant)
+hf_status hf_lock_acquire(struct hf_lock *lock,
+                          const struct hf_acquire_opts *opts,
+                          struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_acquire", &lock, 1,
+    const struct wish wish = {"hf_lock_acquire", &lock, 1,
                               opts != NULL ? opts : &defaults};
 
     return acquire(&wish, grant);
 }
 
-hf_status hf_acquire_all(struct hf_lock *const *locks, size_t count,
-                         const struct hf_acquire_opts *opts,
-                         struct hf_grant **grant)
+hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
+                           const struct hf_acquire_opts *opts,
+                           struct hf_grant **grant)
 {
-    const struct wish wish = {"hf_acquire_all", locks, count,
+    const struct wish wish = {"hf_locks_acquire", locks, count,
                               opts != NULL ? opts : &defaults};
 
     const struct hf_done no_done = {NULL, NULL, NULL};
@@ -206,10 +207,10 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
     return acquire(&wish, grant);
 }
 
-hf_status hf_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
+hf_status hf_lock_try_acquire(struct hf_lock *lock, struct hf_grant **grant)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
-    const struct wish wish = {"hf_try_acquire", &lock, 1, &opts};
+    const struct wish wish = {"hf_lock_try_acquire", &lock, 1, &opts};
 
     opts.wait_ms = 0;
     return acquire(&wish, grant);
@@ -247,11 +248,11 @@ static hf_status start(const struct wish *wish, struct hf_done done,
     return status;
 }
 
-hf_status hf_acquire_start(struct hf_lock *lock,
-                           const struct hf_acquire_opts *opts,
-                           struct hf_done done, struct hf_op **op)
+hf_status hf_lock_acquire_start(struct hf_lock *lock,
+                                const struct hf_acquire_opts *opts,
+                                struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_acquire_start", &lock, 1,
+    const struct wish wish = {"hf_lock_acquire_start", &lock, 1,
                               opts != NULL ? opts : &defaults};
 
     return start(&wish, done, op);
@@ -268,11 +269,11 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
     return start(&wish, done, op);
 }
 
-hf_status hf_acquire_all_start(struct hf_lock *const *locks, size_t count,
-                               const struct hf_acquire_opts *opts,
-                               struct hf_done done, struct hf_op **op)
+hf_status hf_locks_acquire_start(struct hf_lock *const *locks, size_t count,
+                                 const struct hf_acquire_opts *opts,
+                                 struct hf_done done, struct hf_op **op)
 {
-    const struct wish wish = {"hf_acquire_all_start", locks, count,
+    const struct wish wish = {"hf_locks_acquire_start", locks, count,
                               opts != NULL ? opts : &defaults};
 
     if (op != NULL)

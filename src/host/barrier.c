@@ -41,10 +41,8 @@ void hf_barrier_error(const struct hf_barrier *barrier, struct hf_error *error)
 
 static struct hf_errand_order order(enum hf_request_kind kind, uint64_t wait_ms)
 {
-    return (struct hf_errand_order){.kind = kind,
-                                    .only_try =
-                                        kind == HF_REQUEST_LOOK && wait_ms == 0,
-                                    .wait_ms = wait_ms};
+    return (struct hf_errand_order){
+        .kind = kind, .only_try = wait_ms == 0, .wait_ms = wait_ms};
 }
 
 hf_status hf_barrier_raise(struct hf_barrier *barrier, uint64_t wait_ms)

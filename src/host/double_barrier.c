@@ -169,18 +169,20 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     release_last(barrier, last);
 }
 
-hf_status hf_double_barrier_members(struct hf_double_barrier *barrier,
-                                    uint64_t wait_ms,
-                                    struct hf_tickets **members)
+hf_status hf_double_barrier_participants(struct hf_double_barrier *barrier,
+                                         uint64_t wait_ms,
+                                         struct hf_tickets **members)
 {
-    return hf_queue_list(barrier->lock, "hf_double_barrier_members",
+    return hf_queue_list(barrier->lock, "hf_double_barrier_participants",
                          HF_TICKETS_ALL, wait_ms, members);
 }
 
-hf_status hf_double_barrier_members_start(struct hf_double_barrier *barrier,
-                                          uint64_t wait_ms, struct hf_done done)
+hf_status
+hf_double_barrier_participants_start(struct hf_double_barrier *barrier,
+                                     uint64_t wait_ms, struct hf_done done)
 {
-    return hf_queue_list_start(barrier->lock, "hf_double_barrier_members_start",
+    return hf_queue_list_start(barrier->lock,
+                               "hf_double_barrier_participants_start",
                                HF_TICKETS_ALL, wait_ms, done);
 }
 

@@ -181,7 +181,7 @@ static hf_status run(struct hf_election *e, struct hf_error *error)
     return hf_election_stand(e, 0, error);
 }
 
-hf_status hf_election_run(struct hf_election *e)
+hf_status hf_election_campaign_start(struct hf_election *e)
 {
     struct hf_client *client = e->client;
     hf_status status = hf_client_enter(client);
@@ -190,7 +190,7 @@ hf_status hf_election_run(struct hf_election *e)
     if (status != HF_OK)
         return status;
     if ((status = run(e, &error)) != HF_OK)
-        hf_lock_fail(e->lock, "hf_election_run", &error);
+        hf_lock_fail(e->lock, "hf_election_campaign_start", &error);
     hf_client_leave(client);
     return status;
 }
@@ -317,32 +317,20 @@ uint64_t hf_election_safe_until_ms(const struct hf_election *e)
     return of_ours(e, &e->safe_until_ms);
 }
 
-hf_status hf_election_leader(struct hf_election *e, uint64_t wait_ms,
-                             struct hf_tickets **tickets)
+hf_status hf_election_tickets(struct hf_election *e,
+                              enum hf_tickets_which which, uint64_t wait_ms,
+                              struct hf_tickets **tickets)
 {
-    return hf_queue_list(e->lock, "hf_election_leader", HF_TICKETS_HOLDERS,
-                         wait_ms, tickets);
+    return hf_queue_list(e->lock, "hf_election_tickets", which, wait_ms,
+                         tickets);
 }
 
-hf_status hf_election_candidates(struct hf_election *e, uint64_t wait_ms,
-                                 struct hf_tickets **tickets)
+hf_status hf_election_tickets_start(struct hf_election *e,
+                                    enum hf_tickets_which which,
+                                    uint64_t wait_ms, struct hf_done done)
 {
-    return hf_queue_list(e->lock, "hf_election_candidates", HF_TICKETS_ALL,
-                         wait_ms, tickets);
-}
-
-hf_status hf_election_leader_start(struct hf_election *e, uint64_t wait_ms,
-                                   struct hf_done done)
-{
-    return hf_queue_list_start(e->lock, "hf_election_leader_start",
-                               HF_TICKETS_HOLDERS, wait_ms, done);
-}
-
-hf_status hf_election_candidates_start(struct hf_election *e, uint64_t wait_ms,
-                                       struct hf_done done)
-{
-    return hf_queue_list_start(e->lock, "hf_election_candidates_start",
-                               HF_TICKETS_ALL, wait_ms, done);
+    return hf_queue_list_start(e->lock, "hf_election_tickets_start", which,
+                               wait_ms, done);
 }
 
 void hf_election_error(const struct hf_election *e, struct hf_error *error)

@@ -24,7 +24,7 @@ struct hf_errand_order {
     enum hf_tickets_which which;
     bool each; /* REVOKE: of every holder; there is no .ticket */
     struct hf_ticket_id ticket;
-    bool only_try; /* LOOK: instead of .wait_ms */
+    bool only_try; /* as in an inquiry, instead of .wait_ms */
     /* LOOK: of the one who wants to leave a round, as in an inquiry, with
      * .ticket. */
     uint64_t stamp;

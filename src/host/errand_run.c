@@ -7,6 +7,17 @@
 
 static const struct hf_done no_done = {NULL, NULL, NULL};
 
+static hf_status check_which(enum hf_tickets_which which,
+                             struct hf_error *error)
+{
+    if (which <= HF_TICKETS_WAITERS)
+        return HF_OK;
+    return hf_error_set(error, HF_EINVAL,
+                        "'which' is %d; expected HF_TICKETS_ALL, "
+                        "HF_TICKETS_HOLDERS or HF_TICKETS_WAITERS",
+                        (int)which);
+}
+
 static hf_status parse_id(const char *text, struct hf_errand_order *order,
                           struct hf_error *error)
 {
@@ -64,6 +75,8 @@ hf_status hf_errand_run(struct hf_lock *lock, const char *call,
         return status;
     status = parse_id(id, &order, &error);
     if (status == HF_OK)
+        status = check_which(order.which, &error);
+    if (status == HF_OK)
         status = hf_errand_begin(lock, &order, &slot, no_done, &errand, &error);
     if (status == HF_OK)
         status = await(errand, &slot, tickets, &error);
@@ -87,6 +100,8 @@ hf_status hf_errand_start(struct hf_lock *lock, const char *call,
     if (status != HF_OK)
         goto drop;
     status = parse_id(id, &order, &error);
+    if (status == HF_OK)
+        status = check_which(order.which, &error);
     if (status == HF_OK && order.kind == HF_REQUEST_LIST && done.fn == NULL)
         status = hf_error_set(&error, HF_EINVAL,
                               "the callback is NULL, and the list would be "

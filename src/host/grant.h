@@ -65,7 +65,8 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
                               struct hf_done done);
 
-/* hf_acquire() and hf_acquire_start() on behalf of the user's ${call}. */
+/* hf_lock_acquire() and hf_lock_acquire_start() on behalf of the user's
+ * ${call}. */
 hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
                          uint64_t wait_ms, struct hf_grant **grant);
 hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,

@@ -76,7 +76,7 @@ hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
         return HF_ENOMEM;
     made->owner = caller(holds);
     opts.wait_ms = wait_ms;
-    if ((status = hf_acquire(lock, &opts, &made->grant)) != HF_OK)
+    if ((status = hf_lock_acquire(lock, &opts, &made->grant)) != HF_OK)
         goto free_hold;
     pthread_mutex_lock(&holds->guard);
     made->next = holds->first;

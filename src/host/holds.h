@@ -37,7 +37,7 @@ void hf_holds_free(struct hf_holds *holds);
 struct hf_hold *hf_holds_own(struct hf_holds *holds);
 
 /* Acquire ${lock} for the caller, who has none: counts are 0.
- *   Fails     as hf_acquire(). */
+ *   Fails     as hf_lock_acquire(). */
 hf_status hf_holds_take(struct hf_holds *holds, struct hf_lock *lock,
                         uint64_t wait_ms, struct hf_hold **hold);
 

@@ -42,7 +42,7 @@ static enum hf_kind kind_of(const struct hf_ticket *ticket)
     case HF_TICKET_ELECTION:
         return HF_KIND_ELECTION;
     case HF_TICKET_MEMBER:
-        return HF_KIND_MEMBER;
+        return HF_KIND_PARTICIPANT;
     case HF_TICKET_MUTEX:
     case HF_TICKET_BARRIER: /* these two are never shown */
     case HF_TICKET_READY:
@@ -90,7 +90,7 @@ static void add(struct maker *maker, size_t place)
     view->age_ms = owner.age_ms;
     view->created_utc_ms =
         ticket->created_utc_ms != 0 ? ticket->created_utc_ms : owner.at_utc_ms;
-    view->dialect = ticket->dialect != NULL ? ticket->dialect : "";
+    view->layout = ticket->dialect != NULL ? ticket->dialect : "";
     view->owner = keep_payload(maker, ticket->payload);
 }
 
@@ -216,7 +216,7 @@ const struct hf_ticket_view *hf_tickets_at(const struct hf_tickets *tickets,
     return NULL;
 }
 
-const char *hf_tickets_foreign(const struct hf_tickets *tickets, size_t n)
+const char *hf_tickets_unknown(const struct hf_tickets *tickets, size_t n)
 {
     for (const struct hf_tickets *t = tickets; t != NULL; t = t->next) {
         if (n < t->foreign_count)

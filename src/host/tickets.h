@@ -6,12 +6,6 @@
 #include "core/ticket.h"
 #include "host/lock.h"
 
-enum hf_tickets_which {
-    HF_TICKETS_ALL,
-    HF_TICKETS_HOLDERS,
-    HF_TICKETS_WAITERS
-};
-
 /* Put those of ${queue}, which is one of ${lock}'s, that ${which} says, out of
  * the answer to a whole LIST, before ${tickets}, which may be NULL.  False for
  * lack of memory.  With the client's lock. */

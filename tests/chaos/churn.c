@@ -175,7 +175,8 @@ static hf_status cancel(struct churner *churner, int which,
                             .came = PTHREAD_COND_INITIALIZER};
     struct hf_done done = {on_done, &answer, NULL};
     struct hf_op *op;
-    hf_status status = hf_acquire_start(churner->locks[which], NULL, done, &op);
+    hf_status status =
+        hf_lock_acquire_start(churner->locks[which], NULL, done, &op);
 
     if (status != HF_OK)
         return status;
@@ -197,12 +198,12 @@ static hf_status ask(struct churner *churner, int which,
 
     switch (draw(churner, 4)) {
     case 0:
-        return hf_acquire(churner->locks[which], NULL, grant);
+        return hf_lock_acquire(churner->locks[which], NULL, grant);
     case 1:
-        return hf_try_acquire(churner->locks[which], grant);
+        return hf_lock_try_acquire(churner->locks[which], grant);
     case 2:
         opts.wait_ms = 1 + draw(churner, 200);
-        return hf_acquire(churner->locks[which], &opts, grant);
+        return hf_lock_acquire(churner->locks[which], &opts, grant);
     default:
         return cancel(churner, which, grant);
     }

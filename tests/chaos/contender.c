@@ -148,7 +148,7 @@ static struct hf_grant *acquire(struct hf_lock *lock,
 {
     struct hf_grant *grant;
     struct hf_error error;
-    hf_status status = hf_acquire(lock, opts, &grant);
+    hf_status status = hf_lock_acquire(lock, opts, &grant);
 
     hf_lock_error(lock, &error);
     if (status != HF_OK)

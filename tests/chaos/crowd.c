@@ -194,7 +194,7 @@ static void acquire(struct wait *wait, const struct session *session,
     opts.on_loss.arg = wait;
     status = hf_lock_open(session->client, name, NULL, &lock);
     if (status == HF_OK) {
-        status = hf_acquire_start(lock, &opts, done, &wait->op);
+        status = hf_lock_acquire_start(lock, &opts, done, &wait->op);
         hf_lock_free(lock);
     }
     if (status != HF_OK)

@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     if (hf_client_open(argv[1], NULL, &client, &error) != HF_OK)
         die(error.text);
     if (hf_lock_open(client, argv[2], &opts, &lock) != HF_OK ||
-        hf_acquire(lock, NULL, &grant) != HF_OK)
+        hf_lock_acquire(lock, NULL, &grant) != HF_OK)
         die("the lock is not to be had");
     say("writes", grant);
     until_told();

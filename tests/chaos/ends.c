@@ -59,7 +59,7 @@ static struct hf_grant *take(struct hf_lock *lock)
 {
     struct hf_grant *grant;
 
-    need(hf_acquire(lock, NULL, &grant), "the holder's acquire");
+    need(hf_lock_acquire(lock, NULL, &grant), "the holder's acquire");
     return grant;
 }
 
@@ -68,7 +68,7 @@ static size_t count_tickets(struct hf_lock *lock)
     struct hf_tickets *tickets;
     size_t count;
 
-    need(hf_lock_tickets(lock, LOOK_MS, &tickets), "the list");
+    need(hf_lock_tickets(lock, HF_TICKETS_ALL, LOOK_MS, &tickets), "the list");
     count = hf_tickets_count(tickets);
     hf_tickets_free(tickets);
     return count;
@@ -110,7 +110,7 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
         struct hf_grant *none;
 
         opts.wait_ms = tries ? 0 : 1 + i % 20;
-        need_status(hf_acquire(wanted, &opts, &none), expected, way);
+        need_status(hf_lock_acquire(wanted, &opts, &none), expected, way);
         hf_lock_error(wanted, &error);
         look(seen, 1, error.text);
     }
@@ -160,9 +160,10 @@ static void several(unsigned rounds)
         hf_status status;
 
         opts.wait_ms = 10 + i % 20;
-        need_status(hf_acquire_all(wanted, 2, &opts, &none), HF_ETIMEDOUT, way);
+        need_status(hf_locks_acquire(wanted, 2, &opts, &none), HF_ETIMEDOUT,
+                    way);
         hf_lock_error(wanted[0], &error);
-        status = hf_try_acquire(other, &tried);
+        status = hf_lock_try_acquire(other, &tried);
         if (status == HF_OK)
             need(hf_grant_release(tried), "release");
         else if (strstr(error.text, "may stay in the queue") == NULL)
@@ -229,7 +230,7 @@ static void cancels(unsigned rounds)
 
         queued = ended = false;
         opts.on_wait.fn = on_wait;
-        need(hf_acquire_start(wanted, &opts, done, &op), way);
+        need(hf_lock_acquire_start(wanted, &opts, done, &op), way);
         if (i % 2 == 0) /* else while its enqueue is under way */
             await(&queued);
         hf_op_cancel(op);

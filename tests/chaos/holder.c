@@ -154,7 +154,7 @@ static void take(struct holder *holder, const char *url)
     need(hf_lock_open(holder->client, holder->name, NULL, &holder->lock) ==
              HF_OK,
          "lock", holder->name);
-    if (hf_acquire(holder->lock, &opts, &holder->grant) != HF_OK) {
+    if (hf_lock_acquire(holder->lock, &opts, &holder->grant) != HF_OK) {
         hf_lock_error(holder->lock, &error);
         need(false, "acquire", error.text);
     }
@@ -192,7 +192,7 @@ static hf_status take_another(struct holder *holder)
     status = hf_lock_open(holder->client, name, NULL, &lock);
     if (status != HF_OK)
         return status;
-    status = hf_acquire(lock, NULL, &grant);
+    status = hf_lock_acquire(lock, NULL, &grant);
     hf_lock_free(lock);
     return status == HF_OK ? hf_grant_release(grant) : status;
 }

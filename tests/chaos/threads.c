@@ -138,11 +138,11 @@ static bool turn_mutex(void)
 static bool turn_lock(void)
 {
     struct hf_grant *grant;
-    hf_status status = hf_acquire(lock, NULL, &grant);
+    hf_status status = hf_lock_acquire(lock, NULL, &grant);
     bool more;
 
     if (status != HF_OK) {
-        complain("hf_acquire", status);
+        complain("hf_lock_acquire", status);
         return false;
     }
     more = take_turn(hf_grant_token(grant));

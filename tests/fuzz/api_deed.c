@@ -111,11 +111,11 @@ static void note_id(struct hf_tickets *tickets)
 
     for (size_t i = 0; (view = hf_tickets_at(tickets, i)) != NULL; i++) {
         MUST(strlen(view->id) < sizeof(api.id) && view->owner != NULL &&
-             view->dialect != NULL);
+             view->layout != NULL);
         memcpy(api.id, view->id, strlen(view->id) + 1);
     }
     MUST(hf_tickets_at(tickets, hf_tickets_count(tickets)) == NULL);
-    for (size_t n = 0; hf_tickets_foreign(tickets, n) != NULL; n++)
+    for (size_t n = 0; hf_tickets_unknown(tickets, n) != NULL; n++)
         MUST(n < hf_tickets_count(tickets) + 8);
     hf_tickets_free(tickets);
 }

@@ -184,17 +184,11 @@ void api_grant_look(const struct api_step *s)
      BIT(HF_ENOMEM))
 #define BEGUN (BIT(HF_OK) | BIT(HF_ECLOSED) | BIT(HF_ENOMEM))
 
-static hf_status (*const lists[])(struct hf_lock *, uint64_t,
-                                  struct hf_tickets **) = {
-    hf_lock_tickets, hf_lock_holders, hf_lock_waiters};
-static hf_status (*const list_starts[])(struct hf_lock *, uint64_t,
-                                        struct hf_done) = {
-    hf_lock_tickets_start, hf_lock_holders_start, hf_lock_waiters_start};
-
 void api_list(const struct api_step *s)
 {
     struct api_lock *lock = CHOOSE(api.locks, s->a);
     const struct api_step then = {s->c, s->b, s->a, 0};
+    enum hf_tickets_which which = s->b / 2 % 3;
     uint64_t wait_ms = api_wait_ms(s->c, true);
     struct hf_tickets *tickets;
     struct api_blocking call;
@@ -206,13 +200,14 @@ void api_list(const struct api_step *s)
     lock->busy++;
     if (s->b % 2 != 0) {
         call = api_blocks(lock->client, wait_ms);
-        status = lists[s->b / 2 % 3](lock->lock, wait_ms, &tickets);
+        status = hf_lock_tickets(lock->lock, which, wait_ms, &tickets);
         (void)api_blocked(&call, "hf_lock_tickets", status, LISTED);
         MUST((tickets != NULL) == (status == HF_OK));
         hf_tickets_free(tickets);
     } else if ((deed = api_deed("hf_lock_tickets_start", lock->client, LISTED,
                                 &then)) != NULL) {
-        status = list_starts[s->b / 2 % 3](lock->lock, wait_ms, api_done(deed));
+        status =
+            hf_lock_tickets_start(lock->lock, which, wait_ms, api_done(deed));
         api_began(deed, status, BEGUN);
     }
     lock->busy--;
@@ -283,13 +278,13 @@ void api_request_release(const struct api_step *s)
     lock->busy++;
     if (s->b % 2 != 0) {
         call = api_blocks(lock->client, wait_ms);
-        status = hf_lock_request_release(lock->lock, all ? NULL : id, wait_ms);
-        (void)api_blocked(&call, "hf_lock_request_release", status,
+        status = hf_lock_revoke(lock->lock, all ? NULL : id, wait_ms);
+        (void)api_blocked(&call, "hf_lock_revoke", status,
                           found | BIT(HF_EINVAL) | BIT(HF_ECLOSED));
-    } else if ((deed = api_deed("hf_lock_request_release_start", lock->client,
-                                found, NULL)) != NULL) {
-        status = hf_lock_request_release_start(lock->lock, all ? NULL : id,
-                                               wait_ms, api_done(deed));
+    } else if ((deed = api_deed("hf_lock_revoke_start", lock->client, found,
+                                NULL)) != NULL) {
+        status = hf_lock_revoke_start(lock->lock, all ? NULL : id, wait_ms,
+                                      api_done(deed));
         api_began(deed, status, bad ? BIT(HF_EINVAL) | BIT(HF_ECLOSED) : BEGUN);
     }
     lock->busy--;

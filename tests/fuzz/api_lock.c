@@ -179,20 +179,20 @@ void api_acquire(const struct api_step *s)
     hf_status status;
 
     if (lock == NULL ||
-        (deed = api_deed("hf_acquire", lock->client, 0, NULL)) == NULL)
+        (deed = api_deed("hf_lock_acquire", lock->client, 0, NULL)) == NULL)
         return;
     opts = options(deed, s->b, s->c, true);
     want(deed, lock);
     lock->busy++;
     call = api_blocks(lock->client, opts.wait_ms);
     if (deed->tries && deed->wanted_drops == 0)
-        status = hf_try_acquire(lock->lock, &grant);
+        status = hf_lock_try_acquire(lock->lock, &grant);
     else
-        status = hf_acquire(lock->lock, &opts, &grant);
+        status = hf_lock_acquire(lock->lock, &opts, &grant);
     hf_lock_error(lock->lock, &error);
     MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     lock->busy--;
-    finish(deed, &call, "hf_acquire", status, grant);
+    finish(deed, &call, "hf_lock_acquire", status, grant);
 }
 
 void api_acquire_start(const struct api_step *s)
@@ -204,16 +204,16 @@ void api_acquire_start(const struct api_step *s)
     struct api_deed *deed;
     hf_status status;
 
-    if (lock == NULL ||
-        (deed = api_deed("hf_acquire_start", lock->client, 0, &then)) == NULL)
+    if (lock == NULL || (deed = api_deed("hf_lock_acquire_start", lock->client,
+                                         0, &then)) == NULL)
         return;
     opts = options(deed, s->b, s->c, false);
     deed->wanted_drops++;
     deed->allowed |= BIT(HF_ECANCELLED);
     want(deed, lock);
     lock->busy++;
-    status = hf_acquire_start(lock->lock, &opts, api_done(deed),
-                              s->b % 2 ? NULL : &op);
+    status = hf_lock_acquire_start(lock->lock, &opts, api_done(deed),
+                                   s->b % 2 ? NULL : &op);
     lock->busy--;
     MUST(op == NULL || status == HF_OK);
     deed->op = op;
@@ -258,8 +258,8 @@ void api_acquire_all(const struct api_step *s)
     struct api_deed *deed;
     hf_status status;
 
-    if (count == 0 ||
-        (deed = api_deed("hf_acquire_all", chosen[0]->client, 0, NULL)) == NULL)
+    if (count == 0 || (deed = api_deed("hf_locks_acquire", chosen[0]->client, 0,
+                                       NULL)) == NULL)
         return;
     opts = options(deed, s->c, s->c, blocks);
     for (size_t i = 0; i < count; i++) {
@@ -269,12 +269,13 @@ void api_acquire_all(const struct api_step *s)
     }
     call = api_blocks(deed->client, opts.wait_ms);
     if (blocks) {
-        status = hf_acquire_all(locks, count, &opts, &grant);
-        finish(deed, &call, "hf_acquire_all", status, grant);
+        status = hf_locks_acquire(locks, count, &opts, &grant);
+        finish(deed, &call, "hf_locks_acquire", status, grant);
     } else {
         deed->wanted_drops++;
         deed->allowed |= BIT(HF_ECANCELLED);
-        status = hf_acquire_all_start(locks, count, &opts, api_done(deed), &op);
+        status =
+            hf_locks_acquire_start(locks, count, &opts, api_done(deed), &op);
         deed->op = op;
         api_began(deed, status, BIT(HF_OK) | REFUSED);
     }

@@ -46,13 +46,14 @@ static void on_ended(void *arg, struct hf_election *election,
 
     MUST(election != NULL && why->text[0] != '\0');
     MUST(!e->leads && !e->rests && !e->freed && e->drops == 0);
-    api_expect("hf_election_run", why->status,
+    api_expect("hf_election_campaign_start", why->status,
                BIT(HF_EUNREACHABLE) | BIT(HF_ECLOSED) | BIT(HF_EKIND) |
                    BIT(HF_ENOMEM));
     if (why->status == HF_EKIND)
         return; /* it would be so again */
     if (e->then.c % 2 == 0 && why->status != HF_ECLOSED)
-        api_expect("hf_election_run", hf_election_run(election), BEGUN);
+        api_expect("hf_election_campaign_start",
+                   hf_election_campaign_start(election), BEGUN);
 }
 
 static void on_election_drop(void *arg)
@@ -108,9 +109,9 @@ void api_election_run(const struct api_step *s)
     rested = e->rests;
     e->rests = false;
     e->busy++;
-    status = hf_election_run(e->election);
+    status = hf_election_campaign_start(e->election);
     e->busy--;
-    api_expect("hf_election_run", status, BEGUN | BIT(HF_ESTATE));
+    api_expect("hf_election_campaign_start", status, BEGUN | BIT(HF_ESTATE));
     if (status != HF_OK)
         e->rests = rested;
 }
@@ -160,6 +161,7 @@ void api_election_resign(const struct api_step *s)
 void api_election_look(const struct api_step *s)
 {
     struct api_election *e = CHOOSE(api.elections, s->a);
+    enum hf_tickets_which which = s->b / 2 % 3;
     uint64_t wait_ms = api_wait_ms(s->c, true);
     struct hf_tickets *tickets;
     struct api_blocking call;
@@ -174,19 +176,14 @@ void api_election_look(const struct api_step *s)
     MUST((error.status == HF_OK) == (error.text[0] == '\0'));
     if (s->b % 2 != 0) {
         call = api_blocks(e->client, wait_ms);
-        status = s->b % 4 == 1
-                     ? hf_election_leader(e->election, wait_ms, &tickets)
-                     : hf_election_candidates(e->election, wait_ms, &tickets);
-        (void)api_blocked(&call, "hf_election_leader", status, WAITED);
+        status = hf_election_tickets(e->election, which, wait_ms, &tickets);
+        (void)api_blocked(&call, "hf_election_tickets", status, WAITED);
         MUST((tickets != NULL) == (status == HF_OK));
         hf_tickets_free(tickets);
-    } else if ((deed = api_deed("hf_election_leader_start", e->client, WAITED,
+    } else if ((deed = api_deed("hf_election_tickets_start", e->client, WAITED,
                                 NULL)) != NULL) {
-        status =
-            s->b % 4 == 0
-                ? hf_election_leader_start(e->election, wait_ms, api_done(deed))
-                : hf_election_candidates_start(e->election, wait_ms,
-                                               api_done(deed));
+        status = hf_election_tickets_start(e->election, which, wait_ms,
+                                           api_done(deed));
         api_began(deed, status, BEGUN);
     }
     e->busy--;

@@ -142,7 +142,7 @@ static void check_views(const struct hf_tickets *tickets)
         MUST(hf_utf8_valid(view->owner, strlen(view->owner)));
         MUST(strlen(view->id) == HF_TICKET_ID_TEXT_BYTES - 1);
     }
-    for (size_t i = 0; (foreign = hf_tickets_foreign(tickets, i)) != NULL; i++)
+    for (size_t i = 0; (foreign = hf_tickets_unknown(tickets, i)) != NULL; i++)
         MUST(strcmp(foreign, queue.foreign[i]) == 0);
 }
 

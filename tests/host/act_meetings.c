@@ -67,7 +67,7 @@ static void raise_meanwhile(struct play *play)
 
 static void meet(struct play *play)
 {
-    const char *name = act_queue(play, "round", HF_KIND_MEMBER);
+    const char *name = act_queue(play, "round", HF_KIND_PARTICIPANT);
 
     for (int i = 0; i < PARTIES; i++)
         CELL_CHECK(play->cell,

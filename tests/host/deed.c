@@ -100,9 +100,9 @@ static hf_status acquire_start(struct deed *deed, struct hf_done done)
     struct hf_lock *lock = deed_lock(deed);
 
     return deed->count > 1
-               ? hf_acquire_all_start(deed->play->locks, (size_t)deed->count,
-                                      &opts, done, &deed->op)
-               : hf_acquire_start(lock, &opts, done, &deed->op);
+               ? hf_locks_acquire_start(deed->play->locks, (size_t)deed->count,
+                                        &opts, done, &deed->op)
+               : hf_lock_acquire_start(lock, &opts, done, &deed->op);
 }
 
 static hf_status acquire(struct deed *deed)
@@ -113,9 +113,9 @@ static hf_status acquire(struct deed *deed)
     hf_status status;
 
     status = deed->count > 1
-                 ? hf_acquire_all(deed->play->locks, (size_t)deed->count, &opts,
-                                  &grant)
-                 : hf_acquire(lock, &opts, &grant);
+                 ? hf_locks_acquire(deed->play->locks, (size_t)deed->count,
+                                    &opts, &grant)
+                 : hf_lock_acquire(lock, &opts, &grant);
     if (status == HF_OK)
         atomic_store(&deed->grant, grant);
     return status;
@@ -149,13 +149,12 @@ static hf_status evict(struct deed *deed)
 
 static hf_status request_start(struct deed *deed, struct hf_done done)
 {
-    return hf_lock_request_release_start(deed_lock(deed), NULL, deed->wait_ms,
-                                         done);
+    return hf_lock_revoke_start(deed_lock(deed), NULL, deed->wait_ms, done);
 }
 
 static hf_status request(struct deed *deed)
 {
-    return hf_lock_request_release(deed_lock(deed), NULL, deed->wait_ms);
+    return hf_lock_revoke(deed_lock(deed), NULL, deed->wait_ms);
 }
 
 static hf_status wait_start(struct deed *deed, struct hf_done done)
@@ -179,7 +178,7 @@ static hf_status leave_start(struct deed *deed, struct hf_done done)
 /* Its election has callbacks of its own. */
 static hf_status run(struct deed *deed, struct hf_done done)
 {
-    hf_status status = hf_election_run(deed->play->election);
+    hf_status status = hf_election_campaign_start(deed->play->election);
 
     done.drop(done.arg);
     return status;
@@ -254,22 +253,22 @@ PAIR(raise, barrier, deed->play->barrier)
 PAIR(lower, barrier, deed->play->barrier)
 
 /* One that lists. */
-#define LIST(name, of, subject)                                                \
+#define LIST(name, of, ...)                                                    \
     static hf_status name##_begin(struct deed *deed, struct hf_done done)      \
     {                                                                          \
-        return hf_##of##_##name##_start(subject, deed->wait_ms, done);         \
+        return hf_##of##_start(__VA_ARGS__, deed->wait_ms, done);              \
     }                                                                          \
     static hf_status name##_wait(struct deed *deed)                            \
     {                                                                          \
-        return hf_##of##_##name(subject, deed->wait_ms, &deed->tickets);       \
+        return hf_##of(__VA_ARGS__, deed->wait_ms, &deed->tickets);            \
     }                                                                          \
     const struct call call_##name = {name##_begin, name##_wait, NULL};
-LIST(tickets, lock, deed_lock(deed))
-LIST(holders, lock, deed_lock(deed))
-LIST(waiters, lock, deed_lock(deed))
-LIST(leader, election, deed->play->election)
-LIST(candidates, election, deed->play->election)
-LIST(members, double_barrier, deed->play->parties[deed->which])
+LIST(tickets, lock_tickets, deed_lock(deed), HF_TICKETS_ALL)
+LIST(holders, lock_tickets, deed_lock(deed), HF_TICKETS_HOLDERS)
+LIST(waiters, lock_tickets, deed_lock(deed), HF_TICKETS_WAITERS)
+LIST(leader, election_tickets, deed->play->election, HF_TICKETS_HOLDERS)
+LIST(candidates, election_tickets, deed->play->election, HF_TICKETS_ALL)
+LIST(members, double_barrier_participants, deed->play->parties[deed->which])
 
 /* One with a handle to cancel it by. */
 #define WAITING(name, of, subject)                                             \

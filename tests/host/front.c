@@ -154,13 +154,13 @@ static void *acquire_main(void *arg)
     struct hf_error error;
 
     if (outcome->count > 1)
-        outcome->status = hf_acquire_all(outcome->locks, outcome->count,
-                                         &outcome->opts, &outcome->grant);
+        outcome->status = hf_locks_acquire(outcome->locks, outcome->count,
+                                           &outcome->opts, &outcome->grant);
     else if (outcome->opts.wait_ms == 0)
-        outcome->status = hf_try_acquire(outcome->lock, &outcome->grant);
+        outcome->status = hf_lock_try_acquire(outcome->lock, &outcome->grant);
     else
         outcome->status =
-            hf_acquire(outcome->lock, &outcome->opts, &outcome->grant);
+            hf_lock_acquire(outcome->lock, &outcome->opts, &outcome->grant);
     hf_lock_error(outcome->lock, &error);
     if (outcome->status != HF_OK)
         memcpy(outcome->text, error.text, sizeof(error.text));
@@ -206,12 +206,12 @@ void front_acquire_all(struct front *front, struct hf_lock *const *locks,
         assert_int_equal(
             pthread_create(&outcome->thread, NULL, acquire_main, outcome), 0);
     else if (count > 1)
-        assert_int_equal(hf_acquire_all_start(locks, count, &outcome->opts,
-                                              done_of(outcome), &outcome->op),
+        assert_int_equal(hf_locks_acquire_start(locks, count, &outcome->opts,
+                                                done_of(outcome), &outcome->op),
                          HF_OK);
     else
-        assert_int_equal(hf_acquire_start(outcome->lock, &outcome->opts,
-                                          done_of(outcome), &outcome->op),
+        assert_int_equal(hf_lock_acquire_start(outcome->lock, &outcome->opts,
+                                               done_of(outcome), &outcome->op),
                          HF_OK);
 }
 

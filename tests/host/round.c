@@ -96,7 +96,7 @@ static hf_status wait_for(struct errand *e)
     case ROUND_MEMBERS:
         break;
     }
-    return hf_double_barrier_members(e->subject, e->wait_ms, &e->tickets);
+    return hf_double_barrier_participants(e->subject, e->wait_ms, &e->tickets);
 }
 
 static hf_status start(struct errand *e, struct hf_done done)
@@ -111,7 +111,7 @@ static hf_status start(struct errand *e, struct hf_done done)
     case ROUND_MEMBERS:
         break;
     }
-    return hf_double_barrier_members_start(e->subject, e->wait_ms, done);
+    return hf_double_barrier_participants_start(e->subject, e->wait_ms, done);
 }
 
 static void error_of(const struct errand *e, struct hf_error *error)

@@ -93,7 +93,7 @@ static void peer_open(struct peer *peer, const struct place *place,
                      HF_OK);
     assert_int_equal(hf_lock_open(peer->client, theirs, NULL, &peer->theirs),
                      HF_OK);
-    assert_int_equal(hf_acquire(peer->mine, NULL, &peer->grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(peer->mine, NULL, &peer->grant), HF_OK);
 }
 
 static void *peer_close_main(void *arg)
@@ -121,8 +121,10 @@ static void two_that_wait_for_each_other(void **state)
         place_make(&place);
         peer_open(&a, &place, "one", "two");
         peer_open(&b, &place, "two", "one");
-        assert_int_equal(hf_acquire_start(a.theirs, NULL, of_a, NULL), HF_OK);
-        assert_int_equal(hf_acquire_start(b.theirs, NULL, of_b, NULL), HF_OK);
+        assert_int_equal(hf_lock_acquire_start(a.theirs, NULL, of_a, NULL),
+                         HF_OK);
+        assert_int_equal(hf_lock_acquire_start(b.theirs, NULL, of_b, NULL),
+                         HF_OK);
         thread = kit_thread(peer_close_main, &a);
         (void)peer_close_main(&b);
         pthread_join(thread, NULL);

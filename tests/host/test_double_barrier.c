@@ -174,7 +174,7 @@ static void assert_seen(struct round *w, const char *expected)
     assert_int_equal(errand_end(&e), HF_OK);
     assert_in_range(hf_tickets_count(e.tickets), 0, sizeof(seen) - 1);
     for (size_t i = 0; (view = hf_tickets_at(e.tickets, i)) != NULL; i++) {
-        assert_int_equal(view->kind, HF_KIND_MEMBER);
+        assert_int_equal(view->kind, HF_KIND_PARTICIPANT);
         assert_true(view->own || strcmp(view->owner, "stranger") == 0);
         seen[i] = view->holds ? 'i' : 'w';
     }
@@ -369,7 +369,8 @@ static int use_parents(void *arg)
               HF_EFORKED);
     KIT_CHECK(hf_double_barrier_open(w->front.client, "round", 0, &other) ==
               HF_EFORKED);
-    KIT_CHECK(hf_double_barrier_members(w->mine, 0, &tickets) == HF_EFORKED);
+    KIT_CHECK(hf_double_barrier_participants(w->mine, 0, &tickets) ==
+              HF_EFORKED);
     KIT_CHECK(tickets == NULL);
     KIT_CHECK(hf_double_barrier_leave(w->mine, 0) == HF_EFORKED);
     KIT_CHECK(hf_double_barrier_leave_start(w->mine, 0, nobody, &op) ==

@@ -92,7 +92,7 @@ static void a_wait_starts_it(void **state)
 
     (void)state;
     world_open(&w);
-    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
     threads = kit_threads();
     front_acquire(&w.front, w.lock, NULL, &waiter);
     assert_true(kit_threads() > threads);
@@ -135,10 +135,11 @@ static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
 
     (void)state;
     world_open(&w);
-    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
     opts.on_wait = (struct hf_on_wait){must_not_wait, &dropped, count_drop};
     no_threads = true;
-    assert_int_equal(hf_acquire_start(w.lock, &opts, done, &op), HF_ELIMIT);
+    assert_int_equal(hf_lock_acquire_start(w.lock, &opts, done, &op),
+                     HF_ELIMIT);
     assert_null(op);
     assert_int_equal(dropped, 2);
     hf_lock_error(w.lock, &error);
@@ -147,7 +148,7 @@ static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
     assert_int_equal(place_tickets(&w.place), 1);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     no_threads = false;
-    assert_int_equal(hf_acquire(w.lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(w.lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     world_close(&w);
 }

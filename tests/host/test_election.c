@@ -96,16 +96,16 @@ static void candidates_are_listed_in_order(enum way way)
     opts.text = text;
     world_open(&w, way, &opts);
     text[0] = '\n'; /* it was copied */
-    tickets = witness_lists(&w.a, true);
+    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
     assert_int_equal(hf_tickets_count(tickets), 0);
     hf_tickets_free(tickets);
     a_leads_b_waits(&w);
-    tickets = witness_lists(&w.b, false);
+    tickets = witness_lists(&w.b, HF_TICKETS_ALL);
     assert_int_equal(hf_tickets_count(tickets), 2);
     expect_candidate(tickets, 0, true, false);
     expect_candidate(tickets, 1, false, true);
     hf_tickets_free(tickets);
-    tickets = witness_lists(&w.a, true);
+    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
     assert_int_equal(hf_tickets_count(tickets), 1);
     expect_candidate(tickets, 0, true, true);
     assert_true(hf_tickets_at(tickets, 0)->token == w.a.token);
@@ -173,10 +173,11 @@ static void *ask_main(void *arg)
     struct hf_lock *lock = arg;
     struct hf_tickets *tickets;
 
-    assert_int_equal(hf_lock_tickets(lock, 10000, &tickets), HF_OK);
+    assert_int_equal(hf_lock_tickets(lock, HF_TICKETS_ALL, 10000, &tickets),
+                     HF_OK);
     for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
         id = hf_tickets_at(tickets, i)->id;
-        assert_int_equal(hf_lock_request_release(lock, id, 10000), HF_OK);
+        assert_int_equal(hf_lock_revoke(lock, id, 10000), HF_OK);
     }
     hf_tickets_free(tickets);
     return NULL;
@@ -225,8 +226,9 @@ static void another_kind_of_lock_ends_it(enum way way)
     assert_int_equal(front_give(w.b.front, grant), HF_OK);
     witness_runs(&w.a);
     witness_hears(&w.a, "ended elected ");
-    assert_int_equal(hf_acquire_start(mutex, NULL, (struct hf_done){0}, NULL),
-                     HF_EINVAL);
+    assert_int_equal(
+        hf_lock_acquire_start(mutex, NULL, (struct hf_done){0}, NULL),
+        HF_EINVAL);
     hf_lock_free(mutex);
     world_close(&w);
 }
@@ -246,7 +248,7 @@ static void a_mutex_can_be_stood_for(enum way way)
     grant = front_take(w.b.front, mutex);
     witness_runs(&w.a);
     kit_await_tickets_with(w.a.front, &w.place, 2);
-    tickets = witness_lists(&w.a, false);
+    tickets = witness_lists(&w.a, HF_TICKETS_ALL);
     assert_int_equal(hf_tickets_at(tickets, 1)->kind, HF_KIND_MUTEX);
     hf_tickets_free(tickets);
     assert_false(hf_election_is_leader(w.a.election));
@@ -288,7 +290,7 @@ static void closing_ends_it(enum way way)
     assert_string_equal(w.a.told, "elected deposed ended ");
     assert_int_equal(w.a.why.status, HF_ECLOSED);
     assert_false(hf_election_is_leader(w.a.election));
-    assert_int_equal(hf_election_run(w.a.election), HF_ECLOSED);
+    assert_int_equal(hf_election_campaign_start(w.a.election), HF_ECLOSED);
     assert_int_equal(
         hf_election_resign_start(w.a.election, (struct hf_done){0}), HF_OK);
     hf_election_free(w.a.election);
@@ -509,9 +511,10 @@ static int in_child(void *arg)
     KIT_CHECK(!hf_election_is_leader(w->a.election));
     KIT_CHECK(hf_election_token(w->a.election) == 0);
     KIT_CHECK(hf_election_safe_until_ms(w->a.election) == 0);
-    KIT_CHECK(hf_election_run(w->a.election) == HF_EFORKED);
+    KIT_CHECK(hf_election_campaign_start(w->a.election) == HF_EFORKED);
     KIT_CHECK(hf_election_resign(w->a.election) == HF_EFORKED);
-    KIT_CHECK(hf_election_leader(w->a.election, 0, &tickets) == HF_EFORKED);
+    KIT_CHECK(hf_election_tickets(w->a.election, HF_TICKETS_HOLDERS, 0,
+                                  &tickets) == HF_EFORKED);
     hf_election_free(w->a.election);
     return 0;
 }

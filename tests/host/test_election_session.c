@@ -99,7 +99,7 @@ static void win(struct world *w)
 
 static void expect_empty_queue(struct world *w)
 {
-    struct hf_tickets *tickets = witness_lists(&w->a, false);
+    struct hf_tickets *tickets = witness_lists(&w->a, HF_TICKETS_ALL);
 
     assert_int_equal(hf_tickets_count(tickets), 0);
     hf_tickets_free(tickets);
@@ -194,7 +194,7 @@ static void fn35_resigning_while_the_ticket_is_made_leaves_none(enum way way)
     say_first(&w, SCRIPTED_MUTE);
     witness_runs(&w.a);
     witness_begins_to_resign(&w.a);
-    assert_int_equal(hf_election_run(w.a.election), HF_ESTATE);
+    assert_int_equal(hf_election_campaign_start(w.a.election), HF_ESTATE);
     say_first(&w, SCRIPTED_MUTE); /* the loop has turned */
     assert_false(witness_has_resigned(&w.a));
     say(&w, SCRIPTED_SPEAK);

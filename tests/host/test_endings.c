@@ -26,7 +26,7 @@ static void *cycle_main(void *arg)
     struct hf_lock *lock = arg;
     struct hf_grant *grant;
 
-    while (hf_acquire(lock, NULL, &grant) == HF_OK)
+    while (hf_lock_acquire(lock, NULL, &grant) == HF_OK)
         (void)hf_grant_release(grant);
     return NULL;
 }
@@ -55,11 +55,11 @@ static int exits_in_full_swing(void *arg)
     KIT_CHECK(hf_client_open(place->url, &opts, &client, NULL) == HF_OK);
     KIT_CHECK(hf_lock_open(client, "held", NULL, &held) == HF_OK);
     KIT_CHECK(hf_lock_open(client, "busy", NULL, &busy) == HF_OK);
-    KIT_CHECK(hf_acquire(held, NULL, &grant) == HF_OK);
+    KIT_CHECK(hf_lock_acquire(held, NULL, &grant) == HF_OK);
     KIT_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
-    KIT_CHECK(hf_acquire_start(held, NULL,
-                               (struct hf_done){on_done, NULL, NULL},
-                               NULL) == HF_OK);
+    KIT_CHECK(hf_lock_acquire_start(held, NULL,
+                                    (struct hf_done){on_done, NULL, NULL},
+                                    NULL) == HF_OK);
     KIT_CHECK(pthread_create(&thread, NULL, cycle_main, busy) == 0);
     KIT_CHECK(pthread_create(&thread, NULL, cycle_main, held) == 0);
     exit(0);
@@ -96,7 +96,7 @@ static void *wait_main(void *arg)
     struct hf_grant *grant = NULL;
 
     pthread_cleanup_push(give_back, &grant);
-    (void)!hf_acquire(lock, NULL, &grant);
+    (void)!hf_lock_acquire(lock, NULL, &grant);
     pthread_testcancel();
     pthread_cleanup_pop(1);
     return NULL;
@@ -115,14 +115,14 @@ static void fn38_a_waiting_thread_is_cancelled(void **state)
     place_make(&place);
     client = kit_client(place.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     thread = kit_thread(wait_main, lock);
     kit_await_tickets(&place, 2);
     assert_int_equal(pthread_cancel(thread), 0);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     assert_int_equal(pthread_join(thread, &end), 0);
     assert_ptr_equal(end, PTHREAD_CANCELED);
-    assert_int_equal(hf_try_acquire(lock, &grant), HF_OK);
+    assert_int_equal(hf_lock_try_acquire(lock, &grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(client), HF_OK);
@@ -141,7 +141,7 @@ static void *cancelled_main(void *arg)
     struct hf_grant *grant;
 
     for (;;) {
-        if (hf_acquire(cycle->lock, NULL, &grant) == HF_OK)
+        if (hf_lock_acquire(cycle->lock, NULL, &grant) == HF_OK)
             (void)hf_grant_release(grant);
         atomic_fetch_add(&cycle->rounds, 1);
         pthread_testcancel();

@@ -60,7 +60,7 @@ static struct hf_grant *try_as_another(const struct world *w, const char *name,
     struct hf_grant *grant;
 
     assert_int_equal(hf_lock_open(other, name, NULL, &lock), HF_OK);
-    assert_int_equal(hf_try_acquire(lock, &grant), wanted);
+    assert_int_equal(hf_lock_try_acquire(lock, &grant), wanted);
     hf_lock_free(lock);
     assert_int_equal(hf_client_close(other), HF_OK);
     return grant;
@@ -116,10 +116,10 @@ static int asks_in_vain(struct world *w)
     opts.wait_ms = 10;
     KIT_CHECK(hf_lock_open(client, "x", NULL, &lock) == HF_EFORKED);
     KIT_CHECK(hf_mutex_open(client, "x", NULL, &mutex) == HF_EFORKED);
-    KIT_CHECK(hf_acquire(w->lock, NULL, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_acquire(w->lock, &opts, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_try_acquire(w->lock, &grant) == HF_EFORKED);
-    KIT_CHECK(hf_acquire_start(w->lock, NULL, done, &op) == HF_EFORKED);
+    KIT_CHECK(hf_lock_acquire(w->lock, NULL, &grant) == HF_EFORKED);
+    KIT_CHECK(hf_lock_acquire(w->lock, &opts, &grant) == HF_EFORKED);
+    KIT_CHECK(hf_lock_try_acquire(w->lock, &grant) == HF_EFORKED);
+    KIT_CHECK(hf_lock_acquire_start(w->lock, NULL, done, &op) == HF_EFORKED);
     KIT_CHECK(drops == 1 && op == NULL);
     KIT_CHECK(hf_mutex_lock(w->mutex) == HF_EFORKED);
     KIT_CHECK(hf_mutex_trylock(w->mutex) == HF_EFORKED);
@@ -187,10 +187,10 @@ static int starts_anew(struct world *w)
 
     KIT_CHECK(hf_client_open(w->place.url, NULL, &client, NULL) == HF_OK);
     KIT_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_try_acquire(lock, &grant) == HF_EBUSY);
+    KIT_CHECK(hf_lock_try_acquire(lock, &grant) == HF_EBUSY);
     hf_lock_free(lock);
     KIT_CHECK(hf_lock_open(client, "its own", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_acquire(lock, NULL, &grant) == HF_OK);
+    KIT_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
     KIT_CHECK(hf_grant_release(grant) == HF_OK);
     hf_lock_free(lock);
     KIT_CHECK(hf_client_close(client) == HF_OK);
@@ -275,7 +275,7 @@ static int leaves_a_child_behind(const struct orphan *orphan)
 
     KIT_CHECK(hf_client_open(orphan->place.url, NULL, &client, NULL) == HF_OK);
     KIT_CHECK(hf_lock_open(client, "held", NULL, &lock) == HF_OK);
-    KIT_CHECK(hf_acquire(lock, NULL, &grant) == HF_OK);
+    KIT_CHECK(hf_lock_acquire(lock, NULL, &grant) == HF_OK);
     KIT_CHECK(hf_grant_loss_fd(grant, &fd) == HF_OK);
     if (fork() == 0)
         _exit(lives_on(orphan));
@@ -314,11 +314,11 @@ static void a_dead_parent_holds_nothing(void **state)
     (void)state;
     client = kit_client(orphan.place.url);
     assert_int_equal(hf_lock_open(client, "held", NULL, &lock), HF_OK);
-    assert_int_equal(hf_try_acquire(lock, &grant), HF_EBUSY);
+    assert_int_equal(hf_lock_try_acquire(lock, &grant), HF_EBUSY);
     assert_int_equal(kill(parent, SIGKILL), 0);
     assert_int_equal(waitpid(parent, NULL, 0), parent);
     opts.wait_ms = 10000;
-    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_OK);
     assert_int_equal(poll(&word, 1, 0), 0); /* the orphan lives */
     assert_int_equal(hf_grant_release(grant), HF_OK);
     close(orphan.leash[1]);
@@ -437,7 +437,7 @@ static int is_refused(struct fork_inside *inside)
 {
     struct hf_grant *grant;
 
-    KIT_CHECK(hf_acquire(inside->lock, NULL, &grant) == HF_EFORKED);
+    KIT_CHECK(hf_lock_acquire(inside->lock, NULL, &grant) == HF_EFORKED);
     KIT_CHECK(hf_client_close(inside->front.client) == HF_EFORKED);
     return 0;
 }

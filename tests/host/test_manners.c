@@ -62,11 +62,11 @@ static void an_uncontended_lock_costs_nothing_else(void **state)
     place_make(&place);
     client = kit_client(place.url);
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     fds = kit_fds();
     assert_int_equal(hf_grant_release(grant), HF_OK);
     for (i = 0; i < 100; i++) {
-        assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+        assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
         assert_int_equal(kit_threads(), threads);
         assert_int_equal(epolls(), polls);
         assert_int_equal(kit_fds(), fds);
@@ -327,7 +327,7 @@ static void *rival_main(void *arg)
         return NULL;
     }
     while (!atomic_load(&rival->stop)) {
-        if (hf_acquire(lock, NULL, &grant) != HF_OK ||
+        if (hf_lock_acquire(lock, NULL, &grant) != HF_OK ||
             hf_grant_release(grant) != HF_OK)
             atomic_fetch_add(&rival->failures, 1);
     }
@@ -351,16 +351,16 @@ static void waits_under_a_storm(const struct place *place)
 
     assert_int_equal(hf_lock_open(client, "nightly", NULL, &lock), HF_OK);
     for (i = 0; i < 100; i++) {
-        assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+        assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
         assert_int_equal(hf_grant_release(grant), HF_OK);
     }
     atomic_store(&rival.stop, true);
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&rival.failures), 0);
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     started_ms = kit_now_ms();
     opts.wait_ms = 50;
-    assert_int_equal(hf_acquire(lock, &opts, &none), HF_ETIMEDOUT);
+    assert_int_equal(hf_lock_acquire(lock, &opts, &none), HF_ETIMEDOUT);
     assert_true(kit_now_ms() - started_ms >= 50);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     hf_lock_free(lock);

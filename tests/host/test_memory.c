@@ -91,7 +91,7 @@ static bool has_queued_or_ended(void *arg)
     /* Somebody is in the queue before whoever asks now. */
     if (has_ended(party))
         return true;
-    if (hf_try_acquire(party->lock, &grant) == HF_OK)
+    if (hf_lock_try_acquire(party->lock, &grant) == HF_OK)
         return hf_grant_release(grant) != HF_OK;
     return true;
 }
@@ -103,7 +103,7 @@ static void *wait_main(void *arg)
     struct party *party = arg;
     struct hf_acquire_opts opts = patient();
 
-    party->status = hf_acquire(party->lock, &opts, &party->grant);
+    party->status = hf_lock_acquire(party->lock, &opts, &party->grant);
     atomic_fetch_add(&party->ended, 1);
     return NULL;
 }
@@ -114,7 +114,7 @@ static void wait_and_hand_over(struct party *a, struct party *b)
     struct hf_grant *grant;
     pthread_t thread;
 
-    if (!shortage_note(hf_acquire(a->lock, &opts, &grant))) {
+    if (!shortage_note(hf_lock_acquire(a->lock, &opts, &grant))) {
         assert_null(grant);
         return;
     }
@@ -176,7 +176,7 @@ static int start_and_give_back(struct party *a)
     int drops = 2; /* of the acquire: its end and its waiting */
 
     opts.on_wait = (struct hf_on_wait){on_wait, a, on_drop};
-    if (called_back(a, hf_acquire_start(a->lock, &opts, done, &op))) {
+    if (called_back(a, hf_lock_acquire_start(a->lock, &opts, done, &op))) {
         assert_non_null(a->grant);
         (void)called_back(a, hf_grant_release_start(a->grant, done));
         drops++;
@@ -252,7 +252,7 @@ static void stand(struct party *a, const struct place *place)
     opts.on_ended = (struct hf_on_ended){on_candidature_ended, a, on_drop};
     if (shortage_note(
             hf_election_open(a->client, "nightly", &opts, &election)) &&
-        shortage_note(hf_election_run(election))) {
+        shortage_note(hf_election_campaign_start(election))) {
         if (shortage_is_for_good()) /* its retries would outlast us */
             (void)shortage_note(hf_election_resign(election));
         else

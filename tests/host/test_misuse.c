@@ -198,12 +198,13 @@ static void acquire_opts_of_a_wrong_size(void **state)
         struct hf_acquire_opts opts = counted_opts(w);
 
         opts.size = wrong_sizes[i];
-        assert_lock_told(w, hf_acquire(w->lock, &opts, &grant), HF_EINVAL,
-                         "hf_acquire", "HF_ACQUIRE_OPTS_INIT");
+        assert_lock_told(w, hf_lock_acquire(w->lock, &opts, &grant), HF_EINVAL,
+                         "hf_lock_acquire", "HF_ACQUIRE_OPTS_INIT");
         assert_null(grant);
         assert_int_equal(w->drops, (int)i);
-        assert_lock_told(w, hf_acquire_start(w->lock, &opts, counted(w), &op),
-                         HF_EINVAL, "hf_acquire_start", "HF_ACQUIRE_OPTS_INIT");
+        assert_lock_told(
+            w, hf_lock_acquire_start(w->lock, &opts, counted(w), &op),
+            HF_EINVAL, "hf_lock_acquire_start", "HF_ACQUIRE_OPTS_INIT");
         assert_null(op);
         assert_int_equal(w->drops, (int)i + 1);
     }
@@ -218,8 +219,8 @@ static void no_function_to_bring_the_grant_to(void **state)
     struct hf_op *op;
 
     done.fn = NULL;
-    assert_lock_told(w, hf_acquire_start(w->lock, &opts, done, &op), HF_EINVAL,
-                     "hf_acquire_start", "callback is NULL");
+    assert_lock_told(w, hf_lock_acquire_start(w->lock, &opts, done, &op),
+                     HF_EINVAL, "hf_lock_acquire_start", "callback is NULL");
     assert_null(op);
     assert_int_equal(w->drops, 3);
     assert_int_equal(w->calls, 0);
@@ -390,10 +391,11 @@ static bool refuses_all(struct inside *inside)
 {
     struct hf_acquire_opts opts = counted_opts(inside->w);
     struct hf_grant *grant = (struct hf_grant *)inside;
-    bool refused = hf_acquire(inside->lock, &opts, &grant) == HF_EREENTRANT;
+    bool refused =
+        hf_lock_acquire(inside->lock, &opts, &grant) == HF_EREENTRANT;
 
     refused &= grant == NULL && inside->w->drops == 2;
-    refused &= hf_try_acquire(inside->lock, &grant) == HF_EREENTRANT;
+    refused &= hf_lock_try_acquire(inside->lock, &grant) == HF_EREENTRANT;
     refused &= hf_grant_release(inside->grant) == HF_EREENTRANT;
     refused &= hf_mutex_lock(inside->mutex) == HF_EREENTRANT;
     refused &= hf_mutex_trylock(inside->mutex) == HF_EREENTRANT;
@@ -527,7 +529,7 @@ static void wait_elsewhere(void *arg, const struct hf_result *result)
 
     inside->refused_all =
         result->status == HF_OK &&
-        hf_try_acquire(inside->w->lock, &grant) == HF_EREENTRANT;
+        hf_lock_try_acquire(inside->w->lock, &grant) == HF_EREENTRANT;
     atomic_fetch_add(&inside->ran, 1);
 }
 
@@ -581,7 +583,7 @@ static void closing_when_a_callback_is_dropped(void **state)
     assert_int_equal(hf_lock_open(inside.client, "free", NULL, &inside.lock),
                      HF_OK);
     opts.on_loss = (struct hf_on_loss){never, &inside, close_in_drop};
-    assert_int_equal(hf_acquire(inside.lock, &opts, &inside.grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(inside.lock, &opts, &inside.grant), HF_OK);
     assert_int_equal(hf_grant_release_start(inside.grant, done), HF_OK);
     kit_until(has_run, &inside);
     assert_true(inside.refused_all);
@@ -602,20 +604,20 @@ static void calls_after_close(void **state)
     hf_status status;
 
     assert_int_equal(hf_lock_open(client, "closing", NULL, &lock), HF_OK);
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
-    status = hf_acquire(lock, &opts, &none);
+    status = hf_lock_acquire(lock, &opts, &none);
     hf_lock_error(lock, &error);
     assert_int_equal(status, HF_ECLOSED);
     assert_int_equal(error.status, HF_ECLOSED);
-    assert_string_equal(error.text, "hf_acquire: the client was closed");
+    assert_string_equal(error.text, "hf_lock_acquire: the client was closed");
     assert_true(hf_status_class(HF_ECLOSED) == HF_CLASS_CANCELLED);
     assert_null(none);
     assert_int_equal(w->drops, 2);
-    assert_int_equal(hf_acquire_start(lock, &opts, counted(w), NULL),
+    assert_int_equal(hf_lock_acquire_start(lock, &opts, counted(w), NULL),
                      HF_ECLOSED);
     assert_int_equal(w->drops, 5);
-    assert_int_equal(hf_try_acquire(lock, &none), HF_ECLOSED);
+    assert_int_equal(hf_lock_try_acquire(lock, &none), HF_ECLOSED);
     /* Nobody is left to call back; the release itself is still due. */
     assert_int_equal(hf_grant_release_start(grant, counted(w)), HF_ECLOSED);
     assert_int_equal(w->drops, 6);

@@ -45,34 +45,39 @@ static hf_status wait_for(struct errand *e)
 {
     switch ((enum call)e->call) {
     case TICKETS:
-        return hf_lock_tickets(e->subject, WAIT_MS, &e->tickets);
+        return hf_lock_tickets(e->subject, HF_TICKETS_ALL, WAIT_MS,
+                               &e->tickets);
     case HOLDERS:
-        return hf_lock_holders(e->subject, WAIT_MS, &e->tickets);
+        return hf_lock_tickets(e->subject, HF_TICKETS_HOLDERS, WAIT_MS,
+                               &e->tickets);
     case WAITERS:
-        return hf_lock_waiters(e->subject, WAIT_MS, &e->tickets);
+        return hf_lock_tickets(e->subject, HF_TICKETS_WAITERS, WAIT_MS,
+                               &e->tickets);
     case EVICT:
         return hf_lock_evict(e->subject, e->id, WAIT_MS);
     case ASK:
         break;
     }
-    return hf_lock_request_release(e->subject, e->id, WAIT_MS);
+    return hf_lock_revoke(e->subject, e->id, WAIT_MS);
 }
 
 static hf_status start(struct errand *e, struct hf_done done)
 {
     switch ((enum call)e->call) {
     case TICKETS:
-        return hf_lock_tickets_start(e->subject, WAIT_MS, done);
+        return hf_lock_tickets_start(e->subject, HF_TICKETS_ALL, WAIT_MS, done);
     case HOLDERS:
-        return hf_lock_holders_start(e->subject, WAIT_MS, done);
+        return hf_lock_tickets_start(e->subject, HF_TICKETS_HOLDERS, WAIT_MS,
+                                     done);
     case WAITERS:
-        return hf_lock_waiters_start(e->subject, WAIT_MS, done);
+        return hf_lock_tickets_start(e->subject, HF_TICKETS_WAITERS, WAIT_MS,
+                                     done);
     case EVICT:
         return hf_lock_evict_start(e->subject, e->id, WAIT_MS, done);
     case ASK:
         break;
     }
-    return hf_lock_request_release_start(e->subject, e->id, WAIT_MS, done);
+    return hf_lock_revoke_start(e->subject, e->id, WAIT_MS, done);
 }
 
 static void error_of(const struct errand *e, struct hf_error *error)
@@ -136,7 +141,7 @@ static void a_queue_is_shown(enum way way)
     tickets = list(&w.a, w.mine, TICKETS);
     assert_int_equal(hf_tickets_count(tickets), 0);
     assert_null(hf_tickets_at(tickets, 0));
-    assert_null(hf_tickets_foreign(tickets, 0));
+    assert_null(hf_tickets_unknown(tickets, 0));
     hf_tickets_free(tickets);
     assert_int_equal(place_tickets(&w.place), 0);
 
@@ -153,7 +158,7 @@ static void a_queue_is_shown(enum way way)
     assert_true(view->token == hf_grant_token(first.grant));
     assert_true(view->age_ms < 60000);
     assert_true(view->created_utc_ms > 0);
-    assert_string_equal(view->dialect, "holdfast");
+    assert_string_equal(view->layout, "holdfast");
     assert_non_null(strstr(view->owner, "text=the%20one%20and%20only"));
     view = hf_tickets_at(tickets, 1);
     assert_false(view->holds || view->own);
@@ -434,22 +439,30 @@ static void wrong_calls_are_refused(void **state)
     assert_int_equal(hf_lock_evict(lock, "nobody", 0), HF_EINVAL);
     hf_lock_error(lock, &error);
     assert_non_null(strstr(error.text, "hf_lock_evict: 'nobody' is no id"));
-    assert_int_equal(hf_lock_request_release(lock, "", 0), HF_EINVAL);
+    assert_int_equal(hf_lock_revoke(lock, "", 0), HF_EINVAL);
     assert_int_equal(hf_lock_evict_start(lock, "x", 0, done), HF_EINVAL);
     assert_int_equal(atomic_load(&e.dropped), 1);
-    assert_int_equal(hf_lock_tickets_start(lock, 0, none), HF_EINVAL);
+    assert_int_equal(hf_lock_tickets_start(lock, HF_TICKETS_ALL, 0, none),
+                     HF_EINVAL);
     assert_int_equal(atomic_load(&e.dropped), 2);
     assert_int_equal(atomic_load(&e.ended), 0);
+    assert_int_equal(
+        hf_lock_tickets(lock, (enum hf_tickets_which)3, 0, &tickets),
+        HF_EINVAL);
+    assert_null(tickets);
+    hf_lock_error(lock, &error);
+    assert_non_null(strstr(error.text, "'which' is 3; expected"));
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     opts.text = longer;
-    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_EINVAL);
     opts.text = "a\nb";
-    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_EINVAL);
     opts.text = "\xff";
-    assert_int_equal(hf_acquire(lock, &opts, &grant), HF_EINVAL);
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_EINVAL);
     assert_int_equal(hf_client_close(client), HF_OK);
-    assert_int_equal(hf_lock_tickets(lock, 0, &tickets), HF_ECLOSED);
+    assert_int_equal(hf_lock_tickets(lock, HF_TICKETS_ALL, 0, &tickets),
+                     HF_ECLOSED);
     assert_null(tickets);
     hf_tickets_free(NULL);
     hf_lock_free(lock);

@@ -373,7 +373,7 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     pthread_mutex_lock(&slow.gate);
     say(&w, SCRIPTED_CONNECT);
     lock = front_lock(&w.front, "nightly");
-    assert_int_equal(hf_acquire(lock, NULL, &grant), HF_OK);
+    assert_int_equal(hf_lock_acquire(lock, NULL, &grant), HF_OK);
     assert_int_equal(hf_grant_release(grant), HF_OK);
     pthread_mutex_unlock(&slow.gate);
     hf_lock_free(lock);

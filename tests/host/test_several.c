@@ -257,7 +257,8 @@ static void *go_round(void *arg)
     uintptr_t rounds;
 
     for (rounds = 0; rounds < 200; rounds++) {
-        if (hf_acquire_all(round->locks, round->count, NULL, &grant) != HF_OK ||
+        if (hf_locks_acquire(round->locks, round->count, NULL, &grant) !=
+                HF_OK ||
             hf_grant_release(grant) != HF_OK)
             break;
     }
@@ -382,14 +383,16 @@ static void who_has_permits_is_seen_and_asked(void **state)
     mine = semaphore(&w.a, 2, 3);
     theirs = semaphore(&w.b, 1, 3);
     grant = take_asked(&w.a, &mine, 1, &asked);
-    assert_int_equal(hf_lock_holders(theirs, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(
+        hf_lock_tickets(theirs, HF_TICKETS_HOLDERS, HF_FOREVER, &tickets),
+        HF_OK);
     assert_int_equal(hf_tickets_count(tickets), 1);
     view = hf_tickets_at(tickets, 0);
     assert_int_equal(view->kind, HF_KIND_SEMAPHORE);
     assert_int_equal(view->permits, 2);
     assert_true(view->holds && !view->own);
     assert_int_equal(view->token, hf_grant_token(grant));
-    assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_revoke(theirs, NULL, HF_FOREVER), HF_OK);
     front_until(&w.a, was_asked, &asked);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
     assert_int_equal(hf_lock_evict(theirs, view->id, HF_FOREVER), HF_OK);
@@ -401,14 +404,12 @@ static void who_has_permits_is_seen_and_asked(void **state)
     world_close(&w);
 }
 
-static size_t count_of(struct hf_lock *lock,
-                       hf_status (*list)(struct hf_lock *lock, uint64_t wait_ms,
-                                         struct hf_tickets **tickets))
+static size_t count_of(struct hf_lock *lock, enum hf_tickets_which which)
 {
     struct hf_tickets *tickets;
     size_t count;
 
-    assert_int_equal(list(lock, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(hf_lock_tickets(lock, which, HF_FOREVER, &tickets), HF_OK);
     count = hf_tickets_count(tickets);
     hf_tickets_free(tickets);
     return count;
@@ -430,8 +431,8 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     world_open(&w, WAY_THREAD);
     mine = semaphore(&w.a, 2, 2);
     theirs = semaphore(&w.b, 1, 2);
-    assert_int_equal(count_of(theirs, hf_lock_tickets), 0);
-    assert_int_equal(count_of(theirs, hf_lock_waiters), 0);
+    assert_int_equal(count_of(theirs, HF_TICKETS_ALL), 0);
+    assert_int_equal(count_of(theirs, HF_TICKETS_WAITERS), 0);
     grant = front_take(&w.a, mine);
     kit_await_tickets(&w.place, 1);
     opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
@@ -439,9 +440,10 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     kit_await_tickets(&w.place, 2);
     front_acquire(&w.b, theirs, NULL, &second);
     kit_await_tickets(&w.place, 3);
-    assert_int_equal(count_of(theirs, hf_lock_holders), 1);
-    assert_int_equal(count_of(theirs, hf_lock_waiters), 2);
-    assert_int_equal(hf_lock_tickets(theirs, HF_FOREVER, &tickets), HF_OK);
+    assert_int_equal(count_of(theirs, HF_TICKETS_HOLDERS), 1);
+    assert_int_equal(count_of(theirs, HF_TICKETS_WAITERS), 2);
+    assert_int_equal(
+        hf_lock_tickets(theirs, HF_TICKETS_ALL, HF_FOREVER, &tickets), HF_OK);
     assert_int_equal(hf_tickets_count(tickets), 3);
     view = hf_tickets_at(tickets, 0);
     assert_true(view->holds && !view->own && view->permits == 2);
@@ -452,8 +454,7 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     }
     assert_null(hf_tickets_at(tickets, 3));
     view = hf_tickets_at(tickets, 1);
-    assert_int_equal(hf_lock_request_release(mine, view->id, HF_FOREVER),
-                     HF_OK);
+    assert_int_equal(hf_lock_revoke(mine, view->id, HF_FOREVER), HF_OK);
     /* One who is evicted goes to the tail. */
     view = hf_tickets_at(tickets, 2);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
@@ -485,7 +486,7 @@ static void who_has_several_is_asked_for_one(void **state)
     theirs = front_lock(&w.b, "two");
     grant = take_asked(&w.a, locks, 2, &asked);
     assert_int_equal(hf_grant_downgrade(grant), HF_ESTATE);
-    assert_int_equal(hf_lock_request_release(theirs, NULL, HF_FOREVER), HF_OK);
+    assert_int_equal(hf_lock_revoke(theirs, NULL, HF_FOREVER), HF_OK);
     front_until(&w.a, was_asked, &asked);
     assert_int_equal(hf_grant_check(grant), HF_OK);
     assert_int_equal(front_give(&w.a, grant), HF_OK);
@@ -509,14 +510,14 @@ static void wrong_lists_are_refused(void **state)
     locks[0] = front_lock(&w.a, "one");
     again = front_lock(&w.a, "/one");
     theirs = front_lock(&w.b, "two");
-    assert_int_equal(hf_acquire_all(locks, 0, NULL, &grant), HF_EINVAL);
+    assert_int_equal(hf_locks_acquire(locks, 0, NULL, &grant), HF_EINVAL);
     locks[1] = again;
-    assert_int_equal(hf_acquire_all(locks, 2, NULL, &grant), HF_EINVAL);
+    assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_EINVAL);
     hf_lock_error(locks[0], &error);
-    assert_non_null(strstr(error.text, "hf_acquire_all"));
+    assert_non_null(strstr(error.text, "hf_locks_acquire"));
     assert_non_null(strstr(error.text, "\"one\" is given twice"));
     locks[1] = theirs;
-    assert_int_equal(hf_acquire_all(locks, 2, NULL, &grant), HF_EINVAL);
+    assert_int_equal(hf_locks_acquire(locks, 2, NULL, &grant), HF_EINVAL);
     hf_lock_error(locks[0], &error);
     assert_non_null(strstr(error.text, "another client"));
     assert_null(grant);

@@ -239,18 +239,18 @@ static hf_status list_queue(struct hf_client *observer,
     struct hf_lock *lock;
     hf_status status;
 
-    if (queue->kind == HF_KIND_MEMBER) {
+    if (queue->kind == HF_KIND_PARTICIPANT) {
         status = hf_double_barrier_open(observer, queue->name, 2, &round);
         if (status != HF_OK)
             return status;
-        status = hf_double_barrier_members(round, HF_FOREVER, tickets);
+        status = hf_double_barrier_participants(round, HF_FOREVER, tickets);
         hf_double_barrier_free(round);
         return status;
     }
     opts.kind = queue->kind;
     if ((status = hf_lock_open(observer, queue->name, &opts, &lock)) != HF_OK)
         return status;
-    status = hf_lock_tickets(lock, HF_FOREVER, tickets);
+    status = hf_lock_tickets(lock, HF_TICKETS_ALL, HF_FOREVER, tickets);
     hf_lock_free(lock);
     return status;
 }

@@ -76,7 +76,7 @@ static void on_ended(void *arg, struct hf_election *election,
 
     witness->why = *why;
     if (witness->runs_again)
-        assert_int_equal(hf_election_run(election), HF_OK);
+        assert_int_equal(hf_election_campaign_start(election), HF_OK);
     say(witness, "ended");
 }
 
@@ -154,7 +154,7 @@ void witness_hears(struct witness *witness, const char *told)
 
 void witness_runs(struct witness *witness)
 {
-    assert_int_equal(hf_election_run(witness->election), HF_OK);
+    assert_int_equal(hf_election_campaign_start(witness->election), HF_OK);
 }
 
 void witness_begins_to_resign(struct witness *witness)
@@ -204,7 +204,8 @@ static bool has_looked(void *arg)
     return atomic_load(&((struct looked *)arg)->ended) > 0;
 }
 
-struct hf_tickets *witness_lists(struct witness *witness, bool leader)
+struct hf_tickets *witness_lists(struct witness *witness,
+                                 enum hf_tickets_which which)
 {
     struct hf_election *election = witness->election;
     struct looked looked = {.status = HF_OK};
@@ -212,13 +213,10 @@ struct hf_tickets *witness_lists(struct witness *witness, bool leader)
 
     if (witness->front->way == WAY_BLOCKING) {
         looked.status =
-            leader ? hf_election_leader(election, 10000, &looked.tickets)
-                   : hf_election_candidates(election, 10000, &looked.tickets);
+            hf_election_tickets(election, which, 10000, &looked.tickets);
     } else {
         assert_int_equal(
-            leader ? hf_election_leader_start(election, 10000, done)
-                   : hf_election_candidates_start(election, 10000, done),
-            HF_OK);
+            hf_election_tickets_start(election, which, 10000, done), HF_OK);
         front_until(witness->front, has_looked, &looked);
     }
     assert_int_equal(looked.status, HF_OK);

@@ -49,6 +49,7 @@ void witness_begins_to_resign(struct witness *witness);
 bool witness_has_resigned(void *arg);
 
 /* What is listed, in the way of the front: all candidates, or the leader. */
-struct hf_tickets *witness_lists(struct witness *witness, bool leader);
+struct hf_tickets *witness_lists(struct witness *witness,
+                                 enum hf_tickets_which which);
 
 #endif

@@ -18,7 +18,7 @@ int main(void)
         return 1;
     }
     if (hf_lock_open(client, "install/test", NULL, &lock) != HF_OK ||
-        hf_acquire(lock, NULL, &grant) != HF_OK) {
+        hf_lock_acquire(lock, NULL, &grant) != HF_OK) {
         hf_client_error(client, &error);
         fprintf(stderr, "%s\n", error.text);
         return 1;

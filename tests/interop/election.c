@@ -119,7 +119,7 @@ static void add(struct candidate *candidate, char **arguments)
 
     until_told_or_over();
     for (long i = strtol(arguments[2], NULL, 10); i > 0; i--) {
-        if (hf_election_run(candidate->election) != HF_OK)
+        if (hf_election_campaign_start(candidate->election) != HF_OK)
             die("it cannot stand");
         while (sem_wait(&candidate->elected) != 0 && errno == EINTR)
             continue;
@@ -135,7 +135,7 @@ static void add(struct candidate *candidate, char **arguments)
 static void stand(struct candidate *candidate)
 {
     candidate->speaks = true;
-    if (hf_election_run(candidate->election) != HF_OK)
+    if (hf_election_campaign_start(candidate->election) != HF_OK)
         die("it cannot stand");
     until_told_or_over();
     if (hf_election_resign(candidate->election) != HF_OK)

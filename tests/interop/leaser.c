@@ -48,7 +48,7 @@ static void take(struct hf_lock *lock, int log, char **arguments)
     struct hf_grant *grant;
     struct hf_error error;
     uint64_t token;
-    hf_status status = hf_acquire(lock, NULL, &grant);
+    hf_status status = hf_lock_acquire(lock, NULL, &grant);
 
     if (status != HF_OK) {
         hf_lock_error(lock, &error);

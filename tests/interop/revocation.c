@@ -48,7 +48,7 @@ static void hold(struct hf_lock *lock)
     sem_init(&asked, 0, 0);
     opts.wait_ms = WAIT_MS;
     opts.on_revoke = (struct hf_on_revoke){on_revoke, &asked, NULL};
-    if (hf_acquire(lock, &opts, &grant) != HF_OK) {
+    if (hf_lock_acquire(lock, &opts, &grant) != HF_OK) {
         hf_lock_error(lock, &error);
         die(error.text);
     }
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     else if (argc == 5)
         say(hf_status_name(hf_lock_evict(lock, argv[4], WAIT_MS)));
     else
-        say(hf_status_name(hf_lock_request_release(lock, NULL, WAIT_MS)));
+        say(hf_status_name(hf_lock_revoke(lock, NULL, WAIT_MS)));
     hf_lock_free(lock);
     return hf_client_close(client) == HF_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

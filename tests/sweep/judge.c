@@ -76,7 +76,7 @@ static void enter_as_heir(struct cast *cast, struct hf_client *client,
     status = hf_lock_open(client, trace->name, &trace->opts, &lock);
     CHECK(cast, status == HF_OK);
     opts.wait_ms = cast->has_leases ? STORY_PATIENCE_MS : 0;
-    status = hf_acquire(lock, &opts, &grant);
+    status = hf_lock_acquire(lock, &opts, &grant);
     if (status != HF_OK)
         story_complain(cast, "who comes to %s after it hears %s", trace->name,
                        hf_status_name(status));
@@ -94,7 +94,8 @@ static bool is_empty(void *arg)
 {
     struct look *look = arg;
     struct hf_tickets *tickets;
-    hf_status status = hf_lock_tickets(look->lock, STORY_PATIENCE_MS, &tickets);
+    hf_status status = hf_lock_tickets(look->lock, HF_TICKETS_ALL,
+                                       STORY_PATIENCE_MS, &tickets);
 
     if (status != HF_OK)
         story_complain(look->cast, "who looks after it hears %s",

@@ -121,7 +121,8 @@ static void see_members(struct cast *cast, struct hf_double_barrier *barrier,
 {
     struct hf_tickets *members;
 
-    WELL(cast, hf_double_barrier_members(barrier, STORY_PATIENCE_MS, &members),
+    WELL(cast,
+         hf_double_barrier_participants(barrier, STORY_PATIENCE_MS, &members),
          text_of_double, barrier);
     CHECK(cast, hf_tickets_count(members) == count);
     hf_tickets_free(members);

@@ -26,7 +26,7 @@ static void a_wait_is_cancelled(struct cast *cast)
     hf_op_cancel(waiting.op);
     status = later_end(&waiting, HF_OK);
     if (status != HF_ECANCELLED)
-        (void)story_ended_well(cast, "hf_acquire_start", status, NULL);
+        (void)story_ended_well(cast, "hf_lock_acquire_start", status, NULL);
     CHECK(cast, status != HF_OK);
     story_release(cast, grant);
     hf_lock_free(a);
@@ -54,7 +54,7 @@ static void clients_close_on_what_they_do(struct cast *cast)
     story_leave(cast, b_client);
     status = later_end(&waiting, HF_OK);
     if (status != HF_ECLOSED)
-        (void)story_ended_well(cast, "hf_acquire_start", status, NULL);
+        (void)story_ended_well(cast, "hf_lock_acquire_start", status, NULL);
     CHECK(cast, status != HF_OK);
     story_leave(cast, a_client);
     CHECK(cast, hf_grant_release(grant) == HF_ELOST);
@@ -145,13 +145,13 @@ acquire_on_loop(struct cast *cast, struct lodger *lodger, struct hf_lock *lock)
     hf_status status = HF_EBUG;
 
     for (int i = 0; i < 2; i++) {
-        status = hf_acquire_start(lock, NULL, later_done(&lodger->later),
-                                  &lodger->later.op);
+        status = hf_lock_acquire_start(lock, NULL, later_done(&lodger->later),
+                                       &lodger->later.op);
         run_until_ended(cast, lodger, &status);
-        if (story_ended_well(cast, "hf_acquire_start", status, NULL))
+        if (story_ended_well(cast, "hf_lock_acquire_start", status, NULL))
             return lodger->later.grant;
     }
-    story_complain(cast, "hf_acquire_start: failed twice");
+    story_complain(cast, "hf_lock_acquire_start: failed twice");
 }
 
 static void live_on_loop(struct cast *cast, struct lodger *lodger)

@@ -69,7 +69,7 @@ static hf_status try_for(struct hf_lock *lock, struct hf_grant **grant)
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
 
     opts.wait_ms = 3;
-    return hf_acquire(lock, &opts, grant);
+    return hf_lock_acquire(lock, &opts, grant);
 }
 
 static void a_mutex_is_not_had_in_time(struct cast *cast)
@@ -79,7 +79,8 @@ static void a_mutex_is_not_had_in_time(struct cast *cast)
 
     meet(cast, &pair, HF_KIND_MUTEX, HF_KIND_MUTEX);
     grant = story_acquire(cast, pair.a);
-    GIVES(cast, hf_try_acquire(pair.b, &none), HF_EBUSY, text_of_lock, pair.b);
+    GIVES(cast, hf_lock_try_acquire(pair.b, &none), HF_EBUSY, text_of_lock,
+          pair.b);
     CHECK(cast, none == NULL);
     GIVES(cast, try_for(pair.b, &none), HF_ETIMEDOUT, text_of_lock, pair.b);
     CHECK(cast, none == NULL);
@@ -88,7 +89,7 @@ static void a_mutex_is_not_had_in_time(struct cast *cast)
     if (atomic_load(&cast->report->met) > 0)
         grant = story_acquire(cast, pair.b);
     else
-        WELL(cast, hf_try_acquire(pair.b, &grant), text_of_lock, pair.b);
+        WELL(cast, hf_lock_try_acquire(pair.b, &grant), text_of_lock, pair.b);
     story_release(cast, grant);
     part(cast, &pair);
 }
@@ -108,7 +109,7 @@ static void a_descriptor_holds_a_mutex(struct cast *cast)
     } else {
         WELL(cast, hf_grant_hold_fd(grant, &fd), NULL, NULL);
         story_release(cast, grant);
-        GIVES(cast, hf_try_acquire(pair.b, &none), HF_EBUSY, text_of_lock,
+        GIVES(cast, hf_lock_try_acquire(pair.b, &none), HF_EBUSY, text_of_lock,
               pair.b);
         (void)close(fd);
         grant = story_acquire(cast, pair.b);
@@ -242,12 +243,12 @@ static void take_all(struct cast *cast, struct hf_lock *const *locks,
 
     opts.wait_ms = 0;
     grant = story_acquire(cast, in_the_way);
-    GIVES(cast, hf_acquire_all(locks, 3, &opts, &all), HF_EBUSY, text_of_lock,
+    GIVES(cast, hf_locks_acquire(locks, 3, &opts, &all), HF_EBUSY, text_of_lock,
           locks[0]);
     CHECK(cast, all == NULL);
     story_release(cast, grant);
     opts.wait_ms = STORY_PATIENCE_MS;
-    WELL(cast, hf_acquire_all(locks, 3, &opts, &all), text_of_lock, locks[0]);
+    WELL(cast, hf_locks_acquire(locks, 3, &opts, &all), text_of_lock, locks[0]);
     for (int i = 0; i < 3; i++)
         CHECK(cast, hf_grant_token_of(all, locks[i]) != 0);
     story_release(cast, all);

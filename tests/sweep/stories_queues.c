@@ -42,8 +42,7 @@ static bool was_asked(void *arg)
     struct scene *scene = arg;
 
     if (atomic_load(&scene->asked) == 0 && is_doubtful(scene->cast))
-        WELL(scene->cast,
-             hf_lock_request_release(scene->b, NULL, STORY_PATIENCE_MS),
+        WELL(scene->cast, hf_lock_revoke(scene->b, NULL, STORY_PATIENCE_MS),
              text_of_lock, scene->b);
     return atomic_load(&scene->asked) > 0;
 }
@@ -74,7 +73,7 @@ static void set(struct scene *scene, struct cast *cast)
     opts.wait_ms = STORY_PATIENCE_MS;
     opts.on_revoke = (struct hf_on_revoke){on_revoke, scene, NULL};
     opts.on_loss = (struct hf_on_loss){on_loss, scene, NULL};
-    WELL(cast, hf_acquire(scene->a, &opts, &scene->grant), text_of_lock,
+    WELL(cast, hf_lock_acquire(scene->a, &opts, &scene->grant), text_of_lock,
          scene->a);
     later_init(&scene->waiting, cast);
     later_acquire(&scene->waiting, scene->b);
@@ -101,7 +100,8 @@ static bool lists_both(void *arg)
     struct hf_tickets *all;
     size_t count;
 
-    WELL(scene->cast, hf_lock_tickets(scene->b, STORY_PATIENCE_MS, &all),
+    WELL(scene->cast,
+         hf_lock_tickets(scene->b, HF_TICKETS_ALL, STORY_PATIENCE_MS, &all),
          text_of_lock, scene->b);
     count = hf_tickets_count(all);
     hf_tickets_free(all);
@@ -116,11 +116,16 @@ static void a_queue_is_looked_at(struct cast *cast)
     set(&scene, cast);
     if (is_doubtful(cast))
         story_until(cast, lists_both, &scene, "a list of the two");
-    WELL(cast, hf_lock_tickets(scene.b, STORY_PATIENCE_MS, &all), text_of_lock,
-         scene.b);
-    WELL(cast, hf_lock_holders(scene.b, STORY_PATIENCE_MS, &holders),
+    WELL(cast,
+         hf_lock_tickets(scene.b, HF_TICKETS_ALL, STORY_PATIENCE_MS, &all),
          text_of_lock, scene.b);
-    WELL(cast, hf_lock_waiters(scene.b, STORY_PATIENCE_MS, &waiters),
+    WELL(cast,
+         hf_lock_tickets(scene.b, HF_TICKETS_HOLDERS, STORY_PATIENCE_MS,
+                         &holders),
+         text_of_lock, scene.b);
+    WELL(cast,
+         hf_lock_tickets(scene.b, HF_TICKETS_WAITERS, STORY_PATIENCE_MS,
+                         &waiters),
          text_of_lock, scene.b);
     CHECK(cast, hf_tickets_count(all) == 2);
     CHECK(cast, hf_tickets_count(holders) == 1);
@@ -142,7 +147,9 @@ static void evict(struct scene *scene)
     struct hf_tickets *holders;
     hf_status status;
 
-    WELL(cast, hf_lock_holders(scene->b, STORY_PATIENCE_MS, &holders),
+    WELL(cast,
+         hf_lock_tickets(scene->b, HF_TICKETS_HOLDERS, STORY_PATIENCE_MS,
+                         &holders),
          text_of_lock, scene->b);
     if (is_doubtful(cast) &&
         (hf_tickets_count(holders) != 1 || hf_tickets_at(holders, 0)->own)) {
@@ -166,8 +173,8 @@ static void a_holder_is_asked_to_let_go(struct cast *cast)
     struct scene scene;
 
     set(&scene, cast);
-    WELL(cast, hf_lock_request_release(scene.b, NULL, STORY_PATIENCE_MS),
-         text_of_lock, scene.b);
+    WELL(cast, hf_lock_revoke(scene.b, NULL, STORY_PATIENCE_MS), text_of_lock,
+         scene.b);
     story_until(cast, was_asked, &scene, "the request to let go");
     story_release(cast, scene.grant);
     strike(&scene);
@@ -211,8 +218,8 @@ static void on_ended(void *arg, struct hf_election *election,
     struct candidate *candidate = arg;
 
     (void)election;
-    (void)story_ended_well(candidate->cast, "hf_election_run", why->status,
-                           why->text);
+    (void)story_ended_well(candidate->cast, "hf_election_campaign_start",
+                           why->status, why->text);
     atomic_fetch_add(&candidate->ended, 1);
 }
 
@@ -247,7 +254,7 @@ static bool leads(void *arg)
     struct candidate *candidate = arg;
 
     if (atomic_exchange(&candidate->ended, 0) > 0)
-        WELL(candidate->cast, hf_election_run(candidate->election),
+        WELL(candidate->cast, hf_election_campaign_start(candidate->election),
              text_of_election, candidate->election);
     return atomic_load(&candidate->elected) > 0;
 }
@@ -273,10 +280,14 @@ static void one_leads_after_the_other(struct cast *cast)
     name = story_name(cast, "leader", &traced);
     nominate(&a, cast, name);
     nominate(&b, cast, name);
-    WELL(cast, hf_election_run(a.election), text_of_election, a.election);
+    WELL(cast, hf_election_campaign_start(a.election), text_of_election,
+         a.election);
     story_until(cast, leads, &a, "an election");
-    WELL(cast, hf_election_run(b.election), text_of_election, b.election);
-    WELL(cast, hf_election_leader(b.election, STORY_PATIENCE_MS, &leader),
+    WELL(cast, hf_election_campaign_start(b.election), text_of_election,
+         b.election);
+    WELL(cast,
+         hf_election_tickets(b.election, HF_TICKETS_HOLDERS, STORY_PATIENCE_MS,
+                             &leader),
          text_of_election, b.election);
     CHECK(cast, hf_tickets_count(leader) == 1);
     hf_tickets_free(leader);

@@ -222,7 +222,7 @@ struct hf_grant *story_acquire(struct cast *cast, struct hf_lock *lock)
 
     opts.wait_ms = STORY_PATIENCE_MS;
     opts.text = "a story";
-    WELL(cast, hf_acquire(lock, &opts, &grant), text_of_lock, lock);
+    WELL(cast, hf_lock_acquire(lock, &opts, &grant), text_of_lock, lock);
     CHECK(cast, hf_grant_token(grant) != 0);
     return grant;
 }
@@ -336,7 +336,7 @@ static hf_status begin(struct later *later, struct hf_lock *lock)
 
     opts.wait_ms = STORY_PATIENCE_MS;
     opts.on_wait = (struct hf_on_wait){on_wait, later, NULL};
-    return hf_acquire_start(lock, &opts, later_done(later), &later->op);
+    return hf_lock_acquire_start(lock, &opts, later_done(later), &later->op);
 }
 
 /* It was hit, and said so; then once more. */
@@ -347,10 +347,10 @@ static void begin_anew(struct later *later, struct hf_lock *lock,
 
     if (status == HF_OK)
         story_complain(later->cast, "granted while another has it");
-    (void)story_ended_well(later->cast, "hf_acquire_start", status, NULL);
+    (void)story_ended_well(later->cast, "hf_lock_acquire_start", status, NULL);
     status = begin(later, lock);
     if (status != HF_OK)
-        story_complain(later->cast, "hf_acquire_start: failed twice");
+        story_complain(later->cast, "hf_lock_acquire_start: failed twice");
 }
 
 void later_acquire(struct later *later, struct hf_lock *lock)
@@ -369,7 +369,7 @@ struct hf_grant *later_grant(struct later *later, struct hf_lock *lock)
 {
     hf_status status = later_end(later, HF_OK);
 
-    if (story_ended_well(later->cast, "hf_acquire_start", status, NULL)) {
+    if (story_ended_well(later->cast, "hf_lock_acquire_start", status, NULL)) {
         CHECK(later->cast, later->grant != NULL);
         return later->grant;
     }

@@ -41,7 +41,8 @@ static void test_numbers_are_kept(void **state)
         "HF_EREENTRANT", "HF_EFORKED",      "HF_EOWNER",       "HF_EKIND",
         "HF_EDENIED",    "HF_EFULL",        "HF_EDIR",         "HF_ELIMIT",
         "HF_ENOMEM",     "HF_EUNSUPPORTED", "HF_EEXHAUSTED",   "HF_EPROTOCOL",
-        "HF_EBUG",       "HF_EGONE",
+        "HF_EBUG",       "HF_EGONE",        "HF_EDEADLK",      "HF_EEXISTS",
+        "HF_EVERSION",   "HF_ENOTEMPTY",    "HF_EREADONLY",
     };
 
     (void)state;
@@ -51,7 +52,7 @@ static void test_numbers_are_kept(void **state)
 
 static void test_other_numbers_are_unknown(void **state)
 {
-    static const int numbers[] = {-1, 26, 1000, INT32_MAX, INT32_MIN};
+    static const int numbers[] = {-1, 31, 1000, INT32_MAX, INT32_MIN};
 
     (void)state;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -78,16 +79,16 @@ static void test_error_is_set_and_prefixed(void **state)
     struct hf_error error = {HF_OK, ""};
 
     (void)state;
-    hf_error_prefix(&error, "hf_acquire");
+    hf_error_prefix(&error, "hf_lock_acquire");
     assert_string_equal(error.text, "");
     assert_int_equal(hf_error_set(&error, HF_EBUSY, "pid %d has it", 7),
                      HF_EBUSY);
     assert_int_equal(error.status, HF_EBUSY);
-    hf_error_prefix(&error, "hf_acquire");
-    assert_string_equal(error.text, "hf_acquire: pid 7 has it");
+    hf_error_prefix(&error, "hf_lock_acquire");
+    assert_string_equal(error.text, "hf_lock_acquire: pid 7 has it");
     assert_int_equal(error.status, HF_EBUSY);
     assert_int_equal(hf_error_set(NULL, HF_EURL, "nobody reads this"), HF_EURL);
-    hf_error_prefix(NULL, "hf_acquire");
+    hf_error_prefix(NULL, "hf_lock_acquire");
 }
 
 static void test_error_may_quote_itself(void **state)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client: the connection to an engine, its session, where callbacks run,
+ * and the operations under way.
+ */
+#ifndef HOLDFAST_CLIENT_H
+#define HOLDFAST_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <holdfast/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opaque: connection and session; an operation under way; what an operation
+ * may end with. */
+struct hf_client;
+struct hf_op;
+struct hf_grant;   /* <holdfast/grant.h> */
+struct hf_tickets; /* <holdfast/tickets.h> */
+
+/* No limit, as a duration; never, as an instant. */
+#define HF_FOREVER UINT64_MAX
+
+/* How an operation ended. */
+struct hf_result {
+    hf_status status;
+    const char *text;       /* the story of a failure; "" if HF_OK */
+    struct hf_grant *grant; /* of an acquire that gave HF_OK, else NULL; yours
+                               to release */
+    struct hf_tickets *tickets; /* of a list that gave HF_OK, else NULL; yours
+                                   to free */
+};
+
+/* Called once when an operation has ended.  ${result} is valid until it
+ * returns.  .fn may be NULL: the end is then not told. */
+struct hf_done {
+    void (*fn)(void *arg, const struct hf_result *result);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+enum hf_state {
+    HF_STATE_CONNECTING = 0, /* no session yet, or a new one after LOST */
+    HF_STATE_CONNECTED = 1,
+    HF_STATE_SUSPENDED = 2, /* link down; tickets may still live */
+    HF_STATE_LOST = 3,      /* the session is over, its tickets are gone */
+    HF_STATE_CLOSED = 4     /* for good */
+};
+
+/**
+ * hf_state_name(state):
+ * "CONNECTED" and so on; "?" for a number that is none.
+ *   Thread    any.
+ */
+HF_API const char *hf_state_name(enum hf_state state);
+
+/* Told after the state of a client changed.  A slow listener may miss states
+ * in between, but never the last one nor a LOST. */
+struct hf_on_state {
+    void (*fn)(void *arg, enum hf_state state);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+enum hf_log_level {
+    HF_LOG_ERROR = 0,
+    HF_LOG_WARNING = 1,
+    HF_LOG_INFO = 2,
+    HF_LOG_DEBUG = 3
+};
+
+/* Told what the library does, up to .level.  Unlike other callbacks it runs
+ * on whichever thread did it, several at once, with no lock held; it must not
+ * call the library.  Lines never hold secrets. */
+struct hf_on_log {
+    void (*fn)(void *arg, enum hf_log_level level, const char *line);
+    void *arg;
+    enum hf_log_level level;
+};
+
+/* Where callbacks run; never mixed within a client.  The third way, a
+ * borrowed uv loop, is hf_client_open_uv() in <holdfast/uv.h>. */
+enum hf_delivery {
+    HF_DELIVER_THREAD = 0,  /* a background thread of the client's own */
+    HF_DELIVER_DISPATCH = 1 /* in hf_client_dispatch(), when hf_client_fd() is
+                               readable */
+};
+
+struct hf_client_opts {
+    size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
+    enum hf_delivery delivery;
+    /* How long the first connection may take before acquires that wait for it
+     * end with HF_EUNREACHABLE.  Later outages are ridden out.  Who is
+     * refused instead hears so at once: HF_EDENIED HF_EURL. */
+    uint64_t connect_ms;
+    struct hf_on_state on_state;
+    struct hf_on_log on_log;
+};
+#define HF_CLIENT_OPTS_INIT                                                    \
+    {                                                                          \
+        sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
+            {NULL, NULL, NULL},                                                \
+        {                                                                      \
+            NULL, NULL, HF_LOG_WARNING                                         \
+        }                                                                      \
+    }
+
+/**
+ * hf_client_open(url, opts, client, error):
+ * Set ${client} to a new client of the engine at ${url}, for instance
+ * "file:/run/holdfast".  NULL asks the environment: HOLDFAST_URL, else "file:",
+ * which stands for $HOLDFAST_DIR or, without it, a directory of this user's
+ * own.  A session over a network is begun but not waited for: the first
+ * acquire waits.
+ *   Ownership ${url} and ${opts} (NULL: all defaults) are copied.  ${error}
+ *             (may be NULL) is filled on failure.  ${client} wants
+ *             hf_client_close().
+ *   Callback  ${opts}->on_state, from then on.
+ *   Fails     HF_EINVAL HF_EURL HF_EUNSUPPORTED HF_EDIR HF_EDENIED HF_EFULL
+ *             HF_ELIMIT HF_ENOMEM; ${client} is then NULL.
+ */
+HF_API hf_status hf_client_open(const char *url,
+                                const struct hf_client_opts *opts,
+                                struct hf_client **client,
+                                struct hf_error *error)
+    HF_NONNULL(3) HF_MUST_CHECK;
+
+/**
+ * hf_client_close(client):
+ * End the session and free ${client} (NULL is fine).  Waits end with
+ * HF_ECLOSED, each grant that is still held hears LOST, and every callback has
+ * returned before this does.  Locks and grants stay valid handles: free and
+ * release them as usual.
+ *   Time      a session over a network is told goodbye for at most a second.
+ *   Fails     HF_EREENTRANT HF_EFORKED; ${client} then lives on.
+ */
+HF_API hf_status hf_client_close(struct hf_client *client);
+
+/**
+ * hf_client_close_start(client, done):
+ * The same without waiting.  ${client} must not be used again, but for
+ * hf_client_fd() and hf_client_dispatch() where they are what brings ${done}.
+ *   Callback  once, after every other callback of ${client}.
+ *   Fails     HF_ELIMIT HF_EFORKED; ${client} then lives on.
+ */
+HF_API hf_status hf_client_close_start(struct hf_client *client,
+                                       struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_client_state(client):
+ * The state of the session now.
+ *   Thread    any.
+ */
+HF_API enum hf_state hf_client_state(const struct hf_client *client)
+    HF_NONNULL(1);
+
+/**
+ * hf_client_describe(client, buffer, bytes):
+ * Write one line about the engine in use to ${buffer}, cut to ${bytes} with
+ * its NUL: scheme and place, never a secret ("file:/run/holdfast").
+ *   Ownership ${buffer} is yours.
+ */
+HF_API void hf_client_describe(const struct hf_client *client, char *buffer,
+                               size_t bytes) HF_NONNULL(1, 2);
+
+/**
+ * hf_client_error(client, error):
+ * Copy the last failure on ${client} to ${error}: HF_OK and "" if there was
+ * none.  The text begins with the name of the call.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_client_error(const struct hf_client *client,
+                            struct hf_error *error) HF_NONNULL(1, 2);
+
+/**
+ * hf_client_fd(client):
+ * The descriptor that is readable while callbacks wait to be run, for a loop
+ * of your own: level-triggered, close-on-exec.  Do not read, write or close
+ * it.  -1 unless the client was opened with HF_DELIVER_DISPATCH.
+ *   Ownership the client's, until it is closed.
+ */
+HF_API int hf_client_fd(const struct hf_client *client) HF_NONNULL(1);
+
+/**
+ * hf_client_dispatch(client):
+ * Run the callbacks that wait, here.  One that a callback adds is left for the
+ * next call, so this always ends.
+ *   Thread    one at a time.
+ *   Fails     HF_ESTATE unless opened with HF_DELIVER_DISPATCH; HF_EREENTRANT
+ *             from a callback; HF_EFORKED.
+ */
+HF_API hf_status hf_client_dispatch(struct hf_client *client) HF_NONNULL(1);
+
+/* ----------------------------------------------------------- operations -- */
+
+/**
+ * hf_op_cancel(op):
+ * Ask the operation to end.  Its callback comes as usual: with HF_ECANCELLED,
+ * once its ticket is gone as with hf_lock_acquire(), or, if the grant won the
+ * race, with HF_OK and a grant to release. Idempotent; without effect when the
+ * operation has ended.
+ */
+HF_API void hf_op_cancel(struct hf_op *op) HF_NONNULL(1);
+
+/**
+ * hf_op_free(op):
+ * Give up the handle (NULL is fine).  The operation itself goes on.
+ */
+HF_API void hf_op_free(struct hf_op *op);
+
+/* --------------------------------------------------------- process-wide -- */
+
+struct hf_allocator {
+    void *(*allocate)(size_t bytes, void *arg);             /* as malloc */
+    void *(*resize)(void *memory, size_t bytes, void *arg); /* as realloc */
+    void (*release)(void *memory, void *arg); /* as free; never with NULL */
+    void *arg;
+};
+
+/**
+ * hf_set_allocator(allocator):
+ * Have the library take its memory from ${allocator}.  libuv's own memory is
+ * not covered; uv_replace_allocator() is for that.
+ *   Ownership ${allocator} is copied; .arg must live as long as the process.
+ *   Thread    the functions are called from any thread, several at once.
+ *   Fails     HF_ESTATE once the library has allocated anything; HF_EINVAL if
+ *             a function is NULL.
+ */
+HF_API hf_status hf_set_allocator(const struct hf_allocator *allocator)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Elections: a candidate that stands in the background, leads and resigns.
+ */
+#ifndef HOLDFAST_ELECTION_H
+#define HOLDFAST_ELECTION_H
+
+#include <holdfast/tickets.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_election; /* a candidate for a leadership */
+
+/* Told about a leadership of ours, which has the fencing token ${token}. */
+struct hf_on_election {
+    void (*fn)(void *arg, struct hf_election *election, uint64_t token);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* Told when a candidature has ended for good without having been resigned;
+ * ${why} is valid until it returns.  hf_election_campaign_start() stands again,
+ * from here as well. */
+struct hf_on_ended {
+    void (*fn)(void *arg, struct hf_election *election,
+               const struct hf_error *why);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+struct hf_election_opts {
+    size_t size; /* set by HF_ELECTION_OPTS_INIT; 0 is an error */
+    /* HF_KIND_ELECTION, which is Curator's LeaderLatch in ZooKeeper; or
+     * HF_KIND_MUTEX, whose queue Curator's LeaderSelector and kazoo's Election
+     * use, and any mutex of that name. */
+    enum hf_kind kind;
+    const char *text; /* as in struct hf_acquire_opts */
+    /* We lead, and lead no more.  They come by turns, on_elected first; of what
+     * was over before it could be told neither is.  on_deposed comes ahead of
+     * whatever else follows from the same loss.  Not for a resignation. */
+    struct hf_on_election on_elected;
+    struct hf_on_election on_deposed;
+    /* Somebody asks us to let go while we lead, or asked while we waited: as
+     * struct hf_on_revoke. */
+    struct hf_on_election on_revoke;
+    struct hf_on_ended on_ended;
+};
+#define HF_ELECTION_OPTS_INIT                                                  \
+    {                                                                          \
+        sizeof(struct hf_election_opts), HF_KIND_ELECTION, NULL,               \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},        \
+        {                                                                      \
+            NULL, NULL, NULL                                                   \
+        }                                                                      \
+    }
+
+/**
+ * hf_election_open(client, name, opts, election):
+ * Set ${election} to a possible candidate for the leadership of ${name}.  No
+ * request is made.
+ *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
+ *             included.  ${election} wants hf_election_free().
+ *   Callback  those of ${opts}, between hf_election_campaign_start() and the
+ *             end of hf_election_resign() or the call of hf_election_free().
+ *   Fails     as hf_lock_open().
+ */
+HF_API hf_status hf_election_open(struct hf_client *client, const char *name,
+                                  const struct hf_election_opts *opts,
+                                  struct hf_election **election)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_election_free(election):
+ * Free ${election} (NULL is fine); it resigns in the background if it stands.
+ * A callback that runs meanwhile, elsewhere, goes on; .drop comes after it.
+ */
+HF_API void hf_election_free(struct hf_election *election);
+
+/**
+ * hf_election_campaign_start(election):
+ * Stand for the leadership, in the background: take a place in the queue, lead
+ * when it is our turn, and stand again at the tail whenever the leadership or
+ * the session is lost, until hf_election_resign().  HF_OK if it stands already.
+ *   Callback  on_elected, on_deposed and on_revoke; on_ended with what
+ *             hf_lock_acquire() fails with, HF_ECLOSED included.
+ *   Fails     HF_ESTATE while a resignation is under way; HF_ECLOSED HF_ELIMIT
+ *             HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_election_campaign_start(struct hf_election *election)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_election_resign(election):
+ * Stand and lead no more.  HF_OK means that nothing of ${election} is in the
+ * queue or can appear there, that none of its callbacks runs, and that none
+ * will before the next hf_election_campaign_start(); also if it did not stand.
+ *   Time      as hf_grant_release(), and until a callback of ${election} that
+ *             runs has returned.
+ *   Fails     HF_ESTATE if this is under way; HF_EDENIED if the engine let us
+ *             in and does not let us out: the ticket is then there until the
+ *             client is closed, unless that changes; HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_election_resign(struct hf_election *election) HF_NONNULL(1);
+
+/**
+ * hf_election_resign_start(election, done):
+ * Begin hf_election_resign().  ${election} leads no more when this returns.
+ *   Callback  ${done} once, with HF_OK or HF_EDENIED.
+ *   Fails     HF_ESTATE HF_ELIMIT HF_EFORKED; HF_ECLOSED if ${done} has a
+ *             function and the client, being closed, nowhere to call it.
+ */
+HF_API hf_status hf_election_resign_start(struct hf_election *election,
+                                          struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_election_is_leader(election), hf_election_token(election),
+ * hf_election_safe_until_ms(election):
+ * Whether we lead; the fencing token of our leadership, 0 if we do not lead;
+ * until when nobody else can, as hf_grant_safe_until_ms(), 0 if we do not lead.
+ * They change before on_elected and on_deposed are told.  For what the first
+ * one says use the token: see hf_grant_token().
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API bool hf_election_is_leader(const struct hf_election *election)
+    HF_NONNULL(1);
+HF_API uint64_t hf_election_token(const struct hf_election *election)
+    HF_NONNULL(1);
+HF_API uint64_t hf_election_safe_until_ms(const struct hf_election *election)
+    HF_NONNULL(1);
+
+/**
+ * hf_election_tickets(election, which, wait_ms, tickets):
+ * Set ${tickets} to those of all candidates, the leader first, or to that of
+ * the leader (HF_TICKETS_HOLDERS: none if nobody leads), or to those of the
+ * other candidates.  It does not matter whether ${election} stands.
+ *   Time, Ownership, Fails  as hf_lock_tickets().
+ */
+HF_API hf_status hf_election_tickets(struct hf_election *election,
+                                     enum hf_tickets_which which,
+                                     uint64_t wait_ms,
+                                     struct hf_tickets **tickets)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
+ * hf_election_tickets_start(election, which, wait_ms, done):
+ * Begin hf_election_tickets(), as hf_lock_tickets_start().
+ */
+HF_API hf_status hf_election_tickets_start(struct hf_election *election,
+                                           enum hf_tickets_which which,
+                                           uint64_t wait_ms,
+                                           struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_election_error(election, error):
+ * As hf_lock_error().
+ */
+HF_API void hf_election_error(const struct hf_election *election,
+                              struct hf_error *error) HF_NONNULL(1, 2);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A grant: the proof that you were admitted.
+ */
+#ifndef HOLDFAST_GRANT_H
+#define HOLDFAST_GRANT_H
+
+#include <holdfast/lock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * hf_grant_token(grant):
+ * The fencing token: greater than that of every earlier ticket of this lock
+ * that was granted, ever.  Hand it to the resource with each write and let the
+ * resource refuse a lower one than it has seen: only that covers a process or
+ * machine that was paused past its lease.  Of several locks, that of the first
+ * that was asked for.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_token(const struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_token_of(grant, lock):
+ * The fencing token for ${lock}, one of those that ${grant} is of; else 0.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
+                                  const struct hf_lock *lock) HF_NONNULL(1, 2);
+
+/**
+ * hf_grant_safe_until_ms(grant):
+ * The instant on CLOCK_BOOTTIME, in milliseconds, before which nobody else can
+ * have been admitted.  It moves forward while the session lives; 0 once the
+ * grant is lost; HF_FOREVER on an engine without leases, where only the end of
+ * the ticket itself ends the grant.
+ *   Thread    any; also async-signal-safe.
+ */
+HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
+    HF_NONNULL(1);
+
+/**
+ * hf_grant_check(grant):
+ * Take in what the engine has said so far, then answer HF_OK if ${grant} is
+ * valid, HF_ELOST if not.  Good advice, not a fence: it can be out of date
+ * when it returns.
+ *   Fails     HF_ELOST HF_EFORKED.
+ */
+HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_loss_fd(grant, fd):
+ * Set ${fd} to a descriptor that becomes readable, and stays so, when ${grant}
+ * is lost.  Made on the first request; close-on-exec.  Do not read it.
+ *   Ownership ${grant}'s, until the release.
+ *   Fails     HF_ELIMIT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_hold_fd(grant, fd):
+ * Set ${fd} to a new descriptor that keeps the ticket in the queue: nobody
+ * else is admitted while any copy of it is open in any process, even after
+ * hf_grant_release() or the death of this one.  Close-on-exec.
+ *   Ownership ${fd} is yours to close.
+ *   Fails     HF_EUNSUPPORTED on engines with sessions; HF_ELOST HF_ELIMIT
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_grant_hold_fd(struct hf_grant *grant, int *fd)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_grant_hold_fd_of(grant, lock, fd):
+ * The same for the ticket of ${lock}, one of several; hf_grant_hold_fd() is
+ * about the first that was asked for.
+ *   Fails     also HF_EINVAL if ${grant} is not of ${lock}.
+ */
+HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
+                                     const struct hf_lock *lock, int *fd)
+    HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
+
+/**
+ * hf_grant_downgrade(grant):
+ * Make the grant of a writer one of a reader, in its place: no other writer
+ * comes in between, readers right behind it enter, and the token stays.  There
+ * is no way back: a reader that wants to write could wait for another one that
+ * wants the same; release, and acquire as a writer.
+ *   Time      one answer of the engine; while cut off, until it answers or the
+ *             session is over.
+ *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
+ *             writer's, or of several locks, or this is under way, or
+ *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT if the engine cannot; HF_EREENTRANT
+ *             HF_EFORKED.  But for HF_ELOST it is then a writer's as before.
+ */
+HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_downgrade_start(grant, done):
+ * Begin hf_grant_downgrade().
+ *   Callback  ${done} once, with HF_OK or with a status that
+ *             hf_grant_downgrade() fails with; HF_ECANCELLED if ${grant} is
+ *             released before.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_EFORKED.
+ */
+HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
+                                          struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_grant_release(grant):
+ * Leave the queue and free ${grant}, whatever the status.  HF_OK means that
+ * the engine confirmed the removal of this very ticket: it was in the queue
+ * until this call, nobody it excludes had been admitted, and the next one in
+ * line may enter.
+ *   Time      one answer of the engine; while cut off, until it answers or the
+ *             session is over, which is bounded by the session timeout.
+ *   Ownership ${grant} is consumed (not with HF_EREENTRANT and HF_EFORKED).
+ *   Fails     HF_ELOST if the grant had been lost before this call, or if
+ *             that cannot be excluded: the session ended before the engine
+ *             answered, or the answer to a first removal was lost and the
+ *             ticket was gone afterwards.  HF_EDENIED if the engine let us in
+ *             and does not let us out: the ticket is then there until the
+ *             client is closed, unless that changes.  HF_EREENTRANT
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_grant_release(struct hf_grant *grant) HF_NONNULL(1);
+
+/**
+ * hf_grant_release_start(grant, done):
+ * Begin hf_grant_release().
+ *   Ownership ${grant} is consumed, unless this fails.
+ *   Callback  ${done} once, with HF_OK, HF_ELOST or HF_EDENIED.
+ *   Fails     HF_ECLOSED if ${done} has a function and the client, being
+ *             closed, nowhere to call it; HF_EFORKED.
+ */
+HF_API hf_status hf_grant_release_start(struct hf_grant *grant,
+                                        struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

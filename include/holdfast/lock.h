@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lock, and the wait for it.
+ */
+#ifndef HOLDFAST_LOCK_H
+#define HOLDFAST_LOCK_H
+
+#include <holdfast/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hf_lock; /* a name that you may want */
+
+/* What a lock is wanted for.  The kind belongs to the name: while tickets of
+ * one kind are in its queue, another kind is refused with HF_EKIND.  Reading
+ * and writing are one kind, of two handles. */
+enum hf_kind {
+    HF_KIND_MUTEX = 0,
+    HF_KIND_READ = 1,  /* shared with other readers; waits for every writer that
+                          came before, so that none starves */
+    HF_KIND_WRITE = 2, /* alone */
+    HF_KIND_SEMAPHORE = 3, /* .permits of .limit, all of them or none.  With a
+                              .limit of 1 it is what Curator calls an
+                              InterProcessSemaphoreMutex: who holds a mutex of
+                              that name does not keep it out, nor it them */
+    HF_KIND_ELECTION = 4,  /* a mutex, whose holder leads: hf_election_open() */
+    /* Only seen, in a struct hf_ticket_view: a mutex, a writer or one who
+     * stands for election, and the ticket does not say which (kazoo's do not).
+     */
+    HF_KIND_EXCLUSIVE = 15,
+    /* Or a party to a double barrier: hf_double_barrier_participants() */
+    HF_KIND_PARTICIPANT = 16
+};
+
+/* The most permits that one acquire may take, and the most locks. */
+#define HF_PERMITS_MAX 64
+#define HF_LOCKS_MAX 64
+
+struct hf_lock_opts {
+    size_t size; /* set by HF_LOCK_OPTS_INIT; 0 is an error */
+    enum hf_kind kind;
+    /* Of a semaphore, else 1.  Each goes by its own .limit: say the same
+     * everywhere. */
+    uint32_t permits;
+    uint32_t limit;
+};
+#define HF_LOCK_OPTS_INIT                                                      \
+    {                                                                          \
+        sizeof(struct hf_lock_opts), HF_KIND_MUTEX, 1, 1                       \
+    }
+
+/* Bytes in the longest lock name and in its longest component. */
+#define HF_NAME_BYTES 1024
+#define HF_NAME_COMPONENT_BYTES 255
+
+/**
+ * hf_lock_open(client, name, opts, lock):
+ * Set ${lock} to a handle for the lock called ${name}.  No request is made: a
+ * lock exists as long as somebody wants it.
+ *
+ * Names are the same on every engine: up to HF_NAME_BYTES of valid UTF-8,
+ * compared as bytes; components split by '/', each up to
+ * HF_NAME_COMPONENT_BYTES; one leading '/' is dropped and a trailing one
+ * refused; no empty component, ".", "..", control characters, nor what
+ * ZooKeeper refuses (the private use area, U+FFF0 and above); none may look
+ * like a ticket ("lock-0000000007"), the last one must not be "locks" or
+ * "leases", and the first must not be "zookeeper".
+ *   Ownership ${name} is copied.  ${lock} wants hf_lock_free() and keeps the
+ *             memory of ${client} alive.
+ *   Fails     HF_EINVAL HF_ENAME HF_ECLOSED HF_EFORKED HF_ENOMEM; the text is
+ *             at hf_client_error().
+ */
+HF_API hf_status hf_lock_open(struct hf_client *client, const char *name,
+                              const struct hf_lock_opts *opts,
+                              struct hf_lock **lock)
+    HF_NONNULL(1, 2, 4) HF_MUST_CHECK;
+
+/**
+ * hf_lock_free(lock):
+ * Free ${lock} (NULL is fine).  Operations under way and grants of it go on.
+ */
+HF_API void hf_lock_free(struct hf_lock *lock);
+
+/**
+ * hf_lock_error(lock, error):
+ * Copy the last failure on ${lock} to ${error}, as hf_client_error() does.
+ *   Ownership ${error} is yours.
+ */
+HF_API void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
+    HF_NONNULL(1, 2);
+
+/**
+ * hf_lock_set_limit(lock, limit):
+ * Of the semaphore ${lock} there are ${limit} permits from now on, as far as
+ * this handle goes: whoever waits through it looks again.  What is held stays.
+ *   Fails     HF_EINVAL if it is no semaphore, or ${limit} less than it takes
+ *             at once; HF_EFORKED.
+ */
+HF_API hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_name(lock):
+ * The name, without a leading '/'.
+ *   Ownership ${lock}'s.
+ */
+HF_API const char *hf_lock_name(const struct hf_lock *lock) HF_NONNULL(1);
+
+/* Where a wait stands. */
+struct hf_wait {
+    uint32_t ahead;     /* tickets before ours; 0 when about to be granted */
+    uint64_t waited_ms; /* since the acquire was started */
+    const char *holder; /* what the owner at the head of the queue says of
+                           itself, as .owner of struct hf_ticket_view */
+    uint32_t displaced; /* how often the ticket was lost, with the session or
+                           because somebody took it out, and another one had at
+                           the tail */
+};
+
+/* Told while waiting: after the ticket is in the queue, and each time its
+ * place was looked up again; of a place that was lost also before the callback
+ * of hf_lock_acquire_start(), lest the grant be taken for one in the old place.
+ */
+struct hf_on_wait {
+    void (*fn)(void *arg, const struct hf_wait *wait);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* Told at most once, when a grant ends before it is released.  The handle
+ * still wants its release.  Not called once hf_grant_release() or
+ * hf_grant_release_start() has been called. */
+struct hf_on_loss {
+    void (*fn)(void *arg, struct hf_grant *grant);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* Told each time somebody asks for a grant to be released (hf_lock_revoke(),
+ * Curator's Revoker), and right after a grant that was asked for while it
+ * waited.  The callback may release ${grant}, here without waiting or elsewhere
+ * and later, finish its work first, or do nothing: nobody takes the grant away.
+ * Requests in quick succession may be told as one. */
+struct hf_on_revoke {
+    void (*fn)(void *arg, struct hf_grant *grant);
+    void *arg;
+    void (*drop)(void *arg);
+};
+
+/* The longest text of a ticket's owner, in bytes without a NUL. */
+#define HF_OWNER_TEXT_BYTES 80
+
+struct hf_acquire_opts {
+    size_t size;      /* set by HF_ACQUIRE_OPTS_INIT; 0 is an error */
+    uint64_t wait_ms; /* HF_FOREVER: no limit.  0: as hf_lock_try_acquire() */
+    struct hf_on_wait on_wait;
+    uint64_t on_wait_every_ms; /* look the place up this often for on_wait; 0:
+                                  only when it has to be looked up anyway */
+    struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
+    const char *text; /* a word to those who look at the queue, at most
+                         HF_OWNER_TEXT_BYTES of UTF-8 without control
+                         characters; NULL: none */
+};
+#define HF_ACQUIRE_OPTS_INIT                                                   \
+    {                                                                          \
+        sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL                       \
+    }
+
+/**
+ * hf_lock_acquire(lock, opts, grant):
+ * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
+ * fair: tickets are admitted in the order the engine took them in.  A wait
+ * rides out a lost connection; after a lost session it goes on at the tail.
+ *   Time      at most ${opts}->wait_ms for the grant.  An end without one
+ *             comes after the engine answered that the ticket is gone, and at
+ *             most a second late.
+ *   Ownership ${opts} (NULL: wait for ever) is copied.  ${grant} wants
+ *             hf_grant_release().
+ *   Thread    any; the grant belongs to no thread.
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if wait_ms is 0; HF_EUNREACHABLE if there
+ *             never was a connection; HF_ECLOSED HF_EKIND HF_EDENIED HF_EDIR
+ *             HF_EFULL HF_ELIMIT HF_ENOMEM HF_EEXHAUSTED HF_EPROTOCOL
+ *             HF_EINVAL HF_EREENTRANT HF_EFORKED; HF_EUNSUPPORTED if the
+ *             engine, as its URL has it, has no tickets of that kind.
+ *             ${grant} is NULL.  No ticket is left in the queue unless the
+ *             text says that it may stay there until the session ends: the
+ *             engine gave no answer for a second (the link is down), or an
+ *             enqueue that it never answered may still take effect.  Such a
+ *             ticket is removed as soon as the engine answers again.
+ */
+HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
+                                 const struct hf_acquire_opts *opts,
+                                 struct hf_grant **grant)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_lock_try_acquire(lock, grant):
+ * As hf_lock_acquire(), but HF_EBUSY where it would wait for another owner.
+ *   Time      one answer of the engine, at most connect_ms of the client; for
+ *             HF_EBUSY one more, to the removal of its ticket.
+ */
+HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,
+                                     struct hf_grant **grant)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_lock_acquire_start(lock, opts, done, op):
+ * Begin hf_lock_acquire().  Set ${op}, if not NULL, to a handle for
+ * hf_op_cancel() that wants hf_op_free().
+ *   Time      ${opts}->wait_ms counts from this call.
+ *   Ownership ${opts} is copied.
+ *   Callback  ${done} once, with HF_OK and a grant or with a status that
+ *             hf_lock_acquire() fails with; ${opts}->on_wait before it;
+ *             ${opts}->on_loss after it.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_EFORKED HF_ENOMEM.
+ */
+HF_API hf_status hf_lock_acquire_start(struct hf_lock *lock,
+                                       const struct hf_acquire_opts *opts,
+                                       struct hf_done done, struct hf_op **op)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_locks_acquire(locks, count, opts, grant):
+ * As hf_lock_acquire(), of all ${count} ${locks}, of any kinds, or none.  They
+ * are taken one after the other in the order of their names, whatever their
+ * order here, so that callers never wait for each other in a circle; what was
+ * taken is given back, last first, if the rest is not had in time.  Should one
+ * be lost meanwhile all are taken from the start.  Of ${grant} everything holds
+ * for all of them: it is lost with the first that is.
+ *   Time      at most ${opts}->wait_ms, for all.
+ *   Ownership ${locks} is borrowed for the call.
+ *   Fails     as hf_lock_acquire(); HF_EINVAL if there are none or more than
+ *             HF_LOCKS_MAX, one is given twice, or is of another client.  The
+ *             text is at hf_lock_error() of the first.
+ */
+HF_API hf_status hf_locks_acquire(struct hf_lock *const *locks, size_t count,
+                                  const struct hf_acquire_opts *opts,
+                                  struct hf_grant **grant)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
+ * hf_locks_acquire_start(locks, count, opts, done, op):
+ * Begin hf_locks_acquire(), as hf_lock_acquire_start() begins
+ * hf_lock_acquire().
+ */
+HF_API hf_status hf_locks_acquire_start(struct hf_lock *const *locks,
+                                        size_t count,
+                                        const struct hf_acquire_opts *opts,
+                                        struct hf_done done, struct hf_op **op)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue of a lock: who holds it and who waits, and how to act on them.
+ */
+#ifndef HOLDFAST_TICKETS_H
+#define HOLDFAST_TICKETS_H
+
+#include <holdfast/lock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A ticket in a queue.  The text is the snapshot's. */
+struct hf_ticket_view {
+    const char *id; /* what hf_lock_evict() and hf_lock_revoke() call
+                       it; the same for as long as it is in the queue */
+    enum hf_kind kind;
+    uint32_t permits; /* of a semaphore, 0 while it waits: its ticket does not
+                         say; else 1 */
+    bool holds;     /* the rule admits it: it holds the lock, or is about to */
+    bool own;       /* this client's */
+    uint64_t token; /* its fencing token; 0 if unknown */
+    /* How long ago its owner began to wait, where that can be told: on one
+     * machine since it was booted.  HF_FOREVER if not. */
+    uint64_t age_ms;
+    /* When it was made, in milliseconds since 1970, by the wall clock of its
+     * owner or of the engine; 0 if nobody said.  For people: clocks differ. */
+    uint64_t created_utc_ms;
+    const char *layout; /* how it is written: "holdfast" on files, "curator",
+                           "kazoo" and so on in ZooKeeper */
+    /* What its owner says of itself, "" if nothing.  Ours says, with values
+     * percent-encoded outside [A-Za-z0-9._-],
+     *     host= pid= command= thread= since= at= text=
+     * others say whatever they like.  Curator's Revoker, and
+     * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__".
+     * Valid UTF-8, but anything in it: do not print it as it is. */
+    const char *owner;
+};
+
+/**
+ * hf_tickets_count(tickets), hf_tickets_at(tickets, place):
+ * How many there are; the one at ${place}, from 0, in queue order; NULL beyond
+ * the last.
+ *   Ownership ${tickets}'.
+ */
+HF_API size_t hf_tickets_count(const struct hf_tickets *tickets) HF_NONNULL(1);
+HF_API const struct hf_ticket_view *
+hf_tickets_at(const struct hf_tickets *tickets, size_t place) HF_NONNULL(1);
+
+/**
+ * hf_tickets_unknown(tickets, n):
+ * The name of the ${n}th entry, from 0, that lies among the tickets and is no
+ * ticket in any layout; it does not take part in the queue.  NULL beyond the
+ * last.
+ *   Ownership ${tickets}'.
+ */
+HF_API const char *hf_tickets_unknown(const struct hf_tickets *tickets,
+                                      size_t n) HF_NONNULL(1);
+
+/**
+ * hf_tickets_free(tickets):
+ * Free ${tickets} (NULL is fine).
+ */
+HF_API void hf_tickets_free(struct hf_tickets *tickets);
+
+/* Which tickets of a queue are listed. */
+enum hf_tickets_which {
+    HF_TICKETS_ALL = 0,
+    HF_TICKETS_HOLDERS = 1, /* those that hold the lock: .holds is true */
+    HF_TICKETS_WAITERS = 2  /* the others */
+};
+
+/**
+ * hf_lock_tickets(lock, which, wait_ms, tickets):
+ * Set ${tickets} to the queue of ${lock} as it stands, or to those tickets in
+ * it that hold the lock, or to those that wait.  No ticket is taken for that,
+ * and the kind of ${lock} does not matter, except that it is a semaphore or is
+ * none.  A semaphore has two queues: first come the tickets that have permits,
+ * one each whatever their number, then those that wait.  The two are read one
+ * after the other, so a ticket that gets its permits meanwhile may be in both.
+ * One of Curator's that is next in line has its lease already, and counts
+ * among the holders.
+ *   Time      at most ${wait_ms}.
+ *   Ownership ${tickets} wants hf_tickets_free().
+ *   Fails     HF_ETIMEDOUT HF_EUNREACHABLE HF_ECLOSED HF_EDENIED HF_EDIR
+ *             HF_ELIMIT HF_ENOMEM HF_EPROTOCOL HF_EREENTRANT HF_EFORKED;
+ *             HF_EINVAL if ${which} is none of the above.  ${tickets} is then
+ *             NULL.
+ */
+HF_API hf_status hf_lock_tickets(struct hf_lock *lock,
+                                 enum hf_tickets_which which, uint64_t wait_ms,
+                                 struct hf_tickets **tickets)
+    HF_NONNULL(1, 4) HF_MUST_CHECK;
+
+/**
+ * hf_lock_tickets_start(lock, which, wait_ms, done):
+ * Begin hf_lock_tickets().
+ *   Callback  ${done} once, with HF_OK and .tickets or with a status.
+ *   Fails     HF_EINVAL if ${done} has no function or ${which} is none of the
+ *             above; HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
+                                       enum hf_tickets_which which,
+                                       uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict(lock, id, wait_ms):
+ * Take the ticket called ${id} out of the queue of ${lock} by force, whosever
+ * it is.  One of ours hears: a holder that its grant is lost, a waiter that it
+ * is displaced (struct hf_wait), for it goes to the tail of the queue.  The
+ * next one may enter before the evicted holder has heard, or while it goes on
+ * because it cannot hear: only its token tells the two apart.
+ *   Time      at most ${wait_ms}.  After HF_ETIMEDOUT and HF_ECLOSED it may
+ *             have been taken out, or may yet be.
+ *   Fails     HF_EGONE if it is not there; HF_EINVAL if ${id} is no id; and as
+ *             hf_lock_tickets().
+ */
+HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
+                               uint64_t wait_ms) HF_NONNULL(1, 2) HF_MUST_CHECK;
+
+/**
+ * hf_lock_revoke(lock, id, wait_ms):
+ * Ask the owner of the ticket called ${id}, or of each that holds ${lock} if
+ * that is NULL, to release it.  HF_OK says that the owners were asked; each
+ * decides for itself (struct hf_on_revoke; in ZooKeeper also a Revocable of
+ * Curator's).  Programs of kazoo and go-zookeeper do not listen.
+ *   Time      at most ${wait_ms}, for all of them together.
+ *   Fails     HF_EGONE if there is none to ask; else as hf_lock_evict().
+ */
+HF_API hf_status hf_lock_revoke(struct hf_lock *lock, const char *id,
+                                uint64_t wait_ms) HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_lock_evict_start(lock, id, wait_ms, done),
+ * hf_lock_revoke_start(lock, id, wait_ms, done):
+ * Begin hf_lock_evict() and hf_lock_revoke().
+ *   Ownership ${id} is copied.
+ *   Callback  ${done} once.
+ *   Fails     HF_EINVAL HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_lock_evict_start(struct hf_lock *lock, const char *id,
+                                     uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1, 2) HF_MUST_CHECK;
+HF_API hf_status hf_lock_revoke_start(struct hf_lock *lock, const char *id,
+                                      uint64_t wait_ms, struct hf_done done)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
