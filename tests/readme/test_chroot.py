@@ -141,6 +141,18 @@ def follow(readme, debian):
             sys.exit(f"FAILED: {command} did not say {expected(command)}")
 
 
+def install_later(debian):
+    """An engine whose package comes after the first build."""
+    package = "libhiredis-dev"
+    debian.run(f"apt-get -qq -y remove {package}")
+    said = debian.run("./dev build")
+    if not re.search(rf"\bredis +missing .*{package}", said):
+        sys.exit(f"FAILED: the table does not say that {package} is missing")
+    debian.run(f"apt-get -qq -y install {package}")
+    if not re.search(r"\bredis +works\b", debian.run("./dev build")):
+        sys.exit(f"FAILED: {package} was installed and its engine not built")
+
+
 def main(source):
     if os.geteuid() != 0:
         skip("only root can make a Debian to try it in")
@@ -154,6 +166,7 @@ def main(source):
         debian = Debian(top)
         debian.copy_tree(source)
         follow(Readme(source / "README.md"), debian)
+        install_later(debian)
     finally:
         shutil.rmtree(top)
     print("all of README.md works in a Debian with nothing but its base")
