@@ -119,9 +119,13 @@ class Options(Fixture):
         self.add("libcrypto", "99.0")
         said = self.configured()
         self.assertEqual(len(re.findall(": yes, there is", said)), 3)
-        # And when one is gone.
+        # And when one is gone, what was built with it goes too.
         (self.packages / "libpq.pc").unlink()
+        module = self.top / "build" / "lib/holdfast/engine-postgresql.so"
+        module.parent.mkdir(parents=True)
+        module.write_text("of an earlier build")
         said = self.configured()
+        self.assertFalse(module.exists())
         self.assertRegex(said, "no, .*Debian: libpq-dev")
         self.assertEqual(len(re.findall(": yes, there is", said)), 2)
 

@@ -90,10 +90,12 @@ class Debian:
 
     def enter(self, command):
         """The words that run ${command} in the tree, with processes of its own
-        that all end with it."""
+        that all end with it, and with the sockets of our servers."""
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child",
-                f"--mount-proc={self.root}/proc", "chroot", str(self.root),
-                "/bin/bash", "-c", f"cd /root/holdfast && {command}"]
+                f"--mount-proc={self.root}/proc", "sh", "-ec",
+                'mkdir -p "$0/dev/shm"; mount --bind /dev/shm "$0/dev/shm"; '
+                'exec chroot "$0" /bin/bash -c "$1"',
+                str(self.root), f"cd /root/holdfast && {command}"]
 
     def run(self, command):
         """${command} beside the server that it names, as root: without sudo,
