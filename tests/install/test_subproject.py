@@ -122,7 +122,7 @@ class Options(Fixture):
         # And when one is gone, what was built with it goes too.
         (self.packages / "libpq.pc").unlink()
         module = self.top / "build" / "lib/holdfast/engine-postgresql.so"
-        module.parent.mkdir(parents=True)
+        module.parent.mkdir(parents=True, exist_ok=True)
         module.write_text("of an earlier build")
         said = self.configured()
         self.assertFalse(module.exists())
