@@ -4,7 +4,9 @@
 #define HF_CORE_ERRNO_TEXT_H
 
 /* What ${number}, a value of errno, means: never NULL, and in English in any
- * locale.  Safe in every thread; valid until the thread's next call. */
+ * locale.  Safe in every thread; valid until the thread's next call.  Not for
+ * the child of a process with threads before its exec, because it may take
+ * locks. */
 const char *hf_errno_text(int number);
 
 #endif

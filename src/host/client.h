@@ -166,6 +166,10 @@ void hf_client_release(struct hf_client *client);
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error);
 
+/* The URL of a client that is given none: HOLDFAST_URL, or "file:".  The
+ * environment is not asked in a set-id program, because it is the caller's. */
+const char *hf_client_default_url(void);
+
 /* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say. */
 hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,
                          struct uv_loop_s *loop, struct hf_client **client,

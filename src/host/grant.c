@@ -363,6 +363,15 @@ uint64_t hf_grant_token_of(const struct hf_grant *grant,
     return a != NULL ? a->token : 0;
 }
 
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock)
+{
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
+
+    assert(a != NULL && grant->granted);
+    return &a->ticket;
+}
+
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 {
     return atomic_load(&grant->acquisition.promise_ms);

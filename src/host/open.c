@@ -199,8 +199,7 @@ free_client:
     return status;
 }
 
-/* The environment is not asked in a set-id program: it is the caller's. */
-static const char *default_url(void)
+const char *hf_client_default_url(void)
 {
     const char *url = secure_getenv("HOLDFAST_URL");
 
@@ -224,7 +223,8 @@ hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
         opts = &defaults;
     status = check_opts(opts, loop != NULL, error);
     if (status == HF_OK)
-        status = hf_url_parse(text != NULL ? text : default_url(), &url, error);
+        status = hf_url_parse(text != NULL ? text : hf_client_default_url(),
+                              &url, error);
     if (status == HF_OK) {
         status = make(&url, opts, loop, client, error);
         hf_url_free(&url);
