@@ -73,6 +73,7 @@ struct hf_client {
     struct hf_borrowed borrowed;
     struct hf_delivery_queue delivery;
     struct hf_log log;
+    struct hf_reconnect reconnect; /* lent to the engine */
 
     struct hf_local_queue *local_queues;
     struct hf_slot *slots; /* callers that wait, the last one first */

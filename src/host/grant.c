@@ -339,6 +339,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
+    case HF_EFFECT_CONNECT:
     case HF_EFFECT_STATE:
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:

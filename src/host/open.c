@@ -124,6 +124,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
     client->ops = ops;
     client->on_state = opts->on_state;
     client->log.on_log = opts->on_log;
+    client->reconnect = opts->reconnect;
     client->state_callback = (struct hf_callback){.run = hf_client_run_state};
     client->close_callback = (struct hf_callback){.run = hf_close_run};
     hf_core_init(&client->core, &config, hf_now_ms());
@@ -146,6 +147,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .loop = host_loop,
         .tls = host_tls,
         .log = host_log,
+        .reconnect = &client->reconnect,
         .allocator = hf_allocator_in_place(),
         .host = client,
     };
