@@ -32,11 +32,41 @@ struct hf_ticket_view {
     /* What its owner says of itself, "" if nothing.  Ours says, with values
      * percent-encoded outside [A-Za-z0-9._-],
      *     host= pid= command= thread= since= at= text=
+     * which hf_owner_text_get() reads;
      * others say whatever they like.  Curator's Revoker, and
      * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__".
      * Valid UTF-8, but anything in it: do not print it as it is. */
     const char *owner;
 };
+
+/* Room for any value of hf_owner_text_get(). */
+#define HF_OWNER_VALUE_MAX 1024
+
+/**
+ * hf_owner_text_get(owner, key, text, bytes):
+ * Set ${text}, which has room for ${bytes}, to what ${owner} says behind
+ * "${key}=", decoded.  ${owner} is that of a ticket or of a struct hf_wait.
+ * The keys that are written now are:
+ *
+ *     host     the name of the machine
+ *     pid      the process, a number
+ *     command  the name of the program
+ *     thread   the thread, a number
+ *     since    when it began to ask: CLOCK_BOOTTIME in milliseconds, '@', and
+ *              the first eight digits of the boot that this counts from
+ *     at       the same by its wall clock: 2026-11-21T16:33:00Z
+ *     text     .text of the options of the acquire, if there was one
+ *
+ * A later version may write more.  Texts of other libraries have none of them.
+ * Anybody who may make a ticket may write anything, so that the value may have
+ * control characters and may be no UTF-8: do not print it as it is.
+ *   Thread    any.
+ *   Fails     HF_EGONE if it is not there: ${text} is then "".  HF_EINVAL if
+ *             the room is too small: ${text} is then cut.
+ */
+HF_API hf_status hf_owner_text_get(const char *owner, const char *key,
+                                   char *text, size_t bytes)
+    HF_NONNULL(1, 2, 3) HF_MUST_CHECK;
 
 /**
  * hf_tickets_count(tickets), hf_tickets_at(tickets, place):

@@ -9,6 +9,7 @@
  * collide with what commands commonly use. */
 enum {
     HF_EXIT_VIOLATION = 1,
+    HF_EXIT_NOT_HELD = 1,
     HF_EXIT_USAGE = 64,
     HF_EXIT_DATA = 65,
     HF_EXIT_NO_INPUT = 66,

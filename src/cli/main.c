@@ -16,7 +16,7 @@
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
     "       holdfast show [OPTION...] NAME\n"
-    "       holdfast sql\n"
+    "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
     "       holdfast --version [-v]\n"

@@ -15,7 +15,11 @@
     X(SIGNAL_NOT_RELAYED, "a signal to the inner process is not sent on")      \
     X(COPIES_COUNT, "a signal that is sent to both processes counts twice")    \
     X(ANCESTOR_BY_PID,                                                         \
-      "any process with the pid of an ancestor is taken for it")
+      "any process with the pid of an ancestor is taken for it")               \
+    X(NOTHING_HOLDS, "a history without a grant breaks no rule, and passes")   \
+    X(UNREACHED_HOLDS, "contenders begin although the engine is not there")    \
+    X(LOOK_MAKES, "whoever looks makes the directory of the locks")            \
+    X(HELD_BY_WAITERS, "a waiter counts as a holder")
 
 /* clang-format off */
 enum hf_mutation {

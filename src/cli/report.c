@@ -7,6 +7,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/json.h"
+#include "cli/mutation.h"
 #include "cli/say.h"
 #include "core/quote.h"
 #include "history/picture.h"
@@ -15,6 +16,11 @@
 #define TOLD 20
 
 /* ------------------------------------------------------------------ text -- */
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
 
 static double seconds(uint64_t us)
 {
@@ -101,16 +107,33 @@ static void tell_handoffs(FILE *out, const char *after,
             handoffs->count);
 }
 
-static void tell_verdict(FILE *out, const struct hf_verdict *verdict)
+/* Behind a verdict: on how much it rests. */
+static void tell_judged(FILE *out, const struct hf_history *history,
+                        const struct hf_verdict *verdict)
+{
+    size_t faults = history->deaths + history->freezes;
+    size_t losses = verdict->endings[HF_ENDING_LOST];
+
+    fprintf(out, " in %zu grant%s, %zu fault%s, %zu loss%s", verdict->grants,
+            plural(verdict->grants), faults, plural(faults), losses,
+            losses == 1 ? "" : "es");
+}
+
+static void tell_verdict(FILE *out, const struct hf_history *history,
+                         const struct hf_verdict *verdict)
 {
     size_t all = hf_verdict_violations(verdict);
     const char *comma = ":";
 
-    if (all == 0) {
-        fputs("verdict   no violation\n", out);
+    if (verdict->grants == 0) {
+        fputs("verdict   none: there is no grant to judge\n", out);
         return;
     }
-    fprintf(out, "verdict   %zu violation%s", all, all == 1 ? "" : "s");
+    if (all == 0)
+        fputs("verdict   no violation", out);
+    else
+        fprintf(out, "verdict   %zu violation%s", all, plural(all));
+    tell_judged(out, history, verdict);
     for (int i = 0; i < HF_RULES; i++) {
         if (verdict->broken[i] == 0)
             continue;
@@ -119,6 +142,21 @@ static void tell_verdict(FILE *out, const struct hf_verdict *verdict)
         comma = ",";
     }
     fputs("\n", out);
+}
+
+static void tell_never(FILE *out, const struct hf_history *history,
+                       const struct hf_verdict *verdict)
+{
+    const char *name;
+
+    if (verdict->never == 0 || verdict->grants == 0)
+        return;
+    name = history->locks.names[verdict->never_lock];
+    fprintf(out, "never     %zu lock%s never granted and %s not judged: %s%s\n",
+            verdict->never, verdict->never == 1 ? " was" : "s were",
+            verdict->never == 1 ? "is" : "are",
+            hf_quote(name, strlen(name)).text,
+            verdict->never == 1 ? "" : " is the first");
 }
 
 void hf_report_text(FILE *out, const struct hf_history *history,
@@ -134,9 +172,8 @@ void hf_report_text(FILE *out, const struct hf_history *history,
             "history   %zu notes of %" PRIu32 " client%s and %" PRIu32
             " lock%s, %.3f s\n",
             history->note_count, history->clients.count,
-            history->clients.count == 1 ? "" : "s", history->locks.count,
-            history->locks.count == 1 ? "" : "s",
-            since(history, history->ended_us));
+            plural(history->clients.count), history->locks.count,
+            plural(history->locks.count), since(history, history->ended_us));
     fprintf(out,
             "attempts  %" PRIu32 ": %zu granted; %zu released, %zu lost, "
             "%zu died, %zu gave up, %zu go on\n",
@@ -154,7 +191,8 @@ void hf_report_text(FILE *out, const struct hf_history *history,
     tell_handoffs(out, "death", &verdict->handoffs[HF_ENDING_DIED]);
     fprintf(out, "wait      at most %.3f s\n",
             seconds(verdict->longest_wait_us));
-    tell_verdict(out, verdict);
+    tell_never(out, history, verdict);
+    tell_verdict(out, history, verdict);
 }
 
 /* ------------------------------------------------------------------ json -- */
@@ -220,6 +258,7 @@ void hf_report_json(FILE *out, const struct hf_history *history,
     const size_t *endings = verdict->endings;
 
     hf_json_begin_object(&json, NULL);
+    hf_json_string(&json, "verdict", hf_verdict_word(verdict));
     hf_json_number(&json, "violations", hf_verdict_violations(verdict));
     hf_json_begin_object(&json, "broken");
     for (int i = 0; i < HF_RULES; i++)
@@ -236,6 +275,7 @@ void hf_report_json(FILE *out, const struct hf_history *history,
     hf_json_number(&json, "lasted_us", history->ended_us - history->began_us);
     hf_json_number(&json, "attempts", history->attempt_count);
     hf_json_number(&json, "granted", verdict->grants);
+    hf_json_number(&json, "never_granted", verdict->never);
     hf_json_number(&json, "released", endings[HF_ENDING_RELEASED]);
     hf_json_number(&json, "lost", endings[HF_ENDING_LOST]);
     hf_json_number(&json, "died", endings[HF_ENDING_DIED]);
@@ -275,6 +315,24 @@ static bool draw(const char *name, const struct hf_history *history,
     return true;
 }
 
+/* Where nothing was granted nothing could go wrong, and that shows nothing. */
+static int exit_of_verdict(const struct hf_report_opts *opts,
+                           const struct hf_verdict *verdict)
+{
+    if (verdict->grants > 0 || HF_MUTATED(NOTHING_HOLDS))
+        return hf_verdict_violations(verdict) > 0 ? HF_EXIT_VIOLATION : 0;
+    if (opts->lock == NULL)
+        hf_say("%s: no grant is in it, so nothing was judged; expected a "
+               "history in which a lock was granted",
+               opts->name);
+    else
+        hf_say("'%s' was never granted, so nothing was judged; see with "
+               "'holdfast show' whether somebody else holds it, or give it "
+               "more time with --for",
+               opts->lock);
+    return HF_EXIT_DATA;
+}
+
 static int judge(const struct hf_report_opts *opts,
                  const struct hf_history *history)
 {
@@ -282,11 +340,11 @@ static int judge(const struct hf_report_opts *opts,
     int exit_code = HF_EXIT_LIMIT;
 
     if (hf_verdict_of(history, opts->late_ms * 1000, &verdict)) {
-        exit_code = hf_verdict_violations(&verdict) > 0 ? HF_EXIT_VIOLATION : 0;
         if (opts->json)
             hf_report_json(stdout, history, &verdict);
         else
             hf_report_text(stdout, history, &verdict);
+        exit_code = exit_of_verdict(opts, &verdict);
         if (fflush(stdout) != 0 || ferror(stdout) ||
             (opts->svg != NULL && !draw(opts->svg, history, &verdict)))
             exit_code = HF_EXIT_DIRECTORY;

@@ -16,10 +16,12 @@ void hf_report_json(FILE *out, const struct hf_history *history,
                     const struct hf_verdict *verdict);
 
 /* Judge what ${name}, "-" for standard input, has, with its report on standard
- * output.  The exit status: HF_EXIT_VIOLATION if there is one. */
+ * output.  The exit status: HF_EXIT_VIOLATION if there is one, HF_EXIT_DATA if
+ * there is no grant to judge. */
 struct hf_report_opts {
     const char *name;
-    const char *svg; /* a picture is written there; NULL: none */
+    const char *lock; /* for which contenders were started; NULL: for none */
+    const char *svg;  /* a picture is written there; NULL: none */
     uint64_t late_ms;
     bool json;
 };

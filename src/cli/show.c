@@ -5,9 +5,11 @@
 #include <time.h>
 
 #include "cli/exit_status.h"
+#include "cli/mutation.h"
 #include "cli/say.h"
 #include "core/quote.h"
 #include "core/url.h"
+#include "host/client.h"
 
 static const char usage[] =
     "usage: holdfast show [OPTION...] NAME\n"
@@ -16,14 +18,19 @@ static const char usage[] =
     "at the\n"
     "double barrier of that name.\n"
     "\n"
-    "  -c URL        the engine; else HOLDFAST_URL, else file:\n"
-    "  -t DURATION   wait at most so long for an answer; else 15s\n"
-    "  --json        write JSON, with the id of each ticket\n"
-    "  -h, --help    this text\n"
+    "  -c, --url URL           the engine; else HOLDFAST_URL, else file:\n"
+    "  -t, --timeout DURATION  wait at most so long for an answer; else 15s\n"
+    "  -H, --held              show only holders, and exit with 0 if there is\n"
+    "                          one, with 1 if the lock is not held\n"
+    "  -q, --quiet             with --held: print nothing but errors\n"
+    "  -j, --json              write JSON, with the id of each ticket\n"
+    "  -h, --help              this text\n"
     "\n"
-    "AGE is how long ago the owner began to wait, with '~' where only the "
-    "clocks of\n"
-    "two machines tell.  The exit status is 0 also if nobody is there; else "
+    "QUEUED is how long the ticket has been in the queue, with '~' where only "
+    "the\n"
+    "clocks of two machines tell; a holder has held the lock for at most as "
+    "long.\n"
+    "The exit status is 0, also if nobody is there, unless --held asks; else "
     "as of\n"
     "'holdfast run'.  See holdfast-show(1).\n";
 
@@ -37,28 +44,41 @@ static uint64_t utc_now_ms(void)
 
 /* ----------------------------------------------------------------- show -- */
 
-static void report_foreign(const char *name, const struct hf_sights *sights)
+static void report_unknown(const char *name, const struct hf_sights *sights)
 {
-    const char *foreign;
+    const char *unknown;
 
-    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
+    for (size_t i = 0; (unknown = hf_sights_unknown(sights, i)) != NULL; i++)
         hf_say("'%.200s' has a child that is no ticket and has no say: %s",
-               name, hf_quote(foreign, strlen(foreign)).text);
+               name, hf_quote(unknown, strlen(unknown)).text);
+}
+
+static bool is_nobody_there(const struct hf_sights *sights)
+{
+    return hf_sights_at(sights, 0) == NULL;
+}
+
+static void print(const char *engine, const struct hf_show_options *options,
+                  const struct hf_sights *sights)
+{
+    if (options->json)
+        hf_show_json(stdout, engine, sights);
+    else if (is_nobody_there(sights))
+        printf("nobody holds %s%s\n", options->held ? "" : "or waits for ",
+               sights->name);
+    else
+        hf_show_table(stdout, sights, utc_now_ms());
+    report_unknown(sights->name, sights);
 }
 
 static int show(const char *engine, const struct hf_show_options *options,
                 const struct hf_sights *sights)
 {
-    if (options->json)
-        hf_show_json(stdout, engine, sights);
-    else if (hf_sights_at(sights, 0) == NULL)
-        printf("nobody holds or waits for %s\n", sights->name);
-    else
-        hf_show_table(stdout, sights, utc_now_ms());
+    if (!options->quiet)
+        print(engine, options, sights);
     if (fflush(stdout) != 0 || ferror(stdout))
         return HF_EXIT_DIRECTORY;
-    report_foreign(sights->name, sights);
-    return 0;
+    return options->held && is_nobody_there(sights) ? HF_EXIT_NOT_HELD : 0;
 }
 
 static void on_log(void *arg, enum hf_log_level level, const char *line)
@@ -75,7 +95,11 @@ static hf_status open_client(const struct hf_show_options *options,
 
     opts.connect_ms = options->wait_ms;
     opts.on_log.fn = on_log;
-    return hf_client_open(options->url, &opts, client, error);
+    if (options->quiet)
+        opts.on_log.level = HF_LOG_ERROR;
+    if (HF_MUTATED(LOOK_MAKES))
+        return hf_client_open(options->url, &opts, client, error);
+    return hf_client_open_to_look(options->url, &opts, client, error);
 }
 
 static int look(struct hf_client *client, const struct hf_show_options *options)
@@ -86,8 +110,11 @@ static int look(struct hf_client *client, const struct hf_show_options *options)
     int exit_code;
 
     hf_client_describe(client, engine, sizeof engine);
-    if (hf_sights_look(client, options->name, options->wait_ms, &sights,
-                       &error) == HF_OK) {
+    if (hf_sights_look(client, options->name,
+                       options->held && !HF_MUTATED(HELD_BY_WAITERS)
+                           ? HF_TICKETS_HOLDERS
+                           : HF_TICKETS_ALL,
+                       options->wait_ms, &sights, &error) == HF_OK) {
         exit_code = show(engine, options, &sights);
     } else {
         hf_say("%s", error.text);

@@ -12,6 +12,8 @@
 struct hf_show_options {
     const char *url;  /* NULL: HOLDFAST_URL, else the file engine */
     uint64_t wait_ms; /* for an answer */
+    bool held;  /* only holders, and the exit status tells whether any are */
+    bool quiet; /* only the exit status */
     bool json;
     const char *name;
 };
@@ -21,8 +23,8 @@ enum hf_parsed hf_show_options_parse(int argc, char **argv,
                                      struct hf_show_options *options,
                                      struct hf_error *error);
 
-/* Write ${sights} to ${out}, in columns.  ${utc_ms} is the time of day, for
- * ages that no other clock tells. */
+/* Write ${sights} to ${out}, in columns.  ${utc_ms} is the time of day, used
+ * where no other clock tells how long ago something was. */
 void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms);
 
 /* The same as one object of JSON; ${engine} is the place, described. */

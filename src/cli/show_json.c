@@ -62,8 +62,12 @@ static void write_ticket(struct hf_json *json,
         hf_json_number(json, "age_ms", view->age_ms);
     else
         hf_json_null(json, "age_ms");
+    if (view->age_ms != HF_FOREVER && hf_words_is_held(view))
+        hf_json_number(json, "held_at_most_ms", view->age_ms);
+    else
+        hf_json_null(json, "held_at_most_ms");
     write_time(json, view->created_utc_ms);
-    hf_json_string(json, "dialect", view->layout);
+    hf_json_string(json, "layout", view->layout);
     write_owner(json, view->owner);
     hf_json_end_object(json);
 }
@@ -72,7 +76,7 @@ void hf_show_json(FILE *out, const char *engine, const struct hf_sights *sights)
 {
     struct hf_json json = {.out = out};
     const struct hf_ticket_view *view;
-    const char *foreign;
+    const char *unknown;
 
     hf_json_begin_object(&json, NULL);
     hf_json_string(&json, "name", sights->name);
@@ -81,9 +85,9 @@ void hf_show_json(FILE *out, const char *engine, const struct hf_sights *sights)
     for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
         write_ticket(&json, view, i);
     hf_json_end_list(&json);
-    hf_json_begin_list(&json, "foreign");
-    for (size_t i = 0; (foreign = hf_sights_foreign(sights, i)) != NULL; i++)
-        hf_json_string(&json, NULL, foreign);
+    hf_json_begin_list(&json, "unknown");
+    for (size_t i = 0; (unknown = hf_sights_unknown(sights, i)) != NULL; i++)
+        hf_json_string(&json, NULL, unknown);
     hf_json_end_list(&json);
     hf_json_end_object(&json);
 }

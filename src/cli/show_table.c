@@ -14,9 +14,10 @@ enum column {
     STATE,
     KIND,
     PERMITS,
-    AGE,
+    QUEUED,
+    HELD,
     TOKEN,
-    DIALECT,
+    LAYOUT,
     OWNER,
     COLUMNS
 };
@@ -25,8 +26,8 @@ struct row {
     char cells[COLUMNS][HF_WORDS_BYTES];
 };
 
-static const struct row titles = {
-    {"#", "STATE", "KIND", "PERMITS", "AGE", "TOKEN", "DIALECT", "OWNER"}};
+static const struct row titles = {{"#", "STATE", "KIND", "PERMITS", "QUEUED",
+                                   "HELD", "TOKEN", "LAYOUT", "OWNER"}};
 
 /* '~': two clocks of different machines are compared. */
 static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
@@ -45,6 +46,17 @@ static void fill_age(const struct hf_ticket_view *view, uint64_t utc_ms,
     hf_words_duration(age_ms, cell);
 }
 
+/* Nobody notes when a ticket was granted: that it is no longer ago than the
+ * ticket itself is all that can be told. */
+static void fill_held(const struct hf_ticket_view *view, const char *queued,
+                      char *cell)
+{
+    if (hf_words_is_held(view) && strcmp(queued, "-") != 0)
+        (void)snprintf(cell, HF_WORDS_BYTES, "<=%.64s", queued);
+    else
+        strcpy(cell, "-");
+}
+
 static void fill(struct row *row, const struct hf_ticket_view *view,
                  size_t place, uint64_t utc_ms)
 {
@@ -55,12 +67,13 @@ static void fill(struct row *row, const struct hf_ticket_view *view,
     if (view->permits != 0)
         (void)snprintf(row->cells[PERMITS], HF_WORDS_BYTES, "%" PRIu32,
                        view->permits);
-    fill_age(view, utc_ms, row->cells[AGE]);
+    fill_age(view, utc_ms, row->cells[QUEUED]);
+    fill_held(view, row->cells[QUEUED], row->cells[HELD]);
     strcpy(row->cells[TOKEN], "-");
     if (view->token != 0)
         (void)snprintf(row->cells[TOKEN], HF_WORDS_BYTES, "%" PRIu64,
                        view->token);
-    (void)snprintf(row->cells[DIALECT], HF_WORDS_BYTES, "%s", view->layout);
+    (void)snprintf(row->cells[LAYOUT], HF_WORDS_BYTES, "%s", view->layout);
     hf_words_owner(view->owner, row->cells[OWNER]);
     if (row->cells[OWNER][0] == '\0')
         strcpy(row->cells[OWNER], "-");
@@ -86,6 +99,17 @@ static void print(FILE *out, const size_t widths[COLUMNS],
     fprintf(out, "%s\n", row->cells[OWNER]);
 }
 
+/* Is any ticket written in a way that not every engine has? */
+static bool is_layout_told(const struct hf_sights *sights)
+{
+    const struct hf_ticket_view *view;
+
+    for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++)
+        if (strcmp(view->layout, "holdfast") != 0)
+            return true;
+    return false;
+}
+
 /* Only a semaphore has permits to be told. */
 void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms)
 {
@@ -100,6 +124,8 @@ void hf_show_table(FILE *out, const struct hf_sights *sights, uint64_t utc_ms)
     }
     if (hf_tickets_count(sights->tickets[HF_SIGHT_SEMAPHORE]) == 0)
         widths[PERMITS] = 0;
+    if (!is_layout_told(sights))
+        widths[LAYOUT] = 0;
     print(out, widths, &titles);
     for (size_t i = 0; (view = hf_sights_at(sights, i)) != NULL; i++) {
         fill(&row, view, i, utc_ms);

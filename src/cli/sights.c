@@ -24,8 +24,8 @@ static uint64_t left_ms(uint64_t until_ms)
 }
 
 static hf_status look_as(struct hf_client *client, const char *name, int sight,
-                         uint64_t until_ms, struct hf_sights *sights,
-                         struct hf_error *error)
+                         enum hf_tickets_which which, uint64_t until_ms,
+                         struct hf_sights *sights, struct hf_error *error)
 {
     struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
     hf_status status;
@@ -36,8 +36,8 @@ static hf_status look_as(struct hf_client *client, const char *name, int sight,
         hf_client_error(client, error);
         return status;
     }
-    status = hf_lock_tickets(sights->locks[sight], HF_TICKETS_ALL,
-                             left_ms(until_ms), &sights->tickets[sight]);
+    status = hf_lock_tickets(sights->locks[sight], which, left_ms(until_ms),
+                             &sights->tickets[sight]);
     if (status != HF_OK)
         hf_lock_error(sights->locks[sight], error);
     return status;
@@ -65,16 +65,16 @@ static hf_status look_for_members(struct hf_client *client, const char *name,
 }
 
 hf_status hf_sights_look(struct hf_client *client, const char *name,
-                         uint64_t wait_ms, struct hf_sights *sights,
-                         struct hf_error *error)
+                         enum hf_tickets_which which, uint64_t wait_ms,
+                         struct hf_sights *sights, struct hf_error *error)
 {
     uint64_t until_ms = hf_clock_add(hf_clock_now_ms(), wait_ms);
     hf_status status = HF_OK;
 
     *sights = (struct hf_sights){0};
     for (int i = 0; i < HF_SIGHT_MEMBERS && status == HF_OK; i++)
-        status = look_as(client, name, i, until_ms, sights, error);
-    if (status == HF_OK)
+        status = look_as(client, name, i, which, until_ms, sights, error);
+    if (status == HF_OK && which == HF_TICKETS_ALL)
         status = look_for_members(client, name, until_ms, sights, error);
     if (status == HF_OK)
         sights->name = hf_lock_name(sights->locks[HF_SIGHT_PLAIN]);
@@ -98,7 +98,7 @@ const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
     for (int i = 0; i < HF_SIGHTS; i++) {
         const struct hf_tickets *tickets = sights->tickets[i];
 
-        if (tickets == NULL) /* an engine without double barriers */
+        if (tickets == NULL) /* not looked at, or there are none here */
             continue;
         for (size_t k = 0; (view = hf_tickets_at(tickets, k)) != NULL; k++) {
             /* kazoo's permits are where a lock's tickets are, which were seen
@@ -132,7 +132,7 @@ static bool is_of_barrier(const char *child)
            hf_ticket_id_parse(&id, child, strlen(child));
 }
 
-const char *hf_sights_foreign(const struct hf_sights *sights, size_t n)
+const char *hf_sights_unknown(const struct hf_sights *sights, size_t n)
 {
     const char *child;
 

@@ -22,11 +22,12 @@ struct hf_sights {
     struct hf_tickets *tickets[HF_SIGHTS];
 };
 
-/* Look at the lock called ${name}, within ${wait_ms}.  On failure fill
+/* Look at those tickets of the lock called ${name} that ${which} names, within
+ * ${wait_ms}; HF_TICKETS_ALL is those of a double barrier too.  On failure fill
  * ${error}.  ${sights} wants hf_sights_free() either way. */
 hf_status hf_sights_look(struct hf_client *client, const char *name,
-                         uint64_t wait_ms, struct hf_sights *sights,
-                         struct hf_error *error);
+                         enum hf_tickets_which which, uint64_t wait_ms,
+                         struct hf_sights *sights, struct hf_error *error);
 void hf_sights_free(struct hf_sights *sights);
 
 /* The ticket at ${place}, from 0, of all that are seen; NULL beyond the last.
@@ -36,6 +37,6 @@ const struct hf_ticket_view *hf_sights_at(const struct hf_sights *sights,
 
 /* The name of the ${n}th thing, from 0, that is neither a ticket nor a queue of
  * a semaphore, nor of a double barrier; NULL beyond the last. */
-const char *hf_sights_foreign(const struct hf_sights *sights, size_t n);
+const char *hf_sights_unknown(const struct hf_sights *sights, size_t n);
 
 #endif

@@ -6,21 +6,31 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/crowd.h"
 #include "cli/exit_status.h"
+#include "cli/mutation.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "cli/say.h"
+#include "cli/sights.h"
+#include "core/error.h"
 #include "core/name.h"
 #include "core/url.h"
 
 #define COUNT_DEFAULT 8
 #define FOR_DEFAULT_MS 20000
 #define FAULTS_DEFAULT_MS 500
+
+/* The engine has so long for its first answer, or --for if that is less. */
+#define REACH_MAX_MS 15000
 
 /* What a busy machine may add to the time at which a loss is told. */
 #define LATE_DEFAULT_MS 1000
@@ -33,23 +43,24 @@ static const char usage[] =
     "'holdfast verify' does.  Use a NAME that nobody else uses, nor any below\n"
     "it; else holdfast-torture/KIND, or holdfast-torture.\n"
     "\n"
-    "  -c URL             the engine; else HOLDFAST_URL, else file:\n"
-    "  -n COUNT           so many processes, at most 64; else 8\n"
-    "  --for DURATION     how long; else 20s\n"
-    "  --kind KIND        mutex, rwlock, semaphore, several, election, tool,\n"
-    "                     reentrant or all; else mutex\n"
-    "  --faults DURATION  one is killed or frozen so often on average; 0s:\n"
-    "                     none ever; else 500ms\n"
-    "  --seed SEED        choose as another run did\n"
-    "  --history FILE     keep what was noted; else it is kept only if it\n"
-    "                     shows a violation\n"
-    "  --late DURATION    a loss may be told so late; else 1s\n"
-    "  --svg FILE         draw the first violation, or the beginning\n"
-    "  --json             write JSON\n"
-    "  -h, --help         this text\n"
+    "  -c, --url URL          the engine; else HOLDFAST_URL, else file:\n"
+    "  -n, --count COUNT      so many processes, at most 64; else 8\n"
+    "  -f, --for DURATION     how long; else 20s\n"
+    "  -k, --kind KIND        mutex, rwlock, semaphore, several, election,\n"
+    "                         tool, reentrant or all; else mutex\n"
+    "  -F, --faults DURATION  one is killed or frozen so often on average;\n"
+    "                         0s: none ever; else 500ms\n"
+    "  -s, --seed SEED        choose as another run did\n"
+    "  -o, --history FILE     keep what was noted; else it is kept only if it\n"
+    "                         shows a violation\n"
+    "  -l, --late DURATION    a loss may be told so late; else 1s\n"
+    "  -g, --svg FILE         draw the first violation, or the beginning\n"
+    "  -j, --json             write JSON\n"
+    "  -h, --help             this text\n"
     "\n"
-    "The exit status is 0 if all of it held and 1 if not; else as of\n"
-    "'holdfast run'.  See holdfast-torture(1).\n";
+    "The exit status is 0 if all of it held and 1 if not, 65 if nothing was\n"
+    "granted and so nothing judged, 69 if the engine was not reached; else as\n"
+    "of 'holdfast run'.  See holdfast-torture(1).\n";
 
 struct torture {
     struct hf_crowd_opts crowd;
@@ -58,64 +69,31 @@ struct torture {
     char made[PATH_MAX];
 };
 
-enum {
-    OPTION_FOR = 256,
-    OPTION_KIND,
-    OPTION_FAULTS,
-    OPTION_SEED,
-    OPTION_HISTORY,
-    OPTION_LATE,
-    OPTION_SVG,
-    OPTION_JSON,
-};
-
 static const struct option long_options[] = {
-    {"for", required_argument, NULL, OPTION_FOR},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"faults", required_argument, NULL, OPTION_FAULTS},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"history", required_argument, NULL, OPTION_HISTORY},
-    {"late", required_argument, NULL, OPTION_LATE},
-    {"svg", required_argument, NULL, OPTION_SVG},
-    {"json", no_argument, NULL, OPTION_JSON},
+    {"url", required_argument, NULL, 'c'},
+    {"count", required_argument, NULL, 'n'},
+    {"for", required_argument, NULL, 'f'},
+    {"kind", required_argument, NULL, 'k'},
+    {"faults", required_argument, NULL, 'F'},
+    {"seed", required_argument, NULL, 's'},
+    {"history", required_argument, NULL, 'o'},
+    {"late", required_argument, NULL, 'l'},
+    {"svg", required_argument, NULL, 'g'},
+    {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
 /* --------------------------------------------------------------- options -- */
 
-static bool take_duration(const char *option, uint64_t *ms)
-{
-    if (hf_duration_parse(optarg, ms))
-        return true;
-    hf_say("%s '%.80s': not a duration; expected one unsigned integer and a "
-           "unit (ms s m h d), for instance %s 30s",
-           option, optarg, option);
-    return false;
-}
-
-static bool take_number(const char *option, uint64_t least, uint64_t most,
-                        uint64_t *number)
-{
-    char *end;
-
-    errno = 0;
-    *number = strtoull(optarg, &end, 10);
-    if (*optarg >= '0' && *optarg <= '9' && *end == '\0' && errno == 0 &&
-        *number >= least && *number <= most)
-        return true;
-    hf_say("%s '%.80s': expected a number from %" PRIu64 " to %" PRIu64, option,
-           optarg, least, most);
-    return false;
-}
-
-static bool take_count(unsigned *count)
+static hf_status take_count(char **argv, unsigned *count,
+                            struct hf_error *error)
 {
     uint64_t number;
+    hf_status status = hf_option_number(argv, 1, HF_CROWD_MAX, &number, error);
 
-    if (!take_number("-n", 1, HF_CROWD_MAX, &number))
-        return false;
-    *count = (unsigned)number;
-    return true;
+    if (status == HF_OK)
+        *count = (unsigned)number;
+    return status;
 }
 
 /* Each with a name of its own, for the kind belongs to the name. */
@@ -135,56 +113,51 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static bool take_kind(unsigned *set)
+static hf_status take_kind(unsigned *set, struct hf_error *error)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (strcmp(optarg, kinds[i].text) == 0) {
             *set = kinds[i].kinds;
-            return true;
+            return HF_OK;
         }
     }
-    hf_say("--kind '%.80s': expected mutex, rwlock, semaphore, several, "
-           "election, tool, reentrant or all",
-           optarg);
-    return false;
+    return hf_error_set(error, HF_EINVAL,
+                        "--kind '%.80s': expected mutex, rwlock, semaphore, "
+                        "several, election, tool, reentrant or all",
+                        optarg);
 }
 
-/* False after having said why. */
-static bool take_option(char **argv, int option, struct torture *torture)
+static hf_status take_option(char **argv, int option, struct torture *torture,
+                             struct hf_error *error)
 {
     switch (option) {
     case 'c':
         torture->crowd.url = optarg;
-        return true;
+        return HF_OK;
     case 'n':
-        return take_count(&torture->crowd.count);
-    case OPTION_FOR:
-        return take_duration("--for", &torture->crowd.for_ms);
-    case OPTION_KIND:
-        return take_kind(&torture->crowd.kinds);
-    case OPTION_FAULTS:
-        return take_duration("--faults", &torture->crowd.fault_every_ms);
-    case OPTION_SEED:
-        return take_number("--seed", 0, UINT64_MAX, &torture->crowd.seed);
-    case OPTION_HISTORY:
+        return take_count(argv, &torture->crowd.count, error);
+    case 'f':
+        return hf_option_duration(argv, &torture->crowd.for_ms, error);
+    case 'k':
+        return take_kind(&torture->crowd.kinds, error);
+    case 'F':
+        return hf_option_duration(argv, &torture->crowd.fault_every_ms, error);
+    case 's':
+        return hf_option_number(argv, 0, UINT64_MAX, &torture->crowd.seed,
+                                error);
+    case 'o':
         torture->history = optarg;
-        return true;
-    case OPTION_LATE:
-        return take_duration("--late", &torture->report.late_ms);
-    case OPTION_SVG:
+        return HF_OK;
+    case 'l':
+        return hf_option_duration(argv, &torture->report.late_ms, error);
+    case 'g':
         torture->report.svg = optarg;
-        return true;
-    case OPTION_JSON:
+        return HF_OK;
+    case 'j':
         torture->report.json = true;
-        return true;
-    case ':':
-        hf_say("%.80s: its value is missing; see 'holdfast torture --help'",
-               argv[optind - 1]);
-        return false;
+        return HF_OK;
     default:
-        hf_say("%.80s: no such option; see 'holdfast torture --help'",
-               argv[optind - 1]);
-        return false;
+        return hf_option_refuse("torture", argv, option, error);
     }
 }
 
@@ -209,6 +182,55 @@ static bool take_name(int argc, char **argv, struct torture *torture)
 }
 
 /* ------------------------------------------------------------------ main -- */
+
+/* 0 when the engine has answered once: the exit status. */
+static int ask_engine(const struct torture *torture)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    uint64_t for_ms = torture->crowd.for_ms;
+    struct hf_sights sights = {0};
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+
+    opts.connect_ms = for_ms < REACH_MAX_MS ? for_ms : REACH_MAX_MS;
+    status = hf_client_open(torture->crowd.url, &opts, &client, &error);
+    if (status == HF_OK) {
+        status = hf_sights_look(client, torture->crowd.lock, HF_TICKETS_HOLDERS,
+                                2 * opts.connect_ms, &sights, &error);
+        hf_sights_free(&sights);
+        (void)hf_client_close(client);
+    }
+    if (status == HF_OK)
+        return 0;
+    hf_say("%s", error.text);
+    return status == HF_ETIMEDOUT ? HF_EXIT_UNREACHABLE
+                                  : hf_exit_status(status);
+}
+
+/* Contenders wait for an engine for ever, as faults are part of it: one that
+ * was not there from the beginning is found out here.  In a process of its own,
+ * because ours forks and so has no threads. */
+static int reach(const struct torture *torture)
+{
+    pid_t parent = getpid(), pid = fork();
+    int status;
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() == parent ? ask_engine(torture) : HF_EXIT_BUG);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            pid = -1;
+    if (pid > 0)
+        return WIFEXITED(status) ? WEXITSTATUS(status)
+                                 : HF_EXIT_SIGNAL + WTERMSIG(status);
+    hf_say("no process to reach the engine with: %s; end some of what is "
+           "running, or raise the limits (ulimit -a)",
+           strerror(errno));
+    return HF_EXIT_LIMIT;
+}
 
 /* -1 with errno. */
 static int make_history(struct torture *torture)
@@ -260,11 +282,13 @@ static void settle_history(const struct torture *torture, int exit_code)
 
 static int run(struct torture *torture)
 {
-    FILE *history = open_history(torture);
-    int exit_code;
+    int exit_code = HF_MUTATED(UNREACHED_HOLDS) ? 0 : reach(torture);
+    FILE *history;
     bool failed;
 
-    if (history == NULL)
+    if (exit_code != 0)
+        return exit_code;
+    if ((history = open_history(torture)) == NULL)
         return HF_EXIT_DIRECTORY;
     exit_code = hf_crowd_run(&torture->crowd, history);
     failed = ferror(history) != 0;
@@ -287,23 +311,27 @@ int hf_torture_main(int argc, char **argv)
                                         .for_ms = FOR_DEFAULT_MS,
                                         .fault_every_ms = FAULTS_DEFAULT_MS},
                               .report = {.late_ms = LATE_DEFAULT_MS}};
+    struct hf_error error;
     int option;
 
     if (getrandom(&torture.crowd.seed, sizeof torture.crowd.seed, 0) < 0)
         torture.crowd.seed = (uint64_t)getpid();
-    while ((option = getopt_long(argc, argv, ":c:n:h", long_options, NULL)) !=
-           -1) {
+    while ((option = getopt_long(argc, argv, ":c:n:f:k:F:s:o:l:g:jh",
+                                 long_options, NULL)) != -1) {
         if (option == 'h')
             return fputs(usage, stdout) < 0 || fflush(stdout) != 0
                        ? HF_EXIT_DIRECTORY
                        : 0;
-        if (!take_option(argv, option, &torture))
+        if (take_option(argv, option, &torture, &error) != HF_OK) {
+            hf_say("%s", error.text);
             return HF_EXIT_USAGE;
+        }
     }
     if (!take_name(argc, argv, &torture))
         return HF_EXIT_USAGE;
     if (torture.crowd.url != NULL && hf_url_has_secret(torture.crowd.url))
         hf_say("warning: every user of this machine can read the password in "
                "-c; put the URL into HOLDFAST_URL instead");
+    torture.report.lock = torture.crowd.lock;
     return run(&torture);
 }

@@ -104,6 +104,11 @@ const char *hf_words_state(const struct hf_ticket_view *view)
     return view->kind == HF_KIND_PARTICIPANT ? "inside" : "holds";
 }
 
+bool hf_words_is_held(const struct hf_ticket_view *view)
+{
+    return view->holds && view->kind != HF_KIND_PARTICIPANT;
+}
+
 const char *hf_words_kind(enum hf_kind kind)
 {
     switch (kind) {
@@ -118,7 +123,7 @@ const char *hf_words_kind(enum hf_kind kind)
     case HF_KIND_ELECTION:
         return "election";
     case HF_KIND_PARTICIPANT:
-        return "member";
+        return "participant";
     case HF_KIND_MUTEX:
         break;
     }

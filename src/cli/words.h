@@ -35,6 +35,9 @@ void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES]);
 /* "holds", "waits", or of a member "inside". */
 const char *hf_words_state(const struct hf_ticket_view *view);
 
+/* Is it the ticket of one that holds a lock, or permits of a semaphore? */
+bool hf_words_is_held(const struct hf_ticket_view *view);
+
 /* "mutex", "read" and so on. */
 const char *hf_words_kind(enum hf_kind kind);
 

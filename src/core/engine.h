@@ -279,6 +279,8 @@ struct hf_engine_host {
      * not know; NULL: from where that takes it. */
     const struct hf_allocator *allocator;
     void *host;
+    /* No request but LIST will come, and nothing is to be made for it. */
+    bool looks;
 };
 
 enum {

@@ -19,6 +19,7 @@ enum {
 struct picture {
     FILE *file;
     const struct hf_history *history;
+    const struct hf_verdict *verdict;
     const struct hf_violation *violation; /* the first, or NULL */
     uint64_t from_us, until_us;           /* what is shown */
     uint32_t rows[ROWS_MAX];              /* clients */
@@ -245,7 +246,8 @@ static void draw_head(const struct picture *picture)
 
     fputs("<text class=\"head\" x=\"10\" y=\"20\">", picture->file);
     if (violation == NULL) {
-        fputs("no violation", picture->file);
+        fprintf(picture->file, "%s, %zu grants",
+                hf_verdict_word(picture->verdict), picture->verdict->grants);
     } else {
         const struct hf_attempt *attempt =
             &history->attempts[violation->attempt];
@@ -336,6 +338,7 @@ void hf_picture_write(FILE *file, const struct hf_history *history,
     struct picture picture = {
         .file = file,
         .history = history,
+        .verdict = verdict,
         .violation = verdict->kept > 0 ? &verdict->violations[0] : NULL,
     };
     unsigned high;

@@ -380,6 +380,25 @@ static void count(struct judge *judge)
     }
 }
 
+/* Which locks were never granted: their number, and the first of them. */
+static bool count_never(struct judge *judge)
+{
+    const struct hf_history *history = judge->history;
+    struct hf_verdict *verdict = judge->verdict;
+    bool *granted = hf_alloc((size_t)history->locks.count + 1);
+
+    if (granted == NULL)
+        return false;
+    for (uint32_t i = 0; i < history->attempt_count; i++)
+        if (history->attempts[i].granted_us != HF_FOREVER)
+            granted[history->attempts[i].lock] = true;
+    for (uint32_t i = 0; i < history->locks.count; i++)
+        if (!granted[i] && verdict->never++ == 0)
+            verdict->never_lock = i;
+    hf_free(granted);
+    return true;
+}
+
 static int compare_violations(const void *a, const void *b)
 {
     const struct hf_violation *x = a, *y = b;
@@ -409,7 +428,7 @@ bool hf_verdict_of(const struct hf_history *history, uint64_t late_us,
         judge_order(&judge);
         judge_losses(&judge);
         judge_writes(&judge);
-        done = take_handoffs(&judge);
+        done = take_handoffs(&judge) && count_never(&judge);
         qsort(verdict->violations, verdict->kept, sizeof *verdict->violations,
               compare_violations);
     }
@@ -424,6 +443,13 @@ void hf_verdict_free(struct hf_verdict *verdict)
     for (size_t i = 0; i <= HF_ENDING_GAVE_UP; i++)
         hf_free(verdict->handoffs[i].us);
     *verdict = (struct hf_verdict){0};
+}
+
+const char *hf_verdict_word(const struct hf_verdict *verdict)
+{
+    if (hf_verdict_violations(verdict) > 0)
+        return "violation";
+    return verdict->grants > 0 ? "no violation" : "none";
 }
 
 size_t hf_verdict_violations(const struct hf_verdict *verdict)

@@ -48,7 +48,9 @@ struct hf_verdict {
     struct hf_violation *violations; /* in order of time, those that are kept */
     size_t kept;
     size_t broken[HF_RULES]; /* how often each rule was */
-    size_t grants;
+    size_t grants;           /* 0: nothing could be judged */
+    size_t never;            /* locks that were wanted and never granted */
+    uint32_t never_lock;     /* the first of those */
     size_t endings[HF_ENDING_GAVE_UP + 1]; /* of attempts */
     size_t refused; /* writes of those who had lost the lock */
     uint64_t longest_wait_us;
@@ -65,6 +67,9 @@ void hf_verdict_free(struct hf_verdict *verdict);
 
 /* How many violations there are. */
 size_t hf_verdict_violations(const struct hf_verdict *verdict);
+
+/* "violation", "no violation", or "none" where there is no grant to judge. */
+const char *hf_verdict_word(const struct hf_verdict *verdict);
 
 /* "exclusion" and so on. */
 const char *hf_rule_name(enum hf_rule rule);

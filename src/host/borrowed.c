@@ -100,5 +100,5 @@ hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
                             const struct hf_client_opts *opts,
                             struct hf_client **client, struct hf_error *error)
 {
-    return hf_client_make(url, opts, loop, client, error);
+    return hf_client_make(url, opts, loop, false, client, error);
 }

@@ -171,9 +171,19 @@ hf_status hf_client_fail(struct hf_client *client, const char *call,
  * environment is not asked in a set-id program, because it is the caller's. */
 const char *hf_client_default_url(void);
 
-/* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say. */
+/* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say; with
+ * ${looks} as hf_client_open_to_look(). */
 hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,
-                         struct uv_loop_s *loop, struct hf_client **client,
-                         struct hf_error *error);
+                         struct uv_loop_s *loop, bool looks,
+                         struct hf_client **client, struct hf_error *error);
+
+/* As hf_client_open(), for a client that asks for nothing but tickets
+ * (hf_lock_tickets() and its kin): the engine makes no directory and no schema.
+ * Where there is none the name may be mistyped, and an empty queue would hide
+ * that: HF_EDIR from here, or HF_EURL from the first list. */
+hf_status hf_client_open_to_look(const char *url,
+                                 const struct hf_client_opts *opts,
+                                 struct hf_client **client,
+                                 struct hf_error *error);
 
 #endif

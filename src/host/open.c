@@ -139,7 +139,7 @@ static void remember_description(struct hf_client *client)
 
 /* With the lock: events, and perhaps a thread, begin here. */
 static hf_status begin(struct hf_client *client, const struct hf_url *url,
-                       uv_loop_t *loop, struct hf_error *error)
+                       uv_loop_t *loop, bool looks, struct hf_error *error)
 {
     struct hf_engine_host host = {
         .event = host_event,
@@ -150,6 +150,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .reconnect = &client->reconnect,
         .allocator = hf_allocator_in_place(),
         .host = client,
+        .looks = looks,
     };
     hf_status status;
 
@@ -171,7 +172,8 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
 
 static hf_status make(const struct hf_url *url,
                       const struct hf_client_opts *opts, uv_loop_t *loop,
-                      struct hf_client **client, struct hf_error *error)
+                      bool looks, struct hf_client **client,
+                      struct hf_error *error)
 {
     const struct hf_engine_ops *ops;
     struct hf_client *made;
@@ -186,7 +188,7 @@ static hf_status make(const struct hf_url *url,
     hf_fork_add(made);
     hf_client_shield();
     pthread_mutex_lock(&made->lock);
-    if ((status = begin(made, url, loop, error)) != HF_OK)
+    if ((status = begin(made, url, loop, looks, error)) != HF_OK)
         goto abandon_client;
     hf_client_reference(made); /* ours, while we leave */
     hf_client_leave(made);
@@ -209,7 +211,7 @@ const char *hf_client_default_url(void)
 }
 
 hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
-                         uv_loop_t *loop, struct hf_client **client,
+                         uv_loop_t *loop, bool looks, struct hf_client **client,
                          struct hf_error *error)
 {
     static const struct hf_client_opts defaults = HF_CLIENT_OPTS_INIT;
@@ -228,7 +230,7 @@ hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
         status = hf_url_parse(text != NULL ? text : hf_client_default_url(),
                               &url, error);
     if (status == HF_OK) {
-        status = make(&url, opts, loop, client, error);
+        status = make(&url, opts, loop, looks, client, error);
         hf_url_free(&url);
     }
     if (status != HF_OK) {
@@ -242,5 +244,13 @@ hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
 hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
                          struct hf_client **client, struct hf_error *error)
 {
-    return hf_client_make(url, opts, NULL, client, error);
+    return hf_client_make(url, opts, NULL, false, client, error);
+}
+
+hf_status hf_client_open_to_look(const char *url,
+                                 const struct hf_client_opts *opts,
+                                 struct hf_client **client,
+                                 struct hf_error *error)
+{
+    return hf_client_make(url, opts, NULL, true, client, error);
 }

@@ -175,26 +175,30 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* Decode the value that ${length} bytes encode, leaving out what does not
- * fit. */
-static void decode(char *text, size_t bytes, const char *value, size_t length)
+/* The byte that ${value} begins with, which takes three if it is escaped.  A
+ * NUL is never escaped by ours, and would hide what follows. */
+static size_t take_byte(const char *value, size_t left, char *byte)
 {
-    size_t used = 0;
+    int high = left > 2 && value[0] == '%' ? hex_digit(value[1]) : -1;
+    int low = high >= 0 ? hex_digit(value[2]) : -1;
 
-    for (size_t i = 0; i < length && used + 1 < bytes; i++) {
-        bool escaped = value[i] == '%' && i + 2 < length &&
-                       hex_digit(value[i + 1]) >= 0 &&
-                       hex_digit(value[i + 2]) >= 0;
+    *byte = value[0];
+    if (low < 0 || (high | low) == 0)
+        return 1;
+    *byte = (char)(high << 4 | low);
+    return 3;
+}
 
-        if (!escaped) {
-            text[used++] = value[i];
-            continue;
-        }
-        text[used++] =
-            (char)(hex_digit(value[i + 1]) << 4 | hex_digit(value[i + 2]));
-        i += 2;
-    }
+/* Decode the value that ${length} bytes encode; false if not all of it fits,
+ * and the rest was left out. */
+static bool decode(char *text, size_t bytes, const char *value, size_t length)
+{
+    size_t used = 0, i = 0;
+
+    while (i < length && used + 1 < bytes)
+        i += take_byte(value + i, length - i, &text[used++]);
     text[used] = '\0';
+    return i == length;
 }
 
 /* Decimal digits at ${*text}, which moves behind them; false without any. */
@@ -269,56 +273,71 @@ static void take_time(struct hf_owner *owner, const char *value, size_t length)
     owner->at_utc_ms = (uint64_t)seconds * 1000;
 }
 
-static bool is_key(const char *word, const char *key, const char **value)
+/* The value of ${key} in ${payload}, and its length; false if it is not there.
+ * Ours begins with host=; any other text may have any words in it. */
+static bool find(const char *payload, const char *key, const char **value,
+                 size_t *length)
 {
     size_t bytes = strlen(key);
 
-    *value = word + bytes;
-    return strncmp(word, key, bytes) == 0;
+    if (strncmp(payload, "host=", strlen("host=")) != 0)
+        return false;
+    while (*payload != '\0') {
+        size_t word = strcspn(payload, " ");
+
+        if (word > bytes && payload[bytes] == '=' &&
+            memcmp(payload, key, bytes) == 0) {
+            *value = payload + bytes + 1;
+            *length = word - bytes - 1;
+            return true;
+        }
+        payload += word;
+        payload += strspn(payload, " ");
+    }
+    return false;
 }
 
-static bool take_word(struct hf_owner *owner, const char *word, size_t length,
-                      uint64_t now_ms)
+static void take_text(const char *payload, const char *key, char *text,
+                      size_t bytes)
 {
-    const char *end = word + length;
     const char *value;
+    size_t length;
 
-    if (is_key(word, "host=", &value))
-        decode(owner->host, sizeof(owner->host), value, (size_t)(end - value));
-    else if (is_key(word, "command=", &value))
-        decode(owner->command, sizeof(owner->command), value,
-               (size_t)(end - value));
-    else if (is_key(word, "text=", &value))
-        decode(owner->text, sizeof(owner->text), value, (size_t)(end - value));
-    else if (is_key(word, "pid=", &value))
-        (void)take_number(&value, &owner->pid);
-    else if (is_key(word, "thread=", &value))
-        (void)take_number(&value, &owner->thread);
-    else if (is_key(word, "since=", &value))
-        take_since(owner, value, (size_t)(end - value), now_ms);
-    else if (is_key(word, "at=", &value))
-        take_time(owner, value, (size_t)(end - value));
-    else
-        return false;
-    return true;
+    if (find(payload, key, &value, &length))
+        (void)decode(text, bytes, value, length);
 }
 
 bool hf_owner_parse(const char *payload, uint64_t now_ms,
                     struct hf_owner *owner)
 {
     const char *value;
-    bool known = false;
+    size_t length;
 
     *owner = (struct hf_owner){.age_ms = HF_FOREVER};
-    /* Ours begins so; anybody else's may have any words in it. */
-    if (!is_key(payload, "host=", &value))
-        return false;
-    while (*payload != '\0') {
-        size_t length = strcspn(payload, " ");
+    take_text(payload, "host", owner->host, sizeof(owner->host));
+    take_text(payload, "command", owner->command, sizeof(owner->command));
+    take_text(payload, "text", owner->text, sizeof(owner->text));
+    if (find(payload, "pid", &value, &length))
+        (void)take_number(&value, &owner->pid);
+    if (find(payload, "thread", &value, &length))
+        (void)take_number(&value, &owner->thread);
+    if (find(payload, "since", &value, &length))
+        take_since(owner, value, length, now_ms);
+    if (find(payload, "at", &value, &length))
+        take_time(owner, value, length);
+    return owner->pid != 0;
+}
 
-        known |= take_word(owner, payload, length, now_ms);
-        payload += length;
-        payload += strspn(payload, " ");
-    }
-    return known && owner->pid != 0;
+hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
+                            size_t bytes)
+{
+    const char *value;
+    size_t length;
+
+    if (bytes == 0)
+        return HF_EINVAL;
+    text[0] = '\0';
+    if (!find(owner, key, &value, &length))
+        return HF_EGONE;
+    return decode(text, bytes, value, length) ? HF_OK : HF_EINVAL;
 }

@@ -39,8 +39,7 @@ struct hf_owner {
     uint64_t age_ms;
 };
 
-/* False if ${payload} is none of ours, or of a later version that says nothing
- * we know. */
+/* False if ${payload} is none of ours, or names no process. */
 bool hf_owner_parse(const char *payload, uint64_t now_ms,
                     struct hf_owner *owner);
 

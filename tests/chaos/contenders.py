@@ -36,6 +36,11 @@ class Contenders:
         return [int(note[0]) / 1000 for note in self.notes()
                 if note[2] == "grant"]
 
+    def faults(self):
+        """Notes of those that were killed or frozen."""
+        return [note for note in self.notes()
+                if note[2] in ("died", "frozen")]
+
     def stop(self):
         self.process.signal(signal.SIGTERM)
 

@@ -176,6 +176,7 @@ def main():
     try:
         world.contend(each, kills=True)
         killed = world.kills
+        assert killed > 0, "all were done before one was killed"
         shutil.rmtree(os.path.join(world.root, "locks"))
         world.contend(1, kills=False)
         shutil.rmtree(world.root)  # a reboot

@@ -383,7 +383,7 @@ class DoubleBarriers(Case):
         self.await_members(1)
         lock = self.held()
         self.assertEqual([t["kind"] for t in self.show()
-                          if t["kind"] != "member"], ["mutex"])
+                          if t["kind"] != "participant"], ["mutex"])
         other.say("enter")
         for member in (party, other):
             member.expect("inside")

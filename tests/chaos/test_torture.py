@@ -8,6 +8,9 @@ judged.
 
     test_torture.py HOLDFAST ENGINE [KIND]
 
+A run in which nothing was granted, or nothing was done to the servers or the
+contenders, fails: it would show nothing.
+
 HF_SECONDS says how long, HF_SEED replays the choices.  HF_HISTORY keeps the
 history; else it is kept only if something was wrong.  Of zookeeper-partitioned
 the test is skipped where this machine has no network namespaces for us.
@@ -453,6 +456,14 @@ class Torture(unittest.TestCase):
             if self.engine.targets:
                 self.fault()
 
+    def something_happened(self):
+        """To the servers, where there are any, and to the contenders.  That
+        something was granted is part of the exit status."""
+        if self.engine.targets:
+            self.assertGreater(len(self.spans), 0, "no fault of a server")
+        faults = sum(len(some.faults()) for some in self.contenders)
+        self.assertGreater(faults, 0, "no fault of a contender")
+
     def judge_together(self):
         """Those of several homes have judged only what was noted there."""
         histories = [some.history for some in self.contenders]
@@ -479,6 +490,7 @@ class Torture(unittest.TestCase):
             status, said = some.end()
             print(said, flush=True)
             self.assertEqual(status, 0)
+        self.something_happened()
         self.judge_together()
         if "HF_HISTORY" not in os.environ:
             os.unlink(self.history)

@@ -46,6 +46,7 @@ class Increments(harness.Case):
         return True
 
     def run_all(self, contenders, increments, kills):
+        wanted = kills
         chance = random.Random(SEED)
         print("HF_SEED=%d replays the choices" % SEED)
         self.state = self.path("state")
@@ -60,6 +61,8 @@ class Increments(harness.Case):
                     processes[index] = self.begin(increments)
             if all(process.poll() == 0 for process in processes):
                 break
+        if wanted > 0:
+            self.assertLess(kills, wanted, "all were done, and none killed")
         # The survivors finish, and so does who was killed last.
         for index, process in enumerate(processes):
             while process.wait(harness.PATIENCE_S * 10) != 0:

@@ -7,6 +7,7 @@ tree of a command is dead before the next one can be in.
 
 import os
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -122,6 +123,20 @@ class Redis(Leased, harness.Case):
 
 
 class PostgreSql(Leased, harness.Case):
+    def test_who_looks_makes_no_schema(self):
+        """Twice: the first would have made it."""
+        self.server.sql("CREATE DATABASE unused")
+        url = self.url(TTL_MS).replace("/postgres?", "/unused?")
+        for _ in range(2):
+            shown = subprocess.run(
+                [harness.TOOL, "show", "-c", url, "lock"], text=True,
+                capture_output=True, timeout=harness.PATIENCE_S)
+            self.assertEqual((shown.returncode, shown.stdout), (64, ""))
+            self.assertIn("the database has no schema holdfast", shown.stderr)
+            self.assertIn("check its name", shown.stderr)
+        self.assertEqual(self.run_tool("-c", url, "lock", "--",
+                                       harness.TOOL, "show", "-Hqc", url, "lock")[0], 0)
+
     @classmethod
     def setUpClass(cls):
         # Without a password in what the tool is called with.

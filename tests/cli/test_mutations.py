@@ -10,23 +10,29 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "..", "..", "src", "cli", "mutation.h")
 
-# The test that a fault has to fail, behind the file that has it.
+# The file and the test that a fault has to fail.
 CATCHERS = {
-    "SWEEP_CHILDREN_ONLY": "proc Proc.test_term_reaches_all",
-    "SCAN_OMITTED": "proc Proc.test_children_are_found_without_children",
-    "NAME_ENDS_EARLY": "proc Proc.test_names_that_look_like_fields",
-    "SIGNAL_NOT_RELAYED": "signals Waiting.test_the_process_that_show_names",
-    "COPIES_COUNT": "signals Running.test_to_both_is_forwarded_once",
-    "ANCESTOR_BY_PID": "nested "
-                       "Nested.test_an_environment_that_outlived_its_run",
+    "SWEEP_CHILDREN_ONLY": ("proc", "Proc.test_term_reaches_all"),
+    "SCAN_OMITTED": ("proc",
+                     "Proc.test_children_are_found_without_children"),
+    "NAME_ENDS_EARLY": ("proc", "Proc.test_names_that_look_like_fields"),
+    "SIGNAL_NOT_RELAYED": ("signals",
+                           "Waiting.test_the_process_that_show_names"),
+    "COPIES_COUNT": ("signals", "Running.test_to_both_is_forwarded_once"),
+    "ANCESTOR_BY_PID": ("nested",
+                        "Nested.test_an_environment_that_outlived_its_run"),
+    "NOTHING_HOLDS": ("verify", "Verify.test_nothing_was_granted"),
+    "UNREACHED_HOLDS": ("verify", "Verify.test_an_engine_that_is_not_reached"),
+    "LOOK_MAKES": ("show", "Show.test_a_directory_that_is_not_there"),
+    "HELD_BY_WAITERS": ("show", "Show.test_is_it_held"),
 }
 
 
-def passes(mutation, test):
+def passes(mutation, catcher):
     """Does the test, of a tool with that fault?  And what it said."""
-    file, name = test.split()
+    name, test = catcher
     ran = subprocess.run(
-        [sys.executable, os.path.join(HERE, "test_%s.py" % file), name],
+        [sys.executable, os.path.join(HERE, "test_%s.py" % name), test],
         env=dict(os.environ, HOLDFAST=os.environ["MUTANT"],
                  HF_MUTATION=mutation, GRACE="300ms", HF_PATIENCE_S="10"),
         capture_output=True, text=True, check=False)
@@ -40,10 +46,10 @@ class Mutations(unittest.TestCase):
         self.assertEqual(sorted(names), sorted(CATCHERS))
 
     def test_each_is_caught(self):
-        for mutation, test in CATCHERS.items():
+        for mutation, catcher in CATCHERS.items():
             with self.subTest(mutation=mutation):
-                self.assertTrue(*passes("NONE", test))
-                caught, said = passes(mutation, test)
+                self.assertTrue(*passes("NONE", catcher))
+                caught, said = passes(mutation, catcher)
                 self.assertFalse(caught, said)
                 self.assertRegex(said, "AssertionError|TimeoutExpired")
 

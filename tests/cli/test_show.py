@@ -38,9 +38,30 @@ class Show(harness.Case):
                          "nobody holds or waits for lock\n")
         self.assertEqual(self.shown("/a/b"), "nobody holds or waits for a/b\n")
         found = json.loads(self.shown("--json", "lock"))
-        self.assertEqual((found["name"], found["tickets"], found["foreign"]),
+        self.assertEqual((found["name"], found["tickets"], found["unknown"]),
                          ("lock", [], []))
-        self.assertEqual(os.listdir(os.path.join(self.locks, "locks")), [])
+        self.assertEqual(os.listdir(self.locks), [])
+
+    def test_a_directory_that_is_not_there(self):
+        """It is told, and not made: an empty queue would hide a typing
+        error."""
+        typo = self.path("typo")
+        for arguments in (["-c", "file:" + typo], ["-c", "file:%s?mode=0770" %
+                                                   typo]):
+            status, out, err = self.show(*arguments, "lock")
+            self.assertEqual((status, out), (73, ""))
+            self.assertIn("there is no directory %s; expected" % typo, err)
+            self.assertEqual(err.count("\n"), 1, err)
+        self.environment["HOLDFAST_DIR"] = typo
+        status, out, err = self.show("--json", "lock")
+        self.assertEqual((status, out), (73, ""))
+        self.assertIn(typo, err)
+        self.assertFalse(os.path.exists(typo))
+
+    def test_a_directory_that_was_made_for_locks_and_has_none(self):
+        self.assertEqual(self.shown("lock"),
+                         "nobody holds or waits for lock\n")
+        self.assertEqual(os.listdir(self.locks), [])
 
     def test_holder_and_waiters_in_order(self):
         holder = self.holder("--read")
@@ -48,14 +69,15 @@ class Show(harness.Case):
         rows = self.shown("lock").splitlines()
         self.assertRegex(
             rows[0],
-            r"^# +STATE +KIND +AGE +TOKEN +DIALECT +OWNER$")
-        for row, words in zip(rows[1:], ("1 holds read", "2 waits write",
-                                         "3 waits read"), strict=True):
+            r"^# +STATE +KIND +QUEUED +HELD +TOKEN +OWNER$")
+        for row, words in zip(rows[1:], (r"1 holds read \d+s <=\d+s",
+                                         r"2 waits write \d+s -",
+                                         r"3 waits read \d+s -"), strict=True):
             self.assertRegex(row, "^" + words.replace(" ", " +") +
-                             r" +\d+s +\d+ +holdfast +"
+                             r" +\d+ +"
                              r"holdfast \(pid \d+ on \S+\): (sh -c|true)$")
             self.assertLessEqual(len(row), 80)
-            self.assertEqual(row.index("holdfast"), rows[0].index("DIALECT"))
+            self.assertEqual(row.index("holdfast"), rows[0].index("OWNER"))
         self.finish(holder)
         for waiter in waiters:
             self.assertEqual(self.finish(waiter)[0], 0)
@@ -75,13 +97,13 @@ class Show(harness.Case):
         waiter = self.waiter("--permits", "3/3")
         rows = self.shown("lock").splitlines()
         self.assertRegex(
-            rows[0], r"^# STATE KIND +PERMITS +AGE +TOKEN +DIALECT +OWNER$")
-        for row, words in zip(rows[1:], (r"1 holds semaphore 2 +\d+s +\d+",
-                                         r"2 holds semaphore 1 +\d+s +\d+",
-                                         r"3 waits semaphore - +\d+s +\d+"),
+            rows[0], r"^# STATE KIND +PERMITS +QUEUED +HELD +TOKEN +OWNER$")
+        for row, words in zip(rows[1:], (r"1 holds semaphore 2 +\d+s +<=\d+s",
+                                         r"2 holds semaphore 1 +\d+s +<=\d+s",
+                                         r"3 waits semaphore - +\d+s +-"),
                               strict=True):
-            self.assertRegex(row, "^" + words + r" +holdfast +holdfast \(pid ")
-            self.assertEqual(row.index("holdfast"), rows[0].index("DIALECT"))
+            self.assertRegex(row, "^" + words + r" +\d+ +holdfast \(pid ")
+            self.assertEqual(row.index("holdfast"), rows[0].index("OWNER"))
         tickets = json.loads(self.shown("--json", "lock"))["tickets"]
         self.assertEqual([(t["place"], t["state"], t["kind"], t["permits"])
                           for t in tickets],
@@ -116,7 +138,9 @@ class Show(harness.Case):
         self.assertLess(int(first["token"]), int(second["token"]))
         self.assertEqual(first["kind"], "mutex")
         self.assertEqual([first["permits"], second["permits"]], [1, 1])
-        self.assertEqual(first["dialect"], "holdfast")
+        self.assertEqual(first["layout"], "holdfast")
+        self.assertEqual(first["held_at_most_ms"], first["age_ms"])
+        self.assertIsNone(second["held_at_most_ms"])
         self.assertEqual(first["owner"]["pid"], self.keeper(holder))
         self.assertEqual(first["owner"]["text"], "sh -c")
         self.assertIn("pid=%d " % self.keeper(holder), first["payload"])
@@ -127,11 +151,52 @@ class Show(harness.Case):
         self.finish(holder)
         self.finish(waiter)
 
+    def test_is_it_held(self):
+        """The exit status answers."""
+        for options in (["--held"], ["-H"]):
+            self.assertEqual(self.show(*options, "lock"),
+                             (1, "nobody holds lock\n", ""))
+        self.assertEqual(self.show("--held", "-q", "lock"), (1, "", ""))
+        holder = self.holder()
+        waiter = self.waiter()
+        status, out, err = self.show("--held", "lock")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(re.findall("holds|waits", out), ["holds"])
+        self.assertEqual(self.show("-Hq", "lock"), (0, "", ""))
+        status, out, _ = self.show("-Hj", "lock")
+        self.assertEqual((status, [t["state"] for t in
+                                   json.loads(out)["tickets"]]),
+                         (0, ["holds"]))
+        self.finish(holder)
+        self.finish(waiter)
+        self.assertEqual(self.show("-Hq", "lock"), (1, "", ""))
+        holder = self.holder("--permits", "1/3")
+        self.assertEqual(self.show("-Hq", "lock"), (0, "", ""))
+        self.finish(holder)
+        status, _, err = self.show("-Hq", "-c", "zk://127.0.0.1:1", "-t",
+                                   "300ms", "lock")
+        self.assertEqual(status, 69)
+        self.assertEqual(err.count("\n"), 1, err)
+
+    def test_long_and_short_options(self):
+        for long, short in (
+                (["--json"], ["-j"]),
+                (["--url", "file:" + self.locks], ["-c", "file:" + self.locks]),
+                (["--timeout", "5s"], ["-t5s"]),
+                (["--timeout=5s", "--held"], ["-Ht", "5s"]),
+                (["--held", "--quiet"], ["-qH"])):
+            with self.subTest(long):
+                self.assertEqual(self.show(*long, "lock"),
+                                 self.show(*short, "lock"))
+
     def test_the_dead_are_not_shown(self):
         holder = self.holder()
         tree = [holder.pid] + harness.descendants(holder.pid)
         for pid in tree:
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # the death of another one ended it
         for pid in tree:
             harness.ended(pid)
         self.assertEqual(self.shown("lock"),
@@ -163,6 +228,13 @@ class Show(harness.Case):
                 (["--jsn", "a"], "--jsn: no such option"),
                 (["a", "-t"], "-t: its value is missing"),
                 (["-t", "5", "a"], "-t '5': not a duration"),
+                (["-jt5", "a"], "-t '5': not a duration"),
+                (["--timeout=5", "a"], "--timeout '5': not a duration"),
+                (["--json=5", "a"], "--json=5: this option takes no value; "
+                                    "write --json\n"),
+                (["-jx", "a"], "-x: no such option"),
+                (["-q", "a"], "-q leaves nothing to show; expected"),
+                (["-qHj", "a"], "-q leaves nothing to show; expected"),
                 (["a//b"], "hf_lock_open: "),
                 (["-c", "nosuch:", "a"], "hf_client_open: ")):
             with self.subTest(arguments):

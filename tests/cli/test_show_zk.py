@@ -19,7 +19,7 @@ from zookeeper import Standalone  # noqa: E402
 NAME = "start"
 
 
-class DoubleBarrier(harness.Case):
+class Served(harness.Case):
     @classmethod
     def setUpClass(cls):
         cls.server = Standalone()
@@ -28,6 +28,40 @@ class DoubleBarrier(harness.Case):
     def tearDownClass(cls):
         cls.server.close()
 
+
+class Kazoo(Served):
+    """Programs with kazoo do not see tickets in the names of Curator."""
+
+    def tool(self, command, query, *arguments):
+        done = subprocess.run(
+            [harness.TOOL, command, "-c", "zk://127.0.0.1:%d%s" % (
+                self.server.port, query), *arguments],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE_S)
+        return done.returncode, done.stderr
+
+    def test_its_tickets_beside_ours_are_told(self):
+        warning = ("/jobs has tickets in the layout of kazoo",
+                   "put layout=kazoo into the URL, here it is layout=curator")
+        commands = (("show", 0, ["jobs"]),
+                    ("run", 75, ["--try", "jobs", "--", "true"]))
+        with self.server.client() as client:
+            client.create("/jobs")
+            client.create("/jobs/%s__lock__" % uuid.uuid4().hex, b"kazoo",
+                          jute.EPHEMERAL | jute.SEQUENTIAL)
+            for command, expected, arguments in commands:
+                with self.subTest(command=command):
+                    status, err = self.tool(command, "", *arguments)
+                    self.assertEqual(status, expected)
+                    for part in warning:
+                        self.assertEqual(err.count(part), 1, err)
+                    status, err = self.tool(command, "?layout=kazoo",
+                                            *arguments)
+                    self.assertEqual(status, expected)
+                    self.assertNotIn("layout", err)
+
+
+class DoubleBarrier(Served):
     def show(self, *options):
         done = subprocess.run(
             [harness.TOOL, "show", "-c",
@@ -51,11 +85,11 @@ class DoubleBarrier(harness.Case):
             parties = [come("10.0.0.1"), come("10.0.0.2")]
             rows = self.show().splitlines()
             self.assertRegex(
-                rows[0], r"^# STATE KIND +AGE +TOKEN +DIALECT +OWNER$")
-            self.assertRegex(
-                rows[1], r"^1 waits member ~\d+s +\d+ +curator +10\.0\.0\.1$")
-            self.assertRegex(
-                rows[2], r"^2 waits member ~\d+s +\d+ +curator +10\.0\.0\.2$")
+                rows[0], r"^# STATE KIND +QUEUED +HELD +TOKEN +LAYOUT +OWNER$")
+            for row, place in ((rows[1], "1"), (rows[2], "2")):
+                self.assertRegex(
+                    row, "^" + place + r" waits participant ~\d+s +- +\d+ +"
+                    r"curator +10\.0\.0\." + place + "$")
             self.assertEqual(len(rows), 3)
             client.create("/%s/ready" % NAME)
             parties.append(come("10.0.0.3"))
@@ -63,10 +97,10 @@ class DoubleBarrier(harness.Case):
             self.assertEqual(
                 [(t["id"], t["state"], t["kind"], t["payload"])
                  for t in found["tickets"]],
-                [(parties[0], "inside", "member", "10.0.0.1"),
-                 (parties[1], "inside", "member", "10.0.0.2"),
-                 (parties[2], "waits", "member", "10.0.0.3")])
-            self.assertEqual(found["foreign"], [])
+                [(parties[0], "inside", "participant", "10.0.0.1"),
+                 (parties[1], "inside", "participant", "10.0.0.2"),
+                 (parties[2], "waits", "participant", "10.0.0.3")])
+            self.assertEqual(found["unknown"], [])
             tokens = [int(t["token"]) for t in found["tickets"]]
             self.assertEqual(tokens, sorted(set(tokens)))
         self.assertEqual(self.show(), "nobody holds or waits for start\n")

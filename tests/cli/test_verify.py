@@ -4,6 +4,7 @@ it."""
 
 import json
 import os
+import socket
 import subprocess
 import xml.etree.ElementTree
 
@@ -55,7 +56,7 @@ class Verify(harness.Case):
                 "handoff   after release: p50 0.200 ms, p99 0.200 ms, at most "
                 "0.200 ms, of 1",
                 "wait      at most 0.001 s",
-                "verdict   no violation"])
+                "verdict   no violation in 2 grants, 0 faults, 0 losses"])
 
     def test_a_violation(self):
         status, out, err = self.tool("verify", self.history(BAD))
@@ -65,7 +66,38 @@ class Verify(harness.Case):
             'line 7: exclusion: "x" at 0.000700 s "b" (token 2) was let in '
             'while "a" (token 1, line 4) relied on it, for 0.000100 s')
         self.assertEqual(out.splitlines()[-1],
-                         "verdict   1 violation: exclusion 1")
+                         "verdict   1 violation in 2 grants, 0 faults, "
+                         "0 losses: exclusion 1")
+
+    def test_nothing_was_granted(self):
+        """No rule is broken where nothing happened, but that shows nothing."""
+        for notes in ("", "1000000 a died -\n",
+                      "1000000 a want x kind=mutex\n",
+                      "1000000 a want x kind=mutex\n1000001 a gaveup x\n"):
+            with self.subTest(notes=notes):
+                name = self.history(FIRST + notes)
+                status, out, err = self.tool("verify", name)
+                self.assertEqual(status, 65, out)
+                self.assertEqual(out.splitlines()[-1],
+                                 "verdict   none: there is no grant to judge")
+                self.assertRegex(err, "^holdfast: .*: no grant is in it, so "
+                                      "nothing was judged; expected .*\n$")
+                status, out, _ = self.tool("verify", "--json", name)
+                self.assertEqual((status, json.loads(out)["verdict"]),
+                                 (65, "none"))
+
+    def test_a_lock_that_was_never_granted(self):
+        """What was granted is judged; the report names what was not."""
+        status, out, err = self.tool("verify", self.history(
+            GOOD + "1000910 a want \"y kind=mutex\n"))
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn('never     1 lock was never granted and is not judged: '
+                      '"\\"y"\n', out)
+
+    def test_the_verdict_in_json(self):
+        for text, verdict in ((GOOD, "no violation"), (BAD, "violation")):
+            out = self.tool("verify", "--json", "-", text=text)[1]
+            self.assertEqual(json.loads(out)["verdict"], verdict)
 
     def test_json(self):
         status, out, err = self.tool("verify", "--json", self.history(BAD))
@@ -79,7 +111,9 @@ class Verify(harness.Case):
                          - said["told"][0]["from_us"], 100)
 
     def test_a_picture(self):
-        for text, words in ((GOOD, "no violation"), (BAD, "exclusion, line 7")):
+        for text, words in ((GOOD, "no violation, 2 grants"),
+                            (BAD, "exclusion, line 7"),
+                            (FIRST, "none, 0 grants")):
             path = self.path("picture.svg")
             self.tool("verify", "--svg", path, self.history(text))
             words_in = [element.text for element in
@@ -95,6 +129,26 @@ class Verify(harness.Case):
         self.assertEqual(status, 1)
         self.assertIn("line 6: loss: ", out)
 
+    def test_long_and_short_options(self):
+        name = self.history(BAD)
+        for long, short in (
+                (["--json"], ["-j"]), (["--late", "0ms"], ["-l0ms"]),
+                (["--svg", self.path("a")], ["-g", self.path("a")])):
+            self.assertEqual(self.tool("verify", *long, name),
+                             self.tool("verify", *short, name))
+        for long, short in (([], []), (["--upgrade"], ["-u"]),
+                            (["--grant"], ["-g"]), (["--help"], ["-h"])):
+            said = self.tool("sql", *long)
+            self.assertEqual(said, self.tool("sql", *short))
+            self.assertEqual((said[0], said[2]), (0, ""))
+        for arguments, part in ((["-ug"], "one option at a time"),
+                                (["x"], "'x': not expected"),
+                                (["--grant=x"], "takes no value"),
+                                (["-x"], "-x: no such option")):
+            status, out, err = self.tool("sql", *arguments)
+            self.assertEqual((status, out), (64, ""))
+            self.assertIn(part, err)
+
     def test_bad_input(self):
         rows = [
             ([], 64, "HISTORY is missing"),
@@ -102,6 +156,8 @@ class Verify(harness.Case):
             (["--late", "soon", "-"], 64, "not a duration"),
             (["--svg"], 64, "its value is missing"),
             (["--draw", "-"], 64, "no such option"),
+            (["-jx", "-"], 64, "-x: no such option"),
+            (["--json=1", "-"], 64, "takes no value"),
             ([self.path("none")], 66, "cannot be read"),
             ([self.history("hello\n")], 65, "line 1"),
             (["--svg", self.path("no/where.svg"), "-"], 73,
@@ -118,8 +174,8 @@ class Verify(harness.Case):
     def torture(self, *arguments):
         kept = self.path("kept")
         status, out, err = self.tool(
-            "torture", "--json", "--faults", "100ms", "--for", "2s",
-            "--history", kept, *arguments)
+            "torture", "-j", "-F", "100ms", "-f", "2s", "-o", kept,
+            *arguments)
         self.assertEqual((status, err), (0, ""))
         said = json.loads(out)
         self.assertEqual(said["violations"], 0)
@@ -163,12 +219,40 @@ class Verify(harness.Case):
             env=dict(self.environment, TMPDIR=place), process_group=0)
         self.started.append(process)
         harness.eventually("a history", lambda: os.listdir(place))
-        harness.eventually("contenders", lambda: len(
-            harness.children(process.pid)) == 8)
+        history, = os.listdir(place)
+        self.granted(os.path.join(place, history))
         process.terminate()
         status, _, err = self.finish(process)
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(os.listdir(place), [])
+
+    def granted(self, history):
+        def has_grant():
+            with open(history) as file:
+                return " grant " in file.read()
+        harness.eventually("a grant", has_grant)
+
+    def test_an_engine_that_is_not_reached(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            for port in (1, silent.getsockname()[1]):
+                with self.subTest(port=port):
+                    status, out, err = self.tool(
+                        "torture", "-c", "zk://127.0.0.1:%d" % port, "--for",
+                        "300ms")
+                    self.assertEqual((status, out), (69, ""))
+                    self.assertIn("zk://127.0.0.1:%d" % port, err)
+                    self.assertEqual(err.count("\n"), 1, err)
+
+    def test_a_lock_that_somebody_else_holds(self):
+        """All contenders wait for it until the end."""
+        holder = self.holder()
+        status, out, err = self.tool("torture", "--for", "300ms", "--faults",
+                                     "0s", "lock")
+        self.assertEqual(status, 65, out)
+        self.assertIn(": 0 granted; ", out)
+        self.assertIn("there is no grant to judge", out)
+        self.assertIn("nothing was judged", err)
+        self.finish(holder)
 
     def test_it_would_be_seen(self):
         """Somebody who did not let go when it said it did."""
@@ -216,8 +300,8 @@ class Verify(harness.Case):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.environment, process_group=0)
         self.started.append(process)
-        harness.eventually("contenders", lambda: len(
-            harness.children(process.pid)) == 8)
+        harness.eventually("a history", lambda: os.path.exists(kept))
+        self.granted(kept)
         process.terminate()
         status, out, err = self.finish(process)
         self.assertEqual((status, err), (0, ""))

@@ -211,6 +211,26 @@ static void check_text(const char *text)
     MUST(text[0] == '\0' || strstr(words, text) != NULL);
 }
 
+/* Every word of it can be read into the room that we say is enough, and into
+ * less. */
+static void check_words(const char *payload)
+{
+    static const char *const keys[] = {"host", "pid",   "command", "text",
+                                       "at",   "since", "",        "="};
+    char whole[HF_OWNER_VALUE_MAX], cut[3];
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        hf_status status =
+            hf_owner_text_get(payload, keys[i], whole, sizeof whole);
+        hf_status less = hf_owner_text_get(payload, keys[i], cut, sizeof cut);
+
+        MUST(status == HF_OK || status == HF_EGONE);
+        MUST((less == HF_EGONE) == (status == HF_EGONE));
+        MUST(strncmp(whole, cut, strlen(cut)) == 0);
+        MUST((less == HF_EINVAL) == (strlen(whole) >= sizeof cut));
+    }
+}
+
 static void check_owner(const char *payload)
 {
     char copy[HF_PAYLOAD_BYTES];
@@ -222,6 +242,7 @@ static void check_owner(const char *payload)
          hf_utf8_valid(copy, strlen(copy)));
     if (hf_owner_parse(payload, UINT64_MAX, &owner))
         MUST(owner.pid != 0);
+    check_words(payload);
     check_text(payload);
 }
 

@@ -172,11 +172,11 @@ class Semaphores(Case):
             [os.environ["HOLDFAST"], "show", "--json", "-c", self.url(), NAME],
             capture_output=True, text=True, timeout=place.PATIENCE_S,
             check=True).stdout)
-        self.assertEqual([(t["state"], t["kind"], t["permits"], t["dialect"])
+        self.assertEqual([(t["state"], t["kind"], t["permits"], t["layout"])
                           for t in shown["tickets"]],
                          [("holds", "semaphore", 2, "curator"),
                           ("holds", "semaphore", 1, "curator")])
-        self.assertEqual(shown["foreign"], [])
+        self.assertEqual(shown["unknown"], [])
         holder.tell()
         holder.expect("released")
         holder.finish()

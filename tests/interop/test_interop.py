@@ -388,7 +388,7 @@ class KazooLayout(Case):
         kazoo = self.kazoo("kazoo", "stock", "hold")
         kazoo.expect("held")
         junk = "has a child that is no ticket and is ignored: \"notes\""
-        mixed = "has tickets of programs that may not see ours"
+        mixed = "put layout=kazoo into the URL, here it is layout=curator"
         busy = "somebody else is ahead in the queue"
         said = self.attempt()
         self.assertIn(junk, said)

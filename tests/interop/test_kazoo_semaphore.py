@@ -156,7 +156,7 @@ class KazooSemaphore(Case):
         self.assertEqual([(t["state"], t["kind"], t["permits"])
                           for t in shown["tickets"]],
                          [("holds", "semaphore", 2)])
-        self.assertEqual(shown["foreign"], [])
+        self.assertEqual(shown["unknown"], [])
         names = self.permits()
         self.assertEqual(len(names), 2)
         for name in names:

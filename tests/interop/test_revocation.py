@@ -117,7 +117,7 @@ class Shown(Case):
         out, err = self.show("--json")
         found = json.loads(out)
         tickets = found["tickets"]
-        self.assertEqual([t["dialect"] for t in tickets],
+        self.assertEqual([t["layout"] for t in tickets],
                          ["kazoo", "curator", "curator", "kazoo", "writelock"])
         self.assertEqual([t["state"] for t in tickets][:2],
                          ["holds", "waits"])
@@ -133,7 +133,7 @@ class Shown(Case):
             stat = self.client.exists(PATH + "/" + node)
             self.assertEqual(int(ticket["token"]), stat.czxid)
             self.assertIsNotNone(ticket["created"])
-        self.assertEqual(found["foreign"], ["odd"])
+        self.assertEqual(found["unknown"], ["odd"])
         self.assertIn('"odd"', err)
         out, _ = self.show()
         self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")

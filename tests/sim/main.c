@@ -246,6 +246,8 @@ int main(int argc, char **argv)
         return scenes_run(&options);
     if (options.plants)
         return plants_print();
+    if (options.story && path_count == 0)
+        return wrong("expected the files of stories behind --story");
     if (options.story)
         return stories(paths, path_count, options.update);
     if (options.one)

@@ -236,6 +236,22 @@ static void print_broken(const struct seeds_report *reports, unsigned jobs,
         shrink_seed(first->range.kind, first->seed);
 }
 
+/* Where nothing was granted, or no round was ended, every invariant holds, and
+ * that shows nothing.  One world by itself may be so. */
+static bool nothing_happened(const struct seeds_report *sum)
+{
+    return sum->done != 1 &&
+           (sum->range.kind.rounds ? sum->rounds : sum->grants) == 0;
+}
+
+static const char *verdict(const struct seeds_report *sum)
+{
+    if (sum->broken != 0)
+        return "BROKEN";
+    return nothing_happened(sum) ? "NOTHING HAPPENED: live through more worlds"
+                                 : "every invariant held";
+}
+
 static void print_sum(const struct seeds_report *sum)
 {
     printf("%" PRIu64 " seeds from %" PRIu64 ", ", sum->done, sum->range.first);
@@ -245,7 +261,7 @@ static void print_sum(const struct seeds_report *sum)
         printf("%" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64
                " of them lost: ",
                sum->steps, sum->grants, sum->losses);
-    puts(sum->broken == 0 ? "every invariant held" : "BROKEN");
+    puts(verdict(sum));
 }
 
 int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
@@ -272,7 +288,8 @@ int seeds_run(struct seeds_kind kind, uint64_t first, uint64_t count,
     }
     print_broken(reports, jobs, shrinks);
     print_sum(&sum);
-    return sum.broken == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return sum.broken == 0 && !nothing_happened(&sum) ? EXIT_SUCCESS
+                                                      : EXIT_FAILURE;
 }
 
 int seeds_run_all(uint64_t first, uint64_t count, unsigned jobs, bool shrinks)

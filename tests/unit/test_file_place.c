@@ -191,6 +191,38 @@ static void what_is_missing_is_made(void **state)
     (void)umask(before);
 }
 
+/* A client that only looks leaves nothing behind. */
+static void looking_makes_nothing(void **state)
+{
+    struct hf_descriptors descriptors = {{NULL}};
+    struct hf_place *place;
+    struct hf_error error;
+    struct hf_site site;
+    char url[96], root[80], locks[88];
+
+    (void)state;
+    (void)snprintf(root, sizeof root, "%s/root", root_dir);
+    (void)snprintf(locks, sizeof locks, "%s/locks", root);
+    (void)snprintf(url, sizeof url, "file:%s", root);
+    assert_int_equal(root_choose(url, &site, &error), HF_OK);
+    assert_int_equal(hf_place_find(&site, &descriptors, &place, &error), HF_OK);
+    assert_null(place);
+    assert_int_equal(access(root, F_OK), -1);
+    assert_int_equal(mkdir(root, 0700), 0);
+    assert_int_equal(hf_place_find(&site, &descriptors, &place, &error), HF_OK);
+    assert_null(place);
+    assert_int_equal(access(locks, F_OK), -1);
+    assert_int_equal(root_open(root, "", &error), HF_OK);
+    assert_int_equal(hf_place_find(&site, &descriptors, &place, &error), HF_OK);
+    assert_non_null(place);
+    hf_place_unref(place);
+    assert_int_equal(chmod(root, 0777), 0);
+    assert_int_equal(hf_place_find(&site, &descriptors, &place, &error),
+                     HF_EDENIED);
+    assert_null(place);
+    hf_descriptors_free(&descriptors);
+}
+
 static void unsafe_directories_are_refused(void **state)
 {
     char path[96], link[96];
@@ -315,6 +347,7 @@ int main(void)
         TEST(bad_urls_are_refused),
         TEST(filesystems_are_allowed_by_name),
         TEST(what_is_missing_is_made),
+        TEST(looking_makes_nothing),
         TEST(unsafe_directories_are_refused),
         TEST(another_users_directory_is_refused),
         TEST(a_foreign_filesystem_is_refused),

@@ -107,6 +107,54 @@ static void what_is_not_known_is_not_guessed(void **state)
     assert_int_equal(owner.thread, 0);
 }
 
+static void a_program_can_read_each_word(void **state)
+{
+    static const struct {
+        const char *owner, *key, *value; /* NULL: it is not there */
+    } rows[] = {
+        {"host=h pid=12 text=a%20b", "host", "h"},
+        {"host=h pid=12 text=a%20b", "pid", "12"},
+        {"host=h pid=12 text=a%20b", "text", "a b"},
+        {"host=h later=%25 text=", "later", "%"},
+        {"host=h later=%25 text=", "text", ""},
+        {"host=%00%0 text=%", "host", "%00%0"},
+        {"host=h text=pid=7", "pid", NULL},
+        {"host=h pid", "pid", NULL},
+        {"host=h apid=7", "pid", NULL},
+        {"host=h pid=7", "pi", NULL},
+        {"pid=7 host=h", "pid", NULL},
+        {"10.0.0.7", "host", NULL},
+        {"", "host", NULL},
+    };
+    char text[HF_OWNER_VALUE_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *value = rows[i].value;
+
+        memset(text, 'x', sizeof text);
+        assert_int_equal(
+            hf_owner_text_get(rows[i].owner, rows[i].key, text, sizeof text),
+            value != NULL ? HF_OK : HF_EGONE);
+        assert_string_equal(text, value != NULL ? value : "");
+    }
+}
+
+static void a_value_without_room_is_cut(void **state)
+{
+    char text[5] = "####";
+
+    (void)state;
+    assert_int_equal(hf_owner_text_get("host=a%20b", "host", text, 4), HF_OK);
+    assert_string_equal(text, "a b");
+    assert_int_equal(hf_owner_text_get("host=a%20b", "host", text, 3),
+                     HF_EINVAL);
+    assert_string_equal(text, "a ");
+    assert_int_equal(hf_owner_text_get("host=a%20b", "host", text, 0),
+                     HF_EINVAL);
+    assert_string_equal(text, "a ");
+}
+
 static void words_are_for_people(void **state)
 {
     char words[HF_WORDS_BYTES];
@@ -215,6 +263,8 @@ int main(void)
         cmocka_unit_test(without_a_text_there_is_none),
         cmocka_unit_test(dates_are_the_calendars),
         cmocka_unit_test(what_is_not_known_is_not_guessed),
+        cmocka_unit_test(a_program_can_read_each_word),
+        cmocka_unit_test(a_value_without_room_is_cut),
         cmocka_unit_test(words_are_for_people),
         cmocka_unit_test(no_owner_steers_a_terminal),
         cmocka_unit_test(durations_are_short),

@@ -173,10 +173,11 @@ static void tickets_that_do_not_see_ours_are_reported(void **state)
     assert_non_null(strstr(stage_told(&s), "/r#2=kazoo a#3@17"));
     assert_int_equal(s.lines, 1);
     assert_string_equal(s.logged,
-                        "/q has tickets of programs that may not see ours and "
-                        "enter beside them, such as \"" HEX
-                        "__rlock__0000000002\"; expected that all at one path "
-                        "use one layout, here layout=curator");
+                        "/q has tickets in the layout of kazoo, such as \"" HEX
+                        "__rlock__0000000002\"; programs that write these do "
+                        "not see ours unless they are set up to, and may hold "
+                        "the lock beside us: expected one layout for all; put "
+                        "layout=kazoo into the URL, here it is layout=curator");
     stage_close(&s);
     stage_init(&s);
     s.config.layout = HF_ZK_KAZOO;

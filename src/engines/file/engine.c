@@ -2,6 +2,7 @@
 #include "engines/file/engine.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,37 @@ static hf_status describe_site(struct hf_engine *engine, struct hf_error *error)
     return HF_OK;
 }
 
+/* The default directory is missing where nobody took a lock since the machine
+ * was started.  Another may be mistyped, which an empty queue would hide. */
+static hf_status check_missing(const struct hf_engine *engine,
+                               struct hf_error *error)
+{
+    struct stat status;
+
+    if (engine->site.by_default ||
+        hf_sys_lstat(engine->site.root, &status) == 0 || errno != ENOENT)
+        return HF_OK;
+    return hf_error_set(error, HF_EDIR,
+                        "there is no directory %s; expected the directory that "
+                        "the holders of locks use, which is made when the "
+                        "first lock is taken: check its name",
+                        engine->site.root);
+}
+
+static hf_status open_place(struct hf_engine *engine, struct hf_error *error)
+{
+    hf_status status;
+
+    if (!engine->host.looks)
+        return hf_place_open(&engine->site, &engine->descriptors,
+                             &engine->place, error);
+    status = hf_place_find(&engine->site, &engine->descriptors, &engine->place,
+                           error);
+    if (status == HF_OK && engine->place == NULL)
+        status = check_missing(engine, error);
+    return status;
+}
+
 static void release(struct hf_engine *engine)
 {
     hf_listing_unref(engine->listing);
@@ -142,8 +174,7 @@ static hf_status open_engine(const struct hf_url *url,
     if (status == HF_OK)
         status = describe_site(mine, error);
     if (status == HF_OK)
-        status =
-            hf_place_open(&mine->site, &mine->descriptors, &mine->place, error);
+        status = open_place(mine, error);
     if (status != HF_OK) {
         release(mine);
         return status;

@@ -85,7 +85,7 @@ struct hf_engine {
     struct hf_site site;
     char *description;
     struct hf_descriptors descriptors;
-    struct hf_place *place;
+    struct hf_place *place; /* NULL: a client that looks found none */
     struct hf_warm warm;
     struct hf_own_ticket *tickets[HF_TICKET_BUCKETS];
     struct hf_watch *watches;

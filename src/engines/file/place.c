@@ -108,7 +108,7 @@ static hf_status check_filesystem(int fd, const struct hf_site *site,
 }
 
 /* Open the directory ${name} in ${parent}, which is ${path}, made with ${mode}
- * if it is missing. */
+ * if it is missing; HF_EGONE if nothing is to be made. */
 static hf_status open_dir(struct hf_place *place, int parent, const char *name,
                           const char *path, mode_t mode, int *fd,
                           struct hf_error *error)
@@ -116,6 +116,8 @@ static hf_status open_dir(struct hf_place *place, int parent, const char *name,
     bool made = false;
 
     *fd = hf_sys_openat(parent, name, DIR_FLAGS, 0);
+    if (*fd < 0 && errno == ENOENT && !place->makes)
+        return hf_error_set(error, HF_EGONE, "%s is not there", path);
     if (*fd < 0 && errno == ENOENT) {
         made = hf_sys_mkdirat(parent, name, mode) == 0;
         if (!made && errno != EEXIST)
@@ -203,9 +205,9 @@ static hf_status open_all(struct hf_place *place, struct hf_error *error)
     return status;
 }
 
-hf_status hf_place_open(const struct hf_site *site,
-                        struct hf_descriptors *descriptors,
-                        struct hf_place **place, struct hf_error *error)
+static hf_status open_place(const struct hf_site *site, bool makes,
+                            struct hf_descriptors *descriptors,
+                            struct hf_place **place, struct hf_error *error)
 {
     struct hf_place *mine = hf_alloc(sizeof(*mine));
     hf_status status;
@@ -217,6 +219,7 @@ hf_status hf_place_open(const struct hf_site *site,
     atomic_init(&mine->references, 1);
     mine->site = site;
     mine->descriptors = descriptors;
+    mine->makes = makes;
     mine->root_fd = -1;
     mine->locks_fd = -1;
     mine->counter.fd = -1;
@@ -230,6 +233,22 @@ hf_status hf_place_open(const struct hf_site *site,
     else
         hf_place_unref(mine);
     return status;
+}
+
+hf_status hf_place_open(const struct hf_site *site,
+                        struct hf_descriptors *descriptors,
+                        struct hf_place **place, struct hf_error *error)
+{
+    return open_place(site, true, descriptors, place, error);
+}
+
+hf_status hf_place_find(const struct hf_site *site,
+                        struct hf_descriptors *descriptors,
+                        struct hf_place **place, struct hf_error *error)
+{
+    hf_status status = open_place(site, false, descriptors, place, error);
+
+    return status == HF_EGONE ? HF_OK : status;
 }
 
 struct hf_place *hf_place_ref(struct hf_place *place)

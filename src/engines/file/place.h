@@ -59,6 +59,7 @@ struct hf_place {
     int root_fd;           /* held LOCK_SH, so that cleaners of temporary */
     int locks_fd;          /* directories (systemd-tmpfiles) leave them alone */
     struct hf_counter counter;
+    bool makes; /* what is missing is made; only while it is opened */
 };
 
 /* Make what is missing, check whose all of it is, and set ${place} to it with
@@ -68,6 +69,13 @@ struct hf_place {
 hf_status hf_place_open(const struct hf_site *site,
                         struct hf_descriptors *descriptors,
                         struct hf_place **place, struct hf_error *error);
+
+/* The same, but make no directory: ${place} is NULL with HF_OK if the root or
+ * its "locks" is not there.  The way to the root is checked all the same. */
+hf_status hf_place_find(const struct hf_site *site,
+                        struct hf_descriptors *descriptors,
+                        struct hf_place **place, struct hf_error *error);
+
 struct hf_place *hf_place_ref(struct hf_place *place);
 void hf_place_unref(struct hf_place *place); /* NULL is fine */
 

@@ -83,6 +83,8 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
     *listing = hf_listing_new(entry, of);
     if (*listing == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to list %s", path);
+    if (engine->place == NULL)
+        return HF_OK; /* there was none, so nobody is there */
     dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (dir < 0 && errno == ENOENT)
         return HF_OK;

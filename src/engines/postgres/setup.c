@@ -162,6 +162,13 @@ static void know_server(struct hf_store *store, const PGresult *result)
     }
     if (strcmp(PQgetvalue(result, 0, 2), "off") == 0)
         warn_once(store);
+    if (!is_true(result, 3) && store->engine->host.looks) {
+        hf_pg_down(store, HF_EURL,
+                   "the database has no schema holdfast, which is made when "
+                   "the first lock in it is taken; expected the database that "
+                   "the holders of locks use: check its name");
+        return;
+    }
     ask(store, is_true(result, 3) ? HF_PG_STEP_RIGHTS : HF_PG_STEP_LOCK);
 }
 

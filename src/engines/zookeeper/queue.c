@@ -170,13 +170,10 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         if (name.bytes == NULL ||
             !hf_zk_queue_parse(queue, name.bytes, name.count,
                                &children[kept].node)) {
-            hf_zk_stranger_meet(zk, queue, name, NULL);
+            hf_zk_stranger_ignored(zk, queue, name);
             continue;
         }
-        if (children[kept].node.kind != HF_TICKET_LEASE &&
-            children[kept].node.kind != HF_TICKET_MEMBER &&
-            !hf_zk_dialect_sees(children[kept].node.dialect, zk->config.layout))
-            hf_zk_stranger_meet(zk, queue, name, &children[kept].node);
+        hf_zk_stranger_check(zk, queue, name, &children[kept].node);
         memcpy(names, name.bytes, name.count);
         names[name.count] = '\0';
         children[kept].name = names;

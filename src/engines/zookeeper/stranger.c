@@ -31,25 +31,34 @@ static bool is_new(struct hf_zk_strangers *strangers, uint64_t digest)
     return true;
 }
 
-void hf_zk_stranger_meet(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                         struct hf_jute_piece name,
-                         const struct hf_zk_node *node)
+void hf_zk_stranger_ignored(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                            struct hf_jute_piece name)
 {
-    bool ticket = node != NULL;
-
-    if (!is_new(&zk->strangers, digest_of(queue->path, ticket)))
+    if (!is_new(&zk->strangers, digest_of(queue->path, false)))
         return;
-    if (!ticket)
-        zk->host.log(zk->host.host, HF_LOG_WARNING,
-                     "%s has a child that is no ticket and is ignored: %s; "
-                     "expected only names that holdfast, Curator, kazoo, "
-                     "go-zookeeper or WriteLock give",
-                     queue->path, hf_quote(name.bytes, name.count).text);
-    else
-        zk->host.log(zk->host.host, HF_LOG_WARNING,
-                     "%s has tickets of programs that may not see ours and "
-                     "enter beside them, such as %s; expected that all at one "
-                     "path use one layout, here layout=%s",
-                     queue->path, hf_quote(name.bytes, name.count).text,
-                     hf_zk_layout_name(zk->config.layout));
+    zk->host.log(zk->host.host, HF_LOG_WARNING,
+                 "%s has a child that is no ticket and is ignored: %s; "
+                 "expected only names that holdfast, Curator, kazoo, "
+                 "go-zookeeper or WriteLock give",
+                 queue->path, hf_quote(name.bytes, name.count).text);
+}
+
+void hf_zk_stranger_check(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_jute_piece name,
+                          const struct hf_zk_node *node)
+{
+    const char *written_by = hf_zk_dialect_name(node->dialect);
+
+    if (node->kind == HF_TICKET_LEASE || node->kind == HF_TICKET_MEMBER ||
+        node->kind == HF_TICKET_READY ||
+        hf_zk_dialect_sees(node->dialect, zk->config.layout) ||
+        !is_new(&zk->strangers, digest_of(queue->path, true)))
+        return;
+    zk->host.log(zk->host.host, HF_LOG_WARNING,
+                 "%s has tickets in the layout of %s, such as %s; programs "
+                 "that write these do not see ours unless they are set up to, "
+                 "and may hold the lock beside us: expected one layout for "
+                 "all; put layout=%s into the URL, here it is layout=%s",
+                 queue->path, written_by, hf_quote(name.bytes, name.count).text,
+                 written_by, hf_zk_layout_name(zk->config.layout));
 }

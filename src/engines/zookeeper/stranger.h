@@ -19,10 +19,15 @@ struct hf_zk_strangers {
 
 struct hf_zk_queue;
 
-/* ${name} is a child of the queue: ${node} if it is a ticket, else NULL.  Once
- * for each path, and each of the two matters, it is put into the log. */
-void hf_zk_stranger_meet(struct hf_zk *zk, const struct hf_zk_queue *queue,
-                         struct hf_jute_piece name,
-                         const struct hf_zk_node *node);
+/* Each writes to the log once for each path. */
+
+/* ${name} is a child of the queue and no ticket. */
+void hf_zk_stranger_ignored(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                            struct hf_jute_piece name);
+
+/* ${name} is the ticket ${node}: does the program that made it see ours? */
+void hf_zk_stranger_check(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_jute_piece name,
+                          const struct hf_zk_node *node);
 
 #endif

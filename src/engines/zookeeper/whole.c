@@ -15,6 +15,7 @@
 #include "engines/zookeeper/members.h"
 #include "engines/zookeeper/op.h"
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/stranger.h"
 
 /* How many are asked for before the first has to answer: enough for one round
  * trip each to count for nothing, and little enough not to keep others from
@@ -275,10 +276,13 @@ static bool take_names(struct whole *whole, struct hf_jute_reader *body)
             continue;
         memcpy(names, name.bytes, name.count);
         entry->name = names;
-        if (is_wanted(whole, names, name.count, &entry->node))
+        if (is_wanted(whole, names, name.count, &entry->node)) {
+            hf_zk_stranger_check(whole->zk, whole->op->queue, name,
+                                 &entry->node);
             whole->count++;
-        else
+        } else {
             whole->foreign[whole->foreign_count++] = names;
+        }
         names += name.count + 1;
     }
     return true;
