@@ -22,6 +22,7 @@ add_library(holdfast::holdfast ALIAS holdfast_shared)
 set_target_properties(holdfast_shared PROPERTIES
   OUTPUT_NAME holdfast
   EXPORT_NAME holdfast
+  LIBRARY_OUTPUT_DIRECTORY ${HF_LIBRARY_BUILT}
   LINKER_LANGUAGE C
   VERSION ${PROJECT_VERSION}
   SOVERSION ${HF_SOVERSION}
@@ -40,11 +41,18 @@ if(NOT HF_SANITIZE)
 endif()
 
 # All parts as one object whose hidden symbols are made local, so that a
-# program that links the archive sees the public names only.
+# program that links the archive sees the public names only.  With -flto the
+# parts are no machine code yet, and objcopy changes no names in what they are
+# instead; so gcc is told to compile them now.  clang's linkers do so anyway.
 set(HF_WHOLE ${CMAKE_CURRENT_BINARY_DIR}/holdfast-whole.o)
+separate_arguments(HF_WHOLE_FLAGS NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  list(APPEND HF_WHOLE_FLAGS -flinker-output=nolto-rel)
+endif()
 add_custom_command(
   OUTPUT ${HF_WHOLE}
-  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${HF_WHOLE} ${HF_PART_OBJECTS}
+  COMMAND ${CMAKE_C_COMPILER} ${HF_WHOLE_FLAGS} -r -nostdlib -o ${HF_WHOLE}
+          ${HF_PART_OBJECTS}
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${HF_WHOLE}
   DEPENDS ${HF_PARTS} ${HF_PART_OBJECTS}
   COMMAND_EXPAND_LISTS VERBATIM

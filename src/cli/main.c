@@ -11,6 +11,7 @@
 #include "cli/sql.h"
 #include "cli/torture.h"
 #include "cli/verify.h"
+#include "cli/version.h"
 
 static const char usage[] =
     "usage: holdfast run [OPTION...] NAME... -- COMMAND [ARG...]\n"
@@ -18,7 +19,7 @@ static const char usage[] =
     "       holdfast sql [OPTION]\n"
     "       holdfast torture [OPTION...] [NAME]\n"
     "       holdfast verify [OPTION...] HISTORY\n"
-    "       holdfast --version\n"
+    "       holdfast --version [-v]\n"
     "       holdfast --help\n"
     "\n"
     "  run    run a command while holding a lock\n"
@@ -44,20 +45,13 @@ static int print_usage(int argc, char **argv)
     return print(usage);
 }
 
-static int print_version(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
-    return print("holdfast " HF_VERSION_STRING "\n");
-}
-
 static const struct {
     const char *name;
     int (*main)(int argc, char **argv);
 } commands[] = {
     {"run", hf_run_main},       {"show", hf_show_main},
     {"sql", hf_sql_main},       {"torture", hf_torture_main},
-    {"verify", hf_verify_main}, {"--version", print_version},
+    {"verify", hf_verify_main}, {"--version", hf_version_main},
     {"--help", print_usage},    {"-h", print_usage},
     {"help", print_usage},
 };

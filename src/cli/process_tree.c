@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/mutation.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 
 /* Set once, before there is more than one thread: the kernel has no file of
@@ -212,7 +213,7 @@ static hf_status check_proc(struct hf_error *error)
                             "cannot see /proc, which is needed to find the "
                             "processes that a command leaves behind: %s; mount "
                             "it",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     if (strtol(text, NULL, 10) == (long)getpid())
         return HF_OK;
     return hf_error_set(error, HF_EUNSUPPORTED,
@@ -265,7 +266,7 @@ static hf_status try_scan(struct hf_error *error)
         be_seen(parent);
     if (child < 0)
         return hf_error_set(error, HF_ELIMIT, "cannot start a process: %s",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     found = scan_finds(child);
     kill(child, SIGKILL);
     while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)

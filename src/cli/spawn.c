@@ -9,6 +9,32 @@
 
 #include "cli/exit_status.h"
 
+/* What execve() may fail with.  libc's own texts are not to be had here,
+ * because it may look for a translation, under a lock of another thread. */
+static const char *meaning(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return "No such file or directory";
+    case EACCES:
+        return "Permission denied";
+    case ENOEXEC:
+        return "Exec format error";
+    case E2BIG:
+        return "Argument list too long";
+    case ENOTDIR:
+        return "Not a directory";
+    case ELOOP:
+        return "Too many levels of symbolic links";
+    case ETXTBSY:
+        return "Text file busy";
+    case ENOMEM:
+        return "Cannot allocate memory";
+    default:
+        return "it cannot be executed";
+    }
+}
+
 /* Async-signal-safe: the client has threads. */
 static _Noreturn void cannot_run(const char *command, int error)
 {
@@ -16,7 +42,7 @@ static _Noreturn void cannot_run(const char *command, int error)
     ssize_t written;
     int length =
         snprintf(text, sizeof text, "holdfast: cannot run '%.300s': %s\n",
-                 command, strerrordesc_np(error));
+                 command, meaning(error));
 
     /* If even that cannot be said, the exit status still tells. */
     written = length > 0 ? write(STDERR_FILENO, text, (size_t)length) : 0;

@@ -41,7 +41,7 @@ static const char *module_of(const char *scheme)
     return scheme;
 }
 
-hf_status hf_engines_load(const char *directory, const char *scheme,
+hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error)
 {
@@ -55,6 +55,7 @@ hf_status hf_engines_load(const char *directory, const char *scheme,
         .what = what,
         .package = served,
     };
+    char path[PATH_MAX];
     const struct hf_engine_ops *engine;
     const void *found;
     hf_status status;
@@ -66,14 +67,15 @@ hf_status hf_engines_load(const char *directory, const char *scheme,
     (void)snprintf(name, sizeof(name), "engine-%s", served);
     (void)snprintf(what, sizeof(what), "no engine for \"%s:\": %s", scheme,
                    BUILT_IN);
-    if ((status = hf_module_load(directory, &module, &found, error)) != HF_OK)
+    if ((status = hf_module_find(dirs, &module, path, error)) != HF_OK ||
+        (status = hf_module_load(path, &module, &found, error)) != HF_OK)
         return status;
     engine = found;
     if (strcmp(engine->scheme, served) != 0)
         return hf_error_set(error, HF_EUNSUPPORTED,
-                            "%s/%s.so serves the scheme \"%s\", not \"%s\"; "
+                            "%s serves the scheme \"%s\", not \"%s\"; "
                             "install it under its own name",
-                            directory, name, engine->scheme, served);
+                            path, engine->scheme, served);
     *ops = engine;
     return HF_OK;
 }
@@ -81,6 +83,7 @@ hf_status hf_engines_load(const char *directory, const char *scheme,
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error)
 {
+    struct hf_module_dirs dirs;
     size_t i;
 
     for (i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++) {
@@ -89,7 +92,8 @@ hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
             return HF_OK;
         }
     }
-    return hf_engines_load(hf_module_directory, scheme, ops, error);
+    hf_module_dirs_find(&dirs);
+    return hf_engines_load(&dirs, scheme, ops, error);
 }
 
 hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
@@ -101,10 +105,15 @@ hf_status hf_engines_tls(const struct hf_tls_ops **tls, struct hf_error *error)
         .what = "TLS is not built in",
         .package = "tls",
     };
-    const void *found;
+    struct hf_module_dirs dirs;
+    char path[PATH_MAX];
+    const void *found = NULL;
     hf_status status;
 
-    status = hf_module_load(hf_module_directory, &module, &found, error);
+    hf_module_dirs_find(&dirs);
+    status = hf_module_find(&dirs, &module, path, error);
+    if (status == HF_OK)
+        status = hf_module_load(path, &module, &found, error);
     *tls = found;
     return status;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which engine serves a scheme: those built in, and modules from one directory
- * that is fixed when the library is built.
+ * Which engine serves a scheme: those built in, and modules.
  */
 #ifndef HF_HOST_ENGINES_H
 #define HF_HOST_ENGINES_H
 
 #include "core/engine.h"
+#include "host/modules.h"
 #include "transport/tls.h"
 
 /* Set ${ops} to the engine for ${scheme}, loading its module if need be.
@@ -15,8 +15,8 @@
 hf_status hf_engines_find(const char *scheme, const struct hf_engine_ops **ops,
                           struct hf_error *error);
 
-/* The same with modules from ${directory}, for tests of the loader. */
-hf_status hf_engines_load(const char *directory, const char *scheme,
+/* The same with modules from ${dirs} only, for tests of the loader. */
+hf_status hf_engines_load(const struct hf_module_dirs *dirs, const char *scheme,
                           const struct hf_engine_ops **ops,
                           struct hf_error *error);
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,29 +31,42 @@ static hf_status check(const struct hf_module *module, const void *found,
     return HF_OK;
 }
 
-hf_status hf_module_load(const char *directory, const struct hf_module *module,
+/* Is there a file for ${module} in ${directory}? */
+static bool is_in(const char *directory, const struct hf_module *module,
+                  char path[PATH_MAX])
+{
+    int length = snprintf(path, PATH_MAX, "%s/%s.so", directory, module->name);
+
+    return length > 0 && length < PATH_MAX && access(path, F_OK) == 0;
+}
+
+hf_status hf_module_find(const struct hf_module_dirs *dirs,
+                         const struct hf_module *module, char path[PATH_MAX],
+                         struct hf_error *error)
+{
+    bool two =
+        dirs->beside[0] != '\0' && strcmp(dirs->beside, dirs->configured) != 0;
+
+    assert(strchr(module->name, '/') == NULL);
+    if ((two && is_in(dirs->beside, module, path)) ||
+        is_in(dirs->configured, module, path))
+        return HF_OK;
+    return hf_error_set(error, HF_EUNSUPPORTED,
+                        "%s, and there is no module %s/%s.so%s%s; install the "
+                        "package libholdfast-%s if there is one",
+                        module->what, dirs->configured, module->name,
+                        two ? ", nor one in " : "", two ? dirs->beside : "",
+                        module->package);
+}
+
+hf_status hf_module_load(const char *path, const struct hf_module *module,
                          const void **found, struct hf_error *error)
 {
-    char path[PATH_MAX];
-    void *library;
-    int length;
+    /* Never closed: its code may run until the process ends. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     hf_status status;
 
     *found = NULL;
-    assert(strchr(module->name, '/') == NULL);
-    length = snprintf(path, sizeof(path), "%s/%s.so", directory, module->name);
-    if (length < 0 || (size_t)length >= sizeof(path))
-        return hf_error_set(error, HF_EUNSUPPORTED,
-                            "%s, and the path of the directory of modules is "
-                            "too long",
-                            module->what);
-    if (access(path, F_OK) != 0)
-        return hf_error_set(error, HF_EUNSUPPORTED,
-                            "%s, and there is no module %s; install the "
-                            "package libholdfast-%s if there is one",
-                            module->what, path, module->package);
-    /* Never closed: its code may run until the process ends. */
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,
                             "the module cannot be loaded: %s; install what it "

@@ -2,10 +2,12 @@
 /*
  * Modules: parts of the library that need somebody else's, each a file with one
  * symbol, loaded when it is first wanted and never unloaded.  They are looked
- * for in one directory, fixed when the library is built, and nowhere else.
+ * for in two directories and nowhere else; no environment variable names one.
  */
 #ifndef HF_HOST_MODULES_H
 #define HF_HOST_MODULES_H
+
+#include <limits.h>
 
 #include <holdfast/holdfast.h>
 
@@ -19,13 +21,27 @@ struct hf_module {
     const char *package; /* what the package is called behind "libholdfast-" */
 };
 
-/* Where modules are: module_dir.c. */
-extern const char hf_module_directory[];
+/* Where modules are looked for, in this order. */
+struct hf_module_dirs {
+    char beside[PATH_MAX];  /* in the tree that our own code was loaded from,
+                               which may have been moved; "": none */
+    const char *configured; /* where the build was told to install them */
+};
 
-/* Set ${found} to the symbol of ${module} in ${directory}.  HF_EUNSUPPORTED,
- * with ${error} naming the file and what to do, if there is none or it is
- * another version's. */
-hf_status hf_module_load(const char *directory, const struct hf_module *module,
+/* Set ${dirs} for this process: module_dirs.c. */
+void hf_module_dirs_find(struct hf_module_dirs *dirs);
+
+/* Set ${path} to the file of ${module} in the first of ${dirs} that has it.
+ *   Fails  HF_EUNSUPPORTED, with ${error} naming where it was looked for and
+ *          what to install, if none has it. */
+hf_status hf_module_find(const struct hf_module_dirs *dirs,
+                         const struct hf_module *module, char path[PATH_MAX],
+                         struct hf_error *error);
+
+/* Set ${found} to the symbol of ${module} in the file ${path}.
+ *   Fails  HF_EUNSUPPORTED, with ${error} naming the file and what to do, if it
+ *          cannot be loaded or belongs to another version. */
+hf_status hf_module_load(const char *path, const struct hf_module *module,
                          const void **found, struct hf_error *error);
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/client.h"
@@ -81,7 +81,7 @@ static hf_status seed(struct hf_random *random, struct hf_error *error)
     if (getrandom(random->s, sizeof(random->s), 0) != sizeof(random->s))
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
     return HF_OK;
 }
@@ -117,7 +117,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for callbacks: %s; raise the "
                             "limit on open files",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     pthread_mutex_init(&client->lock, NULL);
     client->references = 1;
     client->interrupt_fd = -1;

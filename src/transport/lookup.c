@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/errno_text.h"
 #include "core/memory.h"
 #include "thread/thread.h"
 
@@ -92,7 +93,7 @@ static void look_up(struct hf_lookup *lookup)
     struct addrinfo *found = NULL;
     int failure = getaddrinfo(lookup->host, NULL, &hints, &found);
     const char *why =
-        failure == EAI_SYSTEM ? strerrordesc_np(errno) : gai_strerror(failure);
+        failure == EAI_SYSTEM ? hf_errno_text(errno) : gai_strerror(failure);
 
     if (failure == 0) {
         copy_addresses(lookup, found);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/errno_text.h"
 #include "core/memory.h"
 #include "transport/lookup.h"
 
@@ -181,7 +182,7 @@ static const char *start(struct hf_resolver *resolver, struct hf_name *name)
     if (resolver->under_way == HF_RESOLVER_THREADS_MAX)
         return "as many other lookups as there may be are under way";
     if (!hf_lookup_start(resolver->desk, name->host))
-        return strerrordesc_np(errno);
+        return hf_errno_text(errno);
     name->under_way = true;
     resolver->under_way++;
     return NULL;

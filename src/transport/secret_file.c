@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 
 #define MOST (HF_SECRET_FILE_BYTES - 1)
@@ -59,7 +59,7 @@ hf_status hf_secret_file_open(const char *path,
         return hf_error_set(error, errno == EACCES ? HF_EDENIED : HF_EURL,
                             "%s%s cannot be opened: %s; expected %s: create "
                             "it, or correct %s, which names it",
-                            kind->name, path, strerrordesc_np(errno),
+                            kind->name, path, hf_errno_text(errno),
                             kind->expected, kind->named_by);
     status = check(*fd, path, kind, error);
     if (status != HF_OK)
@@ -79,7 +79,7 @@ static hf_status read_all(int fd, const char *path,
             return hf_error_set(error, HF_EURL,
                                 "the file of credentials %s cannot be read: "
                                 "%s",
-                                path, strerrordesc_np(errno));
+                                path, hf_errno_text(errno));
     }
     text[*bytes] = '\0';
     if (*bytes < MOST)

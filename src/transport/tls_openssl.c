@@ -18,6 +18,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "transport/tls.h"
 #include "transport/tls_key.h"
@@ -131,7 +132,7 @@ static const char *reason(void)
     const char *text = ERR_reason_error_string(code);
 
     if (ERR_SYSTEM_ERROR(code))
-        text = strerrordesc_np(ERR_GET_REASON(code));
+        text = hf_errno_text(ERR_GET_REASON(code));
     return text != NULL ? text : "unknown error";
 }
 

@@ -3,10 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 
 /* A timer that is early does no harm and saves system calls. */
@@ -92,7 +92,7 @@ hf_status hf_turns_open(struct hf_turns *turns, uv_loop_t *loop,
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for a timer: %s; raise the limit on "
                             "open files",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     rest = uv_poll_init(loop, &turns->timer, turns->timer_fd);
     if (rest != 0)
         return hf_error_set(error, HF_ELIMIT, "the loop takes no timer: %s",

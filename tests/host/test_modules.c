@@ -26,6 +26,15 @@ static void assert_unsupported(hf_status status, const struct hf_error *error,
     }
 }
 
+static hf_status load_from(const char *directory, const char *scheme,
+                           const struct hf_engine_ops **ops,
+                           struct hf_error *error)
+{
+    const struct hf_module_dirs dirs = {.configured = directory};
+
+    return hf_engines_load(&dirs, scheme, ops, error);
+}
+
 static void assert_open_refused(const char *url, const char *const wanted[])
 {
     struct hf_client *client;
@@ -109,8 +118,8 @@ static void a_file_that_is_no_library(void **state)
     fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     assert_int_equal(write(fd, "text\n", 5), 5);
     close(fd);
-    assert_unsupported(hf_engines_load(place.directory, "text", &ops, &error),
-                       &error, wanted);
+    assert_unsupported(load_from(place.directory, "text", &ops, &error), &error,
+                       wanted);
     assert_null(ops);
     place_remove(&place);
 }
@@ -122,8 +131,8 @@ static void a_good_module_is_found(void **state)
     struct hf_error error;
 
     (void)state;
-    assert_int_equal(
-        hf_engines_load(HF_TESTED_MODULE_DIR, "scripted", &ops, &error), HF_OK);
+    assert_int_equal(load_from(HF_TESTED_MODULE_DIR, "scripted", &ops, &error),
+                     HF_OK);
     assert_string_equal(ops->scheme, "scripted");
     assert_int_equal(hf_engines_find("scripted", &again, &error), HF_OK);
     assert_ptr_equal(again, ops);
@@ -156,9 +165,8 @@ static void a_scheme_is_never_a_path(void **state)
     assert_int_equal(symlink(module, path), 0);
     assert_int_equal(access(path, R_OK), 0);
     for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-        assert_unsupported(
-            hf_engines_load(place.directory, schemes[i], &ops, &error), &error,
-            wanted);
+        assert_unsupported(load_from(place.directory, schemes[i], &ops, &error),
+                           &error, wanted);
     assert_null(ops);
     /* From a URL they do not get that far. */
     assert_int_equal(

@@ -17,9 +17,13 @@ int main(void)
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    if (hf_lock_open(client, "install/test", NULL, &lock) != HF_OK ||
-        hf_lock_acquire(lock, NULL, &grant) != HF_OK) {
+    if (hf_lock_open(client, "install/test", NULL, &lock) != HF_OK) {
         hf_client_error(client, &error);
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    if (hf_lock_acquire(lock, NULL, &grant) != HF_OK) {
+        hf_lock_error(lock, &error);
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }

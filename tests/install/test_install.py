@@ -6,47 +6,15 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
-BUILD = pathlib.Path(os.environ["HF_BUILD"])
-CC = os.environ["CC"]
-CMAKE = os.environ["CMAKE"]
-# A program that links a sanitized library has to be sanitized as well.
-SANITIZE = {"": [], "address": ["-fsanitize=address,undefined"],
-            "thread": ["-fsanitize=thread"]}[os.environ["HF_SANITIZE"]]
+from commands import (BUILD, CC, CMAKE, HERE, SANITIZE, SOURCE, defined,
+                      public_names, run)
+
 HEADERS = sorted(path.name for path in (SOURCE / "include/holdfast").iterdir()
                  if path.name != "uv.h")
 STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
-
-
-def run(*command, **options):
-    """The standard output of a command that must succeed."""
-    done = subprocess.run([str(word) for word in command], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{command} gave {done.returncode}:\n"
-                             f"{done.stdout}")
-    return done.stdout
-
-
-def public_names():
-    text = (SOURCE / "src" / "holdfast.map").read_text()
-    return set(re.findall(r"^\s+(hf_\w+);$", text, re.M))
-
-
-def defined(kind, library):
-    """The symbols that others can link, without their versions."""
-    names = set()
-    for line in run("nm", *kind, "--defined-only", library).splitlines():
-        words = line.split()
-        if len(words) == 3 and words[1] in "TDBRVW":
-            names.add(words[2].split("@")[0])
-    return names
 
 
 class Installed(unittest.TestCase):
@@ -137,6 +105,28 @@ class Installed(unittest.TestCase):
         self.assertLessEqual(set(needed), expected)
         self.assertIn("NODELETE", dynamic)
         self.assertRegex(dynamic, r"\(SONAME\).*\[libholdfast\.so\.0\.1\]")
+
+    @unittest.skipIf(SANITIZE, "sanitizers have their own needs")
+    def test_needs_no_function_that_glibc_2_31_and_musl_lack(self):
+        # The same functions as ever, which moved to libc from elsewhere.
+        moved = re.compile(r"f?l?stat(at)?(64)?|(pthread|sem|dl)_?\w+|"
+                           r"__libc_start_main|__isoc23_\w+")
+        for file in (self.lib / "libholdfast.so", self.prefix / "bin/holdfast",
+                     *self.lib.glob("holdfast/*.so")):
+            wanted = re.findall(r"(\w+)@GLIBC_2\.(\d+)",
+                                run("nm", "-D", "--undefined-only", file))
+            with self.subTest(file=file.name):
+                self.assertTrue(wanted)
+                self.assertEqual([name for name, minor in wanted
+                                  if int(minor) > 31
+                                  and not moved.fullmatch(name)], [])
+
+    def test_pkg_config_says_where_modules_are_and_what_libuv_it_needs(self):
+        said = run("pkg-config", "--variable=modulesdir", "holdfast",
+                   env=self.env).strip()
+        self.assertEqual(os.path.realpath(said), str(self.lib / "holdfast"))
+        self.assertEqual(run("pkg-config", "--print-requires-private",
+                             "holdfast", env=self.env), "libuv >= 1.9\n")
 
     def check_header(self, header, language, standard):
         # A unit of nothing but declarations would be empty, which ISO C forbids.

@@ -2,9 +2,9 @@
 #include "engines/file/trouble.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 
 static const struct {
@@ -28,21 +28,6 @@ static const struct {
     {ELOOP, HF_EDIR, "it must not be a symbolic link"},
 };
 
-/* libuv's names are for the errors that it knows, and it leaks the others. */
-static const char *meaning(int number)
-{
-    const char *text = strerrordesc_np(number);
-
-    return text == NULL ? "unknown error" : text;
-}
-
-static const char *symbol(int number)
-{
-    const char *name = strerrorname_np(number);
-
-    return name == NULL ? "?" : name;
-}
-
 hf_status hf_trouble(struct hf_error *error, const char *what, const char *path)
 {
     int number = errno;
@@ -51,9 +36,9 @@ hf_status hf_trouble(struct hf_error *error, const char *what, const char *path)
         if (troubles[i].number == number)
             return hf_error_set(error, troubles[i].status,
                                 "cannot %s %s as user %u: %s; %s", what, path,
-                                (unsigned)geteuid(), meaning(number),
+                                (unsigned)geteuid(), hf_errno_text(number),
                                 troubles[i].remedy);
-    return hf_error_set(error, HF_EDIR, "cannot %s %s as user %u: %s (%s)",
-                        what, path, (unsigned)geteuid(), meaning(number),
-                        symbol(number));
+    return hf_error_set(error, HF_EDIR,
+                        "cannot %s %s as user %u: %s (error %d)", what, path,
+                        (unsigned)geteuid(), hf_errno_text(number), number);
 }

@@ -2,9 +2,9 @@
 #include "engines/leased/engine.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -107,7 +107,7 @@ hf_status hf_leased_engine_random(struct hf_random *random,
     if (getrandom(random->s, sizeof random->s, 0) != (ssize_t)sizeof random->s)
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     random->s[0] |= 1; /* xoshiro must not start from nothing but zeros */
     return HF_OK;
 }

@@ -108,7 +108,7 @@ void hf_redis_store_wake_by(struct hf_store *store, uint64_t at_ms)
 static struct hf_redis_node *choose(struct hf_store *store)
 {
     const struct hf_redis_config *config = &store->config;
-    size_t given = hf_later_ms(config->host_count, 1);
+    size_t given = config->host_count == 0 ? 1 : config->host_count;
     size_t heard = store->clustered ? store->node_count : 0;
     size_t at = store->attempts++ % (given + heard);
 

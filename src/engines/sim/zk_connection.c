@@ -65,7 +65,7 @@ static void put_bytes(struct sim_pipe *pipe, const void *bytes, size_t count)
         size_t most = count < ZK_CHUNK_BYTES ? count : ZK_CHUNK_BYTES;
 
         if (sim->config.ensemble.split && sim_between(sim, 0, 3) == 0)
-            most = sim_between(sim, 1, most);
+            most = (size_t)sim_between(sim, 1, most);
         chunk->count = most;
         memcpy(chunk->bytes, from, most);
         sim_pipe_put(pipe, &chunk->item, delay_us(sim));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/reconnect.h"
@@ -71,7 +72,7 @@ static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
         (ssize_t)sizeof(config->random.s))
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
-                            strerrordesc_np(errno));
+                            hf_errno_text(errno));
     s[0] |= 1; /* xoshiro must not start from nothing but zeros */
     return HF_OK;
 }

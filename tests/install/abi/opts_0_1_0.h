@@ -37,12 +37,17 @@ struct hf_mutex_opts_0_1_0 {
     size_t size;
     uint64_t (*owner)(void *arg);
     void *owner_arg;
+    uint32_t handoffs;
+    const char *text;
+    struct hf_on_mutex_revoke on_revoke;
 };
 
 struct hf_rwlock_opts_0_1_0 {
     size_t size;
     uint64_t (*owner)(void *arg);
     void *owner_arg;
+    const char *text;
+    struct hf_on_rwlock_revoke on_revoke;
 };
 
 struct hf_election_opts_0_1_0 {

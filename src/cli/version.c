@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holdfast --version, and with -v the engines that this installation has.  Each
+ * is loaded as a run would load it, so that the table says what will happen.
+ */
+#include "cli/version.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/holdfast.h>
+
+#include "cli/exit_status.h"
+#include "cli/say.h"
+#include "host/engines.h"
+
+/* Why this build has no module of its own, "" if it has:
+ * cmake/HoldfastOptional.cmake. */
+#if !defined HF_REDIS_WHY || !defined HF_POSTGRES_WHY || !defined HF_TLS_WHY
+#error "HF_REDIS_WHY, HF_POSTGRES_WHY and HF_TLS_WHY must be set"
+#endif
+
+struct part {
+    const char *name;
+    const char *scheme; /* NULL: the TLS of all engines */
+    const char *urls;   /* what works with it */
+    const char *why;    /* it is missing; "": it was built */
+};
+
+static const struct part parts[] = {
+    {"file", "file", "file:", ""},
+    {"zookeeper", "zk", "zk:", ""},
+    {"redis", "redis", "redis: quorum:", HF_REDIS_WHY},
+    {"postgresql", "postgresql", "postgresql:", HF_POSTGRES_WHY},
+    {"tls", NULL, "zks: rediss:", HF_TLS_WHY},
+};
+
+static hf_status load(const struct part *part, const void **loaded,
+                      struct hf_error *error)
+{
+    const struct hf_engine_ops *engine = NULL;
+    const struct hf_tls_ops *tls = NULL;
+    hf_status status = part->scheme == NULL
+                           ? hf_engines_tls(&tls, error)
+                           : hf_engines_find(part->scheme, &engine, error);
+
+    *loaded = part->scheme == NULL ? (const void *)tls : engine;
+    return status;
+}
+
+/* The file that ${loaded} lies in; it stays loaded. */
+static const char *file_of(const void *loaded)
+{
+    static const char ours;
+    Dl_info here;
+    Dl_info there;
+
+    if (dladdr(loaded, &there) == 0 ||
+        (dladdr(&ours, &here) != 0 && here.dli_fbase == there.dli_fbase))
+        return "built in";
+    return there.dli_fname;
+}
+
+static bool print_row(const struct part *part)
+{
+    struct hf_error error;
+    const void *loaded;
+    bool works = load(part, &loaded, &error) == HF_OK;
+    const char *detail = part->why;
+
+    if (works)
+        detail = file_of(loaded);
+    else if (detail[0] == '\0')
+        detail = error.text;
+    return printf("%-10s %-7s %-14s %s\n", part->name,
+                  works ? "works" : "missing", part->urls, detail) >= 0;
+}
+
+static bool print_engines(void)
+{
+    bool printed = printf("\n%-10s %-7s %-14s %s\n", "ENGINE", "STATE", "URLS",
+                          "FROM, OR WHY IT IS MISSING") >= 0;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        printed = print_row(&parts[i]) && printed;
+    return printed;
+}
+
+int hf_version_main(int argc, char **argv)
+{
+    bool engines = argc == 2 && (strcmp(argv[1], "-v") == 0 ||
+                                 strcmp(argv[1], "--verbose") == 0);
+
+    if (argc > 1 && !engines) {
+        hf_say("'%.80s': not expected; expected --version, or --version -v for "
+               "the engines too",
+               argv[1]);
+        return HF_EXIT_USAGE;
+    }
+    if (puts("holdfast " HF_VERSION_STRING) < 0 ||
+        (engines && !print_engines()) || fflush(stdout) != 0) {
+        hf_say("standard output cannot be written to; expected room there");
+        return HF_EXIT_DIRECTORY;
+    }
+    return 0;
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md says, with what was built here, as far as it needs nothing to
+be installed: test_chroot.py does all of it."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from readme import Readme, server_of
+
+SOURCE = pathlib.Path(os.environ["HF_SOURCE"])
+BUILD = pathlib.Path(os.environ["HF_BUILD"])
+CC = os.environ["CC"]
+SANITIZE = {"": "", "address": " -fsanitize=address,undefined",
+            "thread": " -fsanitize=thread"}[os.environ["HF_SANITIZE"]]
+README = Readme(SOURCE / "README.md")
+
+
+class Quick(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.top = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-readme-"))
+        cls.addClassCleanup(shutil.rmtree, cls.top)
+        prefix = cls.top / "prefix"
+        subprocess.run([os.environ["CMAKE"], "--install", BUILD, "--prefix",
+                        prefix], check=True, stdout=subprocess.DEVNULL)
+        lib = next(prefix.glob("**/libholdfast.so")).parent
+        locks = cls.top / "locks"
+        locks.mkdir(mode=0o700)
+        # As README.md says of a prefix of one's own.
+        cls.env = dict(os.environ, HOLDFAST_DIR=str(locks),
+                       PATH=f"{prefix}/bin:{os.environ['PATH']}",
+                       LD_LIBRARY_PATH=str(lib),
+                       PKG_CONFIG_PATH=str(lib / "pkgconfig"))
+        cls.env.pop("HOLDFAST_URL", None)
+        report = cls.top / "report.sh"
+        report.write_text("#!/bin/sh\necho reported\n")
+        report.chmod(0o755)
+        (cls.top / "nightly.c").write_text(README.program)
+
+    def shell(self, command, status=0):
+        done = subprocess.run(["sh", "-ec", command], cwd=self.top, text=True,
+                              env=self.env, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def compile(self):
+        command, = [line for line in README.commands if line.startswith("cc ")]
+        self.shell(command.replace("cc ", CC + SANITIZE + " -Wall -Werror ", 1))
+
+    def test_program(self):
+        self.compile()
+        self.assertRegex(self.shell("./nightly"), r"^token [1-9]\d*\n$")
+
+    def test_program_that_gets_no_lock(self):
+        self.compile()
+        # A mutex where readers are.
+        said = self.shell("holdfast run -q --read nightly -- ./nightly",
+                          status=1)
+        self.assertRegex(said, '^no lock "nightly": hf_lock_acquire: .*\n$')
+
+    def test_commands_of_the_tool(self):
+        ran = 0
+        for command in README.commands:
+            server, _ = server_of(command)
+            if not command.startswith(("holdfast", "./dev run")) or server:
+                continue
+            if " torture " in command:
+                continue
+            with self.subTest(command=command):
+                said = self.shell(command.replace("./dev", "holdfast", 1))
+                self.assertRegex(said, "^reported\n$|^holdfast 0")
+                ran += 1
+        self.assertGreaterEqual(ran, 2)
+
+    def test_says_how_to_build_each_engine(self):
+        text = (SOURCE / "README.md").read_text()
+        for package in ("libhiredis-dev", "libpq-dev", "libssl-dev"):
+            self.assertIn(f"| `{package}` |", text)
+            self.assertIn(package, (SOURCE / "dev").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
