@@ -37,7 +37,9 @@ struct hf_result {
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
- * returns.  .fn may be NULL: the end is then not told. */
+ * returns.  .fn may be NULL where the end brings a status only: nobody is told
+ * then.  A call whose end brings a grant or tickets refuses NULL with
+ * HF_EINVAL, because they would be lost. */
 struct hf_done {
     void (*fn)(void *arg, const struct hf_result *result);
     void *arg;
