@@ -16,9 +16,10 @@
 extern "C" {
 #endif
 
-/* Opaque: connection and session; an operation under way; what an operation
- * may end with. */
+/* Opaque: connection and session; who is told of its states; an operation under
+ * way; what an operation may end with. */
 struct hf_client;
+struct hf_listener;
 struct hf_op;
 struct hf_grant;   /* <holdfast/grant.h> */
 struct hf_tickets; /* <holdfast/tickets.h> */
@@ -61,8 +62,8 @@ enum hf_state {
  */
 HF_API const char *hf_state_name(enum hf_state state);
 
-/* Told after the state of a client changed.  A slow listener may miss states
- * in between, but never the last one nor a LOST. */
+/* A listener: told after the state of a client changed.  A slow one may miss
+ * states in between, but never the last one nor a LOST. */
 struct hf_on_state {
     void (*fn)(void *arg, enum hf_state state);
     void *arg;
@@ -160,6 +161,36 @@ HF_API hf_status hf_client_close_start(struct hf_client *client,
  *   Thread    any.
  */
 HF_API enum hf_state hf_client_state(const struct hf_client *client)
+    HF_NONNULL(1);
+
+/**
+ * hf_client_add_listener(client, on_state, listener):
+ * Tell ${on_state} of the states of ${client} from now on, after the listeners
+ * that were added before; the first is that of struct hf_client_opts.  The
+ * state of now is not told: hf_client_state(), called after this, says it.
+ *   Ownership ${listener} wants hf_client_remove_listener(), or goes with
+ *             ${client} once that is closed.
+ *   Callback  ${on_state}, from then on.
+ *   Fails     HF_EINVAL if ${on_state} has no function; HF_ECLOSED HF_ENOMEM
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_client_add_listener(struct hf_client *client,
+                                        struct hf_on_state on_state,
+                                        struct hf_listener **listener)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_client_remove_listener(client, listener):
+ * Free ${listener} (NULL is fine), one of those of ${client}.  None of its
+ * calls comes after this: one that runs has returned, one that was queued does
+ * not run, and its .drop has been called.  Made inside a callback of this
+ * library it waits for nothing; a call of ${listener} that runs then, this one
+ * or one elsewhere, goes on, and .drop comes right after it.
+ *   Time      until a call of ${listener} that runs on another thread has
+ *             returned.
+ */
+HF_API void hf_client_remove_listener(struct hf_client *client,
+                                      struct hf_listener *listener)
     HF_NONNULL(1);
 
 /**

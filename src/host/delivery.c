@@ -121,7 +121,7 @@ void hf_delivery_run(struct hf_client *client)
     }
     hf_delivery_end();
     delivery->running = false;
-    pthread_cond_signal(&delivery->stopped);
+    pthread_cond_broadcast(&delivery->stopped);
 }
 
 void hf_delivery_await(struct hf_client *client)

@@ -122,9 +122,8 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
     client->interrupt_fd = -1;
     client->generation = hf_fork_generation();
     client->ops = ops;
-    client->on_state = opts->on_state;
+    hf_listeners_init(client, opts->on_state);
     client->log.on_log = opts->on_log;
-    client->state_callback = (struct hf_callback){.run = hf_client_run_state};
     client->close_callback = (struct hf_callback){.run = hf_close_run};
     hf_core_init(&client->core, &config, hf_now_ms());
     return HF_OK;

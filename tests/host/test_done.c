@@ -110,6 +110,13 @@ static hf_status start_candidates(struct world *w, struct hf_done done)
                                      done);
 }
 
+/* It leads soon. */
+static hf_status start_election_wait(struct world *w, struct hf_done done)
+{
+    assert_int_equal(hf_election_campaign_start(w->election), HF_OK);
+    return hf_election_wait_start(w->election, WAIT_MS, done, NULL);
+}
+
 static hf_status start_resign(struct world *w, struct hf_done done)
 {
     assert_int_equal(hf_election_campaign_start(w->election), HF_OK);
@@ -187,6 +194,7 @@ static const struct call calls[] = {
      error_of_meeting},
     {"hf_election_resign_start", start_resign, NULL},
     {"hf_election_tickets_start", start_candidates, error_of_election},
+    {"hf_election_wait_start", start_election_wait, NULL},
     {"hf_grant_downgrade_start", start_downgrade, NULL},
     {"hf_grant_release_start", start_release, NULL},
     {"hf_lock_acquire_start", start_acquire, error_of_lock},

@@ -277,6 +277,27 @@ static void freeing_resigns(enum way way)
     world_close(&w);
 }
 
+static bool is_dropped(void *arg)
+{
+    return atomic_load(&((struct witness *)arg)->drops) == WITNESS_DROPS;
+}
+
+/* It cannot wait for itself: .drop comes when the callback has returned. */
+static void freeing_from_its_own_callback(enum way way)
+{
+    struct world w;
+
+    world_open(&w, way, NULL);
+    w.a.frees = true;
+    witness_runs(&w.a);
+    witness_hears(&w.a, "elected ");
+    front_until(w.a.front, is_dropped, &w.a);
+    assert_string_equal(w.a.told, "elected ");
+    kit_await_tickets_with(w.a.front, &w.place, 0);
+    witness_open(&w.a, &w.fronts[0], NAME, NULL);
+    world_close(&w);
+}
+
 static void closing_ends_it(enum way way)
 {
     struct world w;
@@ -329,6 +350,7 @@ static void two_candidates_of_one_client(enum way way)
     X(another_kind_of_lock_ends_it)                                            \
     X(a_mutex_can_be_stood_for)                                                \
     X(freeing_resigns)                                                         \
+    X(freeing_from_its_own_callback)                                           \
     X(closing_ends_it)                                                         \
     X(two_candidates_of_one_client)
 
@@ -373,6 +395,55 @@ static void resigning_waits_for_a_callback(void **state)
     pthread_join(thread, NULL);
     assert_int_equal(w.a.status, HF_OK);
     assert_string_equal(w.a.told, "elected ");
+    world_close(&w);
+}
+
+static void *free_main(void *arg)
+{
+    struct witness *witness = arg;
+
+    hf_election_free(witness->election);
+    atomic_fetch_add(&witness->ended, 1);
+    return NULL;
+}
+
+/* So is the end of an election: what its callbacks use may go then. */
+static void freeing_waits_for_a_callback(void **state)
+{
+    struct world w;
+    pthread_t thread;
+
+    (void)state;
+    world_open(&w, WAY_THREAD, NULL);
+    pthread_mutex_lock(&w.a.gate);
+    witness_runs(&w.a);
+    kit_until(has_entered, &w.a);
+    thread = kit_thread(free_main, &w.a);
+    kit_await_tickets(&w.place, 0);
+    assert_false(witness_has_resigned(&w.a));
+    assert_int_equal(atomic_load(&w.a.drops), 0);
+    pthread_mutex_unlock(&w.a.gate);
+    pthread_join(thread, NULL);
+    assert_string_equal(w.a.told, "elected ");
+    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
+    witness_open(&w.a, &w.fronts[0], NAME, NULL);
+    world_close(&w);
+}
+
+/* Where nobody runs callbacks, those that have not been run never are. */
+static void freeing_waits_for_nobody_who_does_not_come(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_DISPATCH, NULL);
+    witness_runs(&w.a);
+    kit_until(leads, w.a.election);
+    hf_election_free(w.a.election);
+    assert_string_equal(w.a.told, "");
+    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
+    kit_await_tickets(&w.place, 0);
+    witness_open(&w.a, &w.fronts[0], NAME, NULL);
     world_close(&w);
 }
 
@@ -537,6 +608,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(resigning_waits_for_a_callback),
+        cmocka_unit_test(freeing_waits_for_a_callback),
+        cmocka_unit_test(freeing_waits_for_nobody_who_does_not_come),
         cmocka_unit_test(nobody_has_to_listen),
         cmocka_unit_test(what_is_over_is_not_told),
         cmocka_unit_test(it_can_run_again_from_its_end),
