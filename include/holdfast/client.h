@@ -94,6 +94,16 @@ enum hf_delivery {
                                readable */
 };
 
+/* When those who hold a lock, lead, or are inside a double barrier hear that
+ * this is over.  At SUSPENDED they hear as soon as the link is down, although
+ * their tickets may live and nobody else has been admitted; the tickets leave
+ * their queues when the link is back.  Waits are as patient in either case.
+ * On an engine without sessions over a network there is no difference. */
+enum hf_loss_at {
+    HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over */
+    HF_LOSS_AT_SUSPENDED = 1
+};
+
 struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
     enum hf_delivery delivery;
@@ -103,14 +113,12 @@ struct hf_client_opts {
     uint64_t connect_ms;
     struct hf_on_state on_state;
     struct hf_on_log on_log;
+    enum hf_loss_at loss_at;
 };
 #define HF_CLIENT_OPTS_INIT                                                    \
     {                                                                          \
         sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
-            {NULL, NULL, NULL},                                                \
-        {                                                                      \
-            NULL, NULL, HF_LOG_WARNING                                         \
-        }                                                                      \
+            {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING}, HF_LOSS_AT_LOST  \
     }
 
 /**

@@ -67,6 +67,12 @@ static hf_status check_opts(const struct hf_client_opts *opts, bool borrowed,
                             "the delivery is %d, expected "
                             "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
                             (int)opts->delivery);
+    if (opts->loss_at != HF_LOSS_AT_LOST &&
+        opts->loss_at != HF_LOSS_AT_SUSPENDED)
+        return hf_error_set(error, HF_EINVAL,
+                            "'loss_at' is %d; expected HF_LOSS_AT_LOST or "
+                            "HF_LOSS_AT_SUSPENDED",
+                            (int)opts->loss_at);
     if (borrowed && opts->delivery != HF_DELIVER_THREAD)
         return hf_error_set(error, HF_EINVAL,
                             "HF_DELIVER_DISPATCH does not go with a borrowed "
@@ -102,6 +108,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         .connect_ms = opts->connect_ms,
         .retry = enqueue_retry,
         .place = client->description,
+        .loss_at = opts->loss_at,
     };
     enum hf_delivery_place place = HF_PLACE_THREAD;
     hf_status status;
