@@ -30,6 +30,9 @@ struct hf_on_ended {
     void (*drop)(void *arg);
 };
 
+/* The longest id of a candidate, in bytes without a NUL. */
+#define HF_ELECTION_ID_BYTES 255
+
 struct hf_election_opts {
     size_t size; /* set by HF_ELECTION_OPTS_INIT; 0 is an error */
     /* HF_KIND_ELECTION, which is Curator's LeaderLatch in ZooKeeper; or
@@ -46,14 +49,19 @@ struct hf_election_opts {
      * struct hf_on_revoke. */
     struct hf_on_election on_revoke;
     struct hf_on_ended on_ended;
+    /* The candidate's id, shown as it is: it is all that its tickets say, also
+     * to others (Curator's Participant.getId(), kazoo's contenders()), and the
+     * .owner of a struct hf_ticket_view.  At most HF_ELECTION_ID_BYTES of UTF-8
+     * without control characters.  NULL: they say what tickets of ours say of
+     * their owner, host and pid included, with .text, which does not go with an
+     * id. */
+    const char *id;
 };
 #define HF_ELECTION_OPTS_INIT                                                  \
     {                                                                          \
         sizeof(struct hf_election_opts), HF_KIND_ELECTION, NULL,               \
             {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},        \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+            {NULL, NULL, NULL}, NULL                                           \
     }
 
 /**
@@ -61,7 +69,7 @@ struct hf_election_opts {
  * Set ${election} to a possible candidate for the leadership of ${name}.  No
  * request is made.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
- *             included.  ${election} wants hf_election_free().
+ *             and .id included.  ${election} wants hf_election_free().
  *   Callback  those of ${opts}, between hf_election_campaign_start() and the
  *             end of hf_election_resign() or of hf_election_free().
  *   Fails     as hf_lock_open().

@@ -96,6 +96,13 @@ static hf_status check(const struct hf_election_opts *opts,
                             "the kind is %u; expected HF_KIND_ELECTION or "
                             "HF_KIND_MUTEX",
                             (unsigned)opts->kind);
+    if (opts->text != NULL && opts->id != NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "there are a text and an id, of which a ticket "
+                            "says one; leave the other NULL");
+    if (opts->id != NULL)
+        return hf_owner_check_words("id", opts->id, HF_ELECTION_ID_BYTES,
+                                    error);
     return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
 }
 
@@ -110,7 +117,9 @@ static struct hf_election *make(struct hf_client *client,
     e->references = 1;
     e->opts = *opts;
     if (opts->text != NULL)
-        e->opts.text = memcpy(e->text, opts->text, strlen(opts->text) + 1);
+        e->opts.text = memcpy(e->words, opts->text, strlen(opts->text) + 1);
+    if (opts->id != NULL)
+        e->opts.id = memcpy(e->words, opts->id, strlen(opts->id) + 1);
     e->news_callback =
         (struct hf_callback){.run = hf_election_run_news, .arg = e};
     e->done_callback = (struct hf_callback){.run = run_done, .arg = e};

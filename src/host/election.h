@@ -35,7 +35,7 @@ struct hf_election {
     struct hf_lock *lock;
     unsigned references; /* under the client's lock, as the rest */
     struct hf_election_opts opts;
-    char text[HF_OWNER_TEXT_BYTES + 1];
+    char words[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
     enum hf_election_state state;
     struct hf_grant *grant; /* NULL if RESTING */
 
