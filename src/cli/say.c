@@ -94,8 +94,8 @@ void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
     hf_words_duration(waited_ms, waited);
     hf_words_owner(holder, owner);
     snprintf(line, sizeof line,
-             "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%s", name,
-             waited, ahead, *owner ? ", held by " : "", owner);
+             "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
+             name, waited, ahead, *owner ? ", held by " : "", owner);
     hf_utf8_make_printable(line, false);
     cut(line, terminal_columns() - 1);
     put(HF_CLEAR, strlen(HF_CLEAR));

@@ -11,7 +11,7 @@
 #define HF_TICKET_ID_TEXT_BYTES 37 /* 8-4-4-4-12 hex digits and the NUL */
 
 /* What its owner says of itself: no NUL, at most so many bytes with it. */
-#define HF_PAYLOAD_BYTES 512
+#define HF_PAYLOAD_BYTES 1024
 
 /* Made by the client, fresh for every attempt to enqueue: a version 4 UUID.
  * Never derived from a session, or two contenders of one session would be

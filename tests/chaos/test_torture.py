@@ -13,6 +13,7 @@ history; else it is kept only if something was wrong.  Of zookeeper-partitioned
 the test is skipped where this machine has no network namespaces for us.
 """
 
+import bisect
 import os
 import random
 import subprocess
@@ -426,14 +427,19 @@ class Torture(unittest.TestCase):
 
     def tell_faults(self):
         """And whether anybody was granted anything meanwhile."""
-        grants = [at for some in self.contenders for at in some.grants()]
+        grants = sorted(at for some in self.contenders
+                        for at in some.grants())
+
+        def count(begun_ms, ended_ms):
+            return (bisect.bisect_left(grants, ended_ms) -
+                    bisect.bisect_left(grants, begun_ms))
         print("%d faults of servers and their ways, %d of them failovers" % (
             len(self.spans), self.failovers))
         for name in sorted({name for name, _, _ in self.spans}):
             spans = [span[1:] for span in self.spans if span[0] == name]
             print("  %-20s %4d times, %7.1f s, %6d grants meanwhile" % (
                 name, len(spans), sum(e - b for b, e in spans) / 1000,
-                sum(b <= at < e for at in grants for b, e in spans)))
+                sum(count(b, e) for b, e in spans)))
         for line in self.engine.figures():
             print("  " + line)
 
@@ -464,8 +470,9 @@ class Torture(unittest.TestCase):
         self.contenders = [self.begin(number, home) for number, home
                            in enumerate(self.engine.homes)]
         self.torment()
-        self.tell_faults()
+        # First, because the contenders end some time after the last fault.
         self.everything_is_granted_again()
+        self.tell_faults()
         for some in self.contenders:
             some.stop()
         for some in self.contenders:

@@ -151,6 +151,20 @@ void check_effect(struct client *client, const struct hf_effect *effect)
     }
 }
 
+/* An answer that was held up may prove too little of a lease to be admitted by
+ * (hf_session_may_admit()).  Where every answer is that late, as on a link that
+ * a waiter keeps busy with looks at its place, nobody can be granted. */
+static bool proves_too_little(const struct client *client,
+                              const struct hf_event *event)
+{
+    const struct hf_sim_config *config = &client->world->config;
+    uint64_t now_ms = hf_sim_client_now_ms(client->engine);
+
+    return event->kind == HF_EVENT_PROVEN && config->slow_chance > 0 &&
+           hf_after_ms(event->as.answer.anchor_ms,
+                       config->least_timeout_ms / 4 * 3) <= now_ms;
+}
+
 void check_event(struct client *client, const struct hf_event *event)
 {
     uint64_t now_us = hf_sim_now_us(client->world->sim);
@@ -159,7 +173,7 @@ void check_event(struct client *client, const struct hf_event *event)
         event->kind == HF_EVENT_RESUMING || event->kind == HF_EVENT_CONNECTED;
     if (event->kind == HF_EVENT_FAILED || event->kind == HF_EVENT_SUSPENDED ||
         event->kind == HF_EVENT_SESSION_LOST ||
-        event->kind == HF_EVENT_CONNECTED)
+        event->kind == HF_EVENT_CONNECTED || proves_too_little(client, event))
         client->disturbed_us = now_us;
     if (event->kind == HF_EVENT_CONNECTED) {
         client->ever_connected = true;

@@ -56,7 +56,7 @@ static const struct hf_store_answer *take(enum hf_store_call_kind kind,
 /* A bulk string. */
 static const char *bulk(const char *text)
 {
-    static char texts[16][1024];
+    static char texts[16][2 * HF_PAYLOAD_BYTES];
     static unsigned used;
     char *to = texts[used++ % 16];
 
@@ -134,7 +134,7 @@ static void what_is_no_ticket_is_foreign(void **state)
 
 static void a_payload_that_is_no_text_is_left_out(void **state)
 {
-    char data[1024] = "1 1 0 0 " OWNER " ";
+    char data[2 * HF_PAYLOAD_BYTES] = "1 1 0 0 " OWNER " ";
     size_t used = strlen(data);
     const struct hf_store_answer *a;
 
