@@ -340,6 +340,77 @@ static void every_slow_one_hears_what_counts(void **state)
     world_close(&w);
 }
 
+/* ------------------------------------------------------------ one dispatch --
+ */
+
+#define CHAIN 3
+
+/* One that removes the last of those that wait, and begins what is answered at
+ * once, by a callback that does so again. */
+struct chain {
+    struct world *w;
+    struct hf_election *election;
+    int links;
+};
+
+static void on_link(void *arg, const struct hf_result *result)
+{
+    struct chain *chain = arg;
+    const struct hf_done done = {on_link, chain, NULL};
+
+    assert_int_equal(result->status, HF_OK);
+    if (++chain->links < CHAIN)
+        assert_int_equal(hf_election_resign_start(chain->election, done),
+                         HF_OK);
+}
+
+static void on_first(void *arg, enum hf_state state)
+{
+    struct chain *chain = arg;
+    const struct hf_done done = {on_link, chain, NULL};
+
+    if (state != HF_STATE_CONNECTED)
+        return;
+    hf_client_remove_listener(chain->w->front.client,
+                              chain->w->ears[2].listener);
+    assert_int_equal(hf_election_resign_start(chain->election, done), HF_OK);
+}
+
+static bool is_connected(void *arg)
+{
+    struct world *w = arg;
+
+    return hf_client_state(w->front.client) == HF_STATE_CONNECTED;
+}
+
+/* What callbacks add is left for the next one, although the last of those that
+ * there were is gone. */
+static void a_dispatch_ends_with_what_there_was(void **state)
+{
+    struct world w;
+    struct chain chain = {.w = &w};
+    struct hf_on_state first = {on_first, &chain, NULL};
+    struct hf_listener *listener;
+
+    (void)state;
+    world_open(&w, WAY_DISPATCH);
+    assert_int_equal(
+        hf_election_open(w.front.client, "crown", NULL, &chain.election),
+        HF_OK);
+    assert_int_equal(hf_client_add_listener(w.front.client, first, &listener),
+                     HF_OK);
+    add(&w, 2);
+    say(&w, SCRIPTED_CONNECT);
+    kit_until(is_connected, &w);
+    for (int i = 0; i <= CHAIN; i++) {
+        assert_int_equal(hf_client_dispatch(w.front.client), HF_OK);
+        assert_int_equal(chain.links, i);
+    }
+    assert_string_equal(w.ears[2].told, "");
+    hf_election_free(chain.election);
+    world_close(&w);
+}
+
 /* ---------------------------------------------------------------- misuse -- */
 
 static void one_without_a_function_is_refused(void **state)
@@ -398,6 +469,7 @@ int main(void)
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(removing_waits_for_a_call),
         cmocka_unit_test(every_slow_one_hears_what_counts),
+        cmocka_unit_test(a_dispatch_ends_with_what_there_was),
         cmocka_unit_test(one_without_a_function_is_refused),
         cmocka_unit_test(not_in_a_child),
     };
