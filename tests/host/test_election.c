@@ -287,46 +287,6 @@ static void a_mutex_can_be_stood_for(enum way way)
     world_close(&w);
 }
 
-static void freeing_resigns(enum way way)
-{
-    struct world w;
-
-    world_open(&w, way, NULL);
-    a_leads_b_waits(&w);
-    witness_free(&w.a);
-    witness_hears(&w.b, "elected ");
-    assert_string_equal(w.a.told, "elected ");
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    witness_runs(&w.a);
-    kit_await_tickets_with(w.a.front, &w.place, 2);
-    witness_free(&w.a); /* while it waits */
-    kit_await_tickets_with(w.a.front, &w.place, 1);
-    hf_election_free(NULL);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
-}
-
-static bool is_dropped(void *arg)
-{
-    return atomic_load(&((struct witness *)arg)->drops) == WITNESS_DROPS;
-}
-
-/* It cannot wait for itself: .drop comes when the callback has returned. */
-static void freeing_from_its_own_callback(enum way way)
-{
-    struct world w;
-
-    world_open(&w, way, NULL);
-    w.a.frees = true;
-    witness_runs(&w.a);
-    witness_hears(&w.a, "elected ");
-    front_until(w.a.front, is_dropped, &w.a);
-    assert_string_equal(w.a.told, "elected ");
-    kit_await_tickets_with(w.a.front, &w.place, 0);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
-}
-
 static void closing_ends_it(enum way way)
 {
     struct world w;
@@ -379,8 +339,6 @@ static void two_candidates_of_one_client(enum way way)
     X(all_are_asked_to_let_go)                                                 \
     X(another_kind_of_lock_ends_it)                                            \
     X(a_mutex_can_be_stood_for)                                                \
-    X(freeing_resigns)                                                         \
-    X(freeing_from_its_own_callback)                                           \
     X(closing_ends_it)                                                         \
     X(two_candidates_of_one_client)
 
@@ -425,55 +383,6 @@ static void resigning_waits_for_a_callback(void **state)
     pthread_join(thread, NULL);
     assert_int_equal(w.a.status, HF_OK);
     assert_string_equal(w.a.told, "elected ");
-    world_close(&w);
-}
-
-static void *free_main(void *arg)
-{
-    struct witness *witness = arg;
-
-    hf_election_free(witness->election);
-    atomic_fetch_add(&witness->ended, 1);
-    return NULL;
-}
-
-/* So is the end of an election: what its callbacks use may go then. */
-static void freeing_waits_for_a_callback(void **state)
-{
-    struct world w;
-    pthread_t thread;
-
-    (void)state;
-    world_open(&w, WAY_THREAD, NULL);
-    pthread_mutex_lock(&w.a.gate);
-    witness_runs(&w.a);
-    kit_until(has_entered, &w.a);
-    thread = kit_thread(free_main, &w.a);
-    kit_await_tickets(&w.place, 0);
-    assert_false(witness_has_resigned(&w.a));
-    assert_int_equal(atomic_load(&w.a.drops), 0);
-    pthread_mutex_unlock(&w.a.gate);
-    pthread_join(thread, NULL);
-    assert_string_equal(w.a.told, "elected ");
-    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
-}
-
-/* Where nobody runs callbacks, those that have not been run never are. */
-static void freeing_waits_for_nobody_who_does_not_come(void **state)
-{
-    struct world w;
-
-    (void)state;
-    world_open(&w, WAY_DISPATCH, NULL);
-    witness_runs(&w.a);
-    kit_until(leads, w.a.election);
-    hf_election_free(w.a.election);
-    assert_string_equal(w.a.told, "");
-    assert_int_equal(atomic_load(&w.a.drops), WITNESS_DROPS);
-    kit_await_tickets(&w.place, 0);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
     world_close(&w);
 }
 
@@ -658,8 +567,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(resigning_waits_for_a_callback),
-        cmocka_unit_test(freeing_waits_for_a_callback),
-        cmocka_unit_test(freeing_waits_for_nobody_who_does_not_come),
         cmocka_unit_test(nobody_has_to_listen),
         cmocka_unit_test(what_is_over_is_not_told),
         cmocka_unit_test(it_can_run_again_from_its_end),
