@@ -86,6 +86,46 @@ struct hf_on_log {
     enum hf_log_level level;
 };
 
+/*
+ * When to try again to make a connection: the first one, and each one that was
+ * lost.  A try is one attempt at every server of the URL.  After a try that
+ * failed there is a pause and then a retry, until a connection is there or the
+ * policy gives up.  Retries are counted anew after a connection that lasted a
+ * second.
+ *
+ *     {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL}  the default
+ *     {5000, 5000, 3, HF_FOREVER, NULL, NULL}        three times, 5 s apart
+ *     {1000, 0, HF_RECONNECT_UNLIMITED, 60000, NULL, NULL}   for one minute
+ *
+ * The option retry= of a URL (docs/engines.md) overrides it.  The file engine
+ * has no connection and does not use it.
+ *
+ * When the policy gives up, everything that waits ends with HF_EUNREACHABLE, or
+ * with the status of a refusal, and with the text of the last failure.  No
+ * further attempt is made until the next call that needs the engine: an
+ * acquire, a release, a downgrade or a question begins again with a first try.
+ * A grant is not lost by giving up: its holder hears LOST when safe-until
+ * passes, and the session becomes HF_STATE_LOST when it can no longer live.
+ */
+struct hf_reconnect {
+    /* The pause before the first retry, at least 1 ms.  If pause_max_ms is
+     * greater, pauses double up to that and are drawn from their upper half. */
+    uint64_t pause_ms;
+    uint64_t pause_max_ms;
+    uint32_t retries;    /* 0: one try only; HF_RECONNECT_UNLIMITED */
+    uint64_t elapsed_ms; /* no retry begins later than this after the first try
+                            failed; HF_FOREVER: no limit */
+    /* If not NULL, decides instead of .retries and the pauses: is there another
+     * retry, after ${retries} of them and ${elapsed_ms} since the first try
+     * failed?  It may change ${pause_ms}, which is .pause_ms.
+     *   Thread    whichever the engine runs on, with locks of the library held:
+     *             it must not call the library and must not block. */
+    bool (*fn)(void *arg, uint32_t retries, uint64_t elapsed_ms,
+               uint64_t *pause_ms);
+    void *arg; /* valid until hf_client_close() has returned */
+};
+#define HF_RECONNECT_UNLIMITED UINT32_MAX
+
 /* Where callbacks run; never mixed within a client.  The third way, a
  * borrowed uv loop, is hf_client_open_uv() in <holdfast/uv.h>. */
 enum hf_delivery {
@@ -108,17 +148,23 @@ struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT; 0 is an error */
     enum hf_delivery delivery;
     /* How long the first connection may take before acquires that wait for it
-     * end with HF_EUNREACHABLE.  Later outages are ridden out.  Who is
-     * refused instead hears so at once: HF_EDENIED HF_EURL. */
+     * end with HF_EUNREACHABLE.  Later outages are ridden out.  If waiting does
+     * not help, because all servers refuse the client (HF_EDENIED), are not
+     * what the URL says (HF_EURL) or answer nonsense (HF_EPROTOCOL), the
+     * acquires end at once.  This limits how long calls wait; .reconnect limits
+     * how often connections are tried; whichever ends first ends the wait. */
     uint64_t connect_ms;
     struct hf_on_state on_state;
     struct hf_on_log on_log;
+    struct hf_reconnect reconnect;
     enum hf_loss_at loss_at;
 };
 #define HF_CLIENT_OPTS_INIT                                                    \
     {                                                                          \
         sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
-            {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING}, HF_LOSS_AT_LOST  \
+            {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
+            {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL},        \
+            HF_LOSS_AT_LOST                                                    \
     }
 
 /**

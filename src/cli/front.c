@@ -22,6 +22,10 @@
 /* How often to look without an alarm, which takes a descriptor to set. */
 #define HF_FRONT_POLL_MS 50
 
+/* How much earlier than due a line of the wait may be: the keeper looks once a
+ * minute, and not exactly. */
+#define HF_EARLY_MS 5000
+
 struct hf_front {
     struct hf_run *run;
     struct hf_alarm alarm;
@@ -31,8 +35,10 @@ struct hf_front {
     bool started;
     bool keeper_hung;  /* killed by us, past its time */
     int ending_signal; /* that asked for the wait to end; 0: none */
-    uint32_t epoch;    /* counts SIGCONTs, see struct hf_message */
-    siginfo_t keeper;  /* how it ended; si_pid 0: it lives */
+    struct hf_signal_arrival arrivals[NSIG]; /* by number */
+    uint64_t next_line_ms; /* of waiting, when to say so where no terminal is */
+    uint32_t epoch;        /* counts SIGCONTs, see struct hf_message */
+    siginfo_t keeper;      /* how it ended; si_pid 0: it lives */
 };
 
 static void send_word(struct hf_front *front, enum hf_message_kind kind,
@@ -51,8 +57,12 @@ static void send_word(struct hf_front *front, enum hf_message_kind kind,
 static void on_ending_signal(struct hf_front *front,
                              const struct signalfd_siginfo *info)
 {
+    bool relayed = info->ssi_pid == (uint32_t)front->run->keeper;
     int number = (int)info->ssi_signo;
 
+    if (hf_signals_is_copy(&front->arrivals[number], relayed,
+                           hf_clock_now_ms()))
+        return;
     if (front->started) {
         if (!hf_signals_from_terminal(info))
             send_word(front, HF_MESSAGE_SIGNAL, number);
@@ -149,6 +159,24 @@ static void on_stopped(struct hf_front *front, int number, uint32_t epoch,
         ignore_stop_key();
 }
 
+/* On a terminal one line is redrawn; a log gets one every minute. */
+static void on_waiting(struct hf_front *front, const struct hf_message *message)
+{
+    struct hf_say_wait wait = {.name = front->run->options->label,
+                               .ahead = message->as.wait.ahead,
+                               .waited_ms = message->as.wait.waited_ms,
+                               .holder = message->as.wait.holder};
+
+    if (front->ending_signal)
+        return;
+    if (hf_say_shows_wait(front->run->options->verbosity)) {
+        hf_say_waiting(&wait);
+    } else if (wait.waited_ms >= front->next_line_ms) {
+        hf_say_still_waiting(&wait);
+        front->next_line_ms = wait.waited_ms + HF_LINE_EVERY_MS - HF_EARLY_MS;
+    }
+}
+
 static void on_ticket(struct hf_front *front, int fd)
 {
     assert(fd >= 0 && front->hold_count < HF_LOCKS_MAX);
@@ -179,9 +207,7 @@ static void on_message(struct hf_front *front, const struct hf_message *message,
         hf_say("%s", message->as.text.line);
         break;
     case HF_MESSAGE_WAITING:
-        if (!front->ending_signal)
-            hf_say_waiting(front->run->options->label, message->as.wait.ahead,
-                           message->as.wait.waited_ms, message->as.wait.holder);
+        on_waiting(front, message);
         break;
     case HF_MESSAGE_TICKET:
         on_ticket(front, fd);
@@ -359,6 +385,8 @@ int hf_front_main(struct hf_run *run)
 {
     struct hf_front front = {.run = run, .alarm = HF_ALARM_INIT};
 
+    if (run->options->verbosity != HF_VERBOSE)
+        front.next_line_ms = HF_LINE_EVERY_MS - HF_EARLY_MS;
     while (front.keeper.si_pid == 0)
         turn(&front);
     return finish(&front);

@@ -2,8 +2,9 @@
 /*
  * The keeper: it waits, owns the grant, starts the command, ends what the
  * command leaves, and only then releases.  It does not use the terminal: what
- * it has to say, the front says.  Signals sent to it alone (but SIGKILL and
- * SIGSTOP) do nothing: it is there to keep.
+ * it has to say, the front says.  Signals that would end it have the same
+ * effect as on the front, which receives them from here; signals of job control
+ * that are sent to it alone (but SIGSTOP) do nothing.
  */
 #include "cli/keeper.h"
 
@@ -20,10 +21,11 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
+#include "cli/mutation.h"
 #include "cli/say.h"
 #include "cli/spawn.h"
+#include "cli/words.h"
 #include "core/error.h"
-#include "core/memory.h"
 
 /* How many deaths and stops are taken in before other things have their turn:
  * a command can fork faster than we reap. */
@@ -128,16 +130,6 @@ static bool command_runs(const struct hf_keeper *keeper)
     return keeper->state == HF_KEEPER_RUNNING && !keeper->command_ended;
 }
 
-static char **environment(const struct hf_keeper *keeper)
-{
-    uint64_t tokens[HF_LOCKS_MAX];
-
-    for (size_t i = 0; i < keeper->lock_count; i++)
-        tokens[i] = hf_grant_token_of(keeper->grant, keeper->locks[i]);
-    return hf_spawn_environment(hf_lock_name(keeper->locks[0]), tokens,
-                                keeper->lock_count);
-}
-
 static bool start_command(struct hf_keeper *keeper)
 {
     struct hf_message message = {.kind = HF_MESSAGE_STARTED};
@@ -145,11 +137,15 @@ static bool start_command(struct hf_keeper *keeper)
     struct hf_spawn spawn = {.argv = run->options->command,
                              .group = run->group,
                              .signals = &run->signals};
+    struct hf_environment environment;
 
     hf_keeper_tell(keeper, HF_VERBOSE, "'%.200s' granted, token %" PRIu64,
                    run->options->label, hf_grant_token(keeper->grant));
-    spawn.environment = environment(keeper);
-    keeper->command = spawn.environment ? hf_spawn(&spawn) : -1;
+    keeper->command = -1;
+    if (hf_keeper_environment(keeper, &environment)) {
+        spawn.environment = environment.entries;
+        keeper->command = hf_spawn(&spawn);
+    }
     if (keeper->command < 0)
         hf_error_set(&keeper->failure, HF_ELIMIT,
                      "cannot start a process for the command: %s; end some of "
@@ -157,8 +153,34 @@ static bool start_command(struct hf_keeper *keeper)
                      strerror(errno));
     else
         (void)hf_message_send(run->keeper_end, &message, -1);
-    hf_free(spawn.environment);
+    hf_environment_free(&environment);
     return keeper->command > 0;
+}
+
+/* ------------------------------------------------------------- signals -- */
+
+/* A signal and not a message: a front that is stopped keeps one of a kind, and
+ * its socket has a bound. */
+static void relay(const struct hf_keeper *keeper,
+                  const struct signalfd_siginfo *info)
+{
+    pid_t front = keeper->run->front;
+    int number = (int)info->ssi_signo;
+
+    if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
+        getppid() == front && !HF_MUTATED(SIGNAL_NOT_RELAYED))
+        kill(front, number);
+}
+
+/* SIGCHLD needs no more than the wake-up. */
+static void read_signals(const struct hf_keeper *keeper)
+{
+    struct signalfd_siginfo infos[16];
+    ssize_t got;
+
+    while ((got = read(keeper->run->signal_fd, infos, sizeof infos)) > 0)
+        for (size_t i = 0; i < (size_t)got / sizeof *infos; i++)
+            relay(keeper, &infos[i]);
 }
 
 /* ------------------------------------------------------------ messages -- */
@@ -389,7 +411,6 @@ static uint64_t advance(struct hf_keeper *keeper, uint64_t now_ms)
 
 static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
 {
-    struct signalfd_siginfo infos[16];
     int timeout =
         hf_alarm_set(&keeper->alarm, at_ms) < 0 ? HF_KEEPER_POLL_MS : -1;
     struct pollfd polled[] = {
@@ -402,10 +423,11 @@ static void wait_for_news(struct hf_keeper *keeper, uint64_t at_ms)
     poll(polled, sizeof polled / sizeof *polled,
          keeper->more_to_reap ? 0 : timeout);
     /* Before the children are looked at, so that none is missed. */
-    while (read(keeper->run->signal_fd, infos, sizeof infos) > 0)
-        continue;
+    read_signals(keeper);
     if (polled[0].revents)
         hf_client_dispatch(keeper->client);
+    if (keeper->waits_for_itself)
+        withdraw(keeper);
     if (polled[1].revents)
         read_messages(keeper);
     if (polled[4].revents)
@@ -428,6 +450,13 @@ static void run_loop(struct hf_keeper *keeper)
 
 /* ------------------------------------------------------------- outcome -- */
 
+/* Why the grant ended, as far as that is known here. */
+static const char *why_lost(const struct hf_keeper *keeper)
+{
+    return keeper->unproven ? "the engine did not confirm it in time"
+                            : "its ticket is gone from the queue";
+}
+
 static void set_lost(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
@@ -438,8 +467,7 @@ static void set_lost(struct hf_keeper *keeper)
              keeper->command > 0
                  ? "while the command ran, which was therefore stopped"
                  : "before the command could be started",
-             keeper->unproven ? "the engine did not confirm it in time"
-                              : "its ticket is gone from the queue");
+             why_lost(keeper));
 }
 
 /* The command has ended by itself.  Whether the lock was its own until then,
@@ -470,6 +498,7 @@ static void set_failed(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
     hf_status status = keeper->failure.status;
+    char reason[HF_ERROR_TEXT_BYTES];
 
     /* The same time is up for the wait and for the first connection. */
     if (status == HF_ETIMEDOUT && !keeper->queued &&
@@ -478,8 +507,14 @@ static void set_failed(struct hf_keeper *keeper)
     outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
     outcome->exit_code = outcome->expected ? keeper->run->options->busy_exit
                                            : hf_exit_status(status);
-    snprintf(outcome->text, sizeof outcome->text, "%s",
-             without_call(keeper->failure.text));
+    hf_words_message(without_call(keeper->failure.text), hf_clock_now_ms(),
+                     reason, sizeof reason);
+    if (outcome->expected)
+        snprintf(outcome->text, sizeof outcome->text,
+                 "'%.200s' was not obtained: %.250s",
+                 keeper->run->options->label, reason);
+    else
+        snprintf(outcome->text, sizeof outcome->text, "%s", reason);
 }
 
 static void set_outcome(struct hf_keeper *keeper)
@@ -505,6 +540,8 @@ void hf_keeper_main(struct hf_run *run)
     setpgid(0, 0);
     if (hf_keeper_open(&keeper))
         run_loop(&keeper);
+    if (keeper.waits_for_itself && !keeper.grant && !keeper.withdrawing)
+        hf_keeper_set_waited_for_itself(&keeper);
     set_outcome(&keeper);
     atomic_store(&run->page->phase, HF_PHASE_ENDED);
     if (!hf_keeper_close(&keeper) && keeper.command > 0)

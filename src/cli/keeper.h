@@ -10,6 +10,7 @@
 #include <holdfast/holdfast.h>
 
 #include "cli/clock.h"
+#include "cli/environment.h"
 #include "cli/run.h"
 #include "cli/sweep.h"
 
@@ -31,13 +32,14 @@ struct hf_keeper {
     struct hf_op *op;
     struct hf_grant *grant;
     /* What callbacks and messages told, for the loop to act on. */
-    bool answered;    /* the acquire has ended: .grant, or .failure */
-    bool announced;   /* the grant, to the front */
-    bool shared;      /* the front has a descriptor of the ticket */
-    bool queued;      /* a ticket of ours has been in the queue */
-    bool lost;        /* the grant */
-    bool unproven;    /* the lease ran out of time without a renewal */
-    bool withdrawing; /* a signal ended the wait */
+    bool answered;         /* the acquire has ended: .grant, or .failure */
+    bool announced;        /* the grant, to the front */
+    bool shared;           /* the front has a descriptor of the ticket */
+    bool queued;           /* a ticket of ours has been in the queue */
+    bool lost;             /* the grant */
+    bool unproven;         /* the lease ran out of time without a renewal */
+    bool withdrawing;      /* a signal ended the wait */
+    bool waits_for_itself; /* the wait is for a run that this one is part of */
     bool front_gone;
     bool front_paused;
     uint32_t epoch; /* of the front, see struct hf_message */
@@ -59,6 +61,22 @@ struct hf_keeper {
 
 /* Open client and lock and begin to wait.  False with .failure set. */
 bool hf_keeper_open(struct hf_keeper *keeper);
+
+/* The command's environment; false if there is no memory. */
+bool hf_keeper_environment(const struct hf_keeper *keeper,
+                           struct hf_environment *environment);
+
+/* Is one of the locks held by a run that this one is part of, so that a wait
+ * would never end?  True with .failure set. */
+bool hf_keeper_refuse_nested(struct hf_keeper *keeper);
+
+/* Does ${holder}, the owner at the head of the queue, say the same?  Where a
+ * reader waits inside of a reader that is so once a writer came in between. */
+bool hf_keeper_waits_for_itself(const struct hf_keeper *keeper,
+                                const char *holder);
+
+/* Say so in .failure. */
+void hf_keeper_set_waited_for_itself(struct hf_keeper *keeper);
 
 /* Give the ticket's descriptor to the front, and publish the lease.  False
  * with .failure set if the command must not be started. */

@@ -12,7 +12,6 @@
 #include "cli/message.h"
 #include "cli/say.h"
 #include "core/error.h"
-#include "core/utf8.h"
 
 /* How long the first connection may take, whatever the wait. */
 #define HF_CONNECT_MAX_MS 15000
@@ -66,7 +65,9 @@ static void on_wait(void *arg, const struct hf_wait *wait)
     struct hf_keeper *keeper = arg;
 
     keeper->queued = true;
-    if (!hf_say_shows_wait(keeper->run->options->verbosity))
+    if (hf_keeper_waits_for_itself(keeper, wait->holder))
+        keeper->waits_for_itself = true;
+    if (keeper->run->options->verbosity == HF_QUIET)
         return;
     message.as.wait.ahead = wait->ahead;
     message.as.wait.waited_ms = wait->waited_ms;
@@ -109,25 +110,6 @@ static bool open_client(struct hf_keeper *keeper)
                           &keeper->failure) == HF_OK;
 }
 
-/* What others shall see of the command: its name, and nothing of what it is
- * told, which may be secret.  NULL if that cannot stand in a ticket. */
-static const char *word_of(const char *command)
-{
-    const char *slash = strrchr(command, '/');
-    const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : command;
-    size_t bytes = strlen(name);
-    uint32_t code;
-
-    if (bytes > HF_OWNER_TEXT_BYTES)
-        return NULL;
-    for (size_t at = 0, length; at < bytes; at += length) {
-        length = hf_utf8_decode(name + at, bytes - at, &code);
-        if (length == 0 || hf_utf8_control(code))
-            return NULL;
-    }
-    return name;
-}
-
 static hf_status start_acquire(struct hf_keeper *keeper)
 {
     const struct hf_run_options *options = keeper->run->options;
@@ -135,11 +117,13 @@ static hf_status start_acquire(struct hf_keeper *keeper)
     struct hf_done done = {on_acquired, keeper, NULL};
 
     opts.wait_ms = options->wait_ms;
-    opts.text = word_of(options->command[0]);
+    opts.text = options->text[0] != '\0' ? options->text : NULL;
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = keeper;
-    if (hf_say_shows_wait(options->verbosity))
-        opts.on_wait_every_ms = HF_SHOW_EVERY_MS;
+    if (options->verbosity != HF_QUIET)
+        opts.on_wait_every_ms = hf_say_shows_wait(options->verbosity)
+                                    ? HF_SHOW_EVERY_MS
+                                    : HF_LINE_EVERY_MS;
     return hf_locks_acquire_start(keeper->locks, keeper->lock_count, &opts,
                                   done, &keeper->op);
 }
@@ -173,6 +157,8 @@ bool hf_keeper_open(struct hf_keeper *keeper)
         }
         keeper->lock_count++;
     }
+    if (hf_keeper_refuse_nested(keeper))
+        return false;
     if (start_acquire(keeper) != HF_OK) {
         hf_lock_error(keeper->locks[0], &keeper->failure);
         return false;

@@ -71,9 +71,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].main(argc - 1, argv + 1);
-    hf_say("'%.80s': no such command; expected run, show, sql, verify, "
-           "--version or "
-           "--help, for instance: holdfast run NAME -- COMMAND",
+    hf_say("'%.80s': no such command; expected run, show, sql, torture, "
+           "verify, --version or --help, for instance: holdfast run NAME -- "
+           "COMMAND",
            argv[1]);
     return HF_EXIT_USAGE;
 }

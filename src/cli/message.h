@@ -14,10 +14,12 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/ticket.h"
+
 enum hf_message_kind {
     /* Keeper to front. */
     HF_MESSAGE_TEXT,      /* .text: show it */
-    HF_MESSAGE_WAITING,   /* .wait: show it on a terminal */
+    HF_MESSAGE_WAITING,   /* .wait: show it where it is time to */
     HF_MESSAGE_TICKET,    /* carries a descriptor that keeps a ticket */
     HF_MESSAGE_GRANTED,   /* all of it: the command is about to start */
     HF_MESSAGE_STARTED,   /* the command is in the front's group */
@@ -31,6 +33,9 @@ enum hf_message_kind {
     HF_MESSAGE_CONTINUED /* .signal.epoch: the front got a SIGCONT */
 };
 
+/* How often the wait is told where stderr is no terminal. */
+#define HF_LINE_EVERY_MS 60000
+
 struct hf_message {
     enum hf_message_kind kind;
     union {
@@ -40,7 +45,7 @@ struct hf_message {
         struct {
             uint32_t ahead;
             uint64_t waited_ms;
-            char holder[HF_ERROR_TEXT_BYTES];
+            char holder[HF_PAYLOAD_BYTES];
         } wait;
         struct {
             int number;

@@ -11,7 +11,11 @@
 #define HF_MUTATION_TABLE(X)                                                   \
     X(SWEEP_CHILDREN_ONLY, "SIGTERM is sent to direct children only")          \
     X(SCAN_OMITTED, "a kernel without files of children has no children")      \
-    X(NAME_ENDS_EARLY, "the name of a process ends at the first parenthesis")
+    X(NAME_ENDS_EARLY, "the name of a process ends at the first parenthesis")  \
+    X(SIGNAL_NOT_RELAYED, "a signal to the inner process is not sent on")      \
+    X(COPIES_COUNT, "a signal that is sent to both processes counts twice")    \
+    X(ANCESTOR_BY_PID,                                                         \
+      "any process with the pid of an ancestor is taken for it")
 
 /* clang-format off */
 enum hf_mutation {

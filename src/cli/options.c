@@ -13,25 +13,27 @@
 #include "cli/exit_status.h"
 #include "core/error.h"
 #include "core/url.h"
+#include "host/owner.h"
 
 /* Long enough for most commands to clean up, short enough for an operator to
  * wait for. */
 #define HF_GRACE_DEFAULT_MS 5000
 
-enum {
-    OPTION_TRY = 256,
-    OPTION_GRACE,
-    OPTION_READ,
-    OPTION_WRITE,
-    OPTION_PERMITS
-};
+/* '+': the options end at NAME; ':': errors are told by us. */
+static const char short_options[] = "+:c:t:nrwp:E:g:T:qvh";
 
 static const struct option long_options[] = {
-    {"try", no_argument, NULL, OPTION_TRY},
-    {"grace", required_argument, NULL, OPTION_GRACE},
-    {"read", no_argument, NULL, OPTION_READ},
-    {"write", no_argument, NULL, OPTION_WRITE},
-    {"permits", required_argument, NULL, OPTION_PERMITS},
+    {"url", required_argument, NULL, 'c'},
+    {"timeout", required_argument, NULL, 't'},
+    {"try", no_argument, NULL, 'n'},
+    {"read", no_argument, NULL, 'r'},
+    {"write", no_argument, NULL, 'w'},
+    {"permits", required_argument, NULL, 'p'},
+    {"conflict-exit-code", required_argument, NULL, 'E'}, /* as flock(1) */
+    {"grace", required_argument, NULL, 'g'},
+    {"text", required_argument, NULL, 'T'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -41,8 +43,10 @@ struct parse {
     char **argv;
     struct hf_run_options *options;
     struct hf_error *error;
+    char written[32]; /* the option, as the user wrote it */
     bool try_seen;
     bool wait_seen;
+    bool text_seen;
 };
 
 static enum hf_parsed wrong(struct parse *parse, const char *format, ...)
@@ -65,17 +69,19 @@ static bool is_bare_number(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-static enum hf_parsed take_duration(struct parse *parse, const char *option,
-                                    const char *text, uint64_t *ms)
+static enum hf_parsed take_duration(struct parse *parse, const char *text,
+                                    uint64_t *ms)
 {
+    const char *option = parse->written;
+
     if (hf_duration_parse(text, ms))
         return HF_PARSED_RUN;
     if (is_bare_number(text))
         return wrong(parse, "%s %.40s: give a unit, for instance %.40ss",
                      option, text, text);
     return wrong(parse,
-                 "%s '%.80s': not a duration; expected one unsigned integer "
-                 "and a unit (ms s m h d), for instance %s 30s",
+                 "%s '%.80s': not a duration; " HF_DURATION_EXPECTED
+                 ", for instance %s 1m30s",
                  option, text, option);
 }
 
@@ -86,9 +92,9 @@ static enum hf_parsed take_exit_status(struct parse *parse, const char *text)
     number = is_bare_number(text) && strlen(text) <= 3 ? atol(text) : -1;
     if (number < 0 || number > 255)
         return wrong(parse,
-                     "-E '%.80s': not an exit status; expected a number from "
+                     "%s '%.80s': not an exit status; expected a number from "
                      "0 to 255",
-                     text);
+                     parse->written, text);
     parse->options->busy_exit = (int)number;
     return HF_PARSED_RUN;
 }
@@ -133,29 +139,51 @@ static enum hf_parsed take_permits(struct parse *parse, const char *text)
         options->permits == 0 || options->permits > HF_PERMITS_MAX ||
         options->permits > options->limit)
         return wrong(parse,
-                     "--permits '%.80s': expected N/M, to take N of M, for "
-                     "instance 1/4; N is 1 to %d, and no more than M",
-                     text, HF_PERMITS_MAX);
+                     "%s '%.80s': expected N/M, to take N of M, for instance "
+                     "1/4; N is 1 to %d, and no more than M",
+                     parse->written, text, HF_PERMITS_MAX);
     return take_kind(parse, HF_KIND_SEMAPHORE);
 }
 
-/* The option as the user wrote it, for an error text. */
-static const char *as_written(const struct parse *parse, char letter[3])
+static enum hf_parsed take_text(struct parse *parse, const char *text)
+{
+    struct hf_error error;
+
+    if (hf_owner_check_text(text, &error) != HF_OK)
+        return wrong(parse, "%s: %s", parse->written, error.text);
+    snprintf(parse->options->text, sizeof parse->options->text, "%s", text);
+    parse->text_seen = true;
+    return HF_PARSED_RUN;
+}
+
+/* Note the option as the user wrote it, for error texts: ${place} among the
+ * long ones, or else a letter. */
+static void note_option(struct parse *parse, int option, int place)
+{
+    if (place >= 0)
+        snprintf(parse->written, sizeof parse->written, "--%s",
+                 long_options[place].name);
+    else
+        snprintf(parse->written, sizeof parse->written, "-%c", option);
+}
+
+/* getopt_long() refused a word.  It is in optopt if it is a letter, and so is a
+ * long option that was given a value although it takes none. */
+static enum hf_parsed refuse_option(struct parse *parse, const char *why)
 {
     const char *last = parse->argv[optind - 1];
+    bool is_long = strncmp(last, "--", 2) == 0;
 
-    if (optopt <= 0 || optopt >= OPTION_TRY || strncmp(last, "--", 2) == 0)
-        return last;
-    letter[0] = '-';
-    letter[1] = (char)optopt;
-    letter[2] = '\0';
-    return letter;
+    note_option(parse, optopt, -1);
+    if (is_long && optopt != 0 && strchr(last, '=') != NULL)
+        why = "it takes no value";
+    return wrong(parse, "%.80s: %s; see 'holdfast run --help'",
+                 is_long || optopt == 0 ? last : parse->written, why);
 }
 
 static enum hf_parsed take_option(struct parse *parse, int option)
 {
     struct hf_run_options *options = parse->options;
-    char letter[3];
 
     switch (option) {
     case 'c':
@@ -163,20 +191,22 @@ static enum hf_parsed take_option(struct parse *parse, int option)
         return HF_PARSED_RUN;
     case 't':
         parse->wait_seen = true;
-        return take_duration(parse, "-t", optarg, &options->wait_ms);
-    case OPTION_TRY:
+        return take_duration(parse, optarg, &options->wait_ms);
+    case 'n':
         parse->try_seen = true;
         return HF_PARSED_RUN;
-    case OPTION_GRACE:
-        return take_duration(parse, "--grace", optarg, &options->grace_ms);
-    case OPTION_READ:
+    case 'g':
+        return take_duration(parse, optarg, &options->grace_ms);
+    case 'r':
         return take_kind(parse, HF_KIND_READ);
-    case OPTION_WRITE:
+    case 'w':
         return take_kind(parse, HF_KIND_WRITE);
-    case OPTION_PERMITS:
+    case 'p':
         return take_permits(parse, optarg);
     case 'E':
         return take_exit_status(parse, optarg);
+    case 'T':
+        return take_text(parse, optarg);
     case 'q':
         return take_verbosity(parse, HF_QUIET);
     case 'v':
@@ -184,13 +214,9 @@ static enum hf_parsed take_option(struct parse *parse, int option)
     case 'h':
         return HF_PARSED_HELP;
     case ':':
-        return wrong(parse,
-                     "%.80s: its value is missing; see 'holdfast run "
-                     "--help'",
-                     as_written(parse, letter));
+        return refuse_option(parse, "its value is missing");
     default:
-        return wrong(parse, "%.80s: no such option; see 'holdfast run --help'",
-                     as_written(parse, letter));
+        return refuse_option(parse, "no such option");
     }
 }
 
@@ -261,11 +287,22 @@ static enum hf_parsed take_operands(struct parse *parse, bool dashes)
     return HF_PARSED_RUN;
 }
 
+static int next_option(struct parse *parse)
+{
+    int place = -1;
+    int option = getopt_long(parse->argc, parse->argv, short_options,
+                             long_options, &place);
+
+    note_option(parse, option, place);
+    return option;
+}
+
 enum hf_parsed hf_run_options_parse(int argc, char **argv,
                                     struct hf_run_options *options,
                                     struct hf_error *error)
 {
-    struct parse parse = {argc, argv, options, error, false, false};
+    struct parse parse = {
+        .argc = argc, .argv = argv, .options = options, .error = error};
     enum hf_parsed parsed;
     int option;
 
@@ -275,9 +312,7 @@ enum hf_parsed hf_run_options_parse(int argc, char **argv,
                                        .grace_ms = HF_GRACE_DEFAULT_MS,
                                        .busy_exit = HF_EXIT_BUSY,
                                        .verbosity = HF_NORMAL};
-    /* '+': the options end at NAME; ':': errors are told by us. */
-    while ((option = getopt_long(argc, argv, "+:c:t:E:qvh", long_options,
-                                 NULL)) != -1) {
+    while ((option = next_option(&parse)) != -1) {
         parsed = take_option(&parse, option);
         if (parsed != HF_PARSED_RUN)
             return parsed;
@@ -287,5 +322,8 @@ enum hf_parsed hf_run_options_parse(int argc, char **argv,
                              "(--try is -t 0s)");
     if (parse.try_seen)
         options->wait_ms = 0;
-    return take_operands(&parse, strcmp(argv[optind - 1], "--") == 0);
+    parsed = take_operands(&parse, strcmp(argv[optind - 1], "--") == 0);
+    if (parsed == HF_PARSED_RUN && !parse.text_seen)
+        hf_command_text(options->command, options->text);
+    return parsed;
 }

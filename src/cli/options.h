@@ -7,6 +7,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "cli/command_text.h"
+
 enum hf_verbosity { HF_QUIET, HF_NORMAL, HF_VERBOSE };
 
 struct hf_run_options {
@@ -18,6 +20,9 @@ struct hf_run_options {
     uint32_t limit;    /* ... of so many */
     int busy_exit;     /* when the lock was not to be had */
     enum hf_verbosity verbosity;
+    /* What others see of the run: --text, else of the command; "" for nothing.
+     */
+    char text[HF_COMMAND_TEXT_BYTES];
     char **names; /* all are had or none */
     int name_count;
     char label[240]; /* what they are called in messages */

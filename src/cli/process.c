@@ -13,8 +13,19 @@
 #include "cli/mutation.h"
 #include "core/memory.h"
 
-/* How far up job control is looked for; a shell is a few steps away. */
+/* How far up job control is looked for: a shell is a few steps away. */
 #define HF_ANCESTORS_MAX 64
+
+/* How far up one certain ancestor is looked for.  Each nested run is two steps
+ * and its command at least one. */
+#define HF_ANCESTORS_SEARCHED 256
+
+/* What is read of /proc/PID/stat. */
+struct process_stat {
+    char state;
+    int parent;
+    unsigned long long started; /* in ticks since the boot */
+};
 
 void hf_process_list_free(struct hf_process_list *list)
 {
@@ -46,8 +57,9 @@ bool hf_process_list_add(struct hf_process_list *list,
     return true;
 }
 
-/* "PID (NAME) STATE PARENT ...", where NAME may hold anything. */
-static bool read_stat(pid_t pid, char *state, int *parent)
+/* "PID (NAME) STATE PARENT ...", where NAME may hold anything; the start is the
+ * 22nd field, see proc(5). */
+static bool read_stat(pid_t pid, struct process_stat *stat)
 {
     char path[64], line[512];
     char *name_end;
@@ -68,23 +80,45 @@ static bool read_stat(pid_t pid, char *state, int *parent)
     errno = 0;
     name_end =
         HF_MUTATED(NAME_ENDS_EARLY) ? strchr(line, ')') : strrchr(line, ')');
-    return name_end && sscanf(name_end, ") %c %d", state, parent) == 2;
+    return name_end &&
+           sscanf(name_end,
+                  ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                  "%*s %*s %*s %*s %llu",
+                  &stat->state, &stat->parent, &stat->started) == 3;
 }
 
 pid_t hf_process_parent(pid_t pid)
 {
-    char state;
-    int parent;
+    struct process_stat stat;
 
-    return read_stat(pid, &state, &parent) ? (pid_t)parent : 0;
+    return read_stat(pid, &stat) ? (pid_t)stat.parent : 0;
 }
 
 bool hf_process_is_stopped(pid_t pid)
 {
-    char state;
-    int parent;
+    struct process_stat stat;
 
-    return read_stat(pid, &state, &parent) && state == 'T';
+    return read_stat(pid, &stat) && stat.state == 'T';
+}
+
+uint64_t hf_process_started(pid_t pid)
+{
+    struct process_stat stat;
+
+    return read_stat(pid, &stat) ? stat.started : 0;
+}
+
+bool hf_process_is_ancestor(pid_t pid, uint64_t started)
+{
+    pid_t parent = getppid();
+
+    for (int i = 0; i < HF_ANCESTORS_SEARCHED && parent > 0; i++) {
+        if (parent == pid)
+            return (started != 0 && hf_process_started(pid) == started) ||
+                   HF_MUTATED(ANCESTOR_BY_PID);
+        parent = hf_process_parent(parent);
+    }
+    return false;
 }
 
 void hf_process_signal(const struct hf_process *process, int number)

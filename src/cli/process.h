@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A growing list of processes, each with the parent it was found under. */
@@ -32,6 +33,13 @@ pid_t hf_process_parent(pid_t pid);
 
 /* Is ${pid} stopped by a signal? */
 bool hf_process_is_stopped(pid_t pid);
+
+/* When ${pid} was started, in the kernel's ticks since the boot; 0 if it is not
+ * known.  A pid and this name one process, also after the pid is used again. */
+uint64_t hf_process_started(pid_t pid);
+
+/* Does this process descend from ${pid}, which was started at ${started}? */
+bool hf_process_is_ancestor(pid_t pid, uint64_t started);
 
 /* Send ${number} to ${process} if it is still a child of the parent it was
  * found under; never to another that got its number.  For a child of our own

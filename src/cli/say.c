@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/words.h"
 #include "core/utf8.h"
 
@@ -82,25 +83,41 @@ static bool in_foreground(void)
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
-                    const char *holder)
+/* All but the "holdfast: ". */
+static void describe(const struct hf_say_wait *wait, char line[HF_LINE_BYTES])
 {
     char waited[HF_WORDS_DURATION_BYTES];
     char owner[HF_WORDS_BYTES];
-    char line[HF_LINE_BYTES];
+
+    hf_words_duration(wait->waited_ms, waited);
+    hf_words_holder(wait->holder, hf_clock_now_ms(), owner);
+    (void)snprintf(line, HF_LINE_BYTES,
+                   "waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
+                   wait->name, waited, wait->ahead, *owner ? ", held by " : "",
+                   owner);
+}
+
+void hf_say_waiting(const struct hf_say_wait *wait)
+{
+    char text[HF_LINE_BYTES], line[HF_LINE_BYTES + sizeof "holdfast: "];
 
     if (!in_foreground())
         return;
-    hf_words_duration(waited_ms, waited);
-    hf_words_owner(holder, owner);
-    snprintf(line, sizeof line,
-             "holdfast: waiting for '%.200s' (%s, %" PRIu32 " ahead)%s%.700s",
-             name, waited, ahead, *owner ? ", held by " : "", owner);
+    describe(wait, text);
+    (void)snprintf(line, sizeof line, "holdfast: %s", text);
     hf_utf8_make_printable(line, false);
     cut(line, terminal_columns() - 1);
     put(HF_CLEAR, strlen(HF_CLEAR));
     put(line, strlen(line));
     line_is_shown = true;
+}
+
+void hf_say_still_waiting(const struct hf_say_wait *wait)
+{
+    char text[HF_LINE_BYTES];
+
+    describe(wait, text);
+    hf_say("%s", text);
 }
 
 void hf_say_no_more_waiting(void)

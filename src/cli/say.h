@@ -18,10 +18,20 @@ void hf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Is the wait to be shown: is there a terminal, and is it wanted? */
 bool hf_say_shows_wait(enum hf_verbosity verbosity);
 
-/* Show where the wait for ${name} stands, if stderr is a terminal and this job
- * is in its foreground. */
-void hf_say_waiting(const char *name, uint32_t ahead, uint64_t waited_ms,
-                    const char *holder);
+/* Where the wait for the lock called .name stands. */
+struct hf_say_wait {
+    const char *name;
+    uint32_t ahead;
+    uint64_t waited_ms;
+    const char *holder; /* what its ticket says */
+};
+
+/* Show that in the line under redraw, if stderr is a terminal and this job is
+ * in its foreground. */
+void hf_say_waiting(const struct hf_say_wait *wait);
+
+/* Say it in a line of its own. */
+void hf_say_still_waiting(const struct hf_say_wait *wait);
 
 /* Take that line away, if it is there. */
 void hf_say_no_more_waiting(void);

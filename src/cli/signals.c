@@ -5,7 +5,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/mutation.h"
 #include "cli/process.h"
+
+/* Two signals with one number, one to each of our processes, count as one when
+ * they are received within this time.  It covers a busy machine; a person who
+ * sends a second signal sends it to the same process. */
+#define HF_COPY_WITHIN_MS 2000
 
 /* A fault of our own must not be held back. */
 static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,
@@ -94,6 +100,18 @@ bool hf_signals_from_terminal(const struct signalfd_siginfo *info)
          * kernel's too. */
         return false;
     }
+}
+
+bool hf_signals_is_copy(struct hf_signal_arrival *last, bool relayed,
+                        uint64_t now_ms)
+{
+    bool copy = last->at_ms != 0 && last->relayed != relayed &&
+                now_ms - last->at_ms < HF_COPY_WITHIN_MS &&
+                !HF_MUTATED(COPIES_COUNT);
+
+    last->at_ms = copy ? 0 : now_ms;
+    last->relayed = relayed;
+    return copy;
 }
 
 /* Let ${number}, which must be pending, act. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals as holdfast found them, and what it does with them.  All are blocked
- * in both of our processes: the front reads the ones that concern it from a
- * descriptor, the keeper only SIGCHLD.  The command starts with everything as
- * it was found.
+ * in both of our processes, and each reads those that concern it from a
+ * descriptor.  The front decides what a signal means; the keeper sends the
+ * front what it received itself, because other programs know the keeper by the
+ * pid in its ticket.  The command starts with everything as it was found.
  */
 #ifndef HF_CLI_SIGNALS_H
 #define HF_CLI_SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct hf_signals {
@@ -37,6 +39,18 @@ bool hf_signals_stops(int number);
  * group?  Then the command has it already. */
 struct signalfd_siginfo;
 bool hf_signals_from_terminal(const struct signalfd_siginfo *info);
+
+/* When a signal was last received, and by which of our two processes. */
+struct hf_signal_arrival {
+    uint64_t at_ms; /* 0: none, or one of which the copy has arrived too */
+    bool relayed;   /* the keeper received it */
+};
+
+/* Is the signal that arrives at ${now_ms} a copy of the one before it with the
+ * same number?  pkill(1) and service managers send a signal to each of our two
+ * processes, and mean one.  Updates ${last}. */
+bool hf_signals_is_copy(struct hf_signal_arrival *last, bool relayed,
+                        uint64_t now_ms);
 
 /* Die of ${number} as if it had never been caught; where that is impossible
  * (the first process of a container) leave with 128 + ${number}. */

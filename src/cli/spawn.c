@@ -2,18 +2,12 @@
 #include "cli/spawn.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/exit_status.h"
-#include "core/memory.h"
-#include "core/url.h"
-
-#define HF_TOKEN_BYTES sizeof "HOLDFAST_TOKEN=18446744073709551615"
 
 /* Async-signal-safe: the client has threads. */
 static _Noreturn void cannot_run(const char *command, int error)
@@ -55,58 +49,4 @@ pid_t hf_spawn(const struct hf_spawn *spawn)
     if (child == 0)
         become_command(spawn, keeper);
     return child;
-}
-
-/* Does ${entry} set the variable ${name}? */
-static bool sets(const char *entry, const char *name)
-{
-    size_t length = strlen(name);
-
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-static bool passes(const char *entry)
-{
-    if (sets(entry, "HOLDFAST_NAME") || sets(entry, "HOLDFAST_TOKEN") ||
-        sets(entry, "HOLDFAST_TOKENS"))
-        return false;
-    return !sets(entry, "HOLDFAST_URL") ||
-           !hf_url_has_secret(strchr(entry, '=') + 1);
-}
-
-static void put_tokens(char *text, const uint64_t *tokens, size_t count)
-{
-    text += sprintf(text, "HOLDFAST_TOKENS=");
-    for (size_t i = 0; i < count; i++)
-        text += sprintf(text, "%s%" PRIu64, i > 0 ? " " : "", tokens[i]);
-}
-
-char **hf_spawn_environment(const char *name, const uint64_t *tokens,
-                            size_t count)
-{
-    size_t entries = 0, kept = 0;
-    size_t name_bytes = sizeof "HOLDFAST_NAME=" + strlen(name);
-    char **block;
-    char *text;
-
-    while (environ[entries])
-        entries++;
-    block = hf_alloc((entries + 4) * sizeof *block + name_bytes +
-                     (1 + count) * HF_TOKEN_BYTES);
-    if (!block)
-        return NULL;
-    text = (char *)(block + entries + 4);
-    for (size_t i = 0; i < entries; i++)
-        if (passes(environ[i]))
-            block[kept++] = environ[i];
-    snprintf(text, name_bytes, "HOLDFAST_NAME=%s", name);
-    block[kept++] = text;
-    text += name_bytes;
-    snprintf(text, HF_TOKEN_BYTES, "HOLDFAST_TOKEN=%" PRIu64, tokens[0]);
-    block[kept++] = text;
-    text += HF_TOKEN_BYTES;
-    put_tokens(text, tokens, count);
-    block[kept++] = text;
-    block[kept] = NULL;
-    return block;
 }

@@ -3,8 +3,6 @@
 #ifndef HF_CLI_SPAWN_H
 #define HF_CLI_SPAWN_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/signals.h"
@@ -21,13 +19,5 @@ struct hf_spawn {
  * where there is none, 126 where it cannot be executed.  It dies with this
  * process. */
 pid_t hf_spawn(const struct hf_spawn *spawn);
-
-/* The environment for the command: ours with HOLDFAST_NAME, HOLDFAST_TOKEN and
- * HOLDFAST_TOKENS, and without a HOLDFAST_URL that holds a secret.  ${tokens}:
- * of ${count} names, the first of which is ${name}.  NULL if there is no
- * memory.
- * Ownership: one block for hf_free(), and it borrows from environ. */
-char **hf_spawn_environment(const char *name, const uint64_t *tokens,
-                            size_t count);
 
 #endif

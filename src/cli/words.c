@@ -2,10 +2,14 @@
 #include "cli/words.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/utf8.h"
+
+#define AGE_BYTES (HF_WORDS_DURATION_BYTES + 16)
 
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES])
 {
@@ -18,6 +22,62 @@ void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES])
     else
         (void)snprintf(text, HF_WORDS_BYTES, "%s", payload);
     hf_utf8_make_printable(text, false);
+}
+
+/* By the wall clock if the ticket is of another machine: for people only. */
+static void write_age(const struct hf_owner *owner, char age[AGE_BYTES])
+{
+    char duration[HF_WORDS_DURATION_BYTES];
+    bool known = owner->age_ms != HF_FOREVER;
+    uint64_t age_ms = owner->age_ms;
+    time_t utc = time(NULL);
+
+    age[0] = '\0';
+    if (!known) {
+        if (owner->at_utc_ms == 0 || utc < 0)
+            return;
+        age_ms = (uint64_t)utc * 1000;
+        age_ms -= age_ms < owner->at_utc_ms ? age_ms : owner->at_utc_ms;
+    }
+    hf_words_duration(age_ms, duration);
+    (void)snprintf(age, AGE_BYTES, ", queued %s%s ago", known ? "" : "~",
+                   duration);
+}
+
+void hf_words_holder(const char *payload, uint64_t now_ms,
+                     char text[HF_WORDS_BYTES])
+{
+    struct hf_owner owner;
+    char age[AGE_BYTES];
+    size_t length;
+
+    hf_words_owner(payload, text);
+    if (!hf_owner_parse(payload, now_ms, &owner))
+        return;
+    write_age(&owner, age);
+    length = strlen(text);
+    (void)snprintf(text + length, HF_WORDS_BYTES - length, "%s", age);
+}
+
+void hf_words_message(const char *message, uint64_t now_ms, char *text,
+                      size_t bytes)
+{
+    char payload[HF_PAYLOAD_BYTES], owner[HF_WORDS_BYTES];
+    const char *begin = strstr(message, "\"host="); /* as ours begin */
+    const char *end;
+
+    if (begin == NULL) {
+        (void)snprintf(text, bytes, "%s", message);
+        return;
+    }
+    /* Ours have no quote inside; a message that was cut may have none behind.
+     */
+    end = begin + 1 + strcspn(begin + 1, "\"");
+    (void)snprintf(payload, sizeof payload, "%.*s", (int)(end - begin - 1),
+                   begin + 1);
+    hf_words_holder(payload, now_ms, owner);
+    (void)snprintf(text, bytes, "%.*s%s%s", (int)(begin - message), message,
+                   owner, *end == '"' ? end + 1 : end);
 }
 
 void hf_words_duration(uint64_t ms, char text[HF_WORDS_DURATION_BYTES])

@@ -4,6 +4,7 @@
 #ifndef HF_CLI_WORDS_H
 #define HF_CLI_WORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "host/owner.h"
@@ -14,6 +15,18 @@
 /* "backup (pid 4711 on db1): nightly" where ${payload} is ours, else as it is;
  * made printable. */
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
+
+/* The same of the owner of a ticket, with how long ago that was queued where it
+ * is known: "backup (pid 4711 on db1): nightly, queued 3m05s ago", with '~'
+ * where the clocks of two machines are compared.  ${now_ms}: hf_clock_now_ms().
+ */
+void hf_words_holder(const char *payload, uint64_t now_ms,
+                     char text[HF_WORDS_BYTES]);
+
+/* Write ${message}, an error text of the library's, to the ${bytes} of ${text},
+ * with hf_words_holder() in the place of what tickets say. */
+void hf_words_message(const char *message, uint64_t now_ms, char *text,
+                      size_t bytes);
 
 /* "2d07h", "1h02m", "3m05s", "12s". */
 #define HF_WORDS_DURATION_BYTES 32

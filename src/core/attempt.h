@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attempts to have a link to a server, of engines whose sessions outlive
- * links. */
+/*
+ * Attempts to make a connection, of engines whose sessions outlive connections.
+ *
+ * The attempts in a row that have failed make up *rounds*: a round is one
+ * attempt at each server.  Within a round the next server is tried at once.
+ * After a round the user's policy (struct hf_reconnect) says whether there is
+ * another one, and after which pause.
+ */
 #ifndef HF_CORE_ATTEMPT_H
 #define HF_CORE_ATTEMPT_H
 
@@ -8,17 +14,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/retry.h"
+#include <holdfast/holdfast.h>
 
-/* A link that lasted so long was one: the next attempt is a first. */
+#include "core/random.h"
+#include "core/reconnect.h"
+
+/* A connection that stayed up this long counts as a success: its loss begins
+ * the rounds anew. */
 #define HF_ATTEMPT_STEADY_MS 1000
 
 /* How long a goodbye may take. */
 #define HF_GOODBYE_MS 1000
 
-/* Between attempts, or rounds through all servers.  A second at most: whoever
- * waits out a restart should not wait much longer than it takes. */
-extern const struct hf_retry_policy hf_attempt_pauses;
+struct hf_attempts {
+    struct hf_reconnect policy;
+    size_t servers;   /* of a round, at least 1 */
+    size_t failures;  /* attempts in a row that have failed */
+    uint32_t retries; /* rounds that the policy has allowed since */
+    uint32_t pauses;  /* of them and, if it had one, the first after a loss */
+    uint64_t first_at_ms; /* when the first round had failed */
+    hf_status status;     /* why the last attempt failed */
+    size_t same;          /* that many in a row failed with that status */
+};
+
+/* ${policy} (NULL: hf_reconnect_default) is copied. */
+void hf_attempts_init(struct hf_attempts *attempts,
+                      const struct hf_reconnect *policy, size_t servers);
+
+/* The next attempt is the first of a first round. */
+void hf_attempts_restart(struct hf_attempts *attempts);
+
+/* A steady connection was lost, which counts as no failed try.  Returns when
+ * the next attempt is due: at once if there are other servers, or else after
+ * the first pause of the default policy. */
+uint64_t hf_attempts_lost(struct hf_attempts *attempts, uint64_t now_ms,
+                          struct hf_random *random);
+
+/* An attempt has failed.  Returns when the next one is due: ${now_ms} within a
+ * round, HF_FOREVER if the policy gives up. */
+uint64_t hf_attempts_failed(struct hf_attempts *attempts, hf_status status,
+                            uint64_t now_ms, struct hf_random *random);
+
+/* Why there is no connection, as far as all servers agree; HF_EUNREACHABLE
+ * where they do not. */
+hf_status hf_attempts_status(const struct hf_attempts *attempts);
+
+/* Did all servers fail for one reason that waiting does not mend?  HF_EDENIED
+ * and HF_EURL are such reasons.  HF_EPROTOCOL, an answer that makes no sense,
+ * is one after HF_ATTEMPT_NONSENSE rounds, because a balancer or a server that
+ * is being started may close a connection in the middle. */
+bool hf_attempts_are_final(const struct hf_attempts *attempts);
+#define HF_ATTEMPT_NONSENSE 3
 
 /* How long one attempt may take, after ${silences} in a row in which nothing
  * was heard: so that each of ${servers} can be tried twice while a session of

@@ -228,6 +228,29 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     publish(core);
 }
 
+/* No connection will come by itself.  Holders keep what they have: it ends with
+ * safe-until. */
+static void gave_up(struct hf_core *core, const struct hf_event *event)
+{
+    struct hf_error why;
+
+    if (core->session.closing)
+        return;
+    assert(core->session.state != HF_STATE_CONNECTED);
+    hf_session_gave_up(&core->session, core->config.place,
+                       event->as.gave_up.retries, event->as.gave_up.elapsed_ms,
+                       &why);
+    if (!HF_PLANTED(LEASED_GIVING_UP_UNTOLD))
+        end_waits(core, why.status, why.text);
+}
+
+/* Does the user want something of the engine by it? */
+static bool needs_engine(enum hf_event_kind kind)
+{
+    return kind == HF_EVENT_WANT || kind == HF_EVENT_INQUIRE ||
+           kind == HF_EVENT_RELEASE || kind == HF_EVENT_DOWNGRADE;
+}
+
 static void begin_close(struct hf_core *core)
 {
     if (core->session.closing)
@@ -346,7 +369,10 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         break;
     case HF_EVENT_TROUBLE:
         hf_session_trouble(&core->session, event->as.trouble.status,
-                           event->as.trouble.text);
+                           event->as.trouble.final, event->as.trouble.text);
+        break;
+    case HF_EVENT_GAVE_UP:
+        gave_up(core, event);
         break;
     case HF_EVENT_SESSION_LOST:
         session_lost(core, event);
@@ -408,6 +434,8 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
     expire(core);
+    if (needs_engine(event->kind))
+        hf_session_connect_again(&core->session);
     dispatch(core, event);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);

@@ -4,15 +4,17 @@
 
 #include "core/url.h"
 
+#define UNITS 5
+
 static const struct {
     const char *unit;
     uint64_t ms;
-} units[] = {
-    {"ms", 1},
-    {"s", 1000},
-    {"m", UINT64_C(60) * 1000},
-    {"h", UINT64_C(3600) * 1000},
+} units[UNITS] = {
     {"d", UINT64_C(86400) * 1000},
+    {"h", UINT64_C(3600) * 1000},
+    {"m", UINT64_C(60) * 1000},
+    {"s", 1000},
+    {"ms", 1},
 };
 
 /* Read the digits at ${*text} and step over them. */
@@ -34,15 +36,38 @@ static bool read_number(const char **text, uint64_t *number)
     return true;
 }
 
+/* Step over the unit at ${*text}: its place among the units, or UNITS if there
+ * is no such unit. */
+static size_t read_unit(const char **text)
+{
+    size_t length = strspn(*text, "dhms");
+    const char *at = *text;
+    size_t place = 0;
+
+    while (place < UNITS && (strlen(units[place].unit) != length ||
+                             memcmp(units[place].unit, at, length) != 0))
+        place++;
+    *text = at + length;
+    return place;
+}
+
 bool hf_duration_parse(const char *text, uint64_t *ms)
 {
-    uint64_t number;
+    uint64_t number, part_ms;
+    size_t place, next = 0;
 
     assert(text != NULL && ms != NULL);
-    if (!read_number(&text, &number))
-        return false;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(text, units[i].unit) == 0)
-            return !__builtin_mul_overflow(number, units[i].ms, ms);
-    return false;
+    *ms = 0;
+    do {
+        if (!read_number(&text, &number))
+            return false;
+        place = read_unit(&text);
+        /* A smaller unit than the one before it, hence at most five rounds. */
+        if (place < next || place == UNITS ||
+            __builtin_mul_overflow(number, units[place].ms, &part_ms) ||
+            __builtin_add_overflow(*ms, part_ms, ms))
+            return false;
+        next = place + 1;
+    } while (*text != '\0');
+    return true;
 }

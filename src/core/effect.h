@@ -20,6 +20,7 @@ enum hf_effect_kind {
     HF_EFFECT_REQUEST, /* carry out .request */
     HF_EFFECT_FORGET,  /* take back the WATCH .request; it stays put until the
                           core is called again */
+    HF_EFFECT_CONNECT, /* begin to connect again, after GAVE_UP */
     /* For the user of .acquisition. */
     HF_EFFECT_LOST,       /* the grant ended before its release */
     HF_EFFECT_GRANTED,    /* admitted: token and promise are set */

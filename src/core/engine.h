@@ -57,6 +57,9 @@
  *    id, until the core asks for its WITHDRAW.
  *  - It may show a mutex or a write ticket, one's own included, as EXCLUSIVE.
  *  - TROUBLE may come whenever there is no connection.
+ *  - After GAVE_UP, which comes behind SUSPENDED and TROUBLE, the engine makes
+ *    no attempt to connect until hf_engine_ops.connect is called.  A session
+ *    that lives then ends in its time.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
  *    ask for its WITHDRAW before that is answered: then no form of it is left.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
@@ -150,6 +153,7 @@ enum hf_event_kind {
     HF_EVENT_SUSPENDED,
     HF_EVENT_RESUMING,
     HF_EVENT_TROUBLE,
+    HF_EVENT_GAVE_UP,
     HF_EVENT_SESSION_LOST,
     HF_EVENT_CLOSED,
     /* From the engine: answers. */
@@ -211,10 +215,16 @@ struct hf_event {
             const char *text; /* why there is no connection, never NULL: for
                                  the errors of those who wait in vain */
             hf_status status; /* and theirs, while there was none yet; HF_OK:
-                                 HF_EUNREACHABLE.  HF_EDENIED and HF_EURL
-                                 end their waits at once: all servers say so,
-                                 and it does not pass */
+                                 HF_EUNREACHABLE */
+            bool final; /* waiting does not mend it, because all servers say so:
+                           ends at once what waits for the first connection */
         } trouble;
+        struct {
+            /* The policy of reconnecting has ended the attempts: after that
+             * many retries, ${elapsed_ms} after the first try failed. */
+            uint32_t retries;
+            uint64_t elapsed_ms;
+        } gave_up;
         struct {
             struct hf_request *request;  /* answered by this event */
             struct hf_snapshot snapshot; /* ENQUEUED: as it stood just after
@@ -262,6 +272,9 @@ struct hf_engine_host {
                      struct hf_error *error);
     void (*log)(void *host, enum hf_log_level level, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+    /* The policy of reconnecting, from the user; NULL: the default.  The URL
+     * may say another: hf_reconnect_choose(). */
+    const struct hf_reconnect *reconnect;
     /* Where a module takes its memory from, whose copy of core/memory.h does
      * not know; NULL: from where that takes it. */
     const struct hf_allocator *allocator;
@@ -293,6 +306,9 @@ struct hf_engine_ops {
     void (*request)(struct hf_engine *engine, struct hf_request *request);
     /* Take back a WATCH or LOOK. */
     void (*forget)(struct hf_engine *engine, struct hf_request *watch);
+    /* Begin to connect again after GAVE_UP; nothing otherwise.  NULL: the
+     * engine never says GAVE_UP. */
+    void (*connect)(struct hf_engine *engine);
     /* A new close-on-exec descriptor that keeps the ticket alive. */
     hf_status (*hold)(struct hf_engine *engine,
                       const struct hf_ticket_id *ticket, int *fd);
@@ -305,7 +321,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 7
+#define HF_ENGINE_ABI 8
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -111,7 +111,8 @@
     X(LEASED_TELLS_ONE, 4, "only the next one behind hears of a withdraw")     \
     X(LEASED_RESURRECTS, 5, "a renewal brings back what had run out")          \
     X(LEASED_ENQUEUE_LATE, 5, "an enqueue takes effect however late it is")    \
-    X(LEASED_UNSURE_WITHDRAWN, 5, "what got no answer is not withdrawn")
+    X(LEASED_UNSURE_WITHDRAWN, 5, "what got no answer is not withdrawn")       \
+    X(LEASED_GIVING_UP_UNTOLD, 9, "a wait goes on when no connection is tried")
 
 /* clang-format off */
 enum hf_plant {

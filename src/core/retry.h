@@ -20,6 +20,10 @@ struct hf_retry_policy {
 };
 #define HF_RETRY_UNLIMITED UINT32_MAX
 
+/* Delay ${tries} of such a policy, drawn. */
+uint64_t hf_retry_delay_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t tries,
+                           struct hf_random *random);
+
 /* How far along a policy an operation is; all zero at the start. */
 struct hf_retry_state {
     uint32_t tries;

@@ -127,35 +127,78 @@ static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
 
 bool hf_session_refused(const struct hf_session *session)
 {
-    return !session->ever_connected && (session->trouble_status == HF_EDENIED ||
-                                        session->trouble_status == HF_EURL);
+    return !session->ever_connected && session->trouble_final;
+}
+
+static const char *name_place(const char *place)
+{
+    return place != NULL && place[0] != '\0' ? place : "the engine";
+}
+
+static hf_status unreachable_status(const struct hf_session *session)
+{
+    return session->trouble_status != HF_OK ? session->trouble_status
+                                            : HF_EUNREACHABLE;
+}
+
+static void refused(const struct hf_session *session, const char *place,
+                    struct hf_error *why)
+{
+    hf_error_set(why, session->trouble_status, "no connection to %.200s%s%s",
+                 name_place(place), session->trouble[0] != '\0' ? ": " : "",
+                 session->trouble);
 }
 
 void hf_session_never_connected(const struct hf_session *session,
                                 const char *place, uint64_t waited_ms,
                                 struct hf_error *why)
 {
-    hf_status status = session->trouble_status;
-    const char *colon = session->trouble[0] != '\0' ? ": " : "";
-
-    if (place == NULL || place[0] == '\0')
-        place = "the engine";
     if (hf_session_refused(session))
-        hf_error_set(why, status, "no connection to %.200s%s%s", place, colon,
-                     session->trouble);
+        refused(session, place, why);
     else
-        hf_error_set(why, status != HF_OK ? status : HF_EUNREACHABLE,
+        hf_error_set(why, unreachable_status(session),
                      "no connection to %.200s within %" PRIu64
                      " ms; see that it runs and that the URL is right%s%s",
-                     place, waited_ms, colon, session->trouble);
+                     name_place(place), waited_ms,
+                     session->trouble[0] != '\0' ? ": " : "", session->trouble);
+}
+
+void hf_session_gave_up(struct hf_session *session, const char *place,
+                        uint32_t retries, uint64_t elapsed_ms,
+                        struct hf_error *why)
+{
+    session->gave_up = true;
+    if (hf_session_refused(session))
+        refused(session, place, why);
+    else
+        hf_error_set(why, unreachable_status(session),
+                     "no connection to %.200s: gave up after %" PRIu32
+                     " %s in %" PRIu64
+                     " ms, as the policy for reconnecting says%s%s",
+                     name_place(place), retries,
+                     retries == 1 ? "retry" : "retries", elapsed_ms,
+                     session->trouble[0] != '\0' ? ": " : "", session->trouble);
+}
+
+void hf_session_connect_again(struct hf_session *session)
+{
+    if (!session->gave_up || session->closing)
+        return;
+    session->gave_up = false;
+    session->trouble_status = HF_OK;
+    session->trouble_final = false;
+    session->trouble[0] = '\0';
+    hf_effect_add(session->effects, &session->connect_effect,
+                  HF_EFFECT_CONNECT);
 }
 
 void hf_session_trouble(struct hf_session *session, hf_status status,
-                        const char *text)
+                        bool final, const char *text)
 {
     size_t bytes = strlen(text);
 
     session->trouble_status = status;
+    session->trouble_final = final;
     if (bytes >= sizeof session->trouble)
         bytes = hf_utf8_cut(text, sizeof session->trouble - 1);
     memcpy(session->trouble, text, bytes);
@@ -198,6 +241,8 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
     session->connect_by_ms = HF_FOREVER;
     session->timeout_ms = timeout_ms;
     session->trouble[0] = '\0';
+    session->trouble_status = HF_OK;
+    session->trouble_final = false;
     if (timeout_ms == HF_FOREVER)
         session->safe_until_ms = HF_FOREVER;
     else
@@ -238,6 +283,7 @@ void hf_session_closed(struct hf_session *session)
     session->end.busy = false;
     session->safe_until_ms = 0;
     session->connect_by_ms = HF_FOREVER;
+    hf_effect_remove(session->effects, &session->connect_effect);
     move(session, HF_STATE_CLOSED);
 }
 
@@ -286,6 +332,7 @@ void hf_session_close(struct hf_session *session)
     assert(!session->closing);
     drop_proof(session);
     session->closing = true;
+    hf_effect_remove(session->effects, &session->connect_effect);
     send(session, &session->end);
 }
 
@@ -298,4 +345,6 @@ void hf_session_check(const struct hf_session *session)
     assert(!session->prove_effect.queued || session->prove.busy);
     assert(!session->end_effect.queued || session->end.busy);
     assert(session->state != HF_STATE_CLOSED || session->closing);
+    assert(!session->gave_up || session->state != HF_STATE_CONNECTED);
+    assert(!session->connect_effect.queued || !session->gave_up);
 }

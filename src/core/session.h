@@ -28,6 +28,8 @@ struct hf_session {
     uint64_t connect_by_ms;         /* first connection, HF_FOREVER once made */
     char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
     hf_status trouble_status;       /* HF_OK: nothing in particular */
+    bool trouble_final;             /* all servers say so: waiting is no use */
+    bool gave_up;                   /* no attempt is made until CONNECT */
     /* The lease. */
     uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
@@ -41,6 +43,7 @@ struct hf_session {
     struct hf_request end;
     struct hf_effect prove_effect;
     struct hf_effect end_effect;
+    struct hf_effect connect_effect;
     struct hf_effect state_effect; /* the latest state but LOST, ... */
     struct hf_effect lost_effect;  /* ... which must not be missed */
     /* Borrowed from the core. */
@@ -85,14 +88,23 @@ void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
 void hf_session_lost(struct hf_session *session);
 void hf_session_closed(struct hf_session *session);
 
-/* There is no connection, for the reason ${text}; ${status} as in the
- * event. */
+/* There is no connection, for the reason ${text}; ${status} and ${final} as in
+ * the event. */
 void hf_session_trouble(struct hf_session *session, hf_status status,
-                        const char *text);
+                        bool final, const char *text);
 
 /* Is there no first connection for a reason that waiting does not mend: who we
  * are, or what the URL names? */
 bool hf_session_refused(const struct hf_session *session);
+
+/* GAVE_UP: set ${why} to what ends everything that waits for ${place}. */
+void hf_session_gave_up(struct hf_session *session, const char *place,
+                        uint32_t retries, uint64_t elapsed_ms,
+                        struct hf_error *why);
+
+/* The user wants something of the engine: after GAVE_UP begin to connect again,
+ * and forget why there was no connection. */
+void hf_session_connect_again(struct hf_session *session);
 
 /* What they hear who have waited in vain for the first connection to
  * ${place}, or were refused it. */

@@ -63,8 +63,14 @@ hf_status hf_url_only(const struct hf_url *url, const char *const known[],
  * Also answers for text that is not a URL; in doubt true. */
 bool hf_url_has_secret(const char *text);
 
-/* "250ms", "10s", "5m", "2h", "1d": an unsigned integer and a unit.  False if
- * ${text} is none or does not fit 64 bits of milliseconds. */
+/* "250ms", "10s", "1m30s", "1d12h": unsigned integers, each with its unit (d h
+ * m s ms), the larger unit first.  False if ${text} is no such thing or does
+ * not fit 64 bits of milliseconds. */
 bool hf_duration_parse(const char *text, uint64_t *ms);
+
+/* What an error text says about it. */
+#define HF_DURATION_EXPECTED                                                   \
+    "expected a whole number and a unit (d h m s ms), or several, the larger " \
+    "unit first"
 
 #endif

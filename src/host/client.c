@@ -54,6 +54,9 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     case HF_EFFECT_FORGET:
         client->ops->forget(client->engine, effect->request);
         break;
+    case HF_EFFECT_CONNECT:
+        client->ops->connect(client->engine);
+        break;
     case HF_EFFECT_STATE:
         tell_state(client, effect->state);
         break;

@@ -75,6 +75,7 @@ struct hf_client {
     struct hf_borrowed borrowed;
     struct hf_delivery_queue delivery;
     struct hf_log log;
+    struct hf_reconnect reconnect; /* lent to the engine */
 
     struct hf_local_queue *local_queues;
     struct hf_slot *slots; /* callers that wait, the last one first */
@@ -169,6 +170,10 @@ void hf_client_release(struct hf_client *client);
 /* Remember ${error} under "call: " and return its status.  With the lock. */
 hf_status hf_client_fail(struct hf_client *client, const char *call,
                          struct hf_error *error);
+
+/* The URL of a client that is given none: HOLDFAST_URL, or "file:".  The
+ * environment is not asked in a set-id program, because it is the caller's. */
+const char *hf_client_default_url(void);
 
 /* Open with callbacks on ${loop} or, if that is NULL, where ${opts} say. */
 hf_status hf_client_make(const char *url, const struct hf_client_opts *opts,

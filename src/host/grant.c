@@ -339,6 +339,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
+    case HF_EFFECT_CONNECT:
     case HF_EFFECT_STATE:
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:
@@ -361,6 +362,15 @@ uint64_t hf_grant_token_of(const struct hf_grant *grant,
     const struct hf_acquisition *a = hf_members_find(grant, lock);
 
     return a != NULL ? a->token : 0;
+}
+
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock)
+{
+    const struct hf_acquisition *a = hf_members_find(grant, lock);
+
+    assert(a != NULL && grant->granted);
+    return &a->ticket;
 }
 
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)

@@ -94,6 +94,10 @@ void hf_grant_downgraded(struct hf_grant *grant);
  * election. */
 void hf_grant_let_go(struct hf_grant *grant);
 
+/* The id of its ticket of ${lock}, which must be one of its locks. */
+const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
+                                              const struct hf_lock *lock);
+
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);
 

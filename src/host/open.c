@@ -131,6 +131,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
     client->ops = ops;
     hf_listeners_init(client, opts->on_state);
     client->log.on_log = opts->on_log;
+    client->reconnect = opts->reconnect;
     client->close_callback = (struct hf_callback){.run = hf_close_run};
     hf_core_init(&client->core, &config, hf_now_ms());
     return HF_OK;
@@ -152,6 +153,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         .loop = host_loop,
         .tls = host_tls,
         .log = host_log,
+        .reconnect = &client->reconnect,
         .allocator = hf_allocator_in_place(),
         .host = client,
     };
@@ -205,8 +207,7 @@ free_client:
     return status;
 }
 
-/* The environment is not asked in a set-id program: it is the caller's. */
-static const char *default_url(void)
+const char *hf_client_default_url(void)
 {
     const char *url = secure_getenv("HOLDFAST_URL");
 
@@ -230,7 +231,8 @@ hf_status hf_client_make(const char *text, const struct hf_client_opts *opts,
         opts = &defaults;
     status = check_opts(opts, loop != NULL, error);
     if (status == HF_OK)
-        status = hf_url_parse(text != NULL ? text : default_url(), &url, error);
+        status = hf_url_parse(text != NULL ? text : hf_client_default_url(),
+                              &url, error);
     if (status == HF_OK) {
         status = make(&url, opts, loop, client, error);
         hf_url_free(&url);

@@ -40,16 +40,50 @@ struct hf_link {
     int events;               /* what is polled for */
     bool blocked;             /* waits for room */
     bool hung_up;             /* see hf_link_hung_up() */
+    bool heard;               /* of TLS: bytes have come */
     struct hf_secure *secure; /* NULL: no TLS */
+    hf_status status;         /* of .why */
     char why[HF_LINK_TEXT_BYTES];
     char bytes[READ_BYTES];
 };
 
 /* ------------------------------------------------------------------- end -- */
 
-static void set_why(struct hf_link *link, const char *what, const char *text)
+static void set_why(struct hf_link *link, hf_status status, const char *text)
 {
-    (void)snprintf(link->why, sizeof(link->why), "%s%s", what, text);
+    link->status = status;
+    (void)snprintf(link->why, sizeof(link->why), "%s", text);
+}
+
+static void set_tls_why(struct hf_link *link)
+{
+    link->status = link->way.tls->status(link->secure->tls);
+    (void)snprintf(link->why, sizeof(link->why), "TLS: %s",
+                   link->way.tls->why(link->secure->tls));
+}
+
+/* A server without TLS does that, and so does a balancer without a server. */
+static void set_why_of_handshake(struct hf_link *link)
+{
+    set_why(link, link->heard ? HF_EUNREACHABLE : HF_EPROTOCOL,
+            HANDSHAKE_CLOSED);
+}
+
+/* What the system's error means for who gave the URL. */
+static void set_why_of_system(struct hf_link *link, int failure)
+{
+    bool local = link->way.path != NULL;
+
+    if (local && (failure == ENOENT || failure == ENOTDIR))
+        set_why(link, HF_EURL,
+                "there is no such socket file; expected the path of the "
+                "server's; see its configuration");
+    else if (local && failure == EACCES)
+        set_why(link, HF_EDENIED,
+                "the socket file may not be used: permission denied; expected "
+                "write permission on it, and search permission on its path");
+    else
+        set_why(link, HF_EUNREACHABLE, uv_strerror(-failure));
 }
 
 /* The socket failed: set .why.  While it connects too the server may have ended
@@ -61,9 +95,9 @@ static void break_off(struct hf_link *link, int failure)
 
     link->hung_up = by_server && !shaking;
     if (by_server && shaking)
-        set_why(link, HANDSHAKE_CLOSED, "");
+        set_why_of_handshake(link);
     else
-        set_why(link, "", uv_strerror(-failure));
+        set_why_of_system(link, failure);
 }
 
 static void end(struct hf_link *link)
@@ -84,12 +118,18 @@ static void fail(struct hf_link *link)
     assert(link->phase != HF_LINK_ENDED);
     memcpy(why, link->why, sizeof(why));
     end(link);
-    link->user.down(link->user.arg, why);
+    link->user.down(link->user.arg, link->status, why);
 }
 
-static void fail_with(struct hf_link *link, const char *what, const char *text)
+static void fail_with(struct hf_link *link, const char *text)
 {
-    set_why(link, what, text);
+    set_why(link, HF_EUNREACHABLE, text);
+    fail(link);
+}
+
+static void fail_tls(struct hf_link *link)
+{
+    set_tls_why(link);
     fail(link);
 }
 
@@ -148,7 +188,7 @@ static bool send_secure(struct hf_link *link, const void *bytes, size_t count,
     if (answer == HF_TLS_MORE)
         break_off(link, errno);
     else if (answer == HF_TLS_FAILED)
-        set_why(link, "TLS: ", link->way.tls->why(link->secure->tls));
+        set_tls_why(link);
     return answer == HF_TLS_DONE;
 }
 
@@ -177,6 +217,11 @@ bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
     return true;
 }
 
+hf_status hf_link_status(const struct hf_link *link)
+{
+    return link->status;
+}
+
 const char *hf_link_why(const struct hf_link *link)
 {
     return link->why;
@@ -203,8 +248,11 @@ static void on_room(struct hf_link *link)
 static void reach_end(struct hf_link *link)
 {
     link->hung_up = link->phase == HF_LINK_UP;
-    fail_with(link, link->hung_up ? "closed by the server" : HANDSHAKE_CLOSED,
-              "");
+    if (link->hung_up)
+        set_why(link, HF_EUNREACHABLE, "closed by the server");
+    else
+        set_why_of_handshake(link);
+    fail(link);
 }
 
 static void go_up(struct hf_link *link)
@@ -231,7 +279,7 @@ static void read_secure(struct hf_link *link)
     if (answer == HF_TLS_CLOSED)
         reach_end(link);
     else if (answer == HF_TLS_FAILED)
-        fail_with(link, "TLS: ", link->way.tls->why(secure->tls));
+        fail_tls(link);
     else if (!link->blocked &&
              !drain(link)) /* else on_room() does, and tells */
         fail(link);
@@ -243,7 +291,7 @@ static void shake_hands(struct hf_link *link)
     bool unbroken = drain(link); /* also what tells the peer why not */
 
     if (answer == HF_TLS_FAILED)
-        fail_with(link, "TLS: ", link->way.tls->why(link->secure->tls));
+        fail_tls(link);
     else if (!unbroken)
         fail(link);
     else if (answer == HF_TLS_DONE)
@@ -252,9 +300,10 @@ static void shake_hands(struct hf_link *link)
 
 static void take_secure(struct hf_link *link, size_t count)
 {
+    link->heard = true;
     if (link->way.tls->push(link->secure->tls, link->bytes, count) !=
         HF_TLS_DONE) {
-        fail_with(link, "TLS: ", link->way.tls->why(link->secure->tls));
+        fail_tls(link);
         return;
     }
     if (link->phase == HF_LINK_HANDSHAKING)
@@ -307,7 +356,7 @@ static void on_error(struct hf_link *link)
     if (failure != 0)
         fail_as(link, failure);
     else
-        fail_with(link, "the connection broke", "");
+        fail_with(link, "the connection broke");
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -328,27 +377,29 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     poll_for(link);
 }
 
-/* Why not, with the link as it was; or NULL.  ${address} is NULL for a unix
- * socket. */
-static const char *connect_to(struct hf_link *link,
-                              const union hf_address *address)
+/* If false, .status and .why are set.  ${address} is NULL for a unix socket. */
+static bool connect_to(struct hf_link *link, const union hf_address *address)
 {
     int failure;
 
     link->phase = HF_LINK_CONNECTING;
     link->fd = address == NULL ? hf_socket_connect_unix(link->way.path)
                                : hf_socket_connect(address, link->way.port);
-    if (link->fd < 0)
-        return uv_strerror(-errno);
+    if (link->fd < 0) {
+        set_why_of_system(link, errno);
+        return false;
+    }
     failure = uv_poll_init(link->way.loop, &link->poll, link->fd);
-    if (failure != 0)
-        return uv_strerror(failure);
+    if (failure != 0) {
+        set_why(link, HF_EUNREACHABLE, uv_strerror(failure));
+        return false;
+    }
     (void)uv_idle_init(link->way.loop, &link->again);
     link->handles = 2;
     link->poll.data = link;
     link->again.data = link;
     poll_for(link);
-    return NULL;
+    return true;
 }
 
 static void on_resolved(void *arg, const union hf_address *address,
@@ -356,52 +407,71 @@ static void on_resolved(void *arg, const union hf_address *address,
 {
     struct hf_link *link = arg;
 
-    if (address != NULL)
-        why = connect_to(link, address);
-    if (why != NULL)
-        fail_with(link, "", why);
+    if (address == NULL)
+        fail_with(link, why);
+    else if (!connect_to(link, address))
+        fail(link);
 }
 
 /* ------------------------------------------------------------- interface -- */
 
-struct hf_link *hf_link_open(const struct hf_link_way *way,
-                             const struct hf_link_user *user,
-                             char why[HF_LINK_TEXT_BYTES])
+/* Begin to look the name up, or to connect.  If false, .status and .why are
+ * set. */
+static bool begin(struct hf_link *link)
 {
-    struct hf_link *link = hf_alloc(sizeof(*link));
     char no_address[HF_RESOLVER_TEXT_BYTES];
     enum hf_resolver_answer answer;
     union hf_address address;
-    const char *fault = "out of memory";
+
+    if (link->way.path != NULL)
+        return connect_to(link, NULL);
+    answer = hf_resolver_find(link->way.resolver, link->host, &link->ask,
+                              &address, no_address);
+    if (answer == HF_RESOLVER_KNOWN)
+        return connect_to(link, &address);
+    if (answer == HF_RESOLVER_FAILED)
+        set_why(link, HF_EUNREACHABLE, no_address);
+    return answer == HF_RESOLVER_LATER;
+}
+
+static struct hf_link *make(const struct hf_link_way *way,
+                            const struct hf_link_user *user)
+{
+    struct hf_link *link = hf_alloc(sizeof(*link));
 
     if (link == NULL)
-        goto fail;
+        return NULL;
     link->way = *way;
     link->user = *user;
     link->fd = -1;
     (void)snprintf(link->host, sizeof(link->host), "%s", way->host);
     link->way.host = link->host;
     link->ask = (struct hf_resolver_ask){.fn = on_resolved, .arg = link};
-    if (way->tls != NULL && (link->secure = hf_secure_new(
-                                 way->tls, way->context, way->host)) == NULL)
-        goto close_link;
-    if (way->path != NULL) {
-        fault = connect_to(link, NULL);
-        if (fault == NULL)
-            return link;
-        goto close_link;
-    }
-    answer = hf_resolver_find(way->resolver, link->host, &link->ask, &address,
-                              no_address);
-    fault = no_address;
-    if (answer == HF_RESOLVER_KNOWN)
-        fault = connect_to(link, &address);
-    if (answer == HF_RESOLVER_LATER || fault == NULL)
+    if (way->tls == NULL)
         return link;
-close_link:
+    link->secure = hf_secure_new(way->tls, way->context, way->host);
+    if (link->secure != NULL)
+        return link;
+    hf_free(link);
+    return NULL;
+}
+
+struct hf_link *hf_link_open(const struct hf_link_way *way,
+                             const struct hf_link_user *user, hf_status *status,
+                             char why[HF_LINK_TEXT_BYTES])
+{
+    struct hf_link *link = make(way, user);
+
+    if (link == NULL) {
+        *status = HF_EUNREACHABLE;
+        (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
+        return NULL;
+    }
+    if (begin(link))
+        return link;
+    *status = link->status;
+    memcpy(why, link->why, sizeof(link->why));
     hf_link_close(link, HF_LINK_ABORT);
-fail:
-    (void)snprintf(why, HF_LINK_TEXT_BYTES, "%s", fault);
     return NULL;
 }
 

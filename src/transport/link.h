@@ -33,9 +33,12 @@ struct hf_link_user {
     /* There is room again after hf_link_send() could not take everything. */
     void (*writable)(void *arg);
     /* It could not be made, or has ended, for the reason ${why}: a text for
-     * people without the server's name.  Nothing is told after that but
-     * nothing else happens either: close it. */
-    void (*down)(void *arg, const char *why);
+     * people without the server's name.  ${status}: HF_EUNREACHABLE, trying
+     * again may help by itself; HF_EDENIED, a certificate was refused, by us or
+     * the server; HF_EURL, there is something else than the URL says;
+     * HF_EPROTOCOL, it ended in a TLS handshake of which nothing was answered.
+     * Nothing is told after that but nothing else happens either: close it. */
+    void (*down)(void *arg, hf_status status, const char *why);
     void *arg;
 };
 
@@ -60,17 +63,19 @@ enum hf_link_end {
     HF_LINK_FINISH,
 };
 
-/* Begin to connect.  NULL with ${why} if that fails at once. */
+/* Begin to connect.  NULL with ${status} and ${why}, as .down has them, if that
+ * fails at once. */
 struct hf_link *hf_link_open(const struct hf_link_way *way,
-                             const struct hf_link_user *user,
+                             const struct hf_link_user *user, hf_status *status,
                              char why[HF_LINK_TEXT_BYTES]);
 
 /* Send as much of ${bytes} as there is room for and set ${taken} to how much
  * that was; nothing unless the link is up.  If it was not everything,
  * .writable will be told.  False if the link has failed, of which .down is not
- * told: see hf_link_why() and close it. */
+ * told: see hf_link_status() and hf_link_why(), and close it. */
 bool hf_link_send(struct hf_link *link, const void *bytes, size_t count,
                   size_t *taken);
+hf_status hf_link_status(const struct hf_link *link);
 const char *hf_link_why(const struct hf_link *link);
 
 /* Did the server end it, by closing or by a reset, and not in the middle of a

@@ -15,16 +15,15 @@ static hf_status check_owner(const struct stat *status, const char *path,
                              const struct hf_secret_kind *kind,
                              struct hf_error *error)
 {
-    bool roots = kind->roots && status->st_uid == 0;
+    bool roots = status->st_uid == 0;
     mode_t others = roots ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
 
     if (status->st_uid != geteuid() && !roots)
         return hf_error_set(error, HF_EDENIED,
                             "%s%s belongs to user %u; expected it to be owned "
-                            "by user %u, who runs this%s",
+                            "by user %u, who runs this, or by root",
                             kind->name, path, (unsigned)status->st_uid,
-                            (unsigned)geteuid(),
-                            kind->roots ? ", or by root" : "");
+                            (unsigned)geteuid());
     if ((status->st_mode & others) != 0)
         return hf_error_set(error, HF_EDENIED,
                             "%s%s has mode %04o and is open to others; "

@@ -3,7 +3,6 @@
 #ifndef HF_TRANSPORT_SECRET_FILE_H
 #define HF_TRANSPORT_SECRET_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <holdfast/holdfast.h>
@@ -15,14 +14,13 @@ struct hf_secret_kind {
     const char *name;     /* in front of the path */
     const char *expected; /* what is expected at the path */
     const char *named_by; /* what names the path */
-    /* A file of root's will do too, which its group may read (libpq's rule for
-     * keys, and Debian's group ssl-cert). */
-    bool roots;
 };
 
-/* Open ${path} to read it.  It is looked at once it is open: a plain file, of
- * our user and with mode 0600 or less; with .roots also of root and with 0640
- * or less.  HF_EDENIED where that is not so, or rights are wanting; else
+/* Open ${path} to read it.  It is checked once it is open: a plain file, of our
+ * user with mode 0600 or less, or of root with mode 0640 or less.  Root gives
+ * its files to the group that shall read them: Kubernetes and systemd do so
+ * with secrets, Debian with the keys of its group ssl-cert, and libpq has the
+ * same rule.  HF_EDENIED where that is not so, or rights are missing; else
  * HF_EURL. */
 hf_status hf_secret_file_open(const char *path,
                               const struct hf_secret_kind *kind, int *fd,

@@ -85,10 +85,13 @@ struct hf_tls_ops {
     enum hf_tls_answer (*write)(struct hf_tls *tls, const void *bytes,
                                 size_t count);
 
-    /* After FAILED: a text for people. */
+    /* After FAILED: a text for people, and its status.  HF_EDENIED: a
+     * certificate was refused, by us or the peer; HF_EURL: the peer does not
+     * speak TLS; else HF_EUNREACHABLE. */
     const char *(*why)(const struct hf_tls *tls);
+    hf_status (*status)(const struct hf_tls *tls);
 };
-#define HF_TLS_ABI 1
+#define HF_TLS_ABI 2
 
 /* The one symbol the module exports, of type struct hf_tls_ops. */
 #define HF_TLS_MODULE_SYMBOL "hf_tls_module"

@@ -24,7 +24,6 @@ hf_status hf_tls_key_read(const char *path, EVP_PKEY **key,
         .name = "key=",
         .expected = "the PEM file of the key to cert=",
         .named_by = "key=",
-        .roots = true,
     };
     BIO *bio;
     int fd;

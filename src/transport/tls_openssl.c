@@ -46,6 +46,7 @@ struct hf_tls {
     BIO *out; /* and that is to be sent */
     char host[256];
     char why[WHY_BYTES];
+    hf_status status; /* of .why; HF_OK: HF_EUNREACHABLE */
 };
 
 /* ------------------------------------------------------------------ gate -- */
@@ -117,6 +118,12 @@ static void set_why(struct hf_tls *tls, const char *format, ...)
     va_end(args);
 }
 
+static void set_status(struct hf_tls *tls, hf_status status)
+{
+    if (tls->why[0] == '\0')
+        tls->status = status;
+}
+
 /* The reason of the first error, of which later ones are consequences. */
 static const char *reason(void)
 {
@@ -155,12 +162,20 @@ static void explain_alert(struct hf_tls *tls, int alert)
 {
     const char *advice = "";
 
-    if (is_about_ours(tls, alert))
+    if (is_about_ours(tls, alert)) {
+        set_status(tls, HF_EDENIED);
         advice = tls->context->shows
                      ? "; see whether it trusts the certificate in cert="
                      : "; perhaps it wants a certificate: cert= and key=";
+    }
     set_why(tls, "the server refused us: %s%s",
             SSL_alert_desc_string_long(alert), advice);
+}
+
+static void explain_no_tls(struct hf_tls *tls)
+{
+    set_status(tls, HF_EURL);
+    set_why(tls, "the server does not speak TLS; is this its port for TLS?");
 }
 
 /* What OpenSSL's own error means for people. */
@@ -176,8 +191,7 @@ static void explain(struct hf_tls *tls, const char *what)
         explain_alert(tls, alert);
     else if (number == SSL_R_WRONG_VERSION_NUMBER ||
              number == SSL_R_PACKET_LENGTH_TOO_LONG)
-        set_why(tls, "the server does not speak TLS; is this its port for "
-                     "TLS?");
+        explain_no_tls(tls);
     else
         set_why(tls, "%s failed: %s", what, reason());
 }
@@ -189,6 +203,7 @@ static void explain_certificate(struct hf_tls *tls, int problem, X509 *shown)
     char names[WHY_BYTES / 2];
     bool has_alternatives = hf_tls_names(shown, names, sizeof(names));
 
+    set_status(tls, HF_EDENIED);
     switch (problem) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
@@ -539,6 +554,11 @@ static const char *why(const struct hf_tls *tls)
     return tls->why;
 }
 
+static hf_status status_(const struct hf_tls *tls)
+{
+    return tls->status != HF_OK ? tls->status : HF_EUNREACHABLE;
+}
+
 extern const struct hf_tls_ops hf_tls_module;
 __attribute__((visibility("default"))) const struct hf_tls_ops hf_tls_module = {
     .abi = HF_TLS_ABI,
@@ -552,4 +572,5 @@ __attribute__((visibility("default"))) const struct hf_tls_ops hf_tls_module = {
     .read = read_,
     .write = write_,
     .why = why,
+    .status = status_,
 };

@@ -7,17 +7,24 @@ them: a text by holdfast run that says what is wrong, and no secret in it.
 """
 
 import os
+import shutil
 import socketserver
 import struct
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
-from pg_tool import DENIED, HOLDFAST, SECRET, TIMEOUT, USAGE, Case
+from pg_tool import (DENIED, HOLDFAST, SECRET, TIMEOUT, UNREACHABLE, USAGE,
+                     Case)
 
 import place
 import postgres
+from certificates import Certificates
+
+# What a busy machine may add to something that is answered at once.
+LATE_S = 12
 
 
 class Urls(Case):
@@ -132,7 +139,32 @@ class Refusals(Case):
         self.assert_refused("postgresql://127.0.0.1:1/d", "refused")
         self.assert_refused("postgresql://nowhere.invalid/d", "no address")
         self.assert_refused("postgresql:///d?host=/nowhere", "No such file",
-                            'socket "/nowhere/.s.PGSQL.5432"')
+                            'socket "/nowhere/.s.PGSQL.5432"', "host=",
+                            status=USAGE)
+
+    def test_what_waiting_does_not_mend_ends_the_wait_at_once(self):
+        began = time.monotonic()
+        self.assert_refused("postgresql:///d?host=/nowhere", "No such file",
+                            status=USAGE, wait="60s")
+        self.assert_refused(self.server.tcp_url() + "?sslmode=require",
+                            "does not support SSL", "sslmode=disable",
+                            status=USAGE, wait="60s")
+        self.assert_refused(self.server.tcp_url(password=SECRET), "28P01",
+                            status=DENIED, wait="60s")
+        self.assertLess(time.monotonic() - began, LATE_S)
+
+    def test_all_servers_have_to_say_so(self):
+        port = self.server.port
+        self.assert_refused(
+            "postgresql://%s:%s@127.0.0.1:%d,127.0.0.1:1/d" % (
+                "who", SECRET, port), "127.0.0.1", status=UNREACHABLE)
+
+    def test_a_policy_that_gives_up_ends_the_wait(self):
+        self.assert_refused("postgresql://127.0.0.1:1/d?retry=2x100ms",
+                            "gave up after 2 retries", "refused", wait="60s")
+        self.assert_refused("postgresql://127.0.0.1:1/d?retry=often",
+                            "retry=", "expected forever, never, once",
+                            status=USAGE)
 
     def test_who_may_not_make_the_schema_says_how_to_have_it_made(self):
         database = self.database()
@@ -276,6 +308,49 @@ class Refusals(Case):
                         "postgres@", "odd@"))
             finally:
                 self.server.sql("DROP ROLE odd")
+
+
+class Tls(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.certificates = Certificates(cls.server.directory)
+        cls.server.sql("ALTER SYSTEM SET ssl = on")
+        cls.show("server")
+
+    @classmethod
+    def show(cls, name):
+        """From now on the server shows this certificate."""
+        server = cls.server
+        cert, key = (cls.certificates.path(name + end)
+                     for end in (".pem", ".key"))
+        for path in (cert, key):
+            if server.user is not None:
+                shutil.chown(path, server.user)
+        os.chmod(key, 0o600)
+        server.sql("ALTER SYSTEM SET ssl_cert_file = '%s'" % cert)
+        server.sql("ALTER SYSTEM SET ssl_key_file = '%s'" % key)
+        server.sql("SELECT pg_reload_conf()")
+        place.eventually("its certificate", lambda: server.sql(
+            "SELECT current_setting('ssl'), current_setting('ssl_key_file')"
+            ) == [("on", key)])
+
+    def url(self, ca):
+        return "%s?sslmode=verify-full&sslrootcert=%s" % (
+            self.server.tcp_url(), self.certificates.path(ca))
+
+    def test_certificates(self):
+        began = time.monotonic()
+        self.assert_works(self.url("ca.pem"))
+        self.assert_refused(self.url("other_ca.pem"),
+                            "certificate verify failed", "sslrootcert=",
+                            status=DENIED, wait="60s")
+        self.assert_refused(self.url("none.pem"), "root certificate file",
+                            "sslrootcert=", status=USAGE, wait="60s")
+        self.show("wrong_name")
+        self.assert_refused(self.url("ca.pem"), "does not match host name",
+                            status=DENIED, wait="60s")
+        self.assertLess(time.monotonic() - began, LATE_S)
 
 
 class Standby(unittest.TestCase):

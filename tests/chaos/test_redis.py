@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from crowd import LONG, Crowd
@@ -32,6 +33,9 @@ del sys.argv[1:6]
 
 NAME = "chaos/one"
 TTL_MS = 2000
+
+# What a busy machine may add to something that is answered at once.
+LATE_S = 12
 
 
 def commands(server):
@@ -379,15 +383,15 @@ class Inputs(unittest.TestCase):
         with self.server.client() as client:
             client.ask(*words)
 
-    def run_with(self, url, **environment):
+    def run_with(self, url, wait="1500ms", **environment):
         return subprocess.run(
-            [HOLDFAST, "run", "-t", "1500ms", NAME, "--", "true"],
+            [HOLDFAST, "run", "-t", wait, NAME, "--", "true"],
             env=dict(os.environ, HOLDFAST_URL=url, **environment),
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=place.PATIENCE_S)
 
-    def refused(self, url, status, *texts, **environment):
-        ended = self.run_with(url, **environment)
+    def refused(self, url, status, *texts, wait="1500ms", **environment):
+        ended = self.run_with(url, wait, **environment)
         self.assertEqual((ended.returncode, ended.stdout), (status, ""),
                          ended.stderr)
         for text in texts:
@@ -436,6 +440,29 @@ class Inputs(unittest.TestCase):
         self.server.kill()
         self.refused(self.server.url(), 69, "connection refused")
         self.refused("redis:" + self.server.socket, 69)
+
+    def test_too_many_clients_are_waited_out(self):
+        self.configure("CONFIG", "SET", "maxclients", "1")
+        began = time.monotonic()
+        self.refused(self.server.url(), 69, "max number of clients", "within")
+        self.assertGreater(time.monotonic() - began, 1)
+
+    def test_what_waiting_does_not_mend_ends_the_wait_at_once(self):
+        for url, status, text in (
+                ("redis:/nowhere/redis.sock", 64, "no such socket file"),
+                (self.server.url().replace("//", "//:s3cret@"), 77,
+                 "no password")):
+            began = time.monotonic()
+            with self.subTest(url):
+                self.refused(url, status, text, wait="60s")
+                self.assertLess(time.monotonic() - began, LATE_S)
+
+    def test_a_policy_that_gives_up_ends_the_wait(self):
+        self.refused("redis://127.0.0.1:1?retry=2x100ms", 69,
+                     "gave up after 2 retries", "connection refused",
+                     wait="60s")
+        self.refused(self.server.url(options="?retry=often"), 64,
+                     "retry=", "expected forever, never, once")
 
     def test_another_database_and_the_socket(self):
         self.works(self.server.url("/15"))
@@ -553,8 +580,9 @@ class Inputs(unittest.TestCase):
         with Server(["appendonly yes"], tls=True) as server:
             shown = {"cert": "client.pem", "key": "client.key"}
             self.works(server.tls_url(ca="ca.pem", **shown))
-            self.refused(server.tls_url(ca="other_ca.pem", **shown), 69, "TLS:")
-            self.refused(server.tls_url(ca="ca.pem"), 69)
+            self.refused(server.tls_url(ca="other_ca.pem", **shown), 77, "TLS:",
+                         "ca=")
+            self.refused(server.tls_url(ca="ca.pem"), 77, "cert=")
             self.refused(server.tls_url(ca="ca.pem", cert="client.pem"), 64,
                          "only one of cert= and key=")
             self.refused("rediss://%s" % server.address(), 69)

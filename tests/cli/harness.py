@@ -96,7 +96,8 @@ class Case(unittest.TestCase):
         os.mkdir(self.locks, 0o700)
         self.beats_path = os.path.join(self.directory, "beats")
         self.environment = dict(os.environ, HOLDFAST_DIR=self.locks)
-        for name in ("HOLDFAST_URL", "HOLDFAST_NAME", "HOLDFAST_TOKEN"):
+        for name in ("HOLDFAST_URL", "HOLDFAST_NAME", "HOLDFAST_NAMES",
+                     "HOLDFAST_TOKEN", "HOLDFAST_TOKENS", "HOLDFAST_HELD"):
             self.environment.pop(name, None)
         self.started = []
 

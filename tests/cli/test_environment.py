@@ -67,10 +67,26 @@ class Variables(harness.Case):
         self.environment["HOLDFAST_URL"] = url
         self.assertEqual(self.command_environment("l")["HOLDFAST_URL"], url)
 
-    def test_url_with_a_secret_is_taken_away(self):
-        self.environment["HOLDFAST_URL"] = "redis://user:geheim@host/"
-        seen = self.command_environment("-c", "file:" + self.locks, "l")
-        self.assertNotIn("HOLDFAST_URL", seen)
+    def test_url_as_it_was_used(self):
+        url = "file:" + self.path("other")
+        for given in (None, "", "redis://user:geheim@host/", "nosuch:"):
+            if given is not None:
+                self.environment["HOLDFAST_URL"] = given
+            seen = self.command_environment("-c", url, "l")
+            self.assertEqual(seen["HOLDFAST_URL"], url)
+        for given in (None, ""):
+            self.environment.pop("HOLDFAST_URL", None)
+            if given is not None:
+                self.environment["HOLDFAST_URL"] = given
+            seen = self.command_environment("l")
+            self.assertEqual(seen["HOLDFAST_URL"], "file:")
+
+    def test_names(self):
+        seen = self.command_environment("b/c", "/a", "d e")
+        self.assertEqual(seen["HOLDFAST_NAMES"], "b/c\na\nd e")
+        self.assertEqual(seen["HOLDFAST_NAME"], "b/c")
+        self.assertEqual(len(seen["HOLDFAST_TOKENS"].split()), 3)
+        self.assertEqual(self.command_environment("a")["HOLDFAST_NAMES"], "a")
 
     def test_nested(self):
         out = self.run_tool("outer", "--", harness.TOOL, "run", "inner", "--",

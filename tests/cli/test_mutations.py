@@ -10,18 +10,23 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "..", "..", "src", "cli", "mutation.h")
 
-# The test that a fault has to fail.
+# The test that a fault has to fail, behind the file that has it.
 CATCHERS = {
-    "SWEEP_CHILDREN_ONLY": "Proc.test_term_reaches_all",
-    "SCAN_OMITTED": "Proc.test_children_are_found_without_children",
-    "NAME_ENDS_EARLY": "Proc.test_names_that_look_like_fields",
+    "SWEEP_CHILDREN_ONLY": "proc Proc.test_term_reaches_all",
+    "SCAN_OMITTED": "proc Proc.test_children_are_found_without_children",
+    "NAME_ENDS_EARLY": "proc Proc.test_names_that_look_like_fields",
+    "SIGNAL_NOT_RELAYED": "signals Waiting.test_the_process_that_show_names",
+    "COPIES_COUNT": "signals Running.test_to_both_is_forwarded_once",
+    "ANCESTOR_BY_PID": "nested "
+                       "Nested.test_an_environment_that_outlived_its_run",
 }
 
 
 def passes(mutation, test):
     """Does the test, of a tool with that fault?  And what it said."""
+    file, name = test.split()
     ran = subprocess.run(
-        [sys.executable, os.path.join(HERE, "test_proc.py"), test],
+        [sys.executable, os.path.join(HERE, "test_%s.py" % file), name],
         env=dict(os.environ, HOLDFAST=os.environ["MUTANT"],
                  HF_MUTATION=mutation, GRACE="300ms", HF_PATIENCE_S="10"),
         capture_output=True, text=True, check=False)

@@ -34,7 +34,7 @@ class ReadWrite(harness.Case):
         status, _, err = self.run_tool("--write", "--try", "lock", "--",
                                        "touch", self.path("ran"))
         self.assertEqual(status, 75)
-        self.assertIn("pid=%d" % self.keeper(reader), err)
+        self.assertIn("(pid %d on " % self.keeper(reader), err)
         self.release(reader)
         writer = self.holder("--write")
         for option in ("--read", "--write"):

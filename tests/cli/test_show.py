@@ -53,7 +53,7 @@ class Show(harness.Case):
                                          "3 waits read"), strict=True):
             self.assertRegex(row, "^" + words.replace(" ", " +") +
                              r" +\d+s +\d+ +holdfast +"
-                             r"holdfast \(pid \d+ on \S+\): (sh|true)$")
+                             r"holdfast \(pid \d+ on \S+\): (sh -c|true)$")
             self.assertLessEqual(len(row), 80)
             self.assertEqual(row.index("holdfast"), rows[0].index("DIALECT"))
         self.finish(holder)
@@ -118,7 +118,7 @@ class Show(harness.Case):
         self.assertEqual([first["permits"], second["permits"]], [1, 1])
         self.assertEqual(first["dialect"], "holdfast")
         self.assertEqual(first["owner"]["pid"], self.keeper(holder))
-        self.assertEqual(first["owner"]["text"], "sh")
+        self.assertEqual(first["owner"]["text"], "sh -c")
         self.assertIn("pid=%d " % self.keeper(holder), first["payload"])
         self.assertRegex(first["created"], r"^\d{4}-\d\d-\d\dT[\d:]{8}Z$")
         self.assertLess(first["age_ms"], 1000 * harness.PATIENCE_S)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals to the front: while it waits and while the command runs."""
+"""Signals to either of our two processes: while the lock is waited for and while
+the command runs."""
 
 import os
+import re
 import signal
 
 import harness
@@ -12,6 +14,18 @@ REPORT = ("for s in HUP INT QUIT TERM USR1 USR2 ALRM; do"
           " while :; do read line; e=$?; [ \"$line\" = end ] && exit 9;"
           " [ $e = 1 ] && exit 1; done")  # 1: no more input, not a signal
 
+# The same, each as often as it was sent, once the last has come.
+COUNT = """
+import signal, sys
+signals = {int(word) for word in sys.argv[1:]}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+print("ready", flush=True)
+got = []
+while not got or got[-1] != max(signals):
+    got.append(int(signal.sigwait(signals)))
+print(*got)
+"""
+
 
 class Running(harness.Case):
     def reporter(self, **options):
@@ -20,34 +34,59 @@ class Running(harness.Case):
         self.assertEqual(front.stdout.readline(), "ready\n")
         return front
 
+    def each_of_both(self):
+        """A function that finds the process to be signalled: `show` names the
+        keeper, the shell the front."""
+        for find in (lambda front: front.pid, self.keeper):
+            with self.subTest(keeper=find == self.keeper):
+                yield find
+
     def test_each_is_forwarded_once(self):
-        front = self.reporter()
-        for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM"):
-            os.kill(front.pid, getattr(signal, "SIG" + name))
-            self.assertEqual(front.stdout.readline(), name + "\n")
-        self.assertEqual(front.communicate("end\n")[0], "")
-        self.assertEqual(front.returncode, 9)
+        for find in self.each_of_both():
+            front = self.reporter()
+            for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM"):
+                os.kill(find(front), getattr(signal, "SIG" + name))
+                self.assertEqual(front.stdout.readline(), name + "\n")
+            self.assertEqual(front.communicate("end\n")[0], "")
+            self.assertEqual(front.returncode, 9)
+
+    def test_to_both_is_forwarded_once(self):
+        """As pkill sends it: to every process of this name.  Real-time signals
+        queue, in the order of their numbers, so that no copy hides in another
+        one or comes behind the last."""
+        one, last = signal.SIGRTMIN + 3, signal.SIGRTMIN + 10
+        for order in (1, -1):
+            front = self.start("lock", "--", "/usr/bin/python3", "-c", COUNT,
+                               str(one), str(last))
+            self.assertEqual(front.stdout.readline(), "ready\n")
+            for pid in [front.pid, self.keeper(front)][::order]:
+                os.kill(pid, one)
+            os.kill(self.keeper(front), last)
+            self.assertEqual(self.finish(front),
+                             (0, "%d %d\n" % (one, last), ""))
 
     def test_command_that_dies_of_it(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
-                       signal.SIGQUIT, signal.SIGRTMIN + 3):
-            front = self.holder()
-            os.kill(front.pid, number)
-            # Not to end it by the end of its input.
-            front.wait(harness.PATIENCE_S)
-            self.assertEqual(self.finish(front)[0], 128 + number)
-            self.assertEqual(self.tickets(), 0)
+        for find in self.each_of_both():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                           signal.SIGQUIT, signal.SIGRTMIN + 3):
+                front = self.holder()
+                os.kill(find(front), number)
+                # Not to end it by the end of its input.
+                front.wait(harness.PATIENCE_S)
+                self.assertEqual(self.finish(front)[0], 128 + number)
+                self.assertEqual(self.tickets(), 0)
 
     def test_ignored_from_the_start_are_not_forwarded(self):
         """nohup, and background jobs of shells without job control."""
-        front = self.reporter(preexec_fn=lambda: [
-            signal.signal(n, signal.SIG_IGN)
-            for n in (signal.SIGHUP, signal.SIGINT)])
-        os.kill(front.pid, signal.SIGHUP)
-        os.kill(front.pid, signal.SIGINT)
-        os.kill(front.pid, signal.SIGUSR1)
-        self.assertEqual(front.stdout.readline(), "USR1\n")
-        self.assertEqual(front.communicate("end\n")[0], "")
+        for find in self.each_of_both():
+            front = self.reporter(preexec_fn=lambda: [
+                signal.signal(n, signal.SIG_IGN)
+                for n in (signal.SIGHUP, signal.SIGINT)])
+            os.kill(find(front), signal.SIGHUP)
+            os.kill(find(front), signal.SIGINT)
+            os.kill(find(front), signal.SIGUSR1)
+            self.assertEqual(front.stdout.readline(), "USR1\n")
+            self.assertEqual(front.communicate("end\n")[0], "")
 
     def test_alarm_from_before_the_exec(self):
         """perl -e 'alarm 1; exec ...' is an old way to limit a run."""
@@ -57,12 +96,11 @@ class Running(harness.Case):
         self.assertEqual(front.wait(harness.PATIENCE_S),
                          128 + signal.SIGALRM)
 
-    def test_signals_to_the_keeper_do_nothing(self):
+    def test_stop_signals_to_the_keeper_do_nothing(self):
+        """The shell that controls the job stops and continues the front."""
         front = self.holder()
-        keeper = self.keeper(front)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
-                       signal.SIGTSTP, signal.SIGUSR1):
-            os.kill(keeper, number)
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGCONT):
+            os.kill(self.keeper(front), number)
         self.assertEqual(self.finish(front), (0, "", ""))
 
     def test_group_signal_ends_the_run(self):
@@ -79,13 +117,44 @@ class Running(harness.Case):
 class Waiting(harness.Case):
     def test_withdraw_and_die_of_it(self):
         self.holder()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
-                       signal.SIGQUIT):
-            waiter = self.start("lock", "--", "echo", "ran")
-            self.queued(2)
-            os.kill(waiter.pid, number)
-            self.assertEqual(self.finish(waiter), (-number, "", ""))
-            self.assertEqual(self.tickets(), 1)
+        for find in (lambda front: [front.pid],
+                     lambda front: [self.keeper(front)],
+                     lambda front: [front.pid, self.keeper(front)],
+                     lambda front: [self.keeper(front), front.pid]):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                           signal.SIGQUIT):
+                waiter = self.start("lock", "--", "echo", "ran")
+                self.queued(2)
+                for pid in find(waiter):
+                    os.kill(pid, number)
+                self.assertEqual(self.finish(waiter), (-number, "", ""))
+                self.assertEqual(self.tickets(), 1)
+
+    def test_the_process_that_show_names(self):
+        self.holder()
+        waiter = self.start("lock", "--", "echo", "ran")
+        self.queued(2)
+        shown = harness.subprocess.run(
+            [harness.TOOL, "show", "lock"], env=self.environment,
+            capture_output=True, text=True).stdout.splitlines()
+        os.kill(int(re.search(r"pid (\d+)", shown[2]).group(1)),
+                signal.SIGTERM)
+        self.assertEqual(self.finish(waiter), (-signal.SIGTERM, "", ""))
+        self.assertEqual(self.tickets(), 1)
+
+    def test_keeper_of_a_stopped_front(self):
+        """As for the front itself: it has to be continued first."""
+        holder = self.holder()
+        waiter = self.start("lock", "--", "echo", "ran")
+        self.queued(2)
+        os.kill(waiter.pid, signal.SIGSTOP)
+        harness.eventually("a stop",
+                           lambda: harness.state_of(waiter.pid) == "T")
+        os.kill(self.keeper(waiter), signal.SIGTERM)
+        os.kill(waiter.pid, signal.SIGCONT)
+        self.assertEqual(self.finish(waiter), (-signal.SIGTERM, "", ""))
+        self.assertEqual(self.tickets(), 1)
+        self.finish(holder)
 
     def test_ignored_from_the_start(self):
         holder = self.holder()

@@ -70,6 +70,17 @@ class NotObtained(harness.Case):
             self.assertEqual((status, out), (75, ""))
             self.assertTrue(err.startswith("holdfast: "), err)
 
+    def test_who_has_it(self):
+        self.holder()
+        for options, why in ((["--try"], ""),
+                             (["-t", "50ms"], r"waited \d+ ms; ahead: 1, ")):
+            err = self.run_tool(*options, "lock", "--", "echo")[2]
+            self.assertRegex(err, r"^holdfast: 'lock' was not obtained: " + why +
+                             r"held by holdfast \(pid \d+ on [^ ]+\): sh -c, "
+                             r"queued \d+s ago\n$")
+        self.assertRegex(self.run_tool("--read", "lock", "--", "echo")[2],
+                         r"in use as a mutex \(by holdfast \(pid \d+ on ")
+
     def test_timed(self):
         self.holder()
         status, out, err = self.run_tool("-t", "50ms", "lock", "--", "echo")
@@ -195,6 +206,21 @@ class Talk(harness.Case):
         self.queued(2)
         self.finish(holder)
         self.assertEqual(self.finish(waiter), (0, "", ""))
+
+    def test_wait_is_told_at_once_when_verbose(self):
+        holder = self.holder()
+        waiter = self.start("-v", "lock", "--", "true")
+        line = ""
+        while "waiting" not in line:
+            line = waiter.stderr.readline()
+            self.assertNotEqual(line, "")
+        self.assertRegex(line, r"^holdfast: waiting for 'lock' \(0s, 1 ahead\), "
+                         r"held by holdfast \(pid \d+ on .*\): sh -c, "
+                         r"queued \d+s ago$")
+        self.finish(holder)
+        self.assertNotIn("waiting", self.finish(waiter)[2])
+        self.assertNotIn("waiting",
+                         self.run_tool("-v", "lock", "--", "true")[2])
 
     def test_verbose(self):
         status, out, err = self.run_tool("-v", "lock", "--", "sh", "-c",

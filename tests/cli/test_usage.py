@@ -2,6 +2,7 @@
 """Wrong command lines: status 64, and a text that says what to write."""
 
 import os
+import re
 import subprocess
 
 import harness
@@ -62,10 +63,10 @@ class Usage(harness.Case):
 
     def test_durations_that_are_none(self):
         for text in ("", "s", "-1s", "+1s", "1.5s", "1 s", "1s ", "1S", "1w",
-                     "1m30s", "0x10s", "99999999999999999999s",
+                     "30s1m", "1m30", "0x10s", "99999999999999999999s",
                      "18446744073709551615d"):
             with self.subTest(text):
-                self.assertIn("not a duration; expected one unsigned integer",
+                self.assertIn("not a duration; expected a whole number and a unit",
                               self.refused("-t", text, "job", "--", "touch",
                                            "MARK"))
 
@@ -113,6 +114,39 @@ class Usage(harness.Case):
         err = self.refused("-t", "\033[2J\u009b31m", "job", "--", "true")
         self.assertNotIn("\033", err)
         self.assertNotIn("\u009b", err)
+
+    def test_value_that_is_not_taken(self):
+        self.assertIn("--try=yes: it takes no value",
+                      self.refused("--try=yes", "job", "--", "true"))
+
+    def test_every_option_has_two_forms(self):
+        usage = self.run_tool("--help")[1]
+        options = re.findall(r"^  (-.*?)(?: [A-Z]|  |$)", usage, re.M)
+        self.assertEqual(len(options), 12)
+        for option in options:
+            self.assertRegex(option, r"^-[a-zA-Z], --[a-z-]+$")
+        self.assertLessEqual(max(map(len, usage.splitlines())), 80)
+
+    def test_both_forms_do_the_same(self):
+        url = "file:" + self.path("other")
+        for short, long, value in (
+                ("-c", "--url", url), ("-t", "--timeout", "1m30s"),
+                ("-n", "--try", None), ("-r", "--read", None),
+                ("-w", "--write", None), ("-p", "--permits", "1/2"),
+                ("-E", "--conflict-exit-code", "7"), ("-g", "--grace", "1s"),
+                ("-T", "--text", "words"), ("-q", "--quiet", None)):
+            for option in (short, long):
+                words = [option] + ([value] if value else [])
+                self.assertEqual(self.run_tool(*words, "job", "--", "echo",
+                                               "ran"), (0, "ran\n", ""))
+            if value:
+                for option in (short, long):
+                    self.assertIn("%s: its value is missing" % option,
+                                  self.refused(option))
+        for option, bad in (("--timeout", "x"), ("-t", "x"), ("-g", "x"),
+                            ("-p", "x"), ("-E", "x"), ("--permits", "x")):
+            self.assertIn("holdfast: %s 'x': " % option,
+                          self.refused(option, bad, "job", "--", "true"))
 
     def test_name_may_begin_with_a_dash(self):
         self.assertEqual(self.run_tool("--", "-n", "--", "true")[0], 0)

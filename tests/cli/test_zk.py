@@ -278,6 +278,20 @@ class ZooKeeper(harness.Case):
                                                            name)))
         self.assertEqual(self.sessions(name), [])
 
+    def test_a_secret_is_not_handed_down(self):
+        secret = self.url(4000).replace("zk://", "zk://alice:geheim@")
+        name = self.name()
+        for given, options in ((secret, []), (None, ["-c", secret]),
+                               ("file:", ["-c", secret])):
+            self.environment.pop("HOLDFAST_URL", None)
+            if given is not None:
+                self.environment["HOLDFAST_URL"] = given
+            status, out, _ = self.run_tool(*options, name, "--", "env")
+            self.assertEqual(status, 0)
+            self.assertNotIn("HOLDFAST_URL", out)
+            self.assertNotIn("geheim", out)
+            self.assertIn("HOLDFAST_NAMES=" + name, out)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -91,6 +91,8 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         client->server->engine->request(client->engine, effect->request);
     else if (effect->kind == HF_EFFECT_FORGET)
         client->server->engine->forget(client->engine, effect->request);
+    else if (effect->kind == HF_EFFECT_CONNECT)
+        client->server->engine->connect(client->engine);
     else if (effect->kind == HF_EFFECT_STATE)
         client->closed |= effect->state == HF_STATE_CLOSED;
     else if (effect->inquiry != NULL)

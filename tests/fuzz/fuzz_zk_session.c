@@ -30,7 +30,7 @@ static void stale(struct play *p)
 
     hf_zk_link_up(p->s.zk, number, p->s.now_ms);
     hf_zk_receive(p->s.zk, number, p->s.now_ms, pong, sizeof pong);
-    hf_zk_link_down(p->s.zk, number, p->s.now_ms, "stale");
+    hf_zk_link_down(p->s.zk, number, p->s.now_ms, HF_EUNREACHABLE, "stale");
     MUST(p->s.told.used == told);
 }
 

@@ -43,19 +43,23 @@ static struct {
 
 struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
                                     const struct hf_link_user *user,
+                                    hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES]);
 bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
                          size_t *taken);
 const char *__wrap_hf_link_why(const struct hf_link *link);
+hf_status __wrap_hf_link_status(const struct hf_link *link);
 void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end);
 
 struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
                                     const struct hf_link_user *user,
+                                    hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES])
 {
     struct hf_link *link = calloc(1, sizeof *link);
     char digit = '0';
 
+    (void)status;
     (void)why;
     MUST(link != NULL);
     if (way->host[0] != '\0')
@@ -80,6 +84,12 @@ const char *__wrap_hf_link_why(const struct hf_link *link)
 {
     (void)link;
     return "broken";
+}
+
+hf_status __wrap_hf_link_status(const struct hf_link *link)
+{
+    (void)link;
+    return HF_EUNREACHABLE;
 }
 
 void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
@@ -460,7 +470,7 @@ void resp_step(struct client *client)
     else if (link != NULL && what == 10)
         speak_raw(client, link);
     else if (link != NULL)
-        link->user.down(link->user.arg, "reset");
+        link->user.down(link->user.arg, HF_EUNREACHABLE, "reset");
 }
 
 /* --------------------------------------------------------- begin and end -- */

@@ -42,7 +42,8 @@ enum fault {
 /* What one seed decides, beside the world itself. */
 struct plan {
     struct world *world;
-    unsigned faults; /* bits */
+    unsigned faults;               /* bits */
+    struct hf_reconnect reconnect; /* lent to the simulated engines */
     unsigned fault_count;
     uint64_t scale_ms; /* of what goes wrong */
     uint64_t leader_freeze_most_us;

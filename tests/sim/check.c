@@ -165,6 +165,17 @@ static bool proves_too_little(const struct client *client,
                        config->least_timeout_ms / 4 * 3) <= now_ms;
 }
 
+/* 9: whatever waits now ends, but nothing else does. */
+static void gave_up(struct client *client)
+{
+    client->gave_up = true;
+    client->gave_up_ms = check_client_ms(client);
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (!a->forgotten && check_waits(a))
+            a->limit_ms = hf_earlier_ms(a->limit_ms, client->gave_up_ms);
+    }
+}
+
 void check_event(struct client *client, const struct hf_event *event)
 {
     uint64_t now_us = hf_sim_now_us(client->world->sim);
@@ -175,6 +186,8 @@ void check_event(struct client *client, const struct hf_event *event)
         event->kind == HF_EVENT_SESSION_LOST ||
         event->kind == HF_EVENT_CONNECTED || proves_too_little(client, event))
         client->disturbed_us = now_us;
+    if (event->kind == HF_EVENT_GAVE_UP)
+        gave_up(client);
     if (event->kind == HF_EVENT_CONNECTED) {
         client->ever_connected = true;
         client->state = HF_STATE_CONNECTED;

@@ -322,6 +322,8 @@ static bool may_end(const struct attempt *attempt)
     uint64_t now_ms = check_client_ms(client);
     bool patience_over =
         now_ms >= hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
+    bool given_up =
+        client->gave_up && attempt->a.started_at_ms <= client->gave_up_ms;
 
     switch (attempt->a.status) {
     case HF_EBUSY:
@@ -338,7 +340,7 @@ static bool may_end(const struct attempt *attempt)
         patience_over |=
             !client->ever_connected &&
             now_ms >= hf_after_ms(client->opened_ms, world->connect_ms);
-        return (attempt->a.only_try && patience_over) ||
+        return given_up || (attempt->a.only_try && patience_over) ||
                (!client->ever_connected &&
                 (patience_over || now_ms >= attempt->a.deadline_at_ms));
     case HF_EDENIED:

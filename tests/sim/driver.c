@@ -183,6 +183,9 @@ static void carry_out(struct client *client, struct hf_effect *effect)
     case HF_EFFECT_FORGET:
         hf_sim_ops(client->world->sim)->forget(client->engine, taken.request);
         break;
+    case HF_EFFECT_CONNECT:
+        hf_sim_ops(client->world->sim)->connect(client->engine);
+        break;
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:
         question_effect(&taken);

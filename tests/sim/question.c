@@ -133,7 +133,9 @@ static bool may_fail(const struct question *question)
     case HF_ECLOSED:
         return client->closing;
     case HF_EUNREACHABLE:
-        return !client->ever_connected;
+        return !client->ever_connected ||
+               (client->gave_up &&
+                question->inquiry.started_at_ms <= client->gave_up_ms);
     case HF_EDENIED:
         return client->world->denied;
     case HF_ECANCELLED:

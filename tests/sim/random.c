@@ -256,6 +256,26 @@ static enum hf_loss_at choose_loss_at(uint64_t seed)
                                             : HF_LOSS_AT_LOST;
 }
 
+/* In a fifth of the worlds of a network clients give up soon.  From numbers of
+ * its own as well. */
+static void choose_policy(struct hf_sim_config *config, uint64_t seed,
+                          enum world_sort sort)
+{
+    struct hf_random random;
+
+    hf_random_seed(&random, seed ^ 0x726574727920);
+    if (sort == WORLD_PLAIN || hf_random_below(&random, 5) != 0)
+        return;
+    plan.reconnect.pause_ms = 1 + hf_random_below(&random, 1000);
+    plan.reconnect.retries = (uint32_t)hf_random_below(&random, 4);
+    plan.reconnect.elapsed_ms = HF_FOREVER;
+    if (hf_random_below(&random, 2) == 0)
+        plan.reconnect.pause_max_ms = 2000;
+    if (hf_random_below(&random, 4) == 0)
+        plan.reconnect.elapsed_ms = hf_random_below(&random, 3000);
+    config->reconnect = &plan.reconnect;
+}
+
 static void begin(struct world *world, uint64_t seed, enum world_sort sort)
 {
     struct hf_random random;
@@ -267,6 +287,7 @@ static void begin(struct world *world, uint64_t seed, enum world_sort sort)
     memset(&plan, 0, sizeof plan);
     plan.fault_count = FAULT_COUNT;
     config = choose_any(sort, seed, &random);
+    choose_policy(&config, seed, sort);
     calm = is_calm(&config);
     turns_still(&config);
     plan.scale_ms = sort == WORLD_PLAIN ? hf_earlier_ms(config.timeout_ms, 1000)

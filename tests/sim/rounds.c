@@ -212,6 +212,9 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
     case HF_EFFECT_FORGET:
         hf_sim_ops(rounds.sim)->forget(party->engine, effect->request);
         break;
+    case HF_EFFECT_CONNECT:
+        hf_sim_ops(rounds.sim)->connect(party->engine);
+        break;
     case HF_EFFECT_GRANTED:
         rounds_check_entry(party);
         party->where = INSIDE;

@@ -36,6 +36,7 @@ static const char *const event_names[] = {
     [HF_EVENT_SUSPENDED] = "SUSPENDED",
     [HF_EVENT_RESUMING] = "RESUMING",
     [HF_EVENT_TROUBLE] = "TROUBLE",
+    [HF_EVENT_GAVE_UP] = "GAVE UP",
     [HF_EVENT_SESSION_LOST] = "SESSION_LOST",
     [HF_EVENT_CLOSED] = "CLOSED",
     [HF_EVENT_ENQUEUED] = "ENQUEUED",

@@ -254,7 +254,7 @@ void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
     client->life++;
     client->alive = true;
     client->closing = client->closed = client->ever_connected = false;
-    client->paused = client->killed = false;
+    client->paused = client->killed = client->gave_up = false;
     client->state = HF_STATE_CONNECTING;
     client->tick_us = UINT64_MAX;
     client->tainted_until_ms = 0;

@@ -154,6 +154,10 @@ struct client {
     bool closing;
     bool closed;
     bool ever_connected;
+    /* The policy of reconnecting has given up, the last time at that instant of
+     * its clock. */
+    bool gave_up;
+    uint64_t gave_up_ms;
     enum hf_state state;
     bool draining;
     unsigned drained;   /* effects carried out since the last event */

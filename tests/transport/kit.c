@@ -270,13 +270,14 @@ static void on_writable(void *arg)
     client->writable = true;
 }
 
-static void on_down(void *arg, const char *why)
+static void on_down(void *arg, hf_status status, const char *why)
 {
     struct client *client = arg;
 
     assert_false(client->down);
     client->told++;
     client->down = true;
+    client->status = status;
     if (client->close_when_down)
         client_close(client, HF_LINK_ABORT);
     /* The text must outlive the link. */
@@ -330,7 +331,7 @@ bool client_open(struct client *client, const char *host, uint16_t port)
     client->up = client->down = client->writable = false;
     client->received = 0;
     client->told = 0;
-    client->link = hf_link_open(&way, &user, client->why);
+    client->link = hf_link_open(&way, &user, &client->status, client->why);
     memset(copy, 'x', sizeof(copy));
     assert_int_equal(client->told, 0); /* never from inside the call */
     return client->link != NULL;

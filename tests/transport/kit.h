@@ -63,6 +63,7 @@ struct client {
     bool up;
     bool down;
     bool writable;
+    hf_status status; /* of .why */
     char why[HF_LINK_TEXT_BYTES];
     size_t received;
     char bytes[4096];             /* of the last call, from its start */

@@ -14,6 +14,7 @@
 #include "heap/heap.h"
 #include "seat.h"
 #include "transport/auth_file.h"
+#include "transport/secret_file.h"
 
 static void assert_refused(const char *url, hf_status status, const char *part)
 {
@@ -73,7 +74,7 @@ static void secret_remove(const struct secret *secret)
 
 static void a_file_that_others_can_read_is_refused(void **state)
 {
-    static const mode_t modes[] = {0604, 0640, 0602, 0620, 0601, 0610, 0666};
+    static const mode_t modes[] = {0604, 0644, 0602, 0620, 0601, 0610, 0666};
     static const char text[] = "digest:u:" SEAT_PASSWORD "\n";
     struct secret secret;
 
@@ -89,6 +90,55 @@ static void a_file_that_others_can_read_is_refused(void **state)
     secret_write(&secret, text, sizeof(text) - 1, 0600);
     assert_int_equal(chown(secret.path, 1, 1), 0);
     assert_refused(secret.url, HF_EDENIED, "belongs to user 1");
+    secret_remove(&secret);
+}
+
+#define SOMEBODY 65534
+
+static void assert_taken(const char *path)
+{
+    char text[HF_SECRET_FILE_BYTES];
+    struct hf_error error = {0};
+    size_t bytes;
+
+    if (hf_secret_file_read(path, text, &bytes, &error) != HF_OK)
+        fail_msg("refused: %s", error.text);
+}
+
+/* Kubernetes and systemd hand secrets to a service as files of root that the
+ * group of the service may read. */
+static void a_file_of_root_for_our_group_is_taken(void **state)
+{
+    static const char text[] = "digest:u:" SEAT_PASSWORD "\n";
+    static const mode_t taken[] = {0640, 0440, 0040};
+    static const mode_t refused[] = {0644, 0660, 0650, 0641};
+    struct secret secret;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* nobody else may give a file away */
+    secret_write(&secret, text, sizeof(text) - 1, 0600);
+    assert_int_equal(chown(secret.path, 0, SOMEBODY), 0);
+    assert_int_equal(setegid(SOMEBODY), 0);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+        assert_int_equal(chmod(secret.path, taken[i]), 0);
+        assert_int_equal(seteuid(SOMEBODY), 0);
+        assert_taken(secret.path);
+        assert_int_equal(seteuid(0), 0);
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        assert_int_equal(chmod(secret.path, refused[i]), 0);
+        assert_int_equal(seteuid(SOMEBODY), 0);
+        assert_refused(secret.url, HF_EDENIED, "0640 or less");
+        assert_int_equal(seteuid(0), 0);
+    }
+    /* Of our own, with the same mode: nobody needs that. */
+    assert_int_equal(chown(secret.path, SOMEBODY, SOMEBODY), 0);
+    assert_int_equal(chmod(secret.path, 0640), 0);
+    assert_int_equal(seteuid(SOMEBODY), 0);
+    assert_refused(secret.url, HF_EDENIED, "0600 or less");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(setegid(0), 0);
     secret_remove(&secret);
 }
 
@@ -315,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_opened_says_why),
         cmocka_unit_test(a_file_that_others_can_read_is_refused),
+        cmocka_unit_test(a_file_of_root_for_our_group_is_taken),
         cmocka_unit_test(a_file_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_fifo_holds_nobody_up),
         cmocka_unit_test(a_good_file_is_used),

@@ -434,9 +434,34 @@ static void a_child_that_closes_its_copy_disturbs_nobody(void **state)
     stop_both(&client, &server);
 }
 
+static void a_socket_file_that_is_not_there_is_named(void **state)
+{
+    static const struct {
+        const char *path;
+        hf_status status;
+    } rows[] = {
+        {"/nowhere/socket", HF_EURL},
+        {"/dev/null/socket", HF_EURL},
+        {"/dev/null", HF_EUNREACHABLE}, /* refused: nobody listens */
+    };
+    struct client client;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        client_start(&client);
+        client.way.path = rows[i].path;
+        assert_false(client_open(&client, "", 0));
+        assert_int_equal(client.status, rows[i].status);
+        if (rows[i].status == HF_EURL)
+            assert_non_null(strstr(client.why, "no such socket file"));
+        client_stop(&client);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_socket_file_that_is_not_there_is_named),
         cmocka_unit_test(bytes_go_both_ways),
         cmocka_unit_test(nothing_is_taken_before_it_is_up),
         cmocka_unit_test(a_refused_connection_says_so),

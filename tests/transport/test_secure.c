@@ -159,6 +159,7 @@ static void a_wrong_certificate_ends_it(void **state)
     assert_string_equal(client.why,
                         "TLS: the certificate is for elsewhere.test, expected "
                         "127.0.0.1");
+    assert_int_equal(client.status, HF_EDENIED);
     secure_stop(&client);
     echo_stop(&echo);
 }
@@ -194,6 +195,7 @@ static void a_server_that_breaks_off_is_named(void **state)
             assert_non_null(strstr(client.why, "during the TLS handshake"));
         if (how == 2)
             assert_non_null(strstr(client.why, "does not speak TLS"));
+        assert_int_equal(client.status, how == 2 ? HF_EURL : HF_EPROTOCOL);
         secure_stop(&client);
         server_stop(&server);
     }

@@ -114,6 +114,8 @@ void hall_expect(struct hall *h, const char *expected, const char *file,
             describe(h, effect->request, "WATCH", text, sizeof text);
             (void)answering(h, text, true);
             describe(h, effect->request, "FORGET", text, sizeof text);
+        } else if (effect->kind == HF_EFFECT_CONNECT) {
+            snprintf(text, sizeof text, "CONNECT");
         } else if (effect->kind == HF_EFFECT_STATE) {
             snprintf(text, sizeof text, "%s", hf_state_name(effect->state));
         } else {

@@ -361,6 +361,9 @@ static void on_event(void *arg, struct hf_event *event)
     case HF_EVENT_TROUBLE:
         assert(event->as.trouble.text[0] != '\0');
         break;
+    case HF_EVENT_GAVE_UP:
+        say(store, "GAVE_UP %u", (unsigned)event->as.gave_up.retries);
+        break;
     case HF_EVENT_SESSION_LOST:
         say(store, "LOST");
         break;
@@ -447,6 +450,11 @@ struct hf_store *model_open_with(struct model *model,
         own = *host;
         own.log = on_log;
     }
+    if (own.host == NULL) {
+        own.event = on_event;
+        own.host = store;
+    }
+    config.reconnect = own.reconnect;
     while (*at != NULL)
         at = &(*at)->next;
     *at = store;

@@ -276,6 +276,9 @@ static void take_effect(struct stage *s, struct hf_effect *effect, char *text,
     case HF_EFFECT_FORGET:
         take_forget(s, effect->request, text, bytes);
         break;
+    case HF_EFFECT_CONNECT:
+        snprintf(text, bytes, "CONNECT");
+        break;
     case HF_EFFECT_STATE:
         snprintf(text, bytes, "STATE %s", hf_state_name(effect->state));
         break;
@@ -409,6 +412,19 @@ void trouble(struct stage *s, hf_status status, const char *text)
 {
     step(s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
                               .as.trouble = {.text = text, .status = status}});
+}
+
+void trouble_for_good(struct stage *s, hf_status status, const char *text)
+{
+    step(s, (struct hf_event){
+                .kind = HF_EVENT_TROUBLE,
+                .as.trouble = {.text = text, .status = status, .final = true}});
+}
+
+void gave_up(struct stage *s, uint32_t retries, uint64_t elapsed_ms)
+{
+    step(s, (struct hf_event){.kind = HF_EVENT_GAVE_UP,
+                              .as.gave_up = {retries, elapsed_ms}});
 }
 
 void session_lost(struct stage *s, hf_status status)

@@ -86,6 +86,8 @@ void connected_for(struct stage *s, uint64_t timeout_ms, uint64_t anchor_ms,
                    bool resumed);
 void resuming(struct stage *s, uint64_t sent_at_ms, uint64_t least_timeout_ms);
 void trouble(struct stage *s, hf_status status, const char *text);
+void trouble_for_good(struct stage *s, hf_status status, const char *text);
+void gave_up(struct stage *s, uint32_t retries, uint64_t elapsed_ms);
 void suspended(struct stage *s);
 void session_lost(struct stage *s, hf_status status);
 void closed(struct stage *s);

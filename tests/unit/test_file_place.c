@@ -120,6 +120,22 @@ static void bad_urls_are_refused(void **state)
     assert_non_null(strstr(error.text, "HOLDFAST_DIR"));
 }
 
+static void options_go_into_the_url(void **state)
+{
+    static const char *const wrong[] = {"/srv/locks?mode=0770", "file:/srv"};
+    struct hf_site site;
+    struct hf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(setenv("HOLDFAST_DIR", wrong[i], 1), 0);
+        assert_int_equal(root_choose("file:", &site, &error), HF_EDIR);
+        print_message("%s\n", error.text);
+        assert_non_null(strstr(error.text, wrong[i]));
+        assert_non_null(strstr(error.text, "HOLDFAST_URL"));
+    }
+}
+
 static void filesystems_are_allowed_by_name(void **state)
 {
     static const uint64_t good[] = {0x01021994, 0xef53,     0x58465342,
@@ -293,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_url_decides_then_the_environment),
+        TEST(options_go_into_the_url),
         TEST(the_default_of_a_user_names_the_user),
         TEST(modes_are_kept_and_checked),
         TEST(bad_urls_are_refused),

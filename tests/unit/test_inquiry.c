@@ -197,7 +197,8 @@ static void a_wrong_password_ends_it_at_once(void **state)
     desk_inquire(&s);
     desk_step(&s, (struct hf_event){.kind = HF_EVENT_TROUBLE,
                                     .as.trouble = {.text = "wrong password",
-                                                   .status = HF_EDENIED}});
+                                                   .status = HF_EDENIED,
+                                                   .final = true}});
     ring(&s);
     assert_int_equal(s.now_ms, DESK_START_MS);
     desk_expect_end(&s, HF_EDENIED);

@@ -34,6 +34,52 @@ static void second_client(void)
     (void)model_told(b);
 }
 
+/* ---------------------------------------------------------------- policy -- */
+
+static struct hf_store *open_with_policy(uint32_t retries)
+{
+    const struct hf_reconnect policy = {
+        .pause_ms = SECOND_MS, .retries = retries, .elapsed_ms = HF_FOREVER};
+    const struct hf_engine_host host = {.reconnect = &policy};
+
+    return model_open(model, &host);
+}
+
+static void a_policy_that_gives_up_ends_the_attempts(void **state)
+{
+    struct hf_store *c;
+
+    (void)state;
+    model_refuse(model, true);
+    c = open_with_policy(2);
+    (void)run_until_told(c, "GAVE_UP 2", 10 * SECOND_MS);
+    assert_true(hf_leased_wake_at_ms(model_leased(c)) == HF_FOREVER);
+    hf_leased_connect(model_leased(c), model_now_ms(model));
+    hf_leased_connect(model_leased(c), model_now_ms(model)); /* nothing */
+    (void)run_until_told(c, "GAVE_UP 2", 10 * SECOND_MS);
+    model_refuse(model, false);
+    hf_leased_connect(model_leased(c), model_now_ms(model));
+    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+}
+
+static void a_session_that_is_given_up_ends_in_its_time(void **state)
+{
+    struct hf_store *c = open_with_policy(0);
+
+    (void)state;
+    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+    model_run(model, 2 * SECOND_MS);
+    model_refuse(model, true);
+    model_cut(c, false);
+    (void)run_until_told(c, "SUSPENDED", SECOND_MS);
+    (void)run_until_told(c, "GAVE_UP 0", SECOND_MS);
+    (void)run_until_told(c, "LOST", 2 * MODEL_TTL_MS);
+    assert_true(hf_leased_wake_at_ms(model_leased(c)) == HF_FOREVER);
+    model_refuse(model, false);
+    hf_leased_connect(model_leased(c), model_now_ms(model));
+    (void)run_until_told(c, "CONNECTED", SECOND_MS);
+}
+
 /* -------------------------------------------------------------- renewals -- */
 
 /* From when it was sent, not from when it was answered. */
@@ -641,6 +687,8 @@ static void a_goodbye_goes_past_a_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORY(a_policy_that_gives_up_ends_the_attempts),
+        STORY(a_session_that_is_given_up_ends_in_its_time),
         STORY(a_session_is_proven_from_sending),
         STORY(a_proof_shares_the_renewal_under_way),
         STORY(renewals_keep_tickets),

@@ -465,6 +465,16 @@ static void what_a_majority_refuses_is_no_matter_of_time(void **state)
     assert_int_equal(told.status, HF_EDENIED);
 }
 
+static void what_a_majority_refuses_is_said_whoever_was_first(void **state)
+{
+    (void)state;
+    hf_quorum_server_down(quorum, 0, HF_EUNREACHABLE, "refused", now_ms);
+    hf_quorum_server_down(quorum, 1, HF_EDENIED, "no", now_ms);
+    hf_quorum_server_down(quorum, 2, HF_EDENIED, "no", now_ms);
+    assert_int_equal(told.downs, 1);
+    assert_int_equal(told.status, HF_EDENIED);
+}
+
 /* The others go on without it. */
 static void a_server_that_lies_is_hung_up_on(void **state)
 {
@@ -546,6 +556,7 @@ int main(void)
         TEST(a_majority_is_up_a_little_later),
         TEST(who_was_started_lately_does_not_count),
         TEST(what_a_majority_refuses_is_no_matter_of_time),
+        TEST(what_a_majority_refuses_is_said_whoever_was_first),
     };
 
     return cmocka_run_group_tests_name("quorum calls", tests, NULL, NULL);

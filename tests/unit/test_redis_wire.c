@@ -23,14 +23,17 @@ static char down[HF_LINK_TEXT_BYTES];
 
 struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
                                     const struct hf_link_user *user,
+                                    hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES]);
 void __wrap_hf_link_close(struct hf_link *closed, enum hf_link_end end);
 
 struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
                                     const struct hf_link_user *user,
+                                    hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES])
 {
     (void)way;
+    (void)status;
     (void)why;
     the_link = (struct hf_link){*user, true};
     return &the_link;
@@ -51,9 +54,11 @@ static void on_reply(void *arg, struct hf_redis_wire *from,
     replies++;
 }
 
-static void on_down(void *arg, struct hf_redis_wire *from, const char *why)
+static void on_down(void *arg, struct hf_redis_wire *from, hf_status status,
+                    const char *why)
 {
     (void)arg;
+    assert_int_equal(status, HF_EPROTOCOL);
     strcpy(down, why);
     hf_redis_wire_close(from, HF_LINK_ABORT);
 }
@@ -69,11 +74,12 @@ static const struct hf_redis_wire_user user = {
 static int begin(void **state)
 {
     char why[HF_LINK_TEXT_BYTES];
+    hf_status status;
 
     (void)state;
     replies = 0;
     down[0] = '\0';
-    return hf_redis_wire_open(&wire, NULL, &user, why) ? 0 : -1;
+    return hf_redis_wire_open(&wire, NULL, &user, &status, why) ? 0 : -1;
 }
 
 static int end(void **state)

@@ -34,7 +34,7 @@ static void a_long_trouble_is_cut_between_characters(void **state)
     memset(text, 'x', sizeof text);
     memcpy(text + last, "\u00e9", 2);
     text[sizeof text - 1] = '\0';
-    hf_session_trouble(&session, HF_EDENIED, text);
+    hf_session_trouble(&session, HF_EDENIED, false, text);
     assert_int_equal(session.trouble_status, HF_EDENIED);
     assert_int_equal(strlen(session.trouble), last);
     assert_memory_equal(session.trouble, text, last);

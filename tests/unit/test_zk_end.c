@@ -258,7 +258,7 @@ static void the_link_may_still_say_something(void **state)
     done(&s);
     (void)stage_told(&s);
     hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
-    hf_zk_link_down(s.zk, number, s.now_ms, "closed");
+    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "closed");
     hf_zk_link_up(s.zk, number, s.now_ms);
     stage_settle(&s);
     assert_over(&s);

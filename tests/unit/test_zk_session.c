@@ -143,9 +143,9 @@ static void a_server_that_closes_instead_is_explained(void **state)
 /* Whatever begins with these bytes. */
 static void who_speaks_something_else_is_recognized(void **state)
 {
-    static const char *const words[] = {
-        "HTTP/1.1 400 Bad Request", "SSH-2.0", "-ERR unknown command",
-        "\x15\x03\x03\x02\x02\x46", "\xff\xff\xff\xff"};
+    static const char *const words[] = {"HTTP/1.1 400 Bad Request", "SSH-2.0",
+                                        "-ERR unknown command",
+                                        "\xff\xff\xff\xff"};
     struct stage s;
 
     (void)state;
@@ -156,9 +156,59 @@ static void who_speaks_something_else_is_recognized(void **state)
         assert_string_equal(
             s.text, "h1:2181: an answer that is not ZooKeeper's; see whether "
                     "the port is right");
+        assert_int_equal(s.trouble_status, HF_EPROTOCOL);
         assert_null(s.server);
         stage_close(&s);
     }
+}
+
+/* One that closes without a word is asked, once, whether it speaks TLS. */
+static void who_closes_in_silence_is_asked_for_tls(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with(&s, 1);
+    link_up(&s);
+    assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x0");
+    link_down(&s, NULL);
+    ring(&s);
+    link_up(&s);
+    assert_string_equal(stage_sent(&s), "TLS?");
+    link_down(&s, NULL); /* it does not */
+    assert_non_null(strstr(s.text, "quorum"));
+    for (int i = 0; i < 3; i++) {
+        ring(&s);
+        link_up(&s);
+        assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x0");
+        link_down(&s, NULL);
+    }
+    stage_close(&s);
+
+    open_with(&s, 1);
+    link_up(&s);
+    link_down(&s, NULL);
+    ring(&s);
+    link_up(&s);
+    receive(&s, "\x15\x03\x03\x00\x02\x01\x00", 7);
+    assert_non_null(strstr(s.text, "speaks TLS; expected zks:"));
+    assert_int_equal(s.trouble_status, HF_EURL);
+    assert_true(s.trouble_final);
+    stage_close(&s);
+}
+
+static void who_speaks_tls_is_recognized(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with(&s, 1);
+    link_up(&s);
+    receive(&s, "\x15\x03\x03\x00\x02\x02\x46", 7); /* an alert */
+    assert_non_null(strstr(s.text, "speaks TLS; expected zks:"));
+    assert_int_equal(s.trouble_status, HF_EURL);
+    assert_true(s.trouble_final);
+    stage_close(&s);
 }
 
 /* ------------------------------------------------------- going on elsewhere */
@@ -461,6 +511,86 @@ static void only_a_steady_connection_resets_the_pauses(void **state)
     stage_close(&s);
 }
 
+/* ---------------------------------------------------------------- policy -- */
+
+static void open_with_policy(struct stage *s, uint32_t retries)
+{
+    stage_init(s);
+    s->config.reconnect = (struct hf_reconnect){
+        .pause_ms = 5000, .retries = retries, .elapsed_ms = HF_FOREVER};
+    assert_true(stage_open(s));
+}
+
+static void a_policy_that_gives_up_ends_the_attempts(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with_policy(&s, 2);
+    for (int i = 0; i < 2; i++) {
+        link_down(&s, "refused");
+        assert_string_equal(stage_told(&s), "");
+        assert_int_equal(hf_zk_wake_at_ms(s.zk) - s.now_ms, 5000);
+        ring(&s);
+    }
+    link_down(&s, "refused");
+    assert_string_equal(stage_told(&s), "GAVE_UP 2 10000");
+    assert_null(s.server);
+    assert_true(hf_zk_wake_at_ms(s.zk) == HF_FOREVER);
+    hf_zk_connect(s.zk, s.now_ms);
+    stage_settle(&s);
+    assert_non_null(s.server);
+    hf_zk_connect(s.zk, s.now_ms); /* nothing: it is at it */
+    stage_settle(&s);
+    link_down(&s, "refused");
+    assert_string_equal(stage_told(&s), "");
+    stage_close(&s);
+}
+
+/* The session goes on without a connection until our clock ends it. */
+static void a_session_that_is_given_up_ends_in_its_time(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with_policy(&s, 0);
+    link_up(&s);
+    accept_session(&s);
+    (void)stage_told(&s);
+    at(&s, s.now_ms + 1000);
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s), "SUSPENDED");
+    ring(&s); /* a steady connection was no failed try */
+    link_down(&s, "refused");
+    assert_string_equal(stage_told(&s), "GAVE_UP 0 0");
+    ring(&s);
+    assert_string_equal(stage_told(&s), "LOST");
+    assert_null(s.server);
+    assert_true(hf_zk_wake_at_ms(s.zk) == HF_FOREVER);
+    hf_zk_connect(s.zk, s.now_ms);
+    stage_settle(&s);
+    (void)stage_sent(&s);
+    link_up(&s);
+    assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x0");
+    stage_close(&s);
+}
+
+static void what_waiting_does_not_mend_is_final(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    open_with(&s, 2);
+    hf_zk_link_down(s.zk, s.number, s.now_ms, HF_EDENIED, "not trusted");
+    stage_settle(&s);
+    assert_int_equal(s.trouble_status, HF_EUNREACHABLE);
+    assert_false(s.trouble_final);
+    hf_zk_link_down(s.zk, s.number, s.now_ms, HF_EDENIED, "not trusted");
+    stage_settle(&s);
+    assert_true(s.trouble_final);
+    stage_close(&s);
+}
+
 static void trouble_is_logged_when_it_is_new(void **state)
 {
     struct stage s;
@@ -510,11 +640,11 @@ static void calls_about_another_connection_do_nothing(void **state)
     link_down(&s, "reset");
     (void)stage_told(&s);
     hf_zk_link_up(s.zk, number, s.now_ms);
-    hf_zk_link_down(s.zk, number, s.now_ms, "again");
+    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "again");
     hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
     ring(&s);
     hf_zk_link_up(s.zk, number, s.now_ms);
-    hf_zk_link_down(s.zk, number, s.now_ms, "again");
+    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "again");
     hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
     hf_zk_receive(s.zk, s.number, s.now_ms, "early", 5); /* it is not up */
     stage_settle(&s);
@@ -531,6 +661,11 @@ static void calls_about_another_connection_do_nothing(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_policy_that_gives_up_ends_the_attempts),
+        cmocka_unit_test(a_session_that_is_given_up_ends_in_its_time),
+        cmocka_unit_test(what_waiting_does_not_mend_is_final),
+        cmocka_unit_test(who_speaks_tls_is_recognized),
+        cmocka_unit_test(who_closes_in_silence_is_asked_for_tls),
         cmocka_unit_test(a_session_begins),
         cmocka_unit_test(servers_without_the_last_byte_are_understood),
         cmocka_unit_test(answers_that_are_no_greeting_are_refused),

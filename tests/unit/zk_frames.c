@@ -343,6 +343,10 @@ void stage_read_frames(struct stage *s, const uint8_t *bytes, size_t count)
     const char *between = " | ";
     struct hf_jute_piece piece;
 
+    if (count == 7 && memcmp(bytes, "\x15\x03\x01\x00\x02\x01\x00", 7) == 0) {
+        stage_say(&s->sent, between, "TLS?");
+        return;
+    }
     while (all.left > 0) {
         piece = hf_jute_get_buffer(&all);
         STAGE_MUST(!all.failed && piece.count > 0); /* whole frames */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/instant.h"
+#include "core/reconnect.h"
 #include "engines/zookeeper/permit.h"
 #include "heap/heap.h"
 
@@ -217,7 +218,7 @@ void link_up(struct stage *s)
 
 void link_down(struct stage *s, const char *why)
 {
-    hf_zk_link_down(s->zk, s->number, s->now_ms, why);
+    hf_zk_link_down(s->zk, s->number, s->now_ms, HF_EUNREACHABLE, why);
     stage_settle(s);
     free_ended(s);
 }
@@ -284,6 +285,7 @@ void stage_init(struct stage *s)
     s->config.servers[0].port = 2181;
     s->config.server_count = 1;
     s->config.timeout_ms = STAGE_TIMEOUT_MS;
+    s->config.reconnect = hf_reconnect_default;
     s->config.layout = stage_layout;
     hf_random_seed(&s->config.random, 1);
     s->now_ms = STAGE_START_MS;

@@ -151,6 +151,8 @@ struct stage {
     char text[HF_ERROR_TEXT_BYTES];   /* its story, or that of TROUBLE, which
                                          is not told among the others */
     char logged[HF_ERROR_TEXT_BYTES]; /* the last line */
+    hf_status trouble_status;         /* of the last TROUBLE */
+    bool trouble_final;
     unsigned lines;
     /* To be called, if set, with each event while it is being told. */
     void (*then)(struct stage *s, const struct hf_event *event);

@@ -250,6 +250,14 @@ static void take_session(struct stage *s, const struct hf_event *event)
         break;
     case HF_EVENT_TROUBLE:
         keep_text(s, event->as.trouble.text);
+        s->trouble_status = event->as.trouble.status;
+        s->trouble_final = event->as.trouble.final;
+        break;
+    case HF_EVENT_GAVE_UP:
+        STAGE_MUST(!s->connected);
+        stage_say(&s->told, "; ", "GAVE_UP %u %llu",
+                  (unsigned)event->as.gave_up.retries,
+                  (unsigned long long)event->as.gave_up.elapsed_ms);
         break;
     default:
         STAGE_MUST(event->kind == HF_EVENT_SESSION_LOST);

@@ -60,6 +60,22 @@ static hf_status copy_path(const char *from, char *to, size_t room,
     return HF_OK;
 }
 
+/* A '?' is refused although a path may have one, because it is most likely the
+ * beginning of options, which would be ignored. */
+static hf_status copy_named(const char *named, struct hf_site *site,
+                            struct hf_error *error)
+{
+    if (strchr(named, '?') != NULL || strncmp(named, "file:", 5) == 0)
+        return hf_error_set(error, HF_EDIR,
+                            "HOLDFAST_DIR %s is not the path of a directory; "
+                            "a URL, and the options behind its '?', go into "
+                            "HOLDFAST_URL, for instance "
+                            "file:/run/holdfast?mode=0770",
+                            hf_quote(named, strlen(named)).text);
+    return copy_path(named, site->root, sizeof(site->root), HF_EDIR,
+                     "HOLDFAST_DIR", error);
+}
+
 static hf_status choose_root(const struct hf_url *url, struct hf_site *site,
                              struct hf_error *error)
 {
@@ -75,8 +91,7 @@ static hf_status choose_root(const struct hf_url *url, struct hf_site *site,
         return copy_path(url->path, site->root, sizeof(site->root), HF_EURL,
                          "the path of the URL", error);
     if (named != NULL && named[0] != '\0')
-        return copy_path(named, site->root, sizeof(site->root), HF_EDIR,
-                         "HOLDFAST_DIR", error);
+        return copy_named(named, site, error);
     site->by_default = true;
     hf_site_default(geteuid(), site->root);
     return HF_OK;

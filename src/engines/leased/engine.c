@@ -140,6 +140,12 @@ void hf_leased_engine_forget(struct hf_engine *engine, struct hf_request *watch)
     hf_turns_end_later(&engine->turns);
 }
 
+void hf_leased_engine_connect(struct hf_engine *engine)
+{
+    hf_leased_connect(engine->leased, hf_leased_engine_now_ms(engine));
+    hf_turns_end_later(&engine->turns);
+}
+
 const char *hf_leased_engine_describe(const struct hf_engine *engine)
 {
     return engine->description;

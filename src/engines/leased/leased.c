@@ -137,6 +137,12 @@ void hf_leased_fail_memory(struct hf_leased *leased, struct hf_request *request)
 
 /* -------------------------------------------------------------- requests -- */
 
+void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms)
+{
+    leased->now_ms = now_ms;
+    hf_leased_session_connect(leased);
+}
+
 static void fail_no_link(struct hf_leased *leased, struct hf_request *request)
 {
     const char *trouble = leased->session.trouble;

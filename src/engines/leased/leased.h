@@ -8,7 +8,8 @@
  * Whoever moves it calls hf_leased_tick() when hf_leased_wake_at_ms() has come.
  * ${now_ms} is CLOCK_BOOTTIME, never less than in the call before.  Events and
  * answers go to host->event() from inside these calls and may lead back into
- * hf_leased_request() and hf_leased_forget() from there.  .now_ms, .loop and
+ * hf_leased_request(), hf_leased_forget() and hf_leased_connect() from
+ * there.  .now_ms, .loop and
  * .tls of the host are not used.
  *
  * The session's clock.  A RENEW that was answered in full proves that every
@@ -41,6 +42,8 @@ struct hf_leased_config {
     struct hf_random random; /* seeded; sessions are named by it */
     /* Where the server is, without secrets: "127.0.0.1:6379".  Copied. */
     const char *place;
+    const struct hf_reconnect *reconnect; /* NULL: the default.  Copied */
+    size_t servers; /* that the store tries in turn; 0: one */
 };
 
 /* ${config}, ${host} and ${ops} are copied.  The first link is wanted at once,
@@ -59,6 +62,9 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
                        uint64_t now_ms);
 void hf_leased_forget(struct hf_leased *leased, struct hf_request *watch,
                       uint64_t now_ms);
+
+/* As hf_engine_ops.connect. */
+void hf_leased_connect(struct hf_leased *leased, uint64_t now_ms);
 
 void hf_leased_tick(struct hf_leased *leased, uint64_t now_ms);
 

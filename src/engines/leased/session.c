@@ -17,10 +17,13 @@
 #define TO(state) (1u << HF_LEASED_##state)
 
 static const struct hf_machine_state states[] = {
+    [HF_LEASED_IDLE] = {"IDLE", TO(WAITING) | TO(ENDED)},
     [HF_LEASED_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
-    [HF_LEASED_OPENING] = {"OPENING", TO(CONFIRMING) | TO(WAITING) | TO(ENDED)},
-    [HF_LEASED_CONFIRMING] = {"CONFIRMING", TO(UP) | TO(WAITING) | TO(ENDED)},
-    [HF_LEASED_UP] = {"UP", TO(WAITING) | TO(ENDING) | TO(ENDED)},
+    [HF_LEASED_OPENING] = {"OPENING",
+                           TO(CONFIRMING) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
+    [HF_LEASED_CONFIRMING] = {"CONFIRMING",
+                              TO(UP) | TO(WAITING) | TO(IDLE) | TO(ENDED)},
+    [HF_LEASED_UP] = {"UP", TO(WAITING) | TO(IDLE) | TO(ENDING) | TO(ENDED)},
     [HF_LEASED_ENDING] = {"ENDING", TO(ENDED)},
     [HF_LEASED_ENDED] = {"ENDED", 0},
 };
@@ -71,6 +74,26 @@ static uint64_t attempt_ms(const struct hf_leased *leased)
     return hf_attempt_ms(leased->config.ttl_ms, 1, leased->session.silences);
 }
 
+static void try_at(struct hf_leased *leased, uint64_t at_ms)
+{
+    leased->session.until_ms = at_ms;
+    move(leased, at_ms == HF_FOREVER ? HF_LEASED_IDLE : HF_LEASED_WAITING);
+}
+
+/* When the next attempt is due.  ${steady}: the link that ended was no failed
+ * attempt. */
+static uint64_t next_attempt_ms(struct hf_leased *leased, bool steady,
+                                hf_status status)
+{
+    struct hf_attempts *attempts = &leased->session.attempts;
+
+    if (steady)
+        return hf_attempts_lost(attempts, leased->now_ms,
+                                &leased->config.random);
+    return hf_attempts_failed(attempts, status, leased->now_ms,
+                              &leased->config.random);
+}
+
 static void open_link(struct hf_leased *leased)
 {
     struct hf_leased_session *session = &leased->session;
@@ -92,15 +115,6 @@ static void unlink_store(struct hf_leased *leased)
     leased->store_ops.disconnect(leased->store);
 }
 
-static void try_later(struct hf_leased *leased)
-{
-    struct hf_leased_session *session = &leased->session;
-
-    session->until_ms = hf_retry_next(&hf_attempt_pauses, &session->backoff,
-                                      leased->now_ms, &leased->config.random);
-    move(leased, HF_LEASED_WAITING);
-}
-
 /* A name that nobody else has. */
 static void begin_session(struct hf_leased *leased)
 {
@@ -116,15 +130,28 @@ static void begin_session(struct hf_leased *leased)
 
 void hf_leased_session_begin(struct hf_leased *leased)
 {
+    size_t servers = leased->config.servers;
+
     leased->session.state = HF_LEASED_WAITING;
     leased->renewal.at_ms = HF_FOREVER;
+    hf_attempts_init(&leased->session.attempts, leased->config.reconnect,
+                     servers > 0 ? servers : 1);
+    leased->config.reconnect = NULL; /* borrowed until now */
     begin_session(leased);
     open_link(leased);
 }
 
+/* Not at once: a store may be telling of its last link. */
+void hf_leased_session_connect(struct hf_leased *leased)
+{
+    if (leased->session.state != HF_LEASED_IDLE)
+        return;
+    hf_attempts_restart(&leased->session.attempts);
+    try_at(leased, leased->now_ms);
+}
+
 /* Tell whoever waits for a link why there is none, and log what is new. */
-static void tell_trouble(struct hf_leased *leased, hf_status status,
-                         const char *why)
+static void tell_trouble(struct hf_leased *leased, const char *why)
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_TROUBLE};
@@ -135,7 +162,19 @@ static void tell_trouble(struct hf_leased *leased, hf_status status,
         leased->host.log(leased->host.host, HF_LOG_WARNING, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
-    event.as.trouble.status = status;
+    event.as.trouble.status = hf_attempts_status(&session->attempts);
+    event.as.trouble.final = hf_attempts_are_final(&session->attempts);
+    hf_leased_tell(leased, &event);
+}
+
+/* Last of all, because this may lead back to hf_leased_session_connect(). */
+static void tell_giving_up(struct hf_leased *leased)
+{
+    const struct hf_attempts *attempts = &leased->session.attempts;
+    struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
+
+    event.as.gave_up.retries = attempts->retries;
+    event.as.gave_up.elapsed_ms = leased->now_ms - attempts->first_at_ms;
     hf_leased_tell(leased, &event);
 }
 
@@ -272,6 +311,7 @@ void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
     bool was_up = session->state == HF_LEASED_UP;
     char why[HF_LEASED_WHY_BYTES];
+    bool steady;
     va_list args;
 
     if (session->state == HF_LEASED_ENDING) {
@@ -283,14 +323,16 @@ void hf_leased_session_drop(struct hf_leased *leased, hf_status status,
     va_end(args);
     session->cutting = true;
     unlink_store(leased);
-    if (was_up && leased->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS)
-        session->backoff = (struct hf_retry_state){0};
-    try_later(leased);
-    tell_trouble(leased, status, why);
+    steady =
+        was_up && leased->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS;
+    try_at(leased, next_attempt_ms(leased, steady, status));
+    tell_trouble(leased, why);
     if (was_up)
         hf_leased_tell(leased, &event);
     hf_leased_ops_cut(leased);
     end_if_asked(leased);
+    if (session->state == HF_LEASED_IDLE)
+        tell_giving_up(leased);
 }
 
 /* Its tickets have run out, or will; another one begins. */
@@ -312,10 +354,8 @@ static void lose(struct hf_leased *leased)
         hf_leased_op_free(leased, session->farewell);
     session->farewell = farewell;
     unlink_store(leased);
-    if (session->state != HF_LEASED_WAITING) {
-        session->until_ms = leased->now_ms;
-        move(leased, HF_LEASED_WAITING);
-    }
+    if (session->state != HF_LEASED_WAITING && session->state != HF_LEASED_IDLE)
+        try_at(leased, leased->now_ms);
     begin_session(leased);
     clear(leased);
     event.as.answer.status = HF_ELOST;

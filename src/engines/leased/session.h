@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/attempt.h"
 #include "core/engine.h"
-#include "core/retry.h"
 #include "engines/leased/op.h"
 
 /* The server and its story; that alone; and either fits into an error. */
@@ -18,6 +18,7 @@
 #define HF_LEASED_WHY_BYTES 224
 
 enum hf_leased_session_state {
+    HF_LEASED_IDLE,       /* the policy gave up: for hf_leased_connect() */
     HF_LEASED_WAITING,    /* for the next attempt to make a link */
     HF_LEASED_OPENING,    /* a link is being made */
     HF_LEASED_CONFIRMING, /* it is there, and the session is being renewed */
@@ -39,7 +40,7 @@ struct hf_leased_session {
                            ENDING: the end of our patience */
     uint64_t up_at_ms;
     size_t silences; /* attempts in a row in which nothing was heard */
-    struct hf_retry_state backoff;
+    struct hf_attempts attempts;
     /* The server's clock as last heard, and when. */
     uint64_t server_ms;
     uint64_t heard_at_ms;
@@ -55,6 +56,9 @@ struct hf_leased;
 
 /* Want the first link. */
 void hf_leased_session_begin(struct hf_leased *leased);
+
+/* As hf_engine_ops.connect. */
+void hf_leased_session_connect(struct hf_leased *leased);
 
 /* May requests be made? */
 bool hf_leased_session_usable(const struct hf_leased_session *session);

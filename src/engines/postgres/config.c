@@ -18,6 +18,7 @@
 static const char *const known[] = {"ttl",
                                     "pooler",
                                     "schema_owner",
+                                    "retry",
                                     "target_session_attrs",
                                     "host",
                                     "hostaddr",
@@ -48,7 +49,7 @@ static const char *const known[] = {"ttl",
                                     "keepalives_count",
                                     "tcp_user_timeout",
                                     NULL};
-#define NOT_PASSED_ON 7 /* so many of the first */
+#define NOT_PASSED_ON 8 /* so many of the first */
 
 /* A copy of the first ${bytes} of ${text}, or NULL. */
 static const char *keep(struct hf_pg_config *config, const char *text,

@@ -11,6 +11,7 @@ const struct hf_engine_ops hf_engine_module = {
     .open = hf_pg_open,
     .request = hf_leased_engine_request,
     .forget = hf_leased_engine_forget,
+    .connect = hf_leased_engine_connect,
     .describe = hf_leased_engine_describe,
     .after_fork = hf_leased_engine_after_fork,
     .free = hf_leased_engine_free,

@@ -159,6 +159,10 @@ struct hf_pg_trouble {
 /* What an SQLSTATE, or NULL, means for who asked. */
 struct hf_pg_trouble hf_pg_trouble(const char *state);
 
+/* The status of a connection that is of no use because of that.  A state that
+ * is not known may pass: it is no nonsense, which ends waits. */
+hf_status hf_pg_refusal(const char *state);
+
 /* Copy the first line of ${from}, which a server sent, to ${to} of ${room}
  * bytes: without control characters, and cut, but in no character, if it does
  * not fit. */

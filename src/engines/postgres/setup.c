@@ -291,10 +291,9 @@ static void refuse(struct hf_store *store, const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     char why[HF_PG_TEXT_BYTES];
-    struct hf_pg_trouble trouble = hf_pg_trouble(state);
 
     hf_pg_say(result, why);
-    hf_pg_down(store, trouble.status, "%.200s%s", why,
+    hf_pg_down(store, hf_pg_refusal(state), "%.200s%s", why,
                advice(store->step, state));
 }
 

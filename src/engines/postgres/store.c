@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/reconnect.h"
 #include "engines/postgres/postgres.h"
 #include "engines/postgres/private.h"
 
@@ -216,9 +217,15 @@ static struct hf_store *new_store(struct hf_engine *engine,
 }
 
 static hf_status start(struct hf_engine *engine, struct hf_pg_config *config,
-                       const char *place, struct hf_error *error)
+                       const struct hf_reconnect *reconnect, const char *place,
+                       struct hf_error *error)
 {
-    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = place};
+    struct hf_leased_config leased = {
+        .ttl_ms = config->ttl_ms,
+        .place = place,
+        .reconnect = reconnect,
+        .servers = config->host_count,
+    };
     hf_status status = hf_leased_engine_random(&leased.random, error);
     struct hf_store *store;
 
@@ -237,6 +244,7 @@ hf_status hf_pg_open(const struct hf_url *url,
 {
     static const char scheme[] = "postgresql://";
     char description[HF_URL_BYTES];
+    struct hf_reconnect reconnect;
     struct hf_pg_config config;
     struct hf_engine *mine;
     hf_status status;
@@ -247,7 +255,10 @@ hf_status hf_pg_open(const struct hf_url *url,
     if (host->allocator != NULL)
         (void)!hf_set_allocator(host->allocator);
     memcpy(description, scheme, sizeof scheme);
-    if ((status = hf_pg_config_parse(&config, url, error)) != HF_OK)
+    status = hf_reconnect_choose(url, host->reconnect, &reconnect, error);
+    if (status == HF_OK)
+        status = hf_pg_config_parse(&config, url, error);
+    if (status != HF_OK)
         return status;
     hf_pg_config_describe(&config, description + strlen(scheme),
                           sizeof description - strlen(scheme));
@@ -256,7 +267,8 @@ hf_status hf_pg_open(const struct hf_url *url,
         hf_pg_config_free(&config);
         return error->status;
     }
-    status = start(mine, &config, mine->description + strlen(scheme), error);
+    status = start(mine, &config, &reconnect,
+                   mine->description + strlen(scheme), error);
     if (status != HF_OK) {
         hf_leased_engine_free(mine);
         return status;

@@ -49,6 +49,13 @@ struct hf_pg_trouble hf_pg_trouble(const char *state)
     return other;
 }
 
+hf_status hf_pg_refusal(const char *state)
+{
+    hf_status status = hf_pg_trouble(state).status;
+
+    return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
+}
+
 /* A commit that was not replicated comes with a WARNING (01000, 57P01), and so
  * may others that are not known yet: a warning is harmless only if it is known
  * to be.  These two come with every transaction of a database that has to be
@@ -121,6 +128,49 @@ static const char *after_address(const char *message)
                                                    : at + strlen(failed);
 }
 
+/* Failures of libpq that waiting does not mend, and what to do about them.  It
+ * has no codes for them; in a program that has it speak another language than
+ * English they are waited out like any other. */
+static const struct permanent {
+    const char *part; /* of libpq's message */
+    hf_status status;
+    const char *advice;
+} permanents[] = {
+    {"invalid ", HF_EURL, ""},
+    {"No such file or directory", HF_EURL,
+     "; expected the directory of the server's socket as host="},
+    {"server does not support SSL", HF_EURL,
+     "; expected a server with ssl=on, or sslmode=disable"},
+    {"root certificate file", HF_EURL,
+     "; expected the PEM file of the CA as sslrootcert="},
+    {"certificate verify failed", HF_EDENIED,
+     "; expected a certificate that sslrootcert= vouches for"},
+    {"does not match host name", HF_EDENIED,
+     "; expected the host that the certificate is for"},
+};
+
+static const struct permanent *find_permanent(const char *message)
+{
+    for (size_t i = 0; i < sizeof permanents / sizeof permanents[0]; i++) {
+        if (strstr(message, permanents[i].part) != NULL)
+            return &permanents[i];
+    }
+    return NULL;
+}
+
+static hf_status why_of_libpq(const char *message, char text[HF_PG_TEXT_BYTES])
+{
+    const struct permanent *permanent = find_permanent(message);
+    char line[HF_PG_TEXT_BYTES - 64];
+
+    hf_pg_one_line(line, sizeof line, after_address(message));
+    if (line[0] == '\0')
+        (void)snprintf(line, sizeof line, "the connection ended");
+    (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
+                   permanent != NULL ? permanent->advice : "");
+    return permanent != NULL ? permanent->status : HF_EUNREACHABLE;
+}
+
 hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
 {
     const PGconn *conn = store->conn;
@@ -138,14 +188,11 @@ hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
         hf_pg_one_line(line, sizeof line, state + STATE_BYTES + 2);
         (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
                        line, state);
-        return hf_pg_trouble(state).status;
+        return hf_pg_refusal(state);
     }
     if (store->said[0] != '\0') {
         memcpy(text, store->said, HF_PG_TEXT_BYTES);
         return HF_EUNREACHABLE;
     }
-    hf_pg_one_line(text, HF_PG_TEXT_BYTES, after_address(message));
-    if (text[0] == '\0')
-        (void)snprintf(text, HF_PG_TEXT_BYTES, "the connection ended");
-    return strncmp(message, "invalid ", 8) == 0 ? HF_EURL : HF_EUNREACHABLE;
+    return why_of_libpq(message, text);
 }

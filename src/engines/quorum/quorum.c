@@ -164,10 +164,10 @@ static void describe(const struct hf_quorum *quorum,
                        server->why[0] != '\0' ? server->why : "no answer yet");
 }
 
-/* Why there is no majority, if for one reason only: a server that refuses us
- * does not speak for others that will soon be there. */
-static hf_status common_status(const struct hf_quorum *quorum,
-                               const struct hf_quorum_server *worst)
+/* Is there no majority for the one reason that ${one} has?  A server that
+ * refuses us does not speak for others that will soon be there. */
+static bool speaks_for_all(const struct hf_quorum *quorum,
+                           const struct hf_quorum_server *one)
 {
     size_t same = 0;
 
@@ -175,12 +175,20 @@ static hf_status common_status(const struct hf_quorum *quorum,
         const struct hf_quorum_server *server = &quorum->servers[i];
 
         same +=
-            server->link != HF_QUORUM_LINKED && server->status == worst->status;
+            server->link != HF_QUORUM_LINKED && server->status == one->status;
     }
-    if (worst->status == HF_OK || worst->link == HF_QUORUM_LINKED ||
-        same < hf_quorum_majority(quorum))
-        return HF_EUNREACHABLE;
-    return worst->status;
+    return one->link != HF_QUORUM_LINKED && one->status != HF_OK &&
+           one->status != HF_EUNREACHABLE && same >= hf_quorum_majority(quorum);
+}
+
+/* Which of two servers that cannot be used explains more? */
+static bool explains_more(const struct hf_quorum *quorum,
+                          const struct hf_quorum_server *a,
+                          const struct hf_quorum_server *b)
+{
+    if (speaks_for_all(quorum, a) != speaks_for_all(quorum, b))
+        return speaks_for_all(quorum, a);
+    return a->link != HF_QUORUM_LINKED && b->link == HF_QUORUM_LINKED;
 }
 
 /* ${count} of the servers can be used, which is too few. */
@@ -195,8 +203,7 @@ static void tell_too_few(struct hf_quorum *quorum, size_t count)
 
         if (counts(quorum, server))
             continue;
-        if (worst == NULL || (worst->link == HF_QUORUM_LINKED &&
-                              server->link != HF_QUORUM_LINKED))
+        if (worst == NULL || explains_more(quorum, server, worst))
             worst = server;
     }
     assert(worst != NULL);
@@ -204,7 +211,9 @@ static void tell_too_few(struct hf_quorum *quorum, size_t count)
     (void)snprintf(why, sizeof why,
                    "%zu of %zu servers can be used, expected %zu: %s", count,
                    quorum->config.servers, hf_quorum_majority(quorum), reason);
-    hf_quorum_go_down(quorum, common_status(quorum, worst), why);
+    hf_quorum_go_down(
+        quorum, speaks_for_all(quorum, worst) ? worst->status : HF_EUNREACHABLE,
+        why);
 }
 
 static bool all_tried(const struct hf_quorum *quorum)

@@ -106,6 +106,13 @@ struct hf_redis_fault hf_redis_fault_of(const char *error)
     return fault;
 }
 
+hf_status hf_redis_refusal_of(const char *error)
+{
+    hf_status status = hf_redis_fault_of(error).status;
+
+    return status == HF_EPROTOCOL ? HF_EUNREACHABLE : status;
+}
+
 /* --------------------------------------------------------------- failing -- */
 
 static void fail(struct hf_redis_answer *answer, enum hf_failure failure,

@@ -48,4 +48,9 @@ struct hf_redis_fault {
 };
 struct hf_redis_fault hf_redis_fault_of(const char *error);
 
+/* The status of a connection that is of no use because of ${error}.  One that
+ * is not known may pass, as "max number of clients reached" does: it is no
+ * nonsense, which ends waits. */
+hf_status hf_redis_refusal_of(const char *error);
+
 #endif

@@ -11,10 +11,11 @@
 #include "core/quote.h"
 #include "engines/leased/leased.h"
 
-static const char *const known_options[] = {"ttl",  "db",        "layout",
-                                            "wait", "auth_file", NULL};
+static const char *const known_options[] = {
+    "ttl", "db", "layout", "wait", "auth_file", "retry", NULL};
 static const char *const known_options_tls[] = {
-    "ttl", "db", "layout", "wait", "auth_file", "ca", "cert", "key", NULL};
+    "ttl",   "db", "layout", "wait", "auth_file",
+    "retry", "ca", "cert",   "key",  NULL};
 
 #define HOST_CHARACTERS                                                        \
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"

@@ -41,6 +41,7 @@ struct hf_redis_config {
     char password[HF_REDIS_SECRET_BYTES];
     bool authenticates;
     bool unlisted; /* HOLDFAST_AUTH_FILE has lines for other servers only */
+    struct hf_reconnect reconnect;
     uint64_t ttl_ms;
     bool plain;    /* layout=redis-py */
     unsigned wait; /* replicas that have to have what is held */

@@ -97,7 +97,7 @@ void hf_redis_refuse(struct hf_redis_link *link, const char *what,
     (void)snprintf(text, sizeof text, "%.*s%.100s",
                    (int)(bytes < REFUSAL_BYTES ? bytes : REFUSAL_BYTES),
                    reply->str, fault.advice);
-    hf_redis_tell_down(link, fault.status, what, text);
+    hf_redis_tell_down(link, hf_redis_refusal_of(reply->str), what, text);
 }
 
 static void warn(const struct hf_redis_link *link, bool *told, const char *text)

@@ -63,7 +63,7 @@ static void on_later(uv_idle_t *later)
     (void)uv_idle_stop(later);
     hf_leased_engine_enter(link->base->engine);
     if (link->open)
-        hf_redis_tell_down(link, HF_EUNREACHABLE, "", link->why);
+        hf_redis_tell_down(link, link->why_status, "", link->why);
     hf_leased_engine_leave(link->base->engine);
 }
 
@@ -81,6 +81,7 @@ bool hf_redis_expect(struct hf_redis_link *link, enum hf_redis_reply what,
     struct hf_redis_expected *expected = hf_alloc(sizeof *expected);
 
     if (expected == NULL) {
+        link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
         link->calls.out.failed = true; /* the replies would not fit */
         return false;
@@ -208,6 +209,7 @@ void hf_redis_link_call(struct hf_redis_link *link, struct hf_store_call *call)
 
     assert(link->up);
     if (answer == NULL) {
+        link->why_status = HF_EUNREACHABLE;
         (void)snprintf(link->why, sizeof link->why, "out of memory");
         fail_later(link);
         return;
@@ -369,12 +371,13 @@ static void on_reply(void *arg, struct hf_redis_wire *wire,
         on_notice_reply(link, reply);
 }
 
-static void on_wire_down(void *arg, struct hf_redis_wire *wire, const char *why)
+static void on_wire_down(void *arg, struct hf_redis_wire *wire,
+                         hf_status status, const char *why)
 {
     struct hf_redis_link *link = arg;
 
     (void)wire;
-    hf_redis_tell_down(link, HF_EUNREACHABLE, "", why);
+    hf_redis_tell_down(link, status, "", why);
 }
 
 static void on_enter(void *arg)
@@ -427,7 +430,8 @@ static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
         .context = link->base->context,
     };
 
-    return hf_redis_wire_open(wire, &way, &link->wire_user, link->why);
+    return hf_redis_wire_open(wire, &way, &link->wire_user, &link->why_status,
+                              link->why);
 }
 
 void hf_redis_link_open(struct hf_redis_link *link, const char *session)
@@ -442,10 +446,15 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session)
         fail_later(link);
 }
 
+static bool flush_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
+{
+    return hf_redis_wire_flush(wire, &link->why_status, link->why);
+}
+
 void hf_redis_link_flush(struct hf_redis_link *link)
 {
-    if (link->open && (!hf_redis_wire_flush(&link->calls, link->why) ||
-                       !hf_redis_wire_flush(&link->notices, link->why)))
+    if (link->open &&
+        (!flush_wire(link, &link->calls) || !flush_wire(link, &link->notices)))
         fail_later(link);
 }
 

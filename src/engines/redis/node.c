@@ -183,7 +183,7 @@ static void on_slots(void *arg, struct hf_redis_link *link,
                        "it does not say which node has what: %.120s; expected "
                        "a user who may +cluster|slots",
                        reply->str);
-        refuse(node, hf_redis_fault_of(reply->str).status, text);
+        refuse(node, hf_redis_refusal_of(reply->str), text);
     } else if (hf_redis_map_take(store, node, reply)) {
         hf_redis_store_up(store, true, hf_redis_store_now_ms(store));
     } else {

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/reconnect.h"
 #include "engines/redis/quorum.h"
 #include "engines/redis/redis.h"
 #include "engines/redis/store.h"
@@ -48,7 +49,12 @@ static hf_status start(const struct hf_redis_config *config,
 {
     char description[HF_REDIS_PLACE_BYTES + 32];
     char place[HF_REDIS_PLACE_BYTES];
-    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = place};
+    struct hf_leased_config leased = {
+        .ttl_ms = config->ttl_ms,
+        .place = place,
+        .reconnect = &config->reconnect,
+        .servers = config->host_count,
+    };
     struct hf_engine *made;
     struct hf_store *store;
     hf_status status = hf_leased_engine_random(&leased.random, error);
@@ -95,6 +101,9 @@ hf_status hf_redis_open(const struct hf_url *url,
     if (config == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     status = hf_redis_config_parse(config, url, &own);
+    if (status == HF_OK)
+        status =
+            hf_reconnect_choose(url, host->reconnect, &config->reconnect, &own);
     if (status == HF_OK)
         status = hf_redis_get_credentials(config, url, &own);
     if (status == HF_OK)

@@ -21,6 +21,7 @@ struct hf_redis_quorum_config {
     struct hf_redis_config servers[HF_QUORUM_SERVERS_MOST];
     uint64_t ttl_ms;
     uint64_t rejoin_ms;
+    struct hf_reconnect reconnect;
 };
 
 /* What the URL, the environment and files say; HF_EURL, naming the server and

@@ -8,10 +8,11 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
+#include "core/reconnect.h"
 #include "engines/redis/quorum.h"
 
-static const char *const known_options[] = {"ttl",  "rejoin", "auth_file", "ca",
-                                            "cert", "key",    NULL};
+static const char *const known_options[] = {
+    "ttl", "rejoin", "retry", "auth_file", "ca", "cert", "key", NULL};
 
 /* ------------------------------------------------------------- one server --
  */
@@ -23,6 +24,7 @@ static void lend_options(struct hf_url *server, const struct hf_url *url)
         const char *key = url->options[i].key;
 
         if (strcmp(key, "rejoin") != 0 &&
+            strcmp(key, HF_RECONNECT_OPTION) != 0 &&
             (strcmp(key, "auth_file") != 0 || server->user == NULL))
             server->options[server->option_count++] = url->options[i];
     }
@@ -204,7 +206,11 @@ static hf_status start(const struct hf_redis_quorum_config *config,
                        const struct hf_engine_host *host, char *text,
                        struct hf_engine **engine, struct hf_error *error)
 {
-    struct hf_leased_config leased = {.ttl_ms = config->ttl_ms, .place = text};
+    struct hf_leased_config leased = {
+        .ttl_ms = config->ttl_ms,
+        .place = text,
+        .reconnect = &config->reconnect,
+    };
     struct hf_random random;
     struct hf_engine *made;
     struct hf_store *store;
@@ -246,6 +252,9 @@ hf_status hf_redis_quorum_open(const struct hf_url *url,
         (void)hf_error_set(&own, HF_ENOMEM, "no memory for an engine");
     else
         status = hf_redis_quorum_config_read(config, url, &own);
+    if (status == HF_OK)
+        status =
+            hf_reconnect_choose(url, host->reconnect, &config->reconnect, &own);
     if (status == HF_OK)
         status = start(config, host, text, engine, &own);
     if (config != NULL)

@@ -51,7 +51,7 @@ static void take_replies(struct hf_redis_wire *wire)
 
     while (number == wire->number) {
         if (redisReaderGetReply(wire->reader, &reply) != REDIS_OK) {
-            wire->user->down(wire->user->arg, wire,
+            wire->user->down(wire->user->arg, wire, HF_EPROTOCOL,
                              "an answer that is not Redis', or has more than "
                              "65536 elements; see whether the port is right");
             return;
@@ -73,11 +73,11 @@ static void on_received(void *arg, const void *bytes, size_t count)
     user->enter(arg_of_user);
     wire->unread_bytes += count;
     if (wire->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
-        user->down(arg_of_user, wire,
+        user->down(arg_of_user, wire, HF_EPROTOCOL,
                    "an answer of more than 16 MiB; see what fills the queue, "
                    "and whether the port is right");
     else if (redisReaderFeed(wire->reader, bytes, count) != REDIS_OK)
-        user->down(arg_of_user, wire, "out of memory");
+        user->down(arg_of_user, wire, HF_EUNREACHABLE, "out of memory");
     else
         take_replies(wire);
     user->leave(arg_of_user);
@@ -91,12 +91,12 @@ static void on_writable(void *arg)
     wire->user->leave(wire->user->arg); /* which flushes */
 }
 
-static void on_down(void *arg, const char *why)
+static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_redis_wire *wire = arg;
 
     wire->user->enter(wire->user->arg);
-    wire->user->down(wire->user->arg, wire, why);
+    wire->user->down(wire->user->arg, wire, status, why);
     wire->user->leave(wire->user->arg);
 }
 
@@ -105,7 +105,7 @@ static void on_down(void *arg, const char *why)
 bool hf_redis_wire_open(struct hf_redis_wire *wire,
                         const struct hf_link_way *way,
                         const struct hf_redis_wire_user *user,
-                        char why[HF_LINK_TEXT_BYTES])
+                        hf_status *status, char why[HF_LINK_TEXT_BYTES])
 {
     const struct hf_link_user link_user = {
         .up = on_up,
@@ -118,10 +118,11 @@ bool hf_redis_wire_open(struct hf_redis_wire *wire,
     assert(wire->link == NULL && wire->reader == NULL);
     wire->user = user;
     if (!make_reader(wire)) {
+        *status = HF_EUNREACHABLE;
         (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
         return false;
     }
-    wire->link = hf_link_open(way, &link_user, why);
+    wire->link = hf_link_open(way, &link_user, status, why);
     return wire->link != NULL;
 }
 
@@ -137,13 +138,14 @@ void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end)
     hf_resp_free(&wire->out);
 }
 
-bool hf_redis_wire_flush(struct hf_redis_wire *wire,
+bool hf_redis_wire_flush(struct hf_redis_wire *wire, hf_status *status,
                          char why[HF_LINK_TEXT_BYTES])
 {
     size_t taken;
     bool sent;
 
     if (wire->out.failed) {
+        *status = HF_EUNREACHABLE;
         (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
         return false;
     }
@@ -151,7 +153,9 @@ bool hf_redis_wire_flush(struct hf_redis_wire *wire,
         return true;
     sent = hf_link_send(wire->link, wire->out.bytes, wire->out.used, &taken);
     hf_resp_drop(&wire->out, taken);
-    if (!sent)
+    if (!sent) {
+        *status = hf_link_status(wire->link);
         (void)snprintf(why, HF_LINK_TEXT_BYTES, "%s", hf_link_why(wire->link));
+    }
     return sent;
 }

@@ -34,7 +34,10 @@ struct hf_redis_wire_user {
     /* ${reply} lives for the call. */
     void (*reply)(void *arg, struct hf_redis_wire *wire,
                   const struct redisReply *reply);
-    void (*down)(void *arg, struct hf_redis_wire *wire, const char *why);
+    /* ${status} and ${why} as of a link; HF_EPROTOCOL also for an answer that
+     * is not Redis'. */
+    void (*down)(void *arg, struct hf_redis_wire *wire, hf_status status,
+                 const char *why);
     /* Around everything that is told from the loop. */
     void (*enter)(void *arg);
     void (*leave)(void *arg);
@@ -53,18 +56,18 @@ struct hf_redis_wire {
     uint64_t number;     /* of the connection: what is told of another is old */
 };
 
-/* Begin to connect; false with ${why} if that fails at once. */
+/* Begin to connect; false with ${status} and ${why} if that fails at once. */
 bool hf_redis_wire_open(struct hf_redis_wire *wire,
                         const struct hf_link_way *way,
                         const struct hf_redis_wire_user *user,
-                        char why[HF_LINK_TEXT_BYTES]);
+                        hf_status *status, char why[HF_LINK_TEXT_BYTES]);
 
 /* Nothing is told any more; also where there is no connection. */
 void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end);
 
-/* Send what there is room for; false with ${why} if the connection has failed,
- * of which nothing is told otherwise. */
-bool hf_redis_wire_flush(struct hf_redis_wire *wire,
+/* Send what there is room for; false with ${status} and ${why} if the
+ * connection has failed, of which nothing is told otherwise. */
+bool hf_redis_wire_flush(struct hf_redis_wire *wire, hf_status *status,
                          char why[HF_LINK_TEXT_BYTES]);
 
 #endif

@@ -255,7 +255,8 @@ static struct hf_leased *machine_new(struct hf_store *client)
 {
     struct hf_sim *sim = client->engine->sim;
     struct hf_leased_config config = {.ttl_ms = sim->config.timeout_ms,
-                                      .place = "model"};
+                                      .place = "model",
+                                      .reconnect = sim->config.reconnect};
     struct hf_engine_host host = {
         .event = on_event, .log = on_log, .host = client};
     struct hf_leased *leased;
@@ -309,6 +310,15 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     watch_end(client, watch);
     enter(client);
     hf_leased_forget(client->leased, watch, now_ms(client));
+    leave(client);
+}
+
+static void connect_again(struct hf_engine *engine)
+{
+    struct hf_store *client = engine->lease;
+
+    enter(client);
+    hf_leased_connect(client->leased, now_ms(client));
     leave(client);
 }
 
@@ -385,6 +395,7 @@ const struct sim_model sim_leased = {
     .begin = begin,
     .request = request,
     .forget = forget,
+    .connect = connect_again,
     .free = crash, /* after CLOSED there is nothing left to say */
     .thaw = thaw,
     .pump = pump,

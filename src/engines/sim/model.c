@@ -322,6 +322,7 @@ struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
         .open = refuse_open,
         .request = sim->model->request,
         .forget = sim->model->forget,
+        .connect = sim->model->connect,
         .hold = refuse_hold,
         .describe = describe,
         .after_fork = after_fork,

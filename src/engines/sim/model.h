@@ -199,6 +199,7 @@ struct sim_model {
     /* As in hf_engine_ops. */
     void (*request)(struct hf_engine *engine, struct hf_request *request);
     void (*forget)(struct hf_engine *engine, struct hf_request *watch);
+    void (*connect)(struct hf_engine *engine); /* NULL: never gives up */
     void (*free)(struct hf_engine *engine);
     /* It was stopped and goes on. */
     void (*thaw)(struct hf_engine *engine);

@@ -88,6 +88,7 @@ struct hf_sim_config {
                                overtake answers, as from a pub/sub */
     bool by_hand;           /* messages stay where they are until somebody
                                moves them: arrival.h */
+    const struct hf_reconnect *reconnect; /* NULL: the default.  Borrowed */
     struct hf_sim_ensemble ensemble;
     struct hf_sim_leases leases;
 };

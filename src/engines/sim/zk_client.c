@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/instant.h"
+#include "core/reconnect.h"
 
 static uint64_t now_ms(const struct zk_client *client)
 {
@@ -132,7 +133,7 @@ void zk_client_receive(struct zk_client *client,
         hf_zk_link_up(client->zk, client->number, now);
     } else {
         zk_connection_leave(connection);
-        hf_zk_link_down(client->zk, client->number, now,
+        hf_zk_link_down(client->zk, client->number, now, HF_EUNREACHABLE,
                         chunk->kind == ZK_END ? "closed by the server"
                                               : "connection refused");
     }
@@ -245,6 +246,9 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
         config->servers[i].port = HF_ZK_PORT;
     }
     config->timeout_ms = sim->config.timeout_ms;
+    config->reconnect = hf_reconnect_default;
+    if (sim->config.reconnect != NULL)
+        config->reconnect = *sim->config.reconnect;
     config->timeout_floor_ms = ensemble->timeout_floor_ms;
     config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
     config->strict_proof = ensemble->strict_proof;
@@ -304,6 +308,15 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     watch_end(client, watch);
     enter(client);
     hf_zk_forget(client->zk, watch);
+    drive(client);
+}
+
+static void connect_again(struct hf_engine *engine)
+{
+    struct zk_client *client = engine->zk;
+
+    enter(client);
+    hf_zk_connect(client->zk, now_ms(client));
     drive(client);
 }
 
@@ -392,6 +405,7 @@ const struct sim_model sim_zookeeper = {
     .begin = begin,
     .request = request,
     .forget = forget,
+    .connect = connect_again,
     .free = crash, /* after CLOSED there is nothing left to say */
     .thaw = thaw,
     .pump = pump,

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/name.h"
 #include "core/quote.h"
+#include "core/reconnect.h"
 #include "core/utf8.h"
 
 #define TIMEOUT_MS 10000
@@ -24,10 +25,11 @@
 
 static const char *const known_options[] = {
     "timeout", "timeout_floor", "tick",      "proof", "token_floor",
-    "layout",  "acl",           "auth_file", NULL};
+    "layout",  "acl",           "auth_file", "retry", NULL};
 static const char *const known_options_tls[] = {
-    "timeout", "timeout_floor", "tick", "proof", "token_floor", "layout",
-    "acl",     "auth_file",     "ca",   "cert",  "key",         NULL};
+    "timeout", "timeout_floor", "tick",      "proof", "token_floor",
+    "layout",  "acl",           "auth_file", "retry", "ca",
+    "cert",    "key",           NULL};
 
 struct span {
     const char *from;
@@ -399,7 +401,8 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
 {
     hf_status status;
 
-    *config = (struct hf_zk_config){.tls = strcmp(url->scheme, "zks") == 0};
+    *config = (struct hf_zk_config){.tls = strcmp(url->scheme, "zks") == 0,
+                                    .reconnect = hf_reconnect_default};
     if (url->authority == NULL || url->authority[0] == '\0')
         return hf_error_set(error, HF_EURL,
                             "the URL names no server; expected something like "

@@ -35,9 +35,10 @@ struct hf_zk_config {
     size_t server_count;
     char chroot[HF_ZK_CHROOT_BYTES]; /* "" or "/a/b" */
     char auth[HF_ZK_AUTH_BYTES];     /* "user:password" for digest, or "" */
-    bool private_nodes;  /* what we make is for this user only (acl=creator),
-                            not for everybody (acl=open) */
-    uint64_t timeout_ms; /* of a session, as it is asked for */
+    bool private_nodes; /* what we make is for this user only (acl=creator),
+                           not for everybody (acl=open) */
+    struct hf_reconnect reconnect;
+    uint64_t timeout_ms;       /* of a session, as it is asked for */
     uint64_t timeout_floor_ms; /* no server grants less, 0 if not given */
     uint64_t tick_ms; /* the servers' tickTime, 0 if it was not given */
     bool strict_proof;

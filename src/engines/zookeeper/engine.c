@@ -29,12 +29,13 @@ static void drop_link(struct hf_engine *engine)
     engine->link = NULL;
 }
 
-static void tell_down(struct hf_engine *engine, const char *why)
+static void tell_down(struct hf_engine *engine, hf_status status,
+                      const char *why)
 {
     if (engine->link != NULL && hf_link_hung_up(engine->link))
         why = NULL;
     drop_link(engine);
-    hf_zk_link_down(engine->zk, engine->number, now_ms(engine), why);
+    hf_zk_link_down(engine->zk, engine->number, now_ms(engine), status, why);
 }
 
 static const struct hf_link_user link_user;
@@ -53,6 +54,7 @@ static bool follow(struct hf_engine *engine)
     char why[HF_LINK_TEXT_BYTES];
     const struct hf_zk_server *server;
     uint64_t number = engine->number;
+    hf_status status;
 
     server = hf_zk_link(engine->zk, &number);
     if (server != NULL && number == engine->number)
@@ -64,9 +66,9 @@ static bool follow(struct hf_engine *engine)
     way.host = server->host;
     way.port = server->port;
     user.arg = engine;
-    engine->link = hf_link_open(&way, &user, why);
+    engine->link = hf_link_open(&way, &user, &status, why);
     if (engine->link == NULL)
-        tell_down(engine, why);
+        tell_down(engine, status, why);
     return engine->link != NULL;
 }
 
@@ -86,7 +88,7 @@ static bool flush(struct hf_engine *engine)
     }
     hf_zk_written(engine->zk, taken);
     (void)snprintf(why, sizeof(why), "%s", hf_link_why(engine->link));
-    tell_down(engine, why);
+    tell_down(engine, hf_link_status(engine->link), why);
     return false;
 }
 
@@ -135,12 +137,12 @@ static void on_writable(void *arg)
     hf_turns_leave(&engine->turns);
 }
 
-static void on_down(void *arg, const char *why)
+static void on_down(void *arg, hf_status status, const char *why)
 {
     struct hf_engine *engine = arg;
 
     hf_turns_enter(&engine->turns);
-    tell_down(engine, why);
+    tell_down(engine, status, why);
     hf_turns_leave(&engine->turns);
 }
 
@@ -199,6 +201,12 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
     hf_turns_end_later(&engine->turns);
 }
 
+static void connect_again(struct hf_engine *engine)
+{
+    hf_zk_connect(engine->zk, now_ms(engine));
+    hf_turns_end_later(&engine->turns);
+}
+
 static const char *describe(const struct hf_engine *engine)
 {
     return engine->description;
@@ -217,8 +225,8 @@ static void after_fork(struct hf_engine *engine)
     {                                                                          \
         .abi = HF_ENGINE_ABI, .scheme = name, .traits = HF_ZK_TRAITS,          \
         .open = hf_engine_open, .request = carry_out, .forget = forget,        \
-        .describe = describe, .after_fork = after_fork,                        \
-        .free = hf_engine_free,                                                \
+        .connect = connect_again, .describe = describe,                        \
+        .after_fork = after_fork, .free = hf_engine_free,                      \
     }
 
 const struct hf_engine_ops hf_engine_zookeeper = OPS("zk");

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/reconnect.h"
 #include "engines/zookeeper/engine.h"
 #include "transport/auth_file.h"
 #include "transport/tls_context.h"
@@ -136,6 +137,9 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
 {
     hf_status status = hf_zk_config_parse(config, url, error);
 
+    if (status == HF_OK)
+        status = hf_reconnect_choose(url, engine->host.reconnect,
+                                     &config->reconnect, error);
     if (status == HF_OK)
         status = get_credentials(config, url, &engine->host, error);
     if (status == HF_OK)

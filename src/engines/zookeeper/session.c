@@ -16,12 +16,14 @@
 #define TO(state) (1u << HF_ZK_##state)
 
 static const struct hf_machine_state states[] = {
+    [HF_ZK_IDLE] = {"IDLE", TO(OPENING) | TO(ENDED)},
     [HF_ZK_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
-    [HF_ZK_OPENING] = {"OPENING",
-                       TO(OPENING) | TO(GREETING) | TO(WAITING) | TO(ENDED)},
-    [HF_ZK_GREETING] = {"GREETING",
-                        TO(UP) | TO(OPENING) | TO(WAITING) | TO(ENDED)},
-    [HF_ZK_UP] = {"UP", TO(OPENING) | TO(WAITING) | TO(ENDING) | TO(ENDED)},
+    [HF_ZK_OPENING] = {"OPENING", TO(OPENING) | TO(GREETING) | TO(WAITING) |
+                                      TO(IDLE) | TO(ENDED)},
+    [HF_ZK_GREETING] = {"GREETING", TO(UP) | TO(OPENING) | TO(WAITING) |
+                                        TO(IDLE) | TO(ENDED)},
+    [HF_ZK_UP] = {"UP", TO(OPENING) | TO(WAITING) | TO(IDLE) | TO(ENDING) |
+                            TO(ENDED)},
     [HF_ZK_ENDING] = {"ENDING", TO(ENDED)},
     [HF_ZK_ENDED] = {"ENDED", 0},
 };
@@ -41,7 +43,8 @@ bool hf_zk_session_usable(const struct hf_zk_session *session)
 
 bool hf_zk_session_linked(const struct hf_zk_session *session)
 {
-    return session->state != HF_ZK_WAITING && session->state != HF_ZK_ENDED;
+    return session->state != HF_ZK_IDLE && session->state != HF_ZK_WAITING &&
+           session->state != HF_ZK_ENDED;
 }
 
 /* ------------------------------------------------------------- attempts -- */
@@ -62,18 +65,25 @@ static void open_next(struct hf_zk *zk)
     move(zk, HF_ZK_OPENING);
 }
 
-/* The next server at once; having been through all of them, after a pause. */
-static void try_next(struct hf_zk *zk)
+static void try_at(struct hf_zk *zk, uint64_t at_ms)
 {
-    struct hf_zk_session *session = &zk->session;
-
-    if (session->failures % zk->config.server_count != 0) {
+    if (at_ms <= zk->now_ms) {
         open_next(zk);
         return;
     }
-    session->until_ms = hf_retry_next(&hf_attempt_pauses, &session->backoff,
-                                      zk->now_ms, &zk->config.random);
-    move(zk, HF_ZK_WAITING);
+    zk->session.until_ms = at_ms;
+    move(zk, at_ms == HF_FOREVER ? HF_ZK_IDLE : HF_ZK_WAITING);
+}
+
+/* When the next attempt is due.  ${steady}: the connection that ended was no
+ * failed attempt. */
+static uint64_t next_attempt_ms(struct hf_zk *zk, bool steady, hf_status status)
+{
+    struct hf_attempts *attempts = &zk->session.attempts;
+
+    if (steady)
+        return hf_attempts_lost(attempts, zk->now_ms, &zk->config.random);
+    return hf_attempts_failed(attempts, status, zk->now_ms, &zk->config.random);
 }
 
 void hf_zk_session_begin(struct hf_zk *zk)
@@ -83,6 +93,16 @@ void hf_zk_session_begin(struct hf_zk *zk)
     session->least_ms = HF_FOREVER;
     session->server = zk->config.server_count - 1;
     session->state = HF_ZK_WAITING;
+    hf_attempts_init(&session->attempts, &zk->config.reconnect,
+                     zk->config.server_count);
+    open_next(zk);
+}
+
+void hf_zk_session_connect(struct hf_zk *zk)
+{
+    if (zk->session.state != HF_ZK_IDLE)
+        return;
+    hf_attempts_restart(&zk->session.attempts);
     open_next(zk);
 }
 
@@ -102,6 +122,19 @@ static void tell_trouble(struct hf_zk *zk, const char *why)
         zk->host.log(zk->host.host, HF_LOG_WARNING, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
+    event.as.trouble.status = hf_attempts_status(&session->attempts);
+    event.as.trouble.final = hf_attempts_are_final(&session->attempts);
+    hf_zk_tell(zk, &event);
+}
+
+/* Last of all, because this may lead back to hf_zk_session_connect(). */
+static void tell_giving_up(struct hf_zk *zk)
+{
+    const struct hf_attempts *attempts = &zk->session.attempts;
+    struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
+
+    event.as.gave_up.retries = attempts->retries;
+    event.as.gave_up.elapsed_ms = zk->now_ms - attempts->first_at_ms;
     hf_zk_tell(zk, &event);
 }
 
@@ -118,6 +151,31 @@ static uint64_t floor_ms(const struct hf_zk *zk)
     return hf_earlier_ms(zk->session.least_ms, zk->config.timeout_floor_ms);
 }
 
+void hf_zk_session_closed_silently(struct hf_zk *zk)
+{
+    struct hf_zk_session *session = &zk->session;
+
+    if (session->state == HF_ZK_GREETING && !zk->config.tls &&
+        session->least_ms == HF_FOREVER &&
+        session->tls[session->server] == HF_ZK_TLS_UNASKED)
+        session->tls[session->server] = HF_ZK_TLS_ASK;
+}
+
+/* In place of a greeting: the alert close_notify, RFC 8446, 6.1.  For ZooKeeper
+ * it begins a frame of an impossible length. */
+static void ask_for_tls(struct hf_zk *zk)
+{
+    struct hf_jute_writer *out = &zk->wire.out;
+
+    zk->session.tls[zk->session.server] = HF_ZK_TLS_ASKED;
+    hf_zk_wire_begin(&zk->wire, zk->now_ms);
+    hf_jute_put_int(out, HF_ZK_TLS_ALERT);
+    hf_jute_put_byte(out, 2);
+    hf_jute_put_byte(out, 1); /* a warning, */
+    hf_jute_put_byte(out, 0); /* close_notify */
+    move(zk, HF_ZK_GREETING);
+}
+
 void hf_zk_session_greet(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
@@ -126,6 +184,10 @@ void hf_zk_session_greet(struct hf_zk *zk)
     size_t begin;
 
     assert(session->state == HF_ZK_OPENING);
+    if (session->tls[session->server] == HF_ZK_TLS_ASK) {
+        ask_for_tls(zk);
+        return;
+    }
     hf_zk_wire_begin(&zk->wire, zk->now_ms);
     begin = hf_jute_begin_frame(out);
     hf_jute_put_int(out, 0); /* version of the protocol */
@@ -221,7 +283,7 @@ void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
     id = hf_jute_get_long(frame);
     password = hf_jute_get_buffer(frame);
     if (frame->failed) {
-        hf_zk_session_drop(zk, HF_ZK_NOT_ZOOKEEPER);
+        hf_zk_session_drop_as(zk, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
         return;
     }
     if (timeout_ms <= 0 || id == 0) {
@@ -299,37 +361,55 @@ static void end_if_asked(struct hf_zk *zk)
         close_silently(zk);
 }
 
-void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
+static void drop(struct hf_zk *zk, hf_status status, const char *format,
+                 va_list args)
 {
     struct hf_zk_session *session = &zk->session;
     struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
     bool was_up = session->state == HF_ZK_UP;
     char why[sizeof session->trouble];
-    va_list args;
+    uint64_t next_ms;
 
     assert(hf_zk_session_linked(session));
     if (session->state == HF_ZK_ENDING) {
         closed(zk);
         return;
     }
-    va_start(args, format);
     (void)vsnprintf(why, sizeof why, format, args);
-    va_end(args);
     session->cutting = true;
     if (session->state == HF_ZK_GREETING && session->id != 0)
         session->timeout_ms = hf_earlier_ms(session->timeout_ms, floor_ms(zk));
+    next_ms = next_attempt_ms(
+        zk, was_up && zk->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS,
+        status);
     tell_trouble(zk, why);
-    if (was_up && zk->now_ms - session->up_at_ms >= HF_ATTEMPT_STEADY_MS) {
-        session->failures = 0;
-        session->backoff = (struct hf_retry_state){0};
-    }
-    session->failures++;
-    try_next(zk);
+    try_at(zk, next_ms);
     if (was_up) {
         hf_zk_tell(zk, &event);
         hf_zk_wire_cut(zk);
     }
     end_if_asked(zk);
+    if (session->state == HF_ZK_IDLE)
+        tell_giving_up(zk);
+}
+
+void hf_zk_session_drop_as(struct hf_zk *zk, hf_status status,
+                           const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    drop(zk, status, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_drop(struct hf_zk *zk, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    drop(zk, HF_EUNREACHABLE, format, args);
+    va_end(args);
 }
 
 void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)

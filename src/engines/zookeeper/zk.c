@@ -415,6 +415,22 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
     }
 }
 
+/* A frame of ${length} bytes is no frame, or there is no memory for it. */
+static void refuse_frame(struct hf_zk *zk, int32_t length)
+{
+    if (length >= 0 && length <= HF_ZK_FRAME_MAX)
+        hf_zk_session_drop(zk, "out of memory");
+    else if (zk->session.state != HF_ZK_GREETING)
+        hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
+                           length, HF_ZK_FRAME_MAX);
+    else if (length >> 24 == HF_ZK_TLS_ALERT >> 24)
+        hf_zk_session_drop_as(zk, HF_EURL,
+                              "the server speaks TLS; expected zks: for this "
+                              "port, or the port for zk:");
+    else
+        hf_zk_session_drop_as(zk, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+}
+
 void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
                    const void *bytes, size_t count)
 {
@@ -426,14 +442,7 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         return;
     zk->now_ms = zk->wire.heard_at_ms = now_ms;
     if (!hf_zk_wire_take_in(&zk->wire, bytes, count, &length)) {
-        if ((length < 0 || length > HF_ZK_FRAME_MAX) &&
-            zk->session.state == HF_ZK_GREETING)
-            hf_zk_session_drop(zk, HF_ZK_NOT_ZOOKEEPER);
-        else if (length < 0 || length > HF_ZK_FRAME_MAX)
-            hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
-                               length, HF_ZK_FRAME_MAX);
-        else
-            hf_zk_session_drop(zk, "out of memory");
+        refuse_frame(zk, length);
         return;
     }
     while (is_current(zk, number) &&
@@ -448,6 +457,12 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
 }
 
 /* ------------------------------------------------------------ connection -- */
+
+void hf_zk_connect(struct hf_zk *zk, uint64_t now_ms)
+{
+    zk->now_ms = now_ms;
+    hf_zk_session_connect(zk);
+}
 
 const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number)
 {
@@ -477,18 +492,20 @@ static const char *why_no_session(const struct hf_zk *zk)
 }
 
 void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
-                     const char *why)
+                     hf_status status, const char *why)
 {
     zk->now_ms = now_ms;
     if (!is_current(zk, number))
         return;
-    if (why != NULL)
-        hf_zk_session_drop(zk, "%s", why);
-    else if (zk->session.state != HF_ZK_UP)
+    if (why != NULL) {
+        hf_zk_session_drop_as(zk, status, "%s", why);
+    } else if (zk->session.state != HF_ZK_UP) {
+        hf_zk_session_closed_silently(zk);
         hf_zk_session_drop(zk, "closed by the server without a session; %s",
                            why_no_session(zk));
-    else
+    } else {
         hf_zk_session_drop(zk, "closed by the server");
+    }
 }
 
 const void *hf_zk_output(const struct hf_zk *zk, size_t *count)

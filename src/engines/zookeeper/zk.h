@@ -43,6 +43,9 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms);
 void hf_zk_forget(struct hf_zk *zk, struct hf_request *watch);
 
+/* As hf_engine_ops.connect. */
+void hf_zk_connect(struct hf_zk *zk, uint64_t now_ms);
+
 /* The server to be connected to; NULL: none.  ${number} is that of the
  * connection, another one for each. */
 const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number);
@@ -51,10 +54,11 @@ const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number);
  * the latest are without effect. */
 void hf_zk_link_up(struct hf_zk *zk, uint64_t number, uint64_t now_ms);
 
-/* It could not be made, or has ended: ${why} is a text for people, without the
- * server's name.  NULL: the server ended it, and did not say why. */
+/* It could not be made, or has ended: ${status} and ${why}, a text for people
+ * without the server's name, are the link's.  NULL: the server ended it, and
+ * did not say why. */
 void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
-                     const char *why);
+                     hf_status status, const char *why);
 
 void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
                    const void *bytes, size_t count);

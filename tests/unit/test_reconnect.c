@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy of reconnecting: as URLs say it, and what it makes of attempts
+ * that fail. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <holdfast/holdfast.h>
+
+#include "core/attempt.h"
+#include "core/reconnect.h"
+
+#define START_MS 5000
+
+/* ------------------------------------------------------------------ URLs -- */
+
+static hf_status choose(const char *retry, struct hf_reconnect *policy,
+                        struct hf_error *error)
+{
+    char text[256];
+    struct hf_url url;
+    hf_status status;
+
+    (void)snprintf(text, sizeof text, "zk://h?retry=%s", retry);
+    assert_int_equal(hf_url_parse(text, &url, error), HF_OK);
+    status = hf_reconnect_choose(&url, NULL, policy, error);
+    hf_url_free(&url);
+    return status;
+}
+
+static void a_url_says_a_policy(void **state)
+{
+    static const uint32_t without_end = HF_RECONNECT_UNLIMITED;
+    static const struct {
+        const char *text;
+        struct hf_reconnect policy;
+    } rows[] = {
+        {"forever", {50, 1000, without_end, HF_FOREVER, NULL, NULL}},
+        {"never", {50, 1000, 0, HF_FOREVER, NULL, NULL}},
+        {"once", {1000, 1000, 1, HF_FOREVER, NULL, NULL}},
+        {"5s", {5000, 0, without_end, HF_FOREVER, NULL, NULL}},
+        {"3x5s", {5000, 0, 3, HF_FOREVER, NULL, NULL}},
+        {"50ms..1s", {50, 1000, without_end, HF_FOREVER, NULL, NULL}},
+        {"10x50ms..1s", {50, 1000, 10, HF_FOREVER, NULL, NULL}},
+        {"1s/2m", {1000, 0, without_end, 120000, NULL, NULL}},
+        {"9x10ms..2s/1h", {10, 2000, 9, 3600000, NULL, NULL}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct hf_reconnect policy;
+        struct hf_error error;
+
+        assert_int_equal(choose(rows[i].text, &policy, &error), HF_OK);
+        assert_int_equal(policy.pause_ms, rows[i].policy.pause_ms);
+        assert_int_equal(policy.pause_max_ms, rows[i].policy.pause_max_ms);
+        assert_int_equal(policy.retries, rows[i].policy.retries);
+        assert_true(policy.elapsed_ms == rows[i].policy.elapsed_ms);
+        assert_null(policy.fn);
+    }
+}
+
+static void what_is_no_policy_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",      "always",        "3",          "3x",         "x5s",     "0x5s",
+        "-1x5s", "3x0s",          "0ms",        "5s..1s",     "1s..",    "..1s",
+        "1s/",   "1s/0s",         "/1m",        "3x5s/1m/1m", "1s...2s", "5 s",
+        "3xx5s", "4294967295x1s", "5s..6s..7s", "Once",       "once/1m"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct hf_reconnect policy;
+        struct hf_error error;
+
+        assert_int_equal(choose(bad[i], &policy, &error), HF_EURL);
+        assert_non_null(strstr(error.text, "retry="));
+        assert_non_null(strstr(error.text, "expected forever, never, once"));
+    }
+}
+
+static void a_policy_of_any_length_is_refused(void **state)
+{
+    char text[200] = "";
+    struct hf_reconnect policy;
+    struct hf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        text[i] = '1';
+        text[i + 1] = '\0';
+        assert_int_equal(choose(text, &policy, &error), HF_EURL);
+    }
+}
+
+static void a_url_overrides_what_was_given(void **state)
+{
+    const struct hf_reconnect given = {7, 8, 9, 10, NULL, NULL};
+    struct hf_reconnect policy;
+    struct hf_error error;
+    struct hf_url url;
+
+    (void)state;
+    assert_int_equal(hf_url_parse("zk://h", &url, &error), HF_OK);
+    assert_int_equal(hf_reconnect_choose(&url, &given, &policy, &error), HF_OK);
+    assert_int_equal(policy.retries, 9);
+    assert_int_equal(hf_reconnect_choose(&url, NULL, &policy, &error), HF_OK);
+    assert_int_equal(policy.pause_ms, 50);
+    hf_url_free(&url);
+    assert_int_equal(hf_url_parse("zk://h?retry=once", &url, &error), HF_OK);
+    assert_int_equal(hf_reconnect_choose(&url, &given, &policy, &error), HF_OK);
+    assert_int_equal(policy.retries, 1);
+    hf_url_free(&url);
+}
+
+/* -------------------------------------------------------------- attempts -- */
+
+struct run {
+    struct hf_attempts attempts;
+    struct hf_random random;
+    uint64_t now_ms;
+};
+
+static void begin(struct run *run, const struct hf_reconnect *policy,
+                  size_t servers)
+{
+    memset(run, 0, sizeof *run);
+    hf_random_seed(&run->random, 1);
+    run->now_ms = START_MS;
+    hf_attempts_init(&run->attempts, policy, servers);
+}
+
+/* One more attempt fails.  Returns the pause that follows; HF_FOREVER: none
+ * does, because the policy gives up. */
+static uint64_t lose_as(struct run *run, hf_status status)
+{
+    uint64_t at_ms =
+        hf_attempts_failed(&run->attempts, status, run->now_ms, &run->random);
+
+    if (at_ms == HF_FOREVER)
+        return HF_FOREVER;
+    assert_true(at_ms >= run->now_ms);
+    at_ms -= run->now_ms;
+    run->now_ms += at_ms;
+    return at_ms;
+}
+
+static uint64_t lose(struct run *run)
+{
+    return lose_as(run, HF_EUNREACHABLE);
+}
+
+static void without_a_policy_it_goes_on_for_ever(void **state)
+{
+    static const uint64_t longest[] = {50, 100, 200, 400, 800, 1000, 1000};
+    struct run run;
+
+    (void)state;
+    begin(&run, NULL, 1);
+    for (size_t i = 0; i < sizeof longest / sizeof longest[0]; i++)
+        assert_in_range(lose(&run), longest[i] / 2, longest[i]);
+    for (size_t i = 0; i < 10000; i++)
+        assert_in_range(lose(&run), 500, 1000);
+}
+
+static void n_times_is_n_retries_with_one_pause(void **state)
+{
+    const struct hf_reconnect policy = {5000, 0, 3, HF_FOREVER, NULL, NULL};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lose(&run), 5000);
+    for (int i = 0; i < 3; i++)
+        assert_true(lose(&run) == HF_FOREVER);
+    assert_int_equal(run.attempts.retries, 3);
+    hf_attempts_restart(&run.attempts);
+    assert_int_equal(lose(&run), 5000);
+}
+
+static void a_try_goes_through_all_servers(void **state)
+{
+    const struct hf_reconnect policy = {100, 0, 1, HF_FOREVER, NULL, NULL};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 3);
+    assert_int_equal(lose(&run), 0);
+    assert_int_equal(lose(&run), 0);
+    assert_int_equal(lose(&run), 100);
+    assert_int_equal(lose(&run), 0);
+    assert_int_equal(lose(&run), 0);
+    assert_true(lose(&run) == HF_FOREVER);
+}
+
+static void a_connection_that_was_lost_is_no_failed_try(void **state)
+{
+    const struct hf_reconnect policy = {7000, 0, 1, HF_FOREVER, NULL, NULL};
+    struct run run;
+    uint64_t at_ms;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    at_ms = hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    assert_in_range(at_ms, run.now_ms + 25, run.now_ms + 50);
+    assert_int_equal(lose(&run), 7000);
+    assert_true(lose(&run) == HF_FOREVER);
+    assert_int_equal(run.attempts.retries, 1);
+
+    begin(&run, &policy, 2);
+    at_ms = hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    assert_true(at_ms == run.now_ms); /* at the other server */
+    assert_int_equal(lose(&run), 7000);
+    assert_int_equal(lose(&run), 0);
+    assert_true(lose(&run) == HF_FOREVER);
+}
+
+static void the_pauses_after_a_loss_double_as_well(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, NULL, 1);
+    (void)hf_attempts_lost(&run.attempts, run.now_ms, &run.random);
+    assert_in_range(lose(&run), 50, 100);
+    assert_in_range(lose(&run), 100, 200);
+}
+
+static void time_ends_it_as_well(void **state)
+{
+    const struct hf_reconnect policy = {400,  0,    HF_RECONNECT_UNLIMITED,
+                                        1000, NULL, NULL};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    assert_int_equal(lose(&run), 400);
+    assert_int_equal(lose(&run), 400);
+    assert_true(lose(&run) == HF_FOREVER); /* it would be at 1200 */
+}
+
+static void a_pause_of_nothing_is_one_millisecond(void **state)
+{
+    const struct hf_reconnect policy = {0, 0, 2, HF_FOREVER, NULL, NULL};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    assert_int_equal(lose(&run), 1);
+    assert_int_equal(lose(&run), 1);
+    assert_true(lose(&run) == HF_FOREVER);
+}
+
+struct asked {
+    uint32_t times;
+    uint32_t retries;
+    uint64_t elapsed_ms;
+};
+
+static bool twice_and_longer_each_time(void *arg, uint32_t retries,
+                                       uint64_t elapsed_ms, uint64_t *pause_ms)
+{
+    struct asked *asked = arg;
+
+    asked->times++;
+    asked->retries = retries;
+    asked->elapsed_ms = elapsed_ms;
+    assert_int_equal(*pause_ms, 30);
+    *pause_ms = 100 * (retries + UINT64_C(1));
+    return retries < 2;
+}
+
+static void a_callback_decides(void **state)
+{
+    struct asked asked = {0};
+    const struct hf_reconnect policy = {
+        30, 40, 0, HF_FOREVER, twice_and_longer_each_time, &asked};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    assert_int_equal(lose(&run), 100);
+    assert_int_equal(asked.elapsed_ms, 0);
+    assert_int_equal(lose(&run), 200);
+    assert_int_equal(asked.elapsed_ms, 100);
+    assert_true(lose(&run) == HF_FOREVER);
+    assert_int_equal(asked.times, 3);
+    assert_int_equal(asked.retries, 2);
+    assert_int_equal(asked.elapsed_ms, 300);
+}
+
+static void nothing_overflows(void **state)
+{
+    const struct hf_reconnect policy = {
+        HF_FOREVER, 0, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL};
+    struct run run;
+
+    (void)state;
+    begin(&run, &policy, 1);
+    assert_true(lose(&run) == HF_FOREVER);
+    run.attempts.retries = UINT32_MAX;
+    run.attempts.policy.pause_ms = 10;
+    assert_int_equal(lose(&run), 10);
+    assert_int_equal(run.attempts.retries, UINT32_MAX);
+}
+
+/* ----------------------------------------------------------------- final -- */
+
+static void what_all_servers_say_is_final(void **state)
+{
+    static const hf_status finals[] = {HF_EDENIED, HF_EURL};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct run run;
+
+        begin(&run, NULL, 2);
+        (void)lose_as(&run, finals[i]);
+        assert_false(hf_attempts_are_final(&run.attempts));
+        (void)lose_as(&run, HF_EUNREACHABLE);
+        assert_false(hf_attempts_are_final(&run.attempts));
+        (void)lose_as(&run, finals[i]);
+        assert_false(hf_attempts_are_final(&run.attempts));
+        (void)lose_as(&run, finals[i]);
+        assert_true(hf_attempts_are_final(&run.attempts));
+        hf_attempts_restart(&run.attempts);
+        (void)lose_as(&run, finals[i]);
+        assert_false(hf_attempts_are_final(&run.attempts));
+    }
+}
+
+static void nonsense_is_final_when_it_stays(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, NULL, 2);
+    for (int i = 0; i < 2 * HF_ATTEMPT_NONSENSE; i++) {
+        assert_false(hf_attempts_are_final(&run.attempts));
+        (void)lose_as(&run, HF_EPROTOCOL);
+    }
+    assert_true(hf_attempts_are_final(&run.attempts));
+    (void)lose(&run);
+    assert_false(hf_attempts_are_final(&run.attempts));
+}
+
+static void what_may_pass_is_never_final(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, NULL, 1);
+    for (int i = 0; i < 100; i++) {
+        (void)lose(&run);
+        assert_false(hf_attempts_are_final(&run.attempts));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_url_says_a_policy),
+        cmocka_unit_test(what_is_no_policy_is_refused),
+        cmocka_unit_test(a_policy_of_any_length_is_refused),
+        cmocka_unit_test(a_url_overrides_what_was_given),
+        cmocka_unit_test(without_a_policy_it_goes_on_for_ever),
+        cmocka_unit_test(n_times_is_n_retries_with_one_pause),
+        cmocka_unit_test(a_try_goes_through_all_servers),
+        cmocka_unit_test(a_connection_that_was_lost_is_no_failed_try),
+        cmocka_unit_test(the_pauses_after_a_loss_double_as_well),
+        cmocka_unit_test(time_ends_it_as_well),
+        cmocka_unit_test(a_pause_of_nothing_is_one_millisecond),
+        cmocka_unit_test(a_callback_decides),
+        cmocka_unit_test(nothing_overflows),
+        cmocka_unit_test(what_all_servers_say_is_final),
+        cmocka_unit_test(nonsense_is_final_when_it_stays),
+        cmocka_unit_test(what_may_pass_is_never_final),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
