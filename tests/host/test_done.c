@@ -250,7 +250,7 @@ static void one_call(struct world *w, const struct call *call, bool drops)
 
 static void every_call_without_a_function(void **state)
 {
-    for (size_t i = 0; i < 2 * CALLS; i++) {
+    for (size_t i = 0; i < (size_t)2 * CALLS; i++) {
         assert_int_equal(setup(state), 0);
         one_call(*state, &calls[i / 2], i % 2 == 0);
         assert_int_equal(teardown(state), 0);
