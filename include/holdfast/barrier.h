@@ -187,8 +187,7 @@ HF_API hf_status hf_double_barrier_leave(struct hf_double_barrier *barrier,
  * Set ${members} to those who are there now, in the order in which they came,
  * as hf_lock_tickets() does; .holds of those who have been let in.
  *   Ownership ${members} wants hf_tickets_free().
- *   Callback  ${done} once, with the list or with a status; it must have a
- *             function.
+ *   Callback  ${done} once, with the list or with a status.
  *   Fails     as hf_lock_tickets(), and with HF_EUNSUPPORTED where the engine
  *             has no double barriers.
  */

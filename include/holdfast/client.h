@@ -16,9 +16,10 @@
 extern "C" {
 #endif
 
-/* Opaque: connection and session; an operation under way; what an operation
- * may end with. */
+/* Opaque: connection and session; who is told of its states; an operation under
+ * way; what an operation may end with. */
 struct hf_client;
+struct hf_listener;
 struct hf_op;
 struct hf_grant;   /* <holdfast/grant.h> */
 struct hf_tickets; /* <holdfast/tickets.h> */
@@ -37,7 +38,9 @@ struct hf_result {
 };
 
 /* Called once when an operation has ended.  ${result} is valid until it
- * returns.  .fn may be NULL: the end is then not told. */
+ * returns.  .fn may be NULL where the end brings a status only: nobody is told
+ * then.  A call whose end brings a grant or tickets refuses NULL with
+ * HF_EINVAL, because they would be lost. */
 struct hf_done {
     void (*fn)(void *arg, const struct hf_result *result);
     void *arg;
@@ -59,8 +62,8 @@ enum hf_state {
  */
 HF_API const char *hf_state_name(enum hf_state state);
 
-/* Told after the state of a client changed.  A slow listener may miss states
- * in between, but never the last one nor a LOST. */
+/* A listener: told after the state of a client changed.  A slow one may miss
+ * states in between, but never the last one nor a LOST. */
 struct hf_on_state {
     void (*fn)(void *arg, enum hf_state state);
     void *arg;
@@ -131,6 +134,16 @@ enum hf_delivery {
                                readable */
 };
 
+/* When those who hold a lock, lead, or are inside a double barrier hear that
+ * this is over.  At SUSPENDED they hear as soon as the link is down, although
+ * their tickets may live and nobody else has been admitted; the tickets leave
+ * their queues when the link is back.  Waits are as patient in either case.
+ * On an engine without sessions over a network there is no difference. */
+enum hf_loss_at {
+    HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over */
+    HF_LOSS_AT_SUSPENDED = 1
+};
+
 struct hf_client_opts {
     size_t size; /* set by HF_CLIENT_OPTS_INIT */
     enum hf_delivery delivery;
@@ -144,14 +157,14 @@ struct hf_client_opts {
     struct hf_on_state on_state;
     struct hf_on_log on_log;
     struct hf_reconnect reconnect;
+    enum hf_loss_at loss_at;
 };
 #define HF_CLIENT_OPTS_INIT                                                    \
     {                                                                          \
         sizeof(struct hf_client_opts), HF_DELIVER_THREAD, 15000,               \
             {NULL, NULL, NULL}, {NULL, NULL, HF_LOG_WARNING},                  \
-        {                                                                      \
-            50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL           \
-        }                                                                      \
+            {50, 1000, HF_RECONNECT_UNLIMITED, HF_FOREVER, NULL, NULL},        \
+            HF_LOSS_AT_LOST                                                    \
     }
 
 /**
@@ -202,6 +215,36 @@ HF_API hf_status hf_client_close_start(struct hf_client *client,
  *   Thread    any.
  */
 HF_API enum hf_state hf_client_state(const struct hf_client *client)
+    HF_NONNULL(1);
+
+/**
+ * hf_client_add_listener(client, on_state, listener):
+ * Tell ${on_state} of the states of ${client} from now on, after the listeners
+ * that were added before; the first is that of struct hf_client_opts.  The
+ * state of now is not told: hf_client_state(), called after this, says it.
+ *   Ownership ${listener} wants hf_client_remove_listener(), or goes with
+ *             ${client} once that is closed.
+ *   Callback  ${on_state}, from then on.
+ *   Fails     HF_EINVAL if ${on_state} has no function; HF_ECLOSED HF_ENOMEM
+ *             HF_EFORKED.
+ */
+HF_API hf_status hf_client_add_listener(struct hf_client *client,
+                                        struct hf_on_state on_state,
+                                        struct hf_listener **listener)
+    HF_NONNULL(1, 3) HF_MUST_CHECK;
+
+/**
+ * hf_client_remove_listener(client, listener):
+ * Free ${listener} (NULL is fine), one of those of ${client}.  None of its
+ * calls comes after this: one that runs has returned, one that was queued does
+ * not run, and its .drop has been called.  Made inside a callback of this
+ * library it waits for nothing; a call of ${listener} that runs then, this one
+ * or one elsewhere, goes on, and .drop comes right after it.
+ *   Time      until a call of ${listener} that runs on another thread has
+ *             returned.
+ */
+HF_API void hf_client_remove_listener(struct hf_client *client,
+                                      struct hf_listener *listener)
     HF_NONNULL(1);
 
 /**

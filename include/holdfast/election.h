@@ -30,6 +30,9 @@ struct hf_on_ended {
     void (*drop)(void *arg);
 };
 
+/* The longest id of a candidate, in bytes without a NUL. */
+#define HF_ELECTION_ID_BYTES 255
+
 struct hf_election_opts {
     size_t size; /* set by HF_ELECTION_OPTS_INIT */
     /* HF_KIND_ELECTION, which is Curator's LeaderLatch in ZooKeeper; or
@@ -46,14 +49,19 @@ struct hf_election_opts {
      * struct hf_on_revoke. */
     struct hf_on_election on_revoke;
     struct hf_on_ended on_ended;
+    /* The candidate's id, shown as it is: it is all that its tickets say, also
+     * to others (Curator's Participant.getId(), kazoo's contenders()), and the
+     * .owner of a struct hf_ticket_view.  At most HF_ELECTION_ID_BYTES of UTF-8
+     * without control characters.  NULL: they say what tickets of ours say of
+     * their owner, host and pid included, with .text, which does not go with an
+     * id. */
+    const char *id;
 };
 #define HF_ELECTION_OPTS_INIT                                                  \
     {                                                                          \
         sizeof(struct hf_election_opts), HF_KIND_ELECTION, NULL,               \
             {NULL, NULL, NULL}, {NULL, NULL, NULL}, {NULL, NULL, NULL},        \
-        {                                                                      \
-            NULL, NULL, NULL                                                   \
-        }                                                                      \
+            {NULL, NULL, NULL}, NULL                                           \
     }
 
 /**
@@ -61,9 +69,9 @@ struct hf_election_opts {
  * Set ${election} to a possible candidate for the leadership of ${name}.  No
  * request is made.
  *   Ownership as hf_lock_open(); ${opts} (NULL: all defaults) are copied, .text
- *             included.  ${election} wants hf_election_free().
+ *             and .id included.  ${election} wants hf_election_free().
  *   Callback  those of ${opts}, between hf_election_campaign_start() and the
- *             end of hf_election_resign() or the call of hf_election_free().
+ *             end of hf_election_resign() or of hf_election_free().
  *   Fails     as hf_lock_open().
  */
 HF_API hf_status hf_election_open(struct hf_client *client, const char *name,
@@ -73,8 +81,14 @@ HF_API hf_status hf_election_open(struct hf_client *client, const char *name,
 
 /**
  * hf_election_free(election):
- * Free ${election} (NULL is fine); it resigns in the background if it stands.
- * A callback that runs meanwhile, elsewhere, goes on; .drop comes after it.
+ * Free ${election} (NULL is fine); it resigns in the background if it stands,
+ * and waits for it end with HF_ECANCELLED.  No callback of ${election} comes
+ * after this: the one that runs has returned, those that were queued do not
+ * run, and each .drop has been called.  Made inside a callback of this library
+ * it waits for nothing; a callback of ${election} that runs then, this one or
+ * one elsewhere, goes on, and each .drop comes right after it.
+ *   Time      until a callback of ${election} that runs on another thread has
+ *             returned.
  */
 HF_API void hf_election_free(struct hf_election *election);
 
@@ -89,6 +103,38 @@ HF_API void hf_election_free(struct hf_election *election);
  *             HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_election_campaign_start(struct hf_election *election)
+    HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_election_wait(election, wait_ms):
+ * Wait until ${election} leads.  HF_OK means that it has led at some moment
+ * since this call.  A wait rides out a lost session as the candidature does,
+ * and its end leaves the candidature as it is.
+ *   Time      at most ${wait_ms}.
+ *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and somebody else is
+ *             ahead; HF_ESTATE if it does not stand, because
+ *             hf_election_campaign_start() was not called or because it
+ *             resigns; HF_ECANCELLED if it resigned during the wait; what its
+ *             on_ended says, if the candidature ended, also before this call;
+ *             HF_EUNREACHABLE if there was no connection, or for a ${wait_ms}
+ *             of 0 no answer; HF_ECLOSED HF_ELIMIT HF_EREENTRANT HF_EFORKED.
+ */
+HF_API hf_status hf_election_wait(struct hf_election *election,
+                                  uint64_t wait_ms) HF_NONNULL(1) HF_MUST_CHECK;
+
+/**
+ * hf_election_wait_start(election, wait_ms, done, op):
+ * Begin hf_election_wait().  Set ${op}, if not NULL, to a handle for
+ * hf_op_cancel() that wants hf_op_free().
+ *   Callback  ${done} once, with HF_OK or with a status that hf_election_wait()
+ *             fails with; HF_ECANCELLED also if the wait was cancelled, which
+ *             leaves the candidature as it is, or ${election} was freed.
+ *   Fails     HF_ESTATE, or as the candidature ended, as hf_election_wait();
+ *             HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ */
+HF_API hf_status hf_election_wait_start(struct hf_election *election,
+                                        uint64_t wait_ms, struct hf_done done,
+                                        struct hf_op **op)
     HF_NONNULL(1) HF_MUST_CHECK;
 
 /**

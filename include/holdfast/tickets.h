@@ -128,8 +128,9 @@ HF_API hf_status hf_lock_tickets(struct hf_lock *lock,
  * hf_lock_tickets_start(lock, which, wait_ms, done):
  * Begin hf_lock_tickets().
  *   Callback  ${done} once, with HF_OK and .tickets or with a status.
- *   Fails     HF_EINVAL if ${done} has no function or ${which} is none of the
- *             above; HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
+ *   Fails     HF_EINVAL if ${done} has no function (see struct hf_done) or
+ *             ${which} is none of the above; HF_ECLOSED HF_ELIMIT HF_ENOMEM
+ *             HF_EFORKED.
  */
 HF_API hf_status hf_lock_tickets_start(struct hf_lock *lock,
                                        enum hf_tickets_which which,

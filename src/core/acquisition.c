@@ -302,6 +302,15 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_tell(core, a, &a->lost_effect, HF_EFFECT_LOST);
 }
 
+bool hf_acquisition_is_relied_on(const struct hf_acquisition *a)
+{
+    if (a->state != STATE(HELD))
+        return false;
+    if (a->whole != NULL && hf_acquisition_is_waiting(a->whole))
+        return false;
+    return a->stands_for == NULL || a->stands_for->holder != NULL;
+}
+
 static void init(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_session *session = &core->session;

@@ -203,6 +203,19 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why);
 
+/* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
+ * still waited for, nor on the ticket of a cohort that no member has now. */
+bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
+
+/* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
+ * by what a try may take; that somebody else is ahead of it. */
+void hf_acquisition_explain_overdue(const struct hf_core *core,
+                                    struct hf_acquisition *a,
+                                    uint64_t waited_ms, bool only_try,
+                                    struct hf_error *why);
+void hf_acquisition_explain_busy(const struct hf_acquisition *a,
+                                 struct hf_error *why);
+
 /* End the wait of ${a}, if it is waiting, as ${why} tells. */
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
                             const struct hf_error *why);

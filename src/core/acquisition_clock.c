@@ -50,50 +50,59 @@ static const char *trouble_of(const struct hf_core *core,
     return core->session.trouble;
 }
 
-static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
+void hf_acquisition_explain_overdue(const struct hf_core *core,
+                                    struct hf_acquisition *a,
+                                    uint64_t waited_ms, bool only_try,
+                                    struct hf_error *why)
 {
-    uint64_t waited_ms = core->now_ms - a->started_at_ms;
     const char *state = hf_state_name(core->session.state);
     const char *trouble = trouble_of(core, ticket_of(a));
     const char *colon = trouble[0] != '\0' ? ": " : "";
     const struct hf_acquisition *at = ticket_of(a);
     bool placed = a->cohort != NULL && hf_cohort_place(a);
-    struct hf_error why;
 
     if (!core->session.ever_connected)
         hf_session_never_connected(&core->session, core->config.place,
-                                   waited_ms, &why);
-    else if (a->only_try)
-        hf_error_set(&why, HF_EUNREACHABLE,
+                                   waited_ms, why);
+    else if (only_try)
+        hf_error_set(why, HF_EUNREACHABLE,
                      "the engine gave no answer within %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
     else if (a->state == STATE(LOOKING) &&
              a->lookout.state == HF_LOOKOUT_WATCHING)
-        hf_error_set(&why, HF_ETIMEDOUT,
+        hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
                      waited_ms, a->limit, a->weight, a->holder);
     else if (at->state != STATE(QUEUED) && !placed)
-        hf_error_set(&why, HF_ETIMEDOUT,
+        hf_error_set(why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
                      " ms; the session is %s%s%.300s",
                      waited_ms, state, colon, trouble);
     else if (a->kind == HF_TICKET_MEMBER && a->blocking > 0)
-        hf_error_set(&why, HF_ETIMEDOUT,
+        hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; %" PRIu32 " of %" PRIu32
                      " parties are there",
                      waited_ms, a->ahead, a->limit);
     else if (at->blocking == 0 && !placed)
-        hf_error_set(&why, HF_ETIMEDOUT,
+        hf_error_set(why, HF_ETIMEDOUT,
                      "first in the queue, but after %" PRIu64
                      " ms the engine has not confirmed the session",
                      waited_ms);
     else
-        hf_error_set(&why, HF_ETIMEDOUT,
+        hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; ahead: %" PRIu32
                      ", held by \"%s\"",
                      waited_ms, a->ahead, a->holder);
+}
+
+static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_error why;
+
+    hf_acquisition_explain_overdue(core, a, core->now_ms - a->started_at_ms,
+                                   a->only_try, &why);
     hf_acquisition_give_up(core, a, &why);
 }
 

@@ -106,14 +106,20 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_give_up(core, a, &why);
 }
 
+void hf_acquisition_explain_busy(const struct hf_acquisition *a,
+                                 struct hf_error *why)
+{
+    if (a->holder[0] == '\0')
+        hf_error_set(why, HF_EBUSY, "somebody else is ahead in the queue");
+    else
+        hf_error_set(why, HF_EBUSY, "held by \"%s\"", a->holder);
+}
+
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (a->holder[0] == '\0')
-        hf_error_set(&why, HF_EBUSY, "somebody else is ahead in the queue");
-    else
-        hf_error_set(&why, HF_EBUSY, "held by \"%s\"", a->holder);
+    hf_acquisition_explain_busy(a, &why);
     hf_acquisition_give_up(core, a, &why);
 }
 

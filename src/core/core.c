@@ -27,7 +27,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
     hf_session_init(&core->session, &core->effects,
-                    hf_after_ms(now_ms, config->connect_ms));
+                    hf_after_ms(now_ms, config->connect_ms), config->loss_at);
 }
 
 /* ---------------------------------------------------------------- grants -- */
@@ -46,6 +46,21 @@ static void lose_all(struct hf_core *core, bool tickets_live, const char *why)
             hf_acquisition_lose(core, a, tickets_live, why);
     }
     assert(core->held == 0);
+}
+
+/* Tell those who hold, as lose_all() does; what is had on the way to a grant is
+ * kept, for a wait outlasts the link. */
+static void lose_with_link(struct hf_core *core)
+{
+    static const char why[] =
+        "the connection was lost, and the client was opened with "
+        "HF_LOSS_AT_SUSPENDED; with HF_LOSS_AT_LOST grants outlast it";
+
+    FOR_EACH (core, a, next) {
+        if (core->held > 0 && hf_acquisition_is_relied_on(a) &&
+            !HF_PLANTED(SUSPENDED_UNTOLD))
+            hf_acquisition_lose(core, a, true, why);
+    }
 }
 
 /* Safe-until has passed: from now on somebody else may have been admitted,
@@ -203,11 +218,17 @@ static void connected(struct hf_core *core, const struct hf_event *event)
 
 static void suspended(struct hf_core *core)
 {
+    bool loses = hf_session_loses_with_link(&core->session);
+
     if (core->session.state != HF_STATE_CONNECTED)
         return;
+    if (loses)
+        lose_with_link(core);
     hf_session_suspended(&core->session);
     FOR_EACH (core, a, next)
         hf_acquisition_suspended(core, a);
+    if (loses)
+        pump_all(core);
 }
 
 static void resuming(struct hf_core *core, const struct hf_event *event)
@@ -476,6 +497,14 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 
 /* ------------------------------------------------------------ invariants -- */
 
+static void check_held(const struct hf_core *core,
+                       const struct hf_acquisition *a)
+{
+    assert(core->session.state != HF_STATE_SUSPENDED ||
+           !hf_session_loses_with_link(&core->session) ||
+           !hf_acquisition_is_relied_on(a) || HF_PLANTED(SUSPENDED_UNTOLD));
+}
+
 static void check_effects(const struct hf_core *core)
 {
     struct hf_effect *const *link = &core->effects.first;
@@ -493,6 +522,7 @@ void hf_core_check(const struct hf_core *core)
     for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next) {
         assert(a->previous == previous);
         hf_acquisition_check(core, a);
+        check_held(core, a);
         held += a->state == HF_ACQUISITION_HELD;
         previous = a;
     }

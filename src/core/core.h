@@ -34,6 +34,7 @@ struct hf_core_config {
     struct hf_random random;      /* seeded */
     const char *place; /* where the engine is, for error texts; NULL or "":
                           unknown.  Borrowed */
+    enum hf_loss_at loss_at;
 };
 
 struct hf_core {

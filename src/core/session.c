@@ -53,11 +53,13 @@ static void forget_resume(struct hf_session *session)
 }
 
 void hf_session_init(struct hf_session *session,
-                     struct hf_effect_queue *effects, uint64_t connect_by_ms)
+                     struct hf_effect_queue *effects, uint64_t connect_by_ms,
+                     enum hf_loss_at loss_at)
 {
     *session = (struct hf_session){0};
     session->state = HF_STATE_CONNECTING;
     session->connect_by_ms = connect_by_ms;
+    session->loss_at = loss_at;
     session->timeout_ms = HF_FOREVER;
     forget_resume(session);
     session->prove_at_ms = HF_FOREVER;
@@ -84,6 +86,11 @@ bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms)
     return hf_session_usable(session) &&
            (hf_after_ms(now_ms, least_ms) < session->safe_until_ms ||
             HF_PLANTED(ADMIT_EXPIRED));
+}
+
+bool hf_session_loses_with_link(const struct hf_session *session)
+{
+    return session->loss_at == HF_LOSS_AT_SUSPENDED;
 }
 
 /* Move and tell.  A state that was not taken yet is superseded, unless it is

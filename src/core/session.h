@@ -24,6 +24,7 @@ struct hf_session {
     uint64_t number; /* counts sessions; a ticket remembers its own */
     bool ever_connected;
     bool closing;
+    enum hf_loss_at loss_at;
     uint64_t connect_by_ms;         /* first connection, HF_FOREVER once made */
     char trouble[HF_TROUBLE_BYTES]; /* why there is none, "" if unknown */
     hf_status trouble_status;       /* HF_OK: nothing in particular */
@@ -56,7 +57,8 @@ struct hf_session {
 uint64_t hf_session_margin_ms(uint64_t timeout_ms);
 
 void hf_session_init(struct hf_session *session,
-                     struct hf_effect_queue *effects, uint64_t connect_by_ms);
+                     struct hf_effect_queue *effects, uint64_t connect_by_ms,
+                     enum hf_loss_at loss_at);
 
 /* Is there a session whose tickets may live? */
 bool hf_session_alive(const struct hf_session *session);
@@ -68,6 +70,9 @@ bool hf_session_usable(const struct hf_session *session);
  * proof when that is less than a quarter of the lease: a new one is on its way
  * and the grant would be lost again before it is of use. */
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
+
+/* Do grants end when the link does, although their tickets may live? */
+bool hf_session_loses_with_link(const struct hf_session *session);
 
 /* CONNECTED: ${anchor_ms} is when the accepted request was sent, or earlier.
  * The session before it, if this is another, has been declared lost already.

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "host/election.h"
+#include "host/election_wait.h"
 
 /* A leadership that lasted so long says nothing of how the next one ends. */
 #define LASTING_MS 10000
@@ -20,6 +21,8 @@ void hf_elections_publish(struct hf_client *client)
 
 static void lead(struct hf_election *e)
 {
+    const struct hf_error elected = {.status = HF_OK};
+
     e->state = HF_ELECTION_LEADING;
     e->elected_at_ms = hf_now_ms();
     e->next_leader = e->client->leaders;
@@ -29,6 +32,7 @@ static void lead(struct hf_election *e)
     hf_log_write(e->client, HF_LOG_INFO, "elected for \"%s\", with token %llu",
                  e->lock->name, (unsigned long long)hf_grant_token(e->grant));
     hf_election_tell(e);
+    hf_election_waits_end(e, &elected);
 }
 
 static void lead_no_more(struct hf_election *e)
@@ -56,6 +60,8 @@ hf_status hf_election_stand(struct hf_election *e, uint64_t not_before_ms,
     opts.text = e->opts.text;
     if ((e->grant = hf_grant_new(&e->lock, 1, &opts, untold)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
+    if (e->opts.id != NULL)
+        hf_payload_copy(e->grant->payload, e->opts.id);
     e->state = HF_ELECTION_STANDING;
     e->grant->election = e;
     e->grant->acquisition.thorough = true;
@@ -85,6 +91,7 @@ static void end(struct hf_election *e, const struct hf_error *why)
     e->end = *why;
     e->ended = true;
     hf_election_tell(e);
+    hf_election_waits_end(e, why);
 }
 
 /* Not faster than a retry, lest we fight with whoever takes our tickets out. */
@@ -151,6 +158,9 @@ void hf_election_heed(struct hf_election *e, struct hf_grant *grant,
     case HF_EFFECT_REVOKED:
         e->asked = e->state == HF_ELECTION_LEADING;
         hf_election_tell(e);
+        break;
+    case HF_EFFECT_WAITING:
+        hf_election_waits_try(e);
         break;
     case HF_EFFECT_ENDED:
     case HF_EFFECT_RELEASED:

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/instant.h"
 #include "core/memory.h"
 #include "host/close.h"
 #include "host/election.h"
+#include "host/election_wait.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
@@ -26,33 +28,13 @@ uint64_t hf_now_ms(void)
 
 /* -------------------------------------------------------------- effects -- */
 
-void hf_client_run_state(struct hf_client *client, void *arg)
-{
-    enum hf_state state = client->state;
-    bool lost = client->lost_unheard && state != HF_STATE_LOST;
-
-    (void)arg;
-    client->lost_unheard = false;
-    hf_log_unlock(client);
-    if (lost)
-        client->on_state.fn(client->on_state.arg, HF_STATE_LOST);
-    client->on_state.fn(client->on_state.arg, state);
-    pthread_mutex_lock(&client->lock);
-}
-
 static void tell_state(struct hf_client *client, enum hf_state state)
 {
     client->state = state;
     atomic_store(&client->published, (unsigned)client->state);
     hf_log_write(client, HF_LOG_INFO, "the session is %s",
                  hf_state_name(client->state));
-    if (client->state == HF_STATE_LOST) {
-        client->lost_unheard = true;
-        /* Not ahead of what was lost with it. */
-        hf_delivery_remove(client, &client->state_callback);
-    }
-    if (client->on_state.fn != NULL)
-        hf_delivery_add(client, &client->state_callback);
+    hf_listeners_tell(client);
     if (client->state == HF_STATE_CLOSED)
         hf_close_reached(client);
 }
@@ -118,14 +100,22 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     pump(client);
 }
 
+static uint64_t wake_at_ms(const struct hf_client *client)
+{
+    return hf_earlier_ms(hf_core_wake_at_ms(&client->core),
+                         hf_election_waits_wake_at_ms(client));
+}
+
 /* Whether it was. */
 static bool tick_if_due(struct hf_client *client)
 {
     struct hf_event tick = {.kind = HF_EVENT_TICK};
-    bool due = hf_core_wake_at_ms(&client->core) <= hf_now_ms();
+    bool due = wake_at_ms(client) <= hf_now_ms();
 
-    if (due)
+    if (due) {
         hf_client_step(client, &tick);
+        hf_election_waits_expire(client);
+    }
     return due;
 }
 
@@ -136,7 +126,7 @@ void hf_client_settle(struct hf_client *client)
     hf_loop_turn(client);
     if (tick_if_due(client))
         hf_loop_turn(client); /* what was asked for leaves */
-    hf_loop_arm(client, hf_core_wake_at_ms(&client->core));
+    hf_loop_arm(client, wake_at_ms(client));
 }
 
 /* ---------------------------------------------------------------- entry -- */
@@ -378,6 +368,20 @@ hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot)
     }
     delist(client, slot);
     return slot->done ? slot->status : status;
+}
+
+void hf_client_await_callback(struct hf_client *client, struct hf_slot **slot)
+{
+    struct hf_slot own = {.done = false};
+    struct hf_error unwanted;
+
+    if (hf_client_may_block(client, &unwanted) != HF_OK)
+        return;
+    *slot = &own;
+    (void)hf_client_wait(client, &own);
+    if (!own.done)
+        hf_delivery_await(client); /* no descriptors to wait with */
+    *slot = NULL;
 }
 
 /* ------------------------------------------------------------- lifetime -- */

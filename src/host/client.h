@@ -27,10 +27,12 @@
 #include "host/borrowed.h"
 #include "host/delivery.h"
 #include "host/fork.h"
+#include "host/listener.h"
 #include "host/log.h"
 #include "host/loop.h"
 
 struct hf_election;
+struct hf_election_wait;
 struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512
@@ -66,7 +68,7 @@ struct hf_client {
     bool pumping;             /* effects are being carried out */
     uint64_t steps;           /* counts events, to see whether any came */
     unsigned unsettled;       /* grants and errands on which the core has work
-                                 to do */
+                                 to do, and waits for an election */
 
     struct hf_loop loop;
     struct hf_background background;
@@ -84,10 +86,9 @@ struct hf_client {
     uint64_t caller_turns; /* counts callers that stopped polling */
     unsigned sleepers;     /* threads in poll() on the loop */
 
-    struct hf_on_state on_state;
-    struct hf_callback state_callback;
-    enum hf_state state;        /* the last one, for the listener */
-    bool lost_unheard;          /* a LOST that no listener has heard yet */
+    struct hf_listener first_listener; /* that of the options */
+    struct hf_listener *listeners;     /* all, in the order of their adding */
+    enum hf_state state;               /* the last one, for them */
     _Atomic unsigned published; /* enum hf_state, for hf_client_state() */
 
     bool closing;     /* close was called */
@@ -99,7 +100,8 @@ struct hf_client {
     struct hf_callback close_callback;
 
     struct hf_election *leaders; /* elections that lead */
-    struct hf_grave *graveyard;  /* freed once the lock is given up */
+    struct hf_election_wait *election_waits;
+    struct hf_grave *graveyard; /* freed once the lock is given up */
     char description[HF_DESCRIPTION_BYTES];
     struct hf_error error;
 
@@ -139,6 +141,11 @@ void hf_slot_answer(struct hf_client *client, struct hf_slot *slot,
                     hf_status status);
 hf_status hf_client_wait(struct hf_client *client, struct hf_slot *slot);
 
+/* A callback that is to go runs: wait until whoever runs it has answered
+ * ${*slot}, which is set meanwhile; or not at all where that could only wait
+ * for itself.  With the lock, as those. */
+void hf_client_await_callback(struct hf_client *client, struct hf_slot **slot);
+
 /* HF_EREENTRANT, and its text, where a call that waits could only wait for
  * itself; or as hf_fork_check(). */
 hf_status hf_client_may_block(const struct hf_client *client,
@@ -146,9 +153,6 @@ hf_status hf_client_may_block(const struct hf_client *client,
 
 /* Would something be left undone, or unheard, if no caller came any more? */
 bool hf_client_must_be_driven(const struct hf_client *client);
-
-/* The callback that tells the state listener. */
-void hf_client_run_state(struct hf_client *client, void *arg);
 
 /* Make sure that something polls although no caller does.  HF_ELIMIT. */
 hf_status hf_client_need_driver(struct hf_client *client);

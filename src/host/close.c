@@ -39,15 +39,12 @@ void hf_close_reached(struct hf_client *client)
 
 static void tell(struct hf_client *client)
 {
-    struct hf_on_state on_state = client->on_state;
     struct hf_done done = client->close_done;
     struct hf_result result = {.status = HF_OK, .text = "", .grant = NULL};
 
-    client->on_state = (struct hf_on_state){NULL, NULL, NULL};
     client->close_done = (struct hf_done){NULL, NULL, NULL};
+    hf_listeners_drop(client);
     hf_log_unlock(client);
-    if (on_state.drop != NULL)
-        on_state.drop(on_state.arg);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
@@ -169,7 +166,9 @@ void hf_close_abandon(struct hf_client *client)
 {
     struct hf_slot slot = {.done = false};
 
-    client->on_state = (struct hf_on_state){NULL, NULL, NULL};
+    /* That of the options is its caller's still. */
+    hf_delivery_remove(client, &client->first_listener.callback);
+    client->listeners = NULL;
     client->close_waits = true;
     if (client->engine != NULL) {
         client->close_slot = &slot;

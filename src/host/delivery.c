@@ -78,6 +78,8 @@ void hf_delivery_remove(struct hf_client *client, struct hf_callback *callback)
     *link = callback->next;
     if (delivery->end == &callback->next)
         delivery->end = link;
+    if (delivery->stop == &callback->next)
+        delivery->stop = link;
     callback->queued = false;
     if (delivery->first == NULL)
         show(delivery);
@@ -104,24 +106,22 @@ void hf_delivery_run(struct hf_client *client)
 {
     struct hf_delivery_queue *delivery = &client->delivery;
     struct hf_callback *callback;
-    struct hf_callback **stop = delivery->end;
-    bool last = delivery->first == NULL;
 
     assert(!delivery->running);
     delivery->running = true;
+    delivery->stop = delivery->end;
     hf_delivery_begin();
-    while (!last && (callback = delivery->first) != NULL) {
-        last = &callback->next == stop;
+    while (delivery->stop != &delivery->first) {
+        callback = delivery->first;
         hf_delivery_remove(client, callback);
-        if (last)
-            stop = NULL;
         callback->run(client, callback->arg);
         if (hf_fork_parted(client))
             return; /* the rest is the parent's */
     }
     hf_delivery_end();
+    delivery->stop = NULL;
     delivery->running = false;
-    pthread_cond_signal(&delivery->stopped);
+    pthread_cond_broadcast(&delivery->stopped);
 }
 
 void hf_delivery_await(struct hf_client *client)

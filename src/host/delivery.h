@@ -30,9 +30,10 @@ struct hf_delivery_queue {
     enum hf_delivery_place place;
     struct hf_callback *first;
     struct hf_callback **end;
-    bool running;           /* one at a time, so that they come in order */
-    pthread_cond_t stopped; /* running no more */
-    int fd;                 /* HF_PLACE_DISPATCH: an eventfd; else -1 */
+    struct hf_callback **stop; /* running: those behind it are for the next */
+    bool running;              /* one at a time, so that they come in order */
+    pthread_cond_t stopped;    /* running no more */
+    int fd;                    /* HF_PLACE_DISPATCH: an eventfd; else -1 */
 };
 
 /* False, with errno set, if the descriptor cannot be made. */

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "host/election_wait.h"
 #include "host/opening.h"
 #include "host/owner.h"
 #include "host/queue.h"
@@ -37,6 +38,20 @@ static void drop_all(const struct hf_election_opts *opts)
         opts->on_ended.drop(opts->on_ended.arg);
 }
 
+void hf_election_drop_callbacks(struct hf_election *e)
+{
+    static const struct hf_election_opts silent = HF_ELECTION_OPTS_INIT;
+    struct hf_election_opts opts = e->opts;
+
+    assert(e->freed && !e->telling);
+    e->opts = silent;
+    hf_log_unlock(e->client);
+    hf_delivery_begin();
+    drop_all(&opts);
+    hf_delivery_end();
+    pthread_mutex_lock(&e->client->lock);
+}
+
 static void destroy(struct hf_grave *grave)
 {
     struct hf_election *e =
@@ -44,7 +59,6 @@ static void destroy(struct hf_grave *grave)
                                offsetof(struct hf_election, grave));
     struct hf_client *client = e->client;
 
-    drop_all(&e->opts);
     if (hf_fork_parted(client))
         return;
     hf_lock_free(e->lock); /* and perhaps the client with it */
@@ -83,6 +97,13 @@ static hf_status take_opts(const struct hf_election_opts *given,
                             "the kind is %u; expected HF_KIND_ELECTION or "
                             "HF_KIND_MUTEX",
                             (unsigned)opts->kind);
+    if (opts->text != NULL && opts->id != NULL)
+        return hf_error_set(error, HF_EINVAL,
+                            "there are a text and an id, of which a ticket "
+                            "says one; leave the other NULL");
+    if (opts->id != NULL)
+        return hf_owner_check_words("id", opts->id, HF_ELECTION_ID_BYTES,
+                                    error);
     return opts->text != NULL ? hf_owner_check_text(opts->text, error) : HF_OK;
 }
 
@@ -97,7 +118,9 @@ static struct hf_election *make(struct hf_client *client,
     e->references = 1;
     e->opts = *opts;
     if (opts->text != NULL)
-        e->opts.text = memcpy(e->text, opts->text, strlen(opts->text) + 1);
+        e->opts.text = memcpy(e->words, opts->text, strlen(opts->text) + 1);
+    if (opts->id != NULL)
+        e->opts.id = memcpy(e->words, opts->id, strlen(opts->id) + 1);
     e->news_callback =
         (struct hf_callback){.run = hf_election_run_news, .arg = e};
     e->done_callback = (struct hf_callback){.run = run_done, .arg = e};
@@ -154,8 +177,14 @@ void hf_election_free(struct hf_election *e)
     if (e == NULL || hf_client_enter(e->client) != HF_OK)
         return;
     client = e->client;
+    e->freed = true;
     hf_election_hush(e);
+    hf_election_waits_cancel(e, "the election was freed");
     hf_election_leave(e);
+    if (e->telling)
+        hf_client_await_callback(client, &e->free_slot);
+    if (!e->telling)
+        hf_election_drop_callbacks(e);
     hf_election_dereference(e);
     hf_client_leave(client);
 }
@@ -178,6 +207,7 @@ static hf_status run(struct hf_election *e, struct hf_error *error)
                             "no thread for callbacks could be started; raise "
                             "the limits on open files and processes");
     e->again = (struct hf_retry_state){0};
+    e->end = (struct hf_error){.status = HF_OK};
     return hf_election_stand(e, 0, error);
 }
 
@@ -236,7 +266,9 @@ static hf_status begin(struct hf_election *e, struct hf_slot *slot,
     e->out = false;
     e->slot = slot;
     e->done = done;
+    e->end = rested;
     hf_election_hush(e);
+    hf_election_waits_cancel(e, "it resigned");
     if (e->state == HF_ELECTION_RESTING)
         hf_election_left(e, &rested);
     else

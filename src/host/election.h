@@ -35,7 +35,7 @@ struct hf_election {
     struct hf_lock *lock;
     unsigned references; /* under the client's lock, as the rest */
     struct hf_election_opts opts;
-    char text[HF_OWNER_TEXT_BYTES + 1];
+    char words[HF_ELECTION_ID_BYTES + 1]; /* .opts.text or .opts.id */
     enum hf_election_state state;
     struct hf_grant *grant; /* NULL if RESTING */
 
@@ -52,7 +52,7 @@ struct hf_election {
     uint64_t told_token; /* of what on_elected was told and on_deposed not */
     bool asked;          /* to let go */
     bool ended;
-    struct hf_error end;
+    struct hf_error end; /* why it rests; HF_OK: it was not to stand */
 
     /* A resignation, from the call to its answer. */
     bool resigning;
@@ -62,6 +62,8 @@ struct hf_election {
     struct hf_done done;
     struct hf_callback done_callback;
 
+    bool freed;                /* by the user */
+    struct hf_slot *free_slot; /* who waits in that for a callback's end */
     struct hf_grave grave;
 };
 
@@ -86,6 +88,10 @@ void hf_election_answer(struct hf_election *election);
 /* Have told what there is to tell; or tell nothing of what there was. */
 void hf_election_tell(struct hf_election *election);
 void hf_election_hush(struct hf_election *election);
+
+/* Have ${election}, which was freed, drop the callbacks that it has.  Gives the
+ * lock up meanwhile. */
+void hf_election_drop_callbacks(struct hf_election *election);
 
 /* The callback that tells. */
 void hf_election_run_news(struct hf_client *client, void *arg);

@@ -95,6 +95,10 @@ void hf_election_run_news(struct hf_client *client, void *arg)
     if (hf_fork_parted(client))
         return;
     e->telling = false;
+    if (e->free_slot != NULL)
+        hf_slot_answer(client, e->free_slot, HF_OK);
+    else if (e->freed)
+        hf_election_drop_callbacks(e);
     hf_election_tell(e);
     hf_election_answer(e);
     hf_election_dereference(e);

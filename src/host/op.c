@@ -2,6 +2,7 @@
 #include "host/op.h"
 
 #include "host/departure.h"
+#include "host/election_wait.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
@@ -9,6 +10,8 @@ static struct hf_client *client_of(const struct hf_op *op)
 {
     if (op->departure != NULL)
         return op->departure->client;
+    if (op->election_wait != NULL)
+        return op->election_wait->client;
     return op->grant != NULL ? op->grant->client : op->errand->lock->client;
 }
 
@@ -22,6 +25,8 @@ void hf_op_cancel(struct hf_op *op)
         hf_grant_cancel(op->grant);
     else if (op->departure != NULL)
         hf_departure_cancel(op->departure);
+    else if (op->election_wait != NULL)
+        hf_election_wait_cancel(op->election_wait);
     else
         hf_errand_cancel(op->errand);
     hf_client_leave(client);
@@ -41,6 +46,8 @@ void hf_op_free(struct hf_op *op)
         hf_grant_dereference(op->grant);
     else if (op->departure != NULL)
         hf_departure_dereference(op->departure);
+    else if (op->election_wait != NULL)
+        hf_election_wait_dereference(op->election_wait);
     else
         hf_errand_dereference(op->errand);
     hf_client_leave(client);

@@ -68,6 +68,12 @@ static hf_status take_opts(const struct hf_client_opts *given, bool borrowed,
                             "the delivery is %d, expected "
                             "HF_DELIVER_THREAD or HF_DELIVER_DISPATCH",
                             (int)opts->delivery);
+    if (opts->loss_at != HF_LOSS_AT_LOST &&
+        opts->loss_at != HF_LOSS_AT_SUSPENDED)
+        return hf_error_set(error, HF_EINVAL,
+                            "'loss_at' is %d; expected HF_LOSS_AT_LOST or "
+                            "HF_LOSS_AT_SUSPENDED",
+                            (int)opts->loss_at);
     if (borrowed && opts->delivery != HF_DELIVER_THREAD)
         return hf_error_set(error, HF_EINVAL,
                             "HF_DELIVER_DISPATCH does not go with a borrowed "
@@ -103,6 +109,7 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         .connect_ms = opts->connect_ms,
         .retry = enqueue_retry,
         .place = client->description,
+        .loss_at = opts->loss_at,
     };
     enum hf_delivery_place place = HF_PLACE_THREAD;
     hf_status status;
@@ -123,10 +130,9 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
     client->interrupt_fd = -1;
     client->generation = hf_fork_generation();
     client->ops = ops;
-    client->on_state = opts->on_state;
+    hf_listeners_init(client, opts->on_state);
     client->log.on_log = opts->on_log;
     client->reconnect = opts->reconnect;
-    client->state_callback = (struct hf_callback){.run = hf_client_run_state};
     client->close_callback = (struct hf_callback){.run = hf_close_run};
     hf_core_init(&client->core, &config, hf_now_ms());
     return HF_OK;

@@ -24,12 +24,12 @@
 /* The structs, and the last field of each in 0.1.0: its end is the least size
  * that is taken. X(noun, NOUN, field) */
 #define HF_OPTS_TABLE(X)                                                       \
-    X(client, CLIENT, reconnect)                                               \
+    X(client, CLIENT, loss_at)                                                 \
     X(lock, LOCK, limit)                                                       \
     X(acquire, ACQUIRE, text)                                                  \
     X(mutex, MUTEX, on_revoke)                                                 \
     X(rwlock, RWLOCK, on_revoke)                                               \
-    X(election, ELECTION, on_ended)
+    X(election, ELECTION, id)
 
 struct hf_opts_type {
     const char *initialiser; /* what sets .size, for the text of an error */

@@ -33,24 +33,30 @@ static char boot[BOOT_DIGITS + 1];
 
 /* -------------------------------------------------------------- writing -- */
 
-hf_status hf_owner_check_text(const char *text, struct hf_error *error)
+hf_status hf_owner_check_words(const char *what, const char *words, size_t most,
+                               struct hf_error *error)
 {
-    size_t bytes = strlen(text);
+    size_t bytes = strlen(words);
     uint32_t code;
 
-    if (bytes > HF_OWNER_TEXT_BYTES)
+    if (bytes > most)
         return hf_error_set(error, HF_EINVAL,
-                            "the text has %zu bytes; expected %d at most",
-                            bytes, HF_OWNER_TEXT_BYTES);
+                            "the %s has %zu bytes; expected %zu at most", what,
+                            bytes, most);
     for (size_t at = 0, length; at < bytes; at += length) {
-        length = hf_utf8_decode(text + at, bytes - at, &code);
+        length = hf_utf8_decode(words + at, bytes - at, &code);
         if (length == 0 || hf_utf8_control(code))
             return hf_error_set(error, HF_EINVAL,
-                                "the text %s is not valid UTF-8 or has a "
+                                "the %s %s is not valid UTF-8 or has a "
                                 "control character at byte %zu; leave that out",
-                                hf_quote(text, bytes).text, at);
+                                what, hf_quote(words, bytes).text, at);
     }
     return HF_OK;
+}
+
+hf_status hf_owner_check_text(const char *text, struct hf_error *error)
+{
+    return hf_owner_check_words("text", text, HF_OWNER_TEXT_BYTES, error);
 }
 
 static bool is_plain(char c)

@@ -17,6 +17,11 @@
 /* Is ${text} fit to be said in one?  HF_EINVAL. */
 hf_status hf_owner_check_text(const char *text, struct hf_error *error);
 
+/* Or, with at most ${most} bytes, to stand there instead of all that?  ${what}
+ * is its name in the text of the failure. */
+hf_status hf_owner_check_words(const char *what, const char *words, size_t most,
+                               struct hf_error *error);
+
 /* Write "host= pid= command= thread= since= at= text=" to ${payload}.  Values
  * are percent-encoded outside [A-Za-z0-9._-]; host and command are cut where
  * they are long.  since is ${now_ms} on CLOCK_BOOTTIME and, after '@', the

@@ -211,6 +211,17 @@ static void leader(struct play *play)
     cell_until(play->cell, deed_has_ended, &play->deeds[0], "somebody leads");
 }
 
+static void standing(struct play *play)
+{
+    candidate(play);
+    deed_start(&play->deeds[0]);
+}
+
+static void lead(struct play *play)
+{
+    act_begin(play, &call_lead, 0, NULL);
+}
+
 static void resign(struct play *play)
 {
     act_begin(play, &call_resign, 0, NULL);
@@ -280,6 +291,14 @@ const struct act acts_meetings[] = {
         .endings =
             END(END_CLOSE) | END(END_RELEASE) | END(END_FREE) | END(END_LOSS),
         .other = {HF_ECANCELLED},
+    },
+    {
+        .name = "election-wait",
+        .prepare = standing,
+        .begin = lead,
+        .release = resign_meanwhile,
+        .endings = WAITED,
+        .other = {HF_ECANCELLED, HF_ESTATE},
     },
     {
         .name = "election-resign",

@@ -194,6 +194,17 @@ static hf_status resign(struct deed *deed)
     return hf_election_resign(deed->play->election);
 }
 
+static hf_status lead_start(struct deed *deed, struct hf_done done)
+{
+    return hf_election_wait_start(deed->play->election, deed->wait_ms, done,
+                                  &deed->op);
+}
+
+static hf_status lead(struct deed *deed)
+{
+    return hf_election_wait(deed->play->election, deed->wait_ms);
+}
+
 /* He who has resigned hears no more. */
 static void resigned(struct deed *deed)
 {
@@ -222,6 +233,7 @@ const struct call call_downgrade = {downgrade_start, NULL, NULL};
 const struct call call_evict = {evict_start, evict, NULL};
 const struct call call_request = {request_start, request, NULL};
 const struct call call_run = {run, NULL, NULL};
+const struct call call_lead = {lead_start, lead, NULL};
 const struct call call_resign = {resign_start, resign, resigned};
 const struct call call_close = {close_start, close_, NULL};
 

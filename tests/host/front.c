@@ -34,12 +34,20 @@ void front_open(struct front *front, enum way way, const char *url,
                 struct hf_on_state on_state)
 {
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+
+    opts.on_state = on_state;
+    front_open_with(front, way, url, &opts);
+}
+
+void front_open_with(struct front *front, enum way way, const char *url,
+                     const struct hf_client_opts *wanted)
+{
+    struct hf_client_opts opts = *wanted;
     struct hf_error error;
     hf_status status;
 
     memset(front, 0, sizeof(*front));
     front->way = way;
-    opts.on_state = on_state;
     if (way == WAY_DISPATCH)
         opts.delivery = HF_DELIVER_DISPATCH;
     if (way == WAY_UV) {

@@ -48,6 +48,9 @@ extern const struct hf_on_state no_listener;
 /* Open ${url} that way; fails the test if it can't be. */
 void front_open(struct front *front, enum way way, const char *url,
                 struct hf_on_state on_state);
+/* With ${opts}, but for .delivery. */
+void front_open_with(struct front *front, enum way way, const char *url,
+                     const struct hf_client_opts *opts);
 void front_close(struct front *front);
 
 /* Begin an acquire with ${opts} (NULL: defaults). */

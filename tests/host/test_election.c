@@ -113,6 +113,35 @@ static void candidates_are_listed_in_order(enum way way)
     world_close(&w);
 }
 
+static void an_id_is_shown_as_it_is(enum way way)
+{
+    struct hf_election_opts opts = HF_ELECTION_OPTS_INIT;
+    char id[HF_ELECTION_ID_BYTES + 1];
+    struct hf_tickets *tickets;
+    struct world w;
+
+    memset(id, 'x', sizeof(id));
+    memcpy(id, "node 7 = first", 14);
+    id[sizeof(id) - 1] = '\0';
+    opts.id = id;
+    world_open(&w, way, &opts);
+    id[0] = '\n'; /* it was copied */
+    a_leads_b_waits(&w);
+    id[0] = 'n';
+    tickets = witness_lists(&w.b, HF_TICKETS_ALL);
+    assert_int_equal(hf_tickets_count(tickets), 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(hf_tickets_at(tickets, i)->owner, id);
+    hf_tickets_free(tickets);
+    assert_int_equal(witness_resigns(&w.b), HF_OK);
+    place_rob(&w.place); /* also when it stands again */
+    witness_hears(&w.a, "elected deposed elected ");
+    tickets = witness_lists(&w.a, HF_TICKETS_HOLDERS);
+    assert_string_equal(hf_tickets_at(tickets, 0)->owner, id);
+    hf_tickets_free(tickets);
+    world_close(&w);
+}
+
 static void a_waiting_candidate_resigns(enum way way)
 {
     struct world w;
@@ -258,25 +287,6 @@ static void a_mutex_can_be_stood_for(enum way way)
     world_close(&w);
 }
 
-static void freeing_resigns(enum way way)
-{
-    struct world w;
-
-    world_open(&w, way, NULL);
-    a_leads_b_waits(&w);
-    witness_free(&w.a);
-    witness_hears(&w.b, "elected ");
-    assert_string_equal(w.a.told, "elected ");
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    witness_runs(&w.a);
-    kit_await_tickets_with(w.a.front, &w.place, 2);
-    witness_free(&w.a); /* while it waits */
-    kit_await_tickets_with(w.a.front, &w.place, 1);
-    hf_election_free(NULL);
-    witness_open(&w.a, &w.fronts[0], NAME, NULL);
-    world_close(&w);
-}
-
 static void closing_ends_it(enum way way)
 {
     struct world w;
@@ -323,12 +333,12 @@ static void two_candidates_of_one_client(enum way way)
 #define STORIES(X)                                                             \
     X(one_leads_and_then_the_next)                                             \
     X(candidates_are_listed_in_order)                                          \
+    X(an_id_is_shown_as_it_is)                                                 \
     X(a_waiting_candidate_resigns)                                             \
     X(who_is_thrown_out_stands_again)                                          \
     X(all_are_asked_to_let_go)                                                 \
     X(another_kind_of_lock_ends_it)                                            \
     X(a_mutex_can_be_stood_for)                                                \
-    X(freeing_resigns)                                                         \
     X(closing_ends_it)                                                         \
     X(two_candidates_of_one_client)
 
@@ -458,6 +468,7 @@ static void wrong_options_are_refused(void **state)
     struct hf_error error;
     struct world w;
     struct witness spare = {.drops = 0};
+    char long_id[HF_ELECTION_ID_BYTES + 2] = "";
 
     (void)state;
     world_open(&w, WAY_THREAD, NULL);
@@ -474,6 +485,25 @@ static void wrong_options_are_refused(void **state)
     opts.text = "\n";
     assert_int_equal(
         hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    opts.id = "an id";
+    opts.text = "a text";
+    assert_int_equal(
+        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    hf_client_error(w.a.front->client, &error);
+    assert_non_null(strstr(error.text, "a text and an id"));
+    opts.text = NULL;
+    opts.id = "an\nid";
+    assert_int_equal(
+        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    hf_client_error(w.a.front->client, &error);
+    assert_non_null(strstr(error.text, "the id "));
+    memset(long_id, 'x', sizeof(long_id) - 1);
+    opts.id = long_id;
+    assert_int_equal(
+        hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);
+    hf_client_error(w.a.front->client, &error);
+    assert_string_equal(error.text, "hf_election_open: the id has 256 bytes; "
+                                    "expected 255 at most");
     opts.size = 0;
     assert_int_equal(
         hf_election_open(w.a.front->client, NAME, &opts, &election), HF_EINVAL);

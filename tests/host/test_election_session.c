@@ -36,8 +36,10 @@ static void on_state(void *arg, enum hf_state state)
     pthread_mutex_unlock(&w->guard);
 }
 
-static void world_open(struct world *w, enum way way, int timeout_ms)
+static void world_open_with(struct world *w, enum way way, int timeout_ms,
+                            enum hf_loss_at loss_at)
 {
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     char url[64];
 
     memset(w, 0, sizeof(*w));
@@ -45,8 +47,15 @@ static void world_open(struct world *w, enum way way, int timeout_ms)
     assert_int_equal(pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=%d", w->pipe[0],
              timeout_ms);
-    front_open(&w->front, way, url, (struct hf_on_state){on_state, w, NULL});
+    opts.on_state = (struct hf_on_state){on_state, w, NULL};
+    opts.loss_at = loss_at;
+    front_open_with(&w->front, way, url, &opts);
     witness_open(&w->a, &w->front, "scheduler", NULL);
+}
+
+static void world_open(struct world *w, enum way way, int timeout_ms)
+{
+    world_open_with(w, way, timeout_ms, HF_LOSS_AT_LOST);
 }
 
 static void world_close(struct world *w)
@@ -128,6 +137,26 @@ static void fn19_a_leader_without_session_is_deposed(enum way way)
     pthread_mutex_lock(&w.guard);
     assert_string_equal(w.order, "elected deposed ");
     pthread_mutex_unlock(&w.guard);
+    world_close(&w);
+}
+
+/* As Curator's LeaderLatch is with its standard policy. */
+static void
+a_leader_without_a_link_is_deposed_where_that_is_wanted(enum way way)
+{
+    struct world w;
+    uint64_t token;
+
+    world_open_with(&w, way, 0, HF_LOSS_AT_SUSPENDED);
+    win(&w);
+    token = w.a.token;
+    say_first(&w, SCRIPTED_SUSPEND);
+    assert_false(leads(w.a.election));
+    assert_true(hf_election_safe_until_ms(w.a.election) == 0);
+    witness_hears(&w.a, "elected deposed ");
+    say(&w, SCRIPTED_CONNECT);
+    witness_hears(&w.a, "elected deposed elected ");
+    assert_true(hf_election_token(w.a.election) > token);
     world_close(&w);
 }
 
@@ -258,6 +287,7 @@ static void closing_without_a_connection_ends_it(enum way way)
 
 #define STORIES(X)                                                             \
     X(fn19_a_leader_without_session_is_deposed)                                \
+    X(a_leader_without_a_link_is_deposed_where_that_is_wanted)                 \
     X(safe_until_moves_and_ends)                                               \
     X(a_candidate_rides_out_everything)                                        \
     X(fn35_resigning_while_the_ticket_is_made_leaves_none)                     \

@@ -243,6 +243,21 @@ static void a_delivery_that_is_none(void **state)
     assert_int_equal(w->drops, 1);
 }
 
+static void losses_told_at_no_state(void **state)
+{
+    struct world *w = *state;
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+    hf_status status;
+
+    opts.loss_at = (enum hf_loss_at)2;
+    status = hf_client_open(w->place.url, &opts, &client, &error);
+    assert_told(status, &error, HF_EINVAL, "hf_client_open",
+                "HF_LOSS_AT_SUSPENDED");
+    assert_null(client);
+}
+
 static void dispatch_on_a_borrowed_loop(void **state)
 {
     struct world *w = *state;
@@ -644,6 +659,7 @@ int main(void)
         MISUSE(acquire_opts_of_a_wrong_size),
         MISUSE(no_function_to_bring_the_grant_to),
         MISUSE(a_delivery_that_is_none),
+        MISUSE(losses_told_at_no_state),
         MISUSE(dispatch_on_a_borrowed_loop),
         MISUSE(an_allocator_without_a_function),
         MISUSE(names_that_are_none),

@@ -34,16 +34,24 @@ static void on_state(void *arg, enum hf_state state)
     atomic_fetch_add(&world->state_calls, 1);
 }
 
-static void world_open(struct world *world, enum way way, int timeout_ms)
+static void world_open_with(struct world *world, enum way way, int timeout_ms,
+                            enum hf_loss_at loss_at)
 {
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     char url[64];
 
     memset(world, 0, sizeof(*world));
     assert_int_equal(pipe2(world->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=%d", world->pipe[0],
              timeout_ms);
-    front_open(&world->front, way, url,
-               (struct hf_on_state){on_state, world, NULL});
+    opts.on_state = (struct hf_on_state){on_state, world, NULL};
+    opts.loss_at = loss_at;
+    front_open_with(&world->front, way, url, &opts);
+}
+
+static void world_open(struct world *world, enum way way, int timeout_ms)
+{
+    world_open_with(world, way, timeout_ms, HF_LOSS_AT_LOST);
 }
 
 static void world_close(struct world *world)
@@ -212,6 +220,33 @@ static void a_lost_session_is_told(enum way way)
     hf_lock_free(lock);
     world_close(&w);
     assert_non_null(strstr(w.states, "LOST CONNECTED"));
+}
+
+/* Ahead of the state; and the ticket is out of the queue once the link is
+ * back. */
+static void a_link_that_is_down_is_a_loss_to_those_who_say_so(enum way way)
+{
+    struct world w;
+    _Atomic int losses = 0;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+
+    world_open_with(&w, way, 0, HF_LOSS_AT_SUSPENDED);
+    say_until(&w, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
+    lock = front_lock(&w.front, "nightly");
+    grant = take_listening(&w, lock, &losses);
+    assert_int_equal(hf_grant_check(grant), HF_OK);
+    say_until(&w, SCRIPTED_SUSPEND, HF_STATE_SUSPENDED);
+    assert_true(hf_grant_safe_until_ms(grant) == 0);
+    front_until(&w.front, is_called, &losses);
+    assert_int_equal(hf_grant_check(grant), HF_ELOST);
+    say_until(&w, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
+    assert_int_equal(front_give(&w.front, grant), HF_ELOST);
+    grant = front_take(&w.front, lock); /* it was in nobody's way */
+    assert_int_equal(front_give(&w.front, grant), HF_OK);
+    assert_int_equal(losses, 1);
+    hf_lock_free(lock);
+    world_close(&w);
 }
 
 /* Nobody calls anything: the loss must come all the same, and the promise must
@@ -387,6 +422,7 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     X(no_connection_is_unreachable)                                            \
     X(proofs_move_safe_until)                                                  \
     X(a_lost_session_is_told)                                                  \
+    X(a_link_that_is_down_is_a_loss_to_those_who_say_so)                       \
     X(without_proof_the_grant_ends)                                            \
     X(a_waiter_rides_out_everything)                                           \
     X(close_does_not_need_a_connection)                                        \

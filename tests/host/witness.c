@@ -29,8 +29,13 @@ static void on_elected(void *arg, struct hf_election *election, uint64_t token)
 
     assert_ptr_equal(election, witness->election);
     assert_int_equal(hf_election_resign(election), HF_EREENTRANT);
+    assert_int_equal(hf_election_wait(election, 0), HF_EREENTRANT);
     assert_true(token > witness->token);
     witness->token = token;
+    if (witness->frees) {
+        hf_election_free(election);
+        assert_int_equal(atomic_load(&witness->drops), 0);
+    }
     say(witness, "elected");
 }
 

@@ -20,6 +20,7 @@ struct witness {
     struct hf_error why;
     bool resigns; /* when it is asked to let go */
     bool runs_again;
+    bool frees; /* when it is elected */
     /* A resignation. */
     _Atomic int ended;
     hf_status status;

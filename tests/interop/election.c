@@ -9,6 +9,8 @@
  *     election stand KIND URL NAME ID
  *         Stand and print "elected" and "deposed" as it is told, until the end
  *         of standard input; then resign.
+ *     election named KIND URL NAME ID
+ *         The same, and ID is all that its ticket says.
  *
  * Each prints "ready" first.  KIND is election or mutex.
  */
@@ -150,13 +152,16 @@ int main(int argc, char **argv)
     struct hf_error error;
 
     if (argc < 6)
-        die("usage: election add|stand KIND URL NAME ...");
+        die("usage: election add|stand|named KIND URL NAME ...");
     sem_init(&candidate.elected, 0, 0);
     if (hf_client_open(argv[3], NULL, &client, &error) != HF_OK)
         die(error.text);
     opts.kind =
         strcmp(argv[2], "mutex") == 0 ? HF_KIND_MUTEX : HF_KIND_ELECTION;
-    opts.text = strcmp(argv[1], "add") == 0 ? argv[6] : argv[5];
+    if (strcmp(argv[1], "named") == 0)
+        opts.id = argv[5];
+    else
+        opts.text = strcmp(argv[1], "add") == 0 ? argv[6] : argv[5];
     opts.on_elected = (struct hf_on_election){on_elected, &candidate, NULL};
     opts.on_deposed = (struct hf_on_election){on_deposed, &candidate, NULL};
     opts.on_ended = (struct hf_on_ended){on_ended, &candidate, NULL};

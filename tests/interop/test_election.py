@@ -114,6 +114,14 @@ class Latch(Candidates):
     def test_a_latch_follows_ours_that_dies_and_is_followed(self):
         self.relay(self.one_of_ours, self.one_of_curators, self.one_of_ours)
 
+    def test_an_id_is_what_curator_shows(self):
+        self.standing(self.ours("first", "named", "number 0"), 1)
+        self.standing(self.ours("second", "named", "\u00e4 = 1"), 2)
+        seen = self.seen_by(self.curator_candidate("looker", "look"))
+        self.assertEqual(seen, ["*number 0", "\u00e4 = 1"])
+        self.assertEqual([t["payload"] for t in self.show()],
+                         ["number 0", "\u00e4 = 1"])
+
     def test_each_sees_the_other(self):
         self.standing(self.one_of_curators(0), 1).expect("elected")
         ours = self.standing(self.one_of_ours(1), 2)

@@ -143,6 +143,8 @@ void check_effect(struct client *client, const struct hf_effect *effect)
         client->state = effect->state;
         client->ever_connected |= effect->state == HF_STATE_CONNECTED;
         client->closed |= effect->state == HF_STATE_CLOSED;
+        if (effect->state == HF_STATE_SUSPENDED)
+            check_suspended(client);
         break;
     default:
         break;

@@ -234,7 +234,10 @@ void check_lost(struct attempt *attempt)
     if (check_promise(attempt) != 0)
         world_broken(client->world, 7, "%s is lost and keeps its promise",
                      attempt->name);
-    if (client->world->calm && !client->closing)
+    /* A link may end all the same, for instance where its server does not
+     * lead any more. */
+    if (client->world->calm && !client->closing &&
+        client->world->loss_at == HF_LOSS_AT_LOST)
         world_broken(client->world, 7, "%s was lost, and nothing was wrong",
                      attempt->name);
     if (attempt->a.text[0] == '\0')
@@ -245,6 +248,18 @@ void check_lost(struct attempt *attempt)
     attempt->promise_ms = 0;
     /* All who lost by the same event are told in a row. */
     client->drained--;
+}
+
+/* 7: where losses are told at SUSPENDED, who held was told before. */
+void check_suspended(struct client *client)
+{
+    if (client->world->loss_at != HF_LOSS_AT_SUSPENDED)
+        return;
+    for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (check_holds(a))
+            world_broken(client->world, 7,
+                         "%s was not told LOST, and the link is down", a->name);
+    }
 }
 
 /* It was told so, or released it as that came about and is told so then. */

@@ -7,6 +7,7 @@
 
 void check_granted(struct attempt *attempt);
 void check_lost(struct attempt *attempt);
+void check_suspended(struct client *client);
 void check_downgraded(struct attempt *attempt);
 void check_ended(struct attempt *attempt);
 void check_released(struct attempt *attempt);

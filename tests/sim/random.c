@@ -248,6 +248,16 @@ static void choose_cohorts(uint64_t seed, enum world_sort sort)
         plan.world->handoffs = 1 + (uint32_t)hf_random_below(&random, 4);
 }
 
+/* Likewise: in a quarter of the worlds losses are told at SUSPENDED. */
+static enum hf_loss_at choose_loss_at(uint64_t seed)
+{
+    struct hf_random random;
+
+    hf_random_seed(&random, seed ^ 0x6c696e6b);
+    return hf_random_below(&random, 4) == 0 ? HF_LOSS_AT_SUSPENDED
+                                            : HF_LOSS_AT_LOST;
+}
+
 /* In a fifth of the worlds of a network clients give up soon.  From numbers of
  * its own as well. */
 static void choose_policy(struct hf_sim_config *config, uint64_t seed,
@@ -318,6 +328,7 @@ static void begin(struct world *world, uint64_t seed, enum world_sort sort)
     if (plan.bundles && one_in(2))
         world_semaphore(world, "zero", 1 + (uint32_t)below(4));
     choose_cohorts(seed, sort);
+    world->loss_at = choose_loss_at(seed);
     if (one_in(2))
         users_gate(gate_called(world, "gates/one"));
     world->shared_kinds = one_in(20);

@@ -232,6 +232,9 @@ static void carry_out(struct party *party, const struct hf_effect *effect)
         rounds_must(effect->state != HF_STATE_LOST || !party->holds ||
                         party->lost,
                     7, "a member was not told that it is lost");
+        rounds_must(effect->state != HF_STATE_SUSPENDED || !party->holds ||
+                        party->lost || rounds.loss_at == HF_LOSS_AT_LOST,
+                    7, "a member was not told that the link is down");
         break;
     case HF_EFFECT_ENDED:
         be_outside(party, false);
@@ -417,6 +420,7 @@ static void begin(struct rounds_end *end, uint64_t seed, enum world_sort sort)
 
     memset(&rounds, 0, sizeof rounds);
     rounds.end = end;
+    rounds.loss_at = seed % 5 == 0 ? HF_LOSS_AT_SUSPENDED : HF_LOSS_AT_LOST;
     hf_random_seed(&rounds.random, seed);
     rounds.count = 1 + (unsigned)below(PARTIES_MAX);
     config.timeout_ms = config.least_timeout_ms = 300 + below(1200);
@@ -447,6 +451,7 @@ static void join(struct party *party, uint64_t seed)
     struct hf_engine_host host = {
         .event = on_event, .now_ms = now_ms, .host = party};
 
+    config.loss_at = rounds.loss_at;
     hf_random_seed(&config.random, seed);
     party->tick_us = UINT64_MAX;
     party->engine = hf_sim_engine_new(rounds.sim, &host);

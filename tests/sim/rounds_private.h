@@ -40,6 +40,7 @@ struct rounds_world {
     struct hf_random random;
     struct party parties[PARTIES_MAX];
     unsigned count;
+    enum hf_loss_at loss_at; /* of every party */
     struct live live[LIVE_MAX];
     unsigned live_count;
     bool calm;

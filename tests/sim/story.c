@@ -11,7 +11,8 @@
  *          2.000  a       m1 GRANTED token=5 safe-until=3970
  *
  * Words of a world: timeout= least= (ms), delay= (us, one way), clients=,
- * late= (in a million), plain (an engine without traits).  With servers= the
+ * late= (in a million), plain (an engine without traits), suspends (losses are
+ * told at SUSPENDED).  With servers= the
  * world is an ensemble for the client of ZooKeeper, and there are also: tick=
  * limit= (of ticks) containers= floor= (ms), lag= (us), known (the tick),
  * strict, old, split, moved, unmoved, zxid, and unsafe: an invariant will
@@ -88,6 +89,7 @@ static void ensemble_word(struct hf_sim_config *config, const char *word)
 static void make_world(struct story *story, char **words)
 {
     struct hf_sim_config config = hf_sim_config_ensemble(1);
+    enum hf_loss_at loss_at = HF_LOSS_AT_LOST;
     uint64_t clients = 2;
 
     config.ensemble.servers = 0;
@@ -104,6 +106,8 @@ static void make_world(struct story *story, char **words)
         clients = number_after(*words, "clients=", clients);
         if (strcmp(*words, "plain") == 0)
             config.traits = 0;
+        if (strcmp(*words, "suspends") == 0)
+            loss_at = HF_LOSS_AT_SUSPENDED;
         story->unsafe |= strcmp(*words, "unsafe") == 0;
         ensemble_word(&config, *words);
     }
@@ -112,6 +116,7 @@ static void make_world(struct story *story, char **words)
         clients = WORLD_CLIENTS;
     }
     world_init(story->world, &config);
+    story->world->loss_at = loss_at;
     story->world->terse = true;
     story->world->line = collect;
     story->world->line_arg = story;

@@ -244,6 +244,7 @@ void world_open(struct client *client, uint64_t clock_ms, int32_t ppm)
     struct hf_core_config config = {
         .traits = world->config.traits,
         .connect_ms = world->connect_ms,
+        .loss_at = world->loss_at,
         .retry = {.base_ms = 10,
                   .cap_ms = 100,
                   .tries = HF_RETRY_UNLIMITED,

@@ -195,6 +195,7 @@ struct world {
     unsigned attempt_count;
     uint32_t handoffs; /* of a crew's ticket */
     uint64_t connect_ms;
+    enum hf_loss_at loss_at;
     uint64_t patience_us; /* how long a grant that is due may take */
     bool calm;            /* nothing goes wrong, ever */
     bool lied_to;         /* answers are garbled: the truth is not known */

@@ -303,6 +303,81 @@ static void a_lost_session_is_told_to_holders_first(void **state)
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
 }
 
+/* ------------------------------------------- losses are told at SUSPENDED --
+ */
+
+/* The ticket lives on, and is withdrawn when that can be asked for. */
+static void a_holder_hears_of_a_link_that_is_down(void **state)
+{
+    STAGE(s, 0);
+    s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
+    hold_a(s);
+    suspended(s);
+    assert_int_equal(promise(&s->a), 0);
+    expect(s, "a LOST; STATE SUSPENDED");
+    later(s, 2000);
+    connected(s, 1900, true);
+    expect(s, "STATE CONNECTED; a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    release(s, &s->a);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+/* One that is released while the link is down. */
+static void its_release_says_that_it_was_lost(void **state)
+{
+    STAGE(s, 0);
+    s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
+    hold_a(s);
+    suspended(s);
+    expect(s, "a LOST; STATE SUSPENDED");
+    release(s, &s->a);
+    expect(s, "");
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED; a WITHDRAW a1");
+    withdrawn(s, "a WITHDRAW a1", true);
+    expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");
+}
+
+static void a_waiter_keeps_its_place_all_the_same(void **state)
+{
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+    s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
+    queue_a(s);
+    suspended(s);
+    expect(s, "STATE SUSPENDED");
+    connected(s, 1000, true);
+    expect(s, "STATE CONNECTED; a LIST");
+    listed(s, "a LIST", "a1");
+    expect(s, "a GRANTED; a FORGET x");
+}
+
+/* What a wait for several has had so far is of no use to anybody yet. */
+static void a_wait_for_several_keeps_what_it_has(void **state)
+{
+    struct hf_acquisition whole = {.queue = "q",
+                                   .payload = "owner",
+                                   .kind = HF_TICKET_MUTEX,
+                                   .deadline_at_ms = HF_FOREVER};
+    struct hf_bundle bundle = {.count = 2};
+    STAGE(s, HF_ENGINE_GONE_ADMITS);
+
+    s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
+    bundle.parts = &s->a;
+    whole.bundle = &bundle;
+    s->a.whole = s->b.whole = &whole;
+    want(s, &whole);
+    expect(s, "a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "b ENQUEUE b1");
+    suspended(s);
+    assert_true(promise(&s->a) > 0);
+    failed(s, "b ENQUEUE b1", HF_FAILURE_RETRY);
+    expect(s, "STATE SUSPENDED");
+    connected(s, 1000, true);
+    assert_true(is_pending(s, "b ENQUEUE b1") || promise(&s->a) > 0);
+}
+
 /* --------------------------------------------------------------- resumes -- */
 
 static void an_unanswered_resume_caps_the_promise(void **state)
@@ -572,6 +647,10 @@ int main(void)
         cmocka_unit_test(fn20_loss_is_told_before_a_late_event_is_heard),
         cmocka_unit_test(everyone_is_told_before_anything_is_done),
         cmocka_unit_test(a_lost_session_is_told_to_holders_first),
+        cmocka_unit_test(a_holder_hears_of_a_link_that_is_down),
+        cmocka_unit_test(its_release_says_that_it_was_lost),
+        cmocka_unit_test(a_waiter_keeps_its_place_all_the_same),
+        cmocka_unit_test(a_wait_for_several_keeps_what_it_has),
         cmocka_unit_test(an_unanswered_resume_caps_the_promise),
         cmocka_unit_test(a_resume_does_not_lengthen_a_promise),
         cmocka_unit_test(a_cap_may_have_passed_already),

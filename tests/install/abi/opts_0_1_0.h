@@ -14,6 +14,7 @@ struct hf_client_opts_0_1_0 {
     struct hf_on_state on_state;
     struct hf_on_log on_log;
     struct hf_reconnect reconnect;
+    enum hf_loss_at loss_at;
 };
 
 struct hf_lock_opts_0_1_0 {
@@ -58,6 +59,7 @@ struct hf_election_opts_0_1_0 {
     struct hf_on_election on_deposed;
     struct hf_on_election on_revoke;
     struct hf_on_ended on_ended;
+    const char *id;
 };
 
 #endif

@@ -32,6 +32,7 @@ STAYS(hf_client_opts, connect_ms)
 STAYS(hf_client_opts, on_state)
 STAYS(hf_client_opts, on_log)
 STAYS(hf_client_opts, reconnect)
+STAYS(hf_client_opts, loss_at)
 STAYS(hf_lock_opts, size)
 STAYS(hf_lock_opts, kind)
 STAYS(hf_lock_opts, permits)
@@ -61,6 +62,7 @@ STAYS(hf_election_opts, on_elected)
 STAYS(hf_election_opts, on_deposed)
 STAYS(hf_election_opts, on_revoke)
 STAYS(hf_election_opts, on_ended)
+STAYS(hf_election_opts, id)
 
 struct fixture {
     struct place place;

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/election_wait.h"
+
+#include <assert.h>
+
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/memory.h"
+
+/* -------------------------------------------------------------- endings -- */
+
+void hf_election_wait_dereference(struct hf_election_wait *wait)
+{
+    struct hf_client *client = wait->client;
+
+    assert(wait->references > 0);
+    if (--wait->references > 0)
+        return;
+    hf_free(wait);
+    hf_client_dereference(client);
+}
+
+static void delist(struct hf_election_wait *wait)
+{
+    struct hf_election_wait **link = &wait->client->election_waits;
+
+    while (*link != wait)
+        link = &(*link)->next;
+    *link = wait->next;
+}
+
+static void end(struct hf_election_wait *wait, const struct hf_error *why)
+{
+    assert(!wait->ended);
+    delist(wait);
+    wait->ended = true;
+    wait->outcome = *why;
+    if (wait->slot != NULL) {
+        hf_slot_answer(wait->client, wait->slot, why->status);
+        return;
+    }
+    wait->client->unsettled--;
+    if (wait->done.fn != NULL || wait->done.drop != NULL)
+        hf_delivery_add(wait->client, &wait->done_callback);
+    else
+        hf_election_wait_dereference(wait);
+}
+
+void hf_election_waits_end(struct hf_election *e, const struct hf_error *why)
+{
+    struct hf_election_wait *wait, *next;
+
+    for (wait = e->client->election_waits; wait != NULL; wait = next) {
+        next = wait->next;
+        if (wait->election == e)
+            end(wait, why);
+    }
+}
+
+void hf_election_waits_cancel(struct hf_election *e, const char *reason)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "%s", reason);
+    hf_election_waits_end(e, &why);
+}
+
+void hf_election_wait_cancel(struct hf_election_wait *wait)
+{
+    struct hf_error why;
+
+    hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
+    if (!wait->ended)
+        end(wait, &why);
+}
+
+/* What the engine said last is as good as an answer while it can be heard. */
+static bool is_behind_another(const struct hf_election *e)
+{
+    const struct hf_acquisition *a = &e->grant->acquisition;
+
+    return e->client->core.session.state == HF_STATE_CONNECTED &&
+           a->state == HF_ACQUISITION_QUEUED && a->blocking > 0;
+}
+
+void hf_election_waits_try(struct hf_election *e)
+{
+    struct hf_election_wait *wait, *next;
+    struct hf_error why;
+
+    if (e->state != HF_ELECTION_STANDING || !is_behind_another(e))
+        return;
+    hf_acquisition_explain_busy(&e->grant->acquisition, &why);
+    for (wait = e->client->election_waits; wait != NULL; wait = next) {
+        next = wait->next;
+        if (wait->election == e && wait->only_try)
+            end(wait, &why);
+    }
+}
+
+void hf_election_waits_expire(struct hf_client *client)
+{
+    struct hf_election_wait *wait, *next;
+    uint64_t now_ms = hf_now_ms();
+    struct hf_error why;
+
+    for (wait = client->election_waits; wait != NULL; wait = next) {
+        next = wait->next;
+        if (now_ms < wait->deadline_at_ms)
+            continue;
+        hf_acquisition_explain_overdue(
+            &client->core, &wait->election->grant->acquisition,
+            now_ms - wait->started_at_ms, wait->only_try, &why);
+        end(wait, &why);
+    }
+}
+
+uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
+{
+    const struct hf_election_wait *wait;
+    uint64_t at_ms = HF_FOREVER;
+
+    for (wait = client->election_waits; wait != NULL; wait = wait->next)
+        at_ms = hf_earlier_ms(at_ms, wait->deadline_at_ms);
+    return at_ms;
+}
+
+/* ---------------------------------------------------------------- begin -- */
+
+static uint64_t deadline_at_ms(const struct hf_client *client, uint64_t now_ms,
+                               uint64_t wait_ms)
+{
+    if (wait_ms == HF_FOREVER)
+        return HF_FOREVER;
+    if (wait_ms == 0)
+        wait_ms = client->core.config.connect_ms;
+    return hf_after_ms(now_ms,
+                       hf_after_ms(wait_ms, 1)); /* it is rounded down */
+}
+
+/* Why nothing can be waited for; HF_OK if it stands, or leads. */
+static hf_status check(const struct hf_election *e, struct hf_error *error)
+{
+    if (e->state == HF_ELECTION_STANDING || e->state == HF_ELECTION_LEADING)
+        return HF_OK;
+    if (e->state == HF_ELECTION_LEAVING || e->resigning)
+        return hf_error_set(error, HF_ESTATE,
+                            "it is resigning; wait for the end of that");
+    if (e->end.status != HF_OK) {
+        *error = e->end;
+        return error->status;
+    }
+    if (e->client->closing)
+        return hf_error_set(error, HF_ECLOSED, "the client was closed");
+    return hf_error_set(error, HF_ESTATE,
+                        "it does not stand; call "
+                        "hf_election_campaign_start() first");
+}
+
+/* Of one that can be waited for. */
+static void begin(struct hf_election_wait *wait, struct hf_election *e,
+                  uint64_t wait_ms)
+{
+    const struct hf_error elected = {.status = HF_OK};
+    struct hf_client *client = e->client;
+
+    wait->client = client;
+    wait->election = e;
+    wait->only_try = wait_ms == 0;
+    wait->started_at_ms = hf_now_ms();
+    wait->deadline_at_ms = deadline_at_ms(client, wait->started_at_ms, wait_ms);
+    wait->next = client->election_waits;
+    client->election_waits = wait;
+    if (wait->slot == NULL)
+        client->unsettled++;
+    if (e->state == HF_ELECTION_LEADING)
+        end(wait, &elected);
+    else
+        hf_election_waits_try(e);
+}
+
+/* ---------------------------------------------------------------- calls -- */
+
+static hf_status await(struct hf_election_wait *wait, struct hf_error *error)
+{
+    hf_status status = hf_client_wait(wait->client, wait->slot);
+
+    *error = wait->outcome;
+    if (wait->slot->done)
+        return status;
+    delist(wait);
+    return hf_error_set(error, status,
+                        "no descriptors to wait with; raise the limit on "
+                        "open files");
+}
+
+hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
+{
+    struct hf_client *client = e->client;
+    struct hf_slot slot = {.done = false};
+    struct hf_election_wait wait = {.slot = &slot};
+    struct hf_error error;
+    hf_status status;
+
+    if ((status = hf_lock_may_block(e->lock, "hf_election_wait", &error)) !=
+        HF_OK)
+        return status;
+    if ((status = hf_client_enter(client)) != HF_OK)
+        return status;
+    hf_election_reference(e); /* ours */
+    if ((status = check(e, &error)) == HF_OK) {
+        begin(&wait, e, wait_ms);
+        status = await(&wait, &error);
+    }
+    if (status != HF_OK)
+        hf_lock_fail(e->lock, "hf_election_wait", &error);
+    hf_election_dereference(e);
+    hf_client_leave(client);
+    return status;
+}
+
+static void run_done(struct hf_client *client, void *arg)
+{
+    struct hf_election_wait *wait = arg;
+    struct hf_done done = wait->done;
+    struct hf_result result = {.status = wait->outcome.status,
+                               .text = wait->outcome.text};
+
+    hf_log_unlock(client);
+    if (done.fn != NULL)
+        done.fn(done.arg, &result);
+    if (done.drop != NULL)
+        done.drop(done.arg);
+    pthread_mutex_lock(&client->lock);
+    hf_election_wait_dereference(wait);
+}
+
+static hf_status start(struct hf_election *e, uint64_t wait_ms,
+                       struct hf_done done, struct hf_op **op,
+                       struct hf_error *error)
+{
+    struct hf_client *client = e->client;
+    struct hf_election_wait *wait;
+    hf_status status;
+
+    if ((status = check(e, error)) != HF_OK)
+        return status;
+    if (done.fn != NULL && (status = hf_client_need_driver(client)) != HF_OK)
+        return hf_error_set(error, status,
+                            "no thread for callbacks could be started; raise "
+                            "the limits on open files and processes");
+    if ((wait = hf_alloc(sizeof(*wait))) == NULL)
+        return hf_error_set(error, HF_ENOMEM, "out of memory");
+    hf_client_reference(client);
+    wait->references = 1; /* the callback's */
+    wait->op.election_wait = wait;
+    wait->done = done;
+    wait->done_callback = (struct hf_callback){.run = run_done, .arg = wait};
+    if (op != NULL) {
+        wait->references++;
+        *op = &wait->op;
+    }
+    begin(wait, e, wait_ms);
+    return HF_OK;
+}
+
+hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
+                                 struct hf_done done, struct hf_op **op)
+{
+    struct hf_client *client = e->client;
+    hf_status status = hf_client_enter(client);
+    struct hf_error error;
+
+    if (op != NULL)
+        *op = NULL;
+    if (status == HF_OK) {
+        status = start(e, wait_ms, done, op, &error);
+        if (status != HF_OK)
+            hf_lock_fail(e->lock, "hf_election_wait_start", &error);
+        hf_client_leave(client);
+    }
+    if (status != HF_OK && done.drop != NULL)
+        done.drop(done.arg);
+    return status;
+}
