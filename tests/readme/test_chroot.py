@@ -77,7 +77,7 @@ class Debian:
             skip(f"mmdebstrap made no Debian here: {done.stdout}")
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
         shutil.copy("/etc/hosts", self.root / "etc/hosts")
-        self.tree = self.root / "root" / "holdfast"
+        self.tree = self.root / "opt" / "holdfast"
 
     def copy_tree(self, source):
         """What git has of it, and what it would have."""
@@ -95,7 +95,7 @@ class Debian:
                 f"--mount-proc={self.root}/proc", "sh", "-ec",
                 'mkdir -p "$0/dev/shm"; mount --bind /dev/shm "$0/dev/shm"; '
                 'exec chroot "$0" /bin/bash -c "$1"',
-                str(self.root), f"cd /root/holdfast && {command}"]
+                str(self.root), f"cd /opt/holdfast && {command}"]
 
     def run(self, command):
         """${command} beside the server that it names, as root: without sudo,
