@@ -460,6 +460,7 @@ static const char *why_lost(const struct hf_keeper *keeper,
 
     if (keeper->unproven)
         return "the engine did not confirm it in time";
+    assert(keeper->grant != NULL); /* what is lost is not released yet */
     hf_grant_error(keeper->grant, error);
     why = strstr(error->text, before);
     return why == NULL || keeper->lock_count > 1 ? error->text

@@ -138,8 +138,9 @@ class Shown(Case):
         out, _ = self.show()
         self.assertNotRegex(out, r"[\x00-\x09\x0b-\x1f\x7f]")
         rows = out.splitlines()
-        self.assertRegex(rows[1], r"^1 +holds +exclusive +~\d+s +\d+ +kazoo +-$")
-        self.assertRegex(rows[2], r"^2 +waits +mutex +\d+s +\d+ +curator +"
+        self.assertRegex(rows[1], r"^1 +holds +exclusive +~\d+s +<=~\d+s +\d+ +"
+                                  r"kazoo +-$")
+        self.assertRegex(rows[2], r"^2 +waits +mutex +\d+s +- +\d+ +curator +"
                                   r"holdfast \(pid \d+ on .+\): true$")
         kazoo.tell()
         ours.finish()

@@ -132,7 +132,7 @@ static const char *after_address(const char *message)
  * has no codes for them; in a program that has it speak another language than
  * English they are waited out like any other. */
 static const struct permanent {
-    const char *part; /* of libpq's message */
+    const char *part; /* of the first line of libpq's message */
     hf_status status;
     const char *advice;
 } permanents[] = {
@@ -149,10 +149,10 @@ static const struct permanent {
      "; expected the host that the certificate is for"},
 };
 
-static const struct permanent *find_permanent(const char *message)
+static const struct permanent *find_permanent(const char *line)
 {
     for (size_t i = 0; i < sizeof permanents / sizeof permanents[0]; i++) {
-        if (strstr(message, permanents[i].part) != NULL)
+        if (strstr(line, permanents[i].part) != NULL)
             return &permanents[i];
     }
     return NULL;
@@ -160,12 +160,15 @@ static const struct permanent *find_permanent(const char *message)
 
 static hf_status why_of_libpq(const char *message, char text[HF_PG_TEXT_BYTES])
 {
-    const struct permanent *permanent = find_permanent(message);
+    const struct permanent *permanent;
     char line[HF_PG_TEXT_BYTES - 64];
 
     hf_pg_one_line(line, sizeof line, after_address(message));
     if (line[0] == '\0')
         (void)snprintf(line, sizeof line, "the connection ended");
+    /* Not in later lines, which may only follow from the first: without memory
+     * libpq cannot read its options either. */
+    permanent = find_permanent(line);
     (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
                    permanent != NULL ? permanent->advice : "");
     return permanent != NULL ? permanent->status : HF_EUNREACHABLE;
