@@ -182,7 +182,7 @@ hf_enqueue_order_before(const struct hf_core *core,
 {
     const struct hf_acquisition *before = a->turn.before;
 
-    if (!a->turn.in_line || HF_PLANTED(ENQUEUES_OVERTAKE))
+    if (!a->turn.in_line || HF_PLANTED(ZK_ENQUEUES_OVERTAKE))
         return NULL;
     while (before != NULL &&
            (!same_queue(before, a) || lets_pass(core, before)))

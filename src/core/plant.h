@@ -22,7 +22,7 @@
       "there is room for one permit more than there is")                       \
     X(TRY_BARGES, 3, "a try enters past whoever is ahead")                     \
     X(GONE_SKIPS_ONE, 3, "the ticket ahead of the watched one is not counted") \
-    X(ENQUEUES_OVERTAKE, 14, "an enqueue does not wait for an earlier one")    \
+    X(ZK_ENQUEUES_OVERTAKE, 14, "an enqueue does not wait for an earlier one") \
     X(GONE_FORGOTTEN, 4, "a GONE that comes during a list is dropped")         \
     X(WATCH_OWN_ONLY, 4, "a waiter watches only its own ticket")               \
     X(NO_LIST_AFTER_GONE, 4, "a GONE that does not admit is not followed up")  \

@@ -136,6 +136,11 @@ pid_t real_host_fork(void (*run)(void *arg), void *arg)
 
     if (pid != 0)
         return pid;
+    /* One that is stopped must not be a member of the test runner's process
+     * group: where that is orphaned, the kernel sends SIGHUP to all of it when
+     * a child of another group's process ends. */
+    if (setpgid(0, 0) != 0)
+        _exit(70);
     /* The parent's loop is not ours to touch. */
     if (uv_loop_init(&host.loop) != 0 ||
         uv_timer_init(&host.loop, &host.tick) != 0)

@@ -60,7 +60,7 @@ void api_client_open(const struct api_step *s)
     opts.connect_ms = connect_ms[s->a % 4];
     opts.on_state = (struct hf_on_state){on_state, c, on_state_drop};
     if (is_wrong)
-        opts.size = s->a % sizeof(opts);
+        opts.size = s->a % offsetof(struct hf_client_opts, loss_at);
     c->seat = seats_taken();
     status = open_(c, s->c % 16 == 14 ? "nowhere:" : "sim:", &opts, &made);
     api_expect("hf_client_open", status,

@@ -57,7 +57,9 @@ static void the_next_acquire_begins_again(void **state)
     want(s, &s->b);
     expect(s, "");
     connected(s, s->now_ms, false);
-    expect(s, "STATE CONNECTED; a ENQUEUE a1; b ENQUEUE b1");
+    expect(s, "STATE CONNECTED; a ENQUEUE a1");
+    enqueued(s, "a ENQUEUE a1", "a1");
+    expect(s, "a GRANTED; b ENQUEUE b1");
 }
 
 static void giving_up_ends_waits_and_spares_holders(void **state)

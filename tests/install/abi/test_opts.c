@@ -110,6 +110,10 @@ static void client_of_0_1_0(void **state)
     opts.on_state.drop = NULL;
     opts.on_log.fn = NULL;
     opts.on_log.level = HF_LOG_WARNING;
+    opts.reconnect = (struct hf_reconnect){.pause_ms = 50,
+                                           .retries = HF_RECONNECT_UNLIMITED,
+                                           .elapsed_ms = HF_FOREVER};
+    opts.loss_at = HF_LOSS_AT_LOST;
     assert_int_equal(hf_client_open(f->place.url, (void *)&opts, &client, NULL),
                      HF_OK);
     assert_int_equal(hf_client_close(client), HF_OK);
