@@ -52,10 +52,9 @@ void stage_connected(struct stage *s, unsigned traits)
 
 static const struct hf_acquisition *nth(const struct stage *s, unsigned who)
 {
-    const struct hf_acquisition *const all[STAGE_ACQUISITIONS] = {&s->a, &s->b,
-                                                                  &s->c};
-
-    return all[who];
+    if (who == 0)
+        return &s->a;
+    return who == 1 ? &s->b : &s->c;
 }
 
 static unsigned index_of(const struct stage *s, const struct hf_acquisition *a)
