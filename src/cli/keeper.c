@@ -497,15 +497,6 @@ static void set_unconfirmed(struct hf_keeper *keeper)
              keeper->run->options->label);
 }
 
-/* The library's texts begin with the name of the call, which says nothing to
- * the user of a command. */
-static const char *without_call(const char *text)
-{
-    const char *colon = strstr(text, ": ");
-
-    return strncmp(text, "hf_", 3) == 0 && colon ? colon + 2 : text;
-}
-
 static void set_failed(struct hf_keeper *keeper)
 {
     struct hf_outcome *outcome = &keeper->run->page->outcome;
@@ -519,8 +510,8 @@ static void set_failed(struct hf_keeper *keeper)
     outcome->expected = hf_exit_status(status) == HF_EXIT_BUSY;
     outcome->exit_code = outcome->expected ? keeper->run->options->busy_exit
                                            : hf_exit_status(status);
-    hf_words_message(without_call(keeper->failure.text), hf_clock_now_ms(),
-                     reason, sizeof reason);
+    hf_words_message(keeper->failure.text, hf_clock_now_ms(), reason,
+                     sizeof reason);
     if (outcome->expected)
         snprintf(outcome->text, sizeof outcome->text,
                  "'%.200s' was not obtained: %.250s",

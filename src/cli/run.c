@@ -126,10 +126,10 @@ static int run_both(const struct hf_run_options *options)
     case HF_OK:
         break;
     case HF_ELIMIT:
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         return HF_EXIT_LIMIT;
     default:
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         return HF_EXIT_BUG;
     }
     if (set_up(&run) < 0)
@@ -156,7 +156,7 @@ int hf_run_main(int argc, char **argv)
             return HF_EXIT_DIRECTORY;
         return 0;
     case HF_PARSED_WRONG:
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         return HF_EXIT_USAGE;
     case HF_PARSED_RUN:
         break;

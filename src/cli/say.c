@@ -73,6 +73,14 @@ void hf_say(const char *format, ...)
     put(line, length);
 }
 
+void hf_say_error(const struct hf_error *error)
+{
+    char text[HF_ERROR_TEXT_BYTES + HF_WORDS_BYTES];
+
+    hf_words_message(error->text, hf_clock_now_ms(), text, sizeof text);
+    hf_say("%s", text);
+}
+
 bool hf_say_shows_wait(enum hf_verbosity verbosity)
 {
     return verbosity != HF_QUIET && isatty(STDERR_FILENO) == 1;

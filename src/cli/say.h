@@ -15,6 +15,9 @@
 /* One line "holdfast: ...", in one write; the line under redraw makes room. */
 void hf_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The text of ${error} in such a line, as hf_words_message() puts it. */
+void hf_say_error(const struct hf_error *error);
+
 /* Is the wait to be shown: is there a terminal, and is it wanted? */
 bool hf_say_shows_wait(enum hf_verbosity verbosity);
 

@@ -117,7 +117,7 @@ static int look(struct hf_client *client, const struct hf_show_options *options)
                        options->wait_ms, &sights, &error) == HF_OK) {
         exit_code = show(engine, options, &sights);
     } else {
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         exit_code = hf_exit_status(error.status);
     }
     hf_sights_free(&sights);
@@ -137,7 +137,7 @@ int hf_show_main(int argc, char **argv)
             return HF_EXIT_DIRECTORY;
         return 0;
     case HF_PARSED_WRONG:
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         return HF_EXIT_USAGE;
     case HF_PARSED_RUN:
         break;
@@ -146,7 +146,7 @@ int hf_show_main(int argc, char **argv)
         hf_say("warning: every user of this machine can read the password in "
                "-c; put the URL into HOLDFAST_URL instead");
     if (open_client(&options, &client, &error) != HF_OK) {
-        hf_say("%s", error.text);
+        hf_say_error(&error);
         return hf_exit_status(error.status);
     }
     exit_code = look(client, &options);

@@ -74,7 +74,7 @@ int hf_sql_main(int argc, char **argv)
            -1) {
         if (text_of(option) == NULL) {
             (void)hf_option_refuse("sql", argv, option, &error);
-            hf_say("%s", error.text);
+            hf_say_error(&error);
             return HF_EXIT_USAGE;
         }
         if (text != NULL) {

@@ -177,7 +177,7 @@ static bool take_name(int argc, char **argv, struct torture *torture)
     if (hf_name_check(torture->crowd.lock, &torture->crowd.lock, &error) ==
         HF_OK)
         return true;
-    hf_say("%s", error.text);
+    hf_say_error(&error);
     return false;
 }
 
@@ -203,7 +203,7 @@ static int ask_engine(const struct torture *torture)
     }
     if (status == HF_OK)
         return 0;
-    hf_say("%s", error.text);
+    hf_say_error(&error);
     return status == HF_ETIMEDOUT ? HF_EXIT_UNREACHABLE
                                   : hf_exit_status(status);
 }
@@ -323,7 +323,7 @@ int hf_torture_main(int argc, char **argv)
                        ? HF_EXIT_DIRECTORY
                        : 0;
         if (take_option(argv, option, &torture, &error) != HF_OK) {
-            hf_say("%s", error.text);
+            hf_say_error(&error);
             return HF_EXIT_USAGE;
         }
     }

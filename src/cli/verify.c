@@ -65,7 +65,7 @@ int hf_verify_main(int argc, char **argv)
                        ? HF_EXIT_DIRECTORY
                        : 0;
         if (take_option(argv, option, &opts, &error) != HF_OK) {
-            hf_say("%s", error.text);
+            hf_say_error(&error);
             return HF_EXIT_USAGE;
         }
     }

@@ -59,13 +59,23 @@ void hf_words_holder(const char *payload, uint64_t now_ms,
     (void)snprintf(text + length, HF_WORDS_BYTES - length, "%s", age);
 }
 
+/* The library's texts begin with the name of the call, which says nothing to
+ * the user of a command. */
+static const char *without_call(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return strncmp(text, "hf_", 3) == 0 && colon != NULL ? colon + 2 : text;
+}
+
 void hf_words_message(const char *message, uint64_t now_ms, char *text,
                       size_t bytes)
 {
     char payload[HF_PAYLOAD_BYTES], owner[HF_WORDS_BYTES];
-    const char *begin = strstr(message, "\"host="); /* as ours begin */
-    const char *end;
+    const char *begin, *end;
 
+    message = without_call(message);
+    begin = strstr(message, "\"host="); /* as ours begin */
     if (begin == NULL) {
         (void)snprintf(text, bytes, "%s", message);
         return;

@@ -24,7 +24,8 @@ void hf_words_holder(const char *payload, uint64_t now_ms,
                      char text[HF_WORDS_BYTES]);
 
 /* Write ${message}, an error text of the library's, to the ${bytes} of ${text},
- * with hf_words_holder() in the place of what tickets say. */
+ * without the name of the call and with hf_words_holder() in the place of what
+ * tickets say. */
 void hf_words_message(const char *message, uint64_t now_ms, char *text,
                       size_t bytes);
 

@@ -235,8 +235,8 @@ class Show(harness.Case):
                 (["-jx", "a"], "-x: no such option"),
                 (["-q", "a"], "-q leaves nothing to show; expected"),
                 (["-qHj", "a"], "-q leaves nothing to show; expected"),
-                (["a//b"], "hf_lock_open: "),
-                (["-c", "nosuch:", "a"], "hf_client_open: ")):
+                (["a//b"], "the lock name \"a//b\" has an empty component"),
+                (["-c", "nosuch:", "a"], "no engine for \"nosuch:\"")):
             with self.subTest(arguments):
                 status, out, err = self.show(*arguments)
                 self.assertEqual((status, out), (64, ""))

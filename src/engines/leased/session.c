@@ -150,20 +150,23 @@ void hf_leased_session_connect(struct hf_leased *leased)
     try_at(leased, leased->now_ms);
 }
 
-/* Tell whoever waits for a link why there is none, and log what is new. */
+/* Tell whoever waits for a link why there is none, and log what is new.  What
+ * is final is the text of the waits that end, and need not be said twice. */
 static void tell_trouble(struct hf_leased *leased, const char *why)
 {
     struct hf_leased_session *session = &leased->session;
     struct hf_event event = {.kind = HF_EVENT_TROUBLE};
     char text[sizeof session->trouble];
+    bool final = hf_attempts_are_final(&session->attempts);
+    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
 
     (void)snprintf(text, sizeof text, "%.120s: %s", leased->config.place, why);
     if (hf_attempt_is_news(&session->logged, text))
-        leased->host.log(leased->host.host, HF_LOG_WARNING, "%s", text);
+        leased->host.log(leased->host.host, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
     event.as.trouble.status = hf_attempts_status(&session->attempts);
-    event.as.trouble.final = hf_attempts_are_final(&session->attempts);
+    event.as.trouble.final = final;
     hf_leased_tell(leased, &event);
 }
 

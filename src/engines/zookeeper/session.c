@@ -106,8 +106,9 @@ void hf_zk_session_connect(struct hf_zk *zk)
     open_next(zk);
 }
 
-/* Tell whoever waits for a connection why there is none, and log what is
- * new. */
+/* Tell whoever waits for a connection why there is none, and log what is new.
+ * What is final is the text of the waits that end, and need not be said
+ * twice. */
 static void tell_trouble(struct hf_zk *zk, const char *why)
 {
     struct hf_zk_session *session = &zk->session;
@@ -115,15 +116,17 @@ static void tell_trouble(struct hf_zk *zk, const char *why)
     struct hf_event event = {.kind = HF_EVENT_TROUBLE};
     char text[sizeof session->trouble];
     const char *form = strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
+    bool final = hf_attempts_are_final(&session->attempts);
+    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
 
     snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
              why);
     if (hf_attempt_is_news(&session->logged[session->server], text))
-        zk->host.log(zk->host.host, HF_LOG_WARNING, "%s", text);
+        zk->host.log(zk->host.host, level, "%s", text);
     memcpy(session->trouble, text, sizeof text);
     event.as.trouble.text = session->trouble;
     event.as.trouble.status = hf_attempts_status(&session->attempts);
-    event.as.trouble.final = hf_attempts_are_final(&session->attempts);
+    event.as.trouble.final = final;
     hf_zk_tell(zk, &event);
 }
 
