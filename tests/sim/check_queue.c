@@ -194,11 +194,13 @@ static bool is_excused(const struct attempt *attempt)
     uint64_t now_ms = check_client_ms(attempt->client);
     uint64_t limit_ms = attempt->limit_ms;
 
+    if (attempt->forgotten) /* .a is no more */
+        return true;
     if (attempt->a.only_try)
         limit_ms = hf_after_ms(attempt->a.started_at_ms, world->connect_ms);
-    return attempt->forgotten || !check_waits(attempt) || attempt->cancelled ||
-           now_ms >= limit_ms || attempt->client->closing || world->denied ||
-           world->exhausted || world->lied_to || attempt->failed;
+    return !check_waits(attempt) || attempt->cancelled || now_ms >= limit_ms ||
+           attempt->client->closing || world->denied || world->exhausted ||
+           world->lied_to || attempt->failed;
 }
 
 static bool is_under_way(const struct attempt *attempt)
