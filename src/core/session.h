@@ -17,7 +17,9 @@
 #include "core/error.h"
 #include "core/machine.h"
 
-#define HF_TROUBLE_BYTES 192
+/* Room for a text that says what to do, such as a REVOKE; with the place in
+ * front of it, it still fits an error text. */
+#define HF_TROUBLE_BYTES 352
 
 struct hf_session {
     unsigned state;  /* enum hf_state, moved by the table in session.c */
