@@ -130,14 +130,16 @@ static uint64_t another_owner(void *arg)
 static void count_up_and_down(struct cast *cast, struct hf_mutex *ours,
                               struct hf_mutex *theirs)
 {
-    WELL(cast, hf_mutex_timedlock(ours, STORY_PATIENCE_MS), NULL, NULL);
-    WELL(cast, hf_mutex_lock(ours), NULL, NULL);
+    WELL(cast, hf_mutex_timedlock(ours, STORY_PATIENCE_MS), text_of_mutex,
+         ours);
+    WELL(cast, hf_mutex_lock(ours), text_of_mutex, ours);
     GIVES(cast, hf_mutex_trylock(theirs), HF_EBUSY, NULL, NULL);
     GIVES(cast, hf_mutex_unlock(theirs), HF_EOWNER, NULL, NULL);
     story_released(cast, "hf_mutex_unlock", hf_mutex_unlock(ours));
     CHECK(cast, hf_mutex_token(ours) != 0);
     story_released(cast, "hf_mutex_unlock", hf_mutex_unlock(ours));
-    WELL(cast, hf_mutex_timedlock(theirs, STORY_PATIENCE_MS), NULL, NULL);
+    WELL(cast, hf_mutex_timedlock(theirs, STORY_PATIENCE_MS), text_of_mutex,
+         theirs);
 }
 
 static void a_mutex_is_counted(struct cast *cast)
@@ -200,12 +202,13 @@ static void a_read_write_lock_is_counted(struct cast *cast)
     client = story_join(cast, HF_DELIVER_THREAD);
     WELL(cast, hf_rwlock_open(client, name, NULL, &rwlock), text_of_client,
          client);
-    WELL(cast, hf_rwlock_timedwrlock(rwlock, STORY_PATIENCE_MS), NULL, NULL);
-    WELL(cast, hf_rwlock_rdlock(rwlock), NULL, NULL);
+    WELL(cast, hf_rwlock_timedwrlock(rwlock, STORY_PATIENCE_MS), text_of_rwlock,
+         rwlock);
+    WELL(cast, hf_rwlock_rdlock(rwlock), text_of_rwlock, rwlock);
     /* Having counted down also if the downgrade failed. */
     /* It holds a read lock as well, so this is a downgrade. */
     (void)story_went_well(cast, "hf_rwlock_wrunlock",
-                          hf_rwlock_wrunlock(rwlock), NULL, NULL);
+                          hf_rwlock_wrunlock(rwlock), text_of_rwlock, rwlock);
     CHECK(cast, hf_rwlock_token(rwlock) != 0);
     story_released(cast, "hf_rwlock_rdunlock", hf_rwlock_rdunlock(rwlock));
     CHECK(cast, hf_rwlock_token(rwlock) == 0);

@@ -56,6 +56,16 @@ void text_of_lock(const void *lock, struct hf_error *error)
     hf_lock_error(lock, error);
 }
 
+void text_of_mutex(const void *mutex, struct hf_error *error)
+{
+    hf_mutex_error(mutex, error);
+}
+
+void text_of_rwlock(const void *rwlock, struct hf_error *error)
+{
+    hf_rwlock_error(rwlock, error);
+}
+
 void text_of_election(const void *election, struct hf_error *error)
 {
     hf_election_error(election, error);

@@ -71,6 +71,8 @@ void text_of_client(const void *client, struct hf_error *error);
 void text_of_lock(const void *lock, struct hf_error *error);
 void text_of_election(const void *election, struct hf_error *error);
 void text_of_barrier(const void *barrier, struct hf_error *error);
+void text_of_mutex(const void *mutex, struct hf_error *error);
+void text_of_rwlock(const void *rwlock, struct hf_error *error);
 void text_of_double(const void *barrier, struct hf_error *error);
 
 /* Whether ${call} went well; if not, it must be what the fault can lead to, and

@@ -51,6 +51,14 @@ void hf_pg_doubt(struct hf_store *store, const PGresult *said)
         hf_pg_say(said, store->doubt);
 }
 
+/* An error of libpq's own, which the server did not send, for lack of memory
+ * for instance.  Which call the next results belong to is not known then. */
+static bool is_of_libpq(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_FATAL_ERROR &&
+           PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
+}
+
 /* Keep what the statement of the first call returned.  An error behind it is
  * why its transaction could not be committed. */
 static void take_outcome(struct hf_store *store, PGresult *result)
@@ -58,7 +66,12 @@ static void take_outcome(struct hf_store *store, PGresult *result)
     bool first = store->outcome == NULL;
     bool failed = PQresultStatus(result) == PGRES_FATAL_ERROR;
 
-    if (store->first == NULL || (!first && !failed)) {
+    if (is_of_libpq(result)) {
+        char line[HF_PG_TEXT_BYTES];
+
+        hf_pg_one_line(line, sizeof line, PQresultErrorMessage(result));
+        hf_pg_down(store, HF_EUNREACHABLE, "%s", line);
+    } else if (store->first == NULL || (!first && !failed)) {
         hf_pg_down(store, HF_EPROTOCOL, "the server answered unasked");
     } else if (first) {
         store->outcome = result;
