@@ -64,6 +64,9 @@ static void world_close(struct world *w)
     front_close(&w->front);
     close(w->pipe[0]);
     close(w->pipe[1]);
+    /* Behind the last callback, in the memory's order as well. */
+    pthread_mutex_lock(&w->guard);
+    pthread_mutex_unlock(&w->guard);
     pthread_mutex_destroy(&w->guard);
 }
 
