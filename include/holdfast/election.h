@@ -20,9 +20,9 @@ struct hf_on_election {
     void (*drop)(void *arg);
 };
 
-/* Told when a candidature has ended for good without having been resigned;
- * ${why} is valid until it returns.  hf_election_campaign_start() stands again,
- * from here as well. */
+/* Told when a campaign has ended for good without a resignation; ${why} is
+ * valid until the callback returns.  hf_election_campaign_start() begins
+ * another campaign, from here as well. */
 struct hf_on_ended {
     void (*fn)(void *arg, struct hf_election *election,
                const struct hf_error *why);
@@ -108,8 +108,8 @@ HF_API hf_status hf_election_campaign_start(struct hf_election *election)
 /**
  * hf_election_wait(election, wait_ms):
  * Wait until ${election} leads.  HF_OK means that it has led at some moment
- * since this call.  A wait rides out a lost session as the candidature does,
- * and its end leaves the candidature as it is.
+ * since this call.  A wait rides out a lost session as the campaign does, and
+ * the end of the wait leaves the campaign as it is.
  *   Time      at most ${wait_ms}.
  *   Fails     HF_ETIMEDOUT; HF_EBUSY if ${wait_ms} is 0 and somebody else is
  *             ahead; HF_ESTATE if it does not stand, because

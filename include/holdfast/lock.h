@@ -178,9 +178,10 @@ struct hf_acquire_opts {
  * hf_lock_acquire(lock, opts, grant):
  * Wait in the queue of ${lock} until admitted and set ${grant}.  The queue is
  * fair: tickets are admitted in the order the engine took them in, and those
- * of one client enter it in the order in which their acquires were begun (after
- * eight failed requests an acquire may be overtaken by the next one).  A wait
- * rides out a lost connection; after a lost session it goes on at the tail.
+ * of one client enter it in the order in which their acquires were begun.  One
+ * whose request failed may be overtaken by those that were under way beside it,
+ * and after eight failures by any.  A wait rides out a lost connection; after a
+ * lost session it goes on at the tail.
  *   Time      at most ${opts}->wait_ms for the grant.  An end without one
  *             comes after the engine answered that the ticket is gone, and at
  *             most a second late.
@@ -206,9 +207,10 @@ HF_API hf_status hf_lock_acquire(struct hf_lock *lock,
 /**
  * hf_lock_try_acquire(lock, grant):
  * As hf_lock_acquire(), but HF_EBUSY where it would wait for another owner.
- *   Time      one answer of the engine, and those to earlier acquires of this
- *             client for the same name; at most connect_ms of the client.  For
- *             HF_EBUSY one more, to the removal of its ticket.
+ *   Time      one answer of the engine, and until then those to acquires of
+ *             this client for the same name that are ahead of it; at most
+ *             connect_ms of the client.  For HF_EBUSY one more, to the removal
+ *             of its ticket.
  */
 HF_API hf_status hf_lock_try_acquire(struct hf_lock *lock,
                                      struct hf_grant **grant)

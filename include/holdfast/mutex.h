@@ -43,9 +43,9 @@ struct hf_on_mutex_revoke {
 
 struct hf_mutex_opts {
     size_t size; /* set by HF_MUTEX_OPTS_INIT */
-    /* Who the caller is, for programs whose tasks are not threads (fibres,
-     * coroutines), not 0; called on each operation.  NULL: the calling thread,
-     * as hf_owner_self(). */
+    /* Returns the number of the caller, not 0, for programs whose tasks are not
+     * threads (fibres, coroutines); called on each operation.  NULL: the
+     * calling thread, as hf_owner_self(). */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
     /* How often a ticket passes from one owner of this client to the next

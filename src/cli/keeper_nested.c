@@ -14,7 +14,7 @@
 #include "host/client.h"
 #include "host/grant.h"
 
-/* What is the same for all locks of this run. */
+/* The part that is the same for all locks of this run. */
 static void describe_held(const struct hf_keeper *keeper, struct hf_held *held)
 {
     const struct hf_run_options *options = keeper->run->options;

@@ -20,7 +20,7 @@
  * and its command at least one. */
 #define HF_ANCESTORS_SEARCHED 256
 
-/* What is read of /proc/PID/stat. */
+/* The fields of /proc/PID/stat that we read. */
 struct process_stat {
     char state;
     int parent;

@@ -12,7 +12,7 @@
  * line ask at once: an engine carries out what it is asked for in that order.
  * So a thousand readers enter in two round trips.  A failure ends that, and the
  * line goes on one by one.  An enqueue that fails alone among those under way
- * may be overtaken by them; its owner waits as after any lost place.
+ * may be overtaken by them: only waiting for each answer could prevent that.
  *
  * It ends, because the first one waits for nothing but answers and its own
  * backoff, and neither for a place in another queue nor for another client.

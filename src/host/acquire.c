@@ -19,7 +19,7 @@ static void drop_all(const struct hf_acquire_opts *opts,
         opts->on_revoke.drop(opts->on_revoke.arg);
 }
 
-/* What is wanted, by which call; or why its options cannot be taken. */
+/* The locks that a call wants, and its options, or why those are refused. */
 struct wish {
     const char *call;
     struct hf_lock *const *locks;

@@ -18,7 +18,7 @@ struct hf_tickets {
     char *text; /* of all of them */
 };
 
-/* Who shares the tickets of ${lock}; NULL: nobody. */
+/* The cohort that shares the tickets of ${lock}; NULL: there is none. */
 static const struct hf_cohort *cohort_of(const struct hf_lock *lock)
 {
     return lock->local != NULL ? &lock->local->cohort : NULL;
