@@ -400,6 +400,10 @@ static void story_a_downgraded_ticket_is_watched_anew(void **state)
     seat_settle(s.seat);
     seat_settle(other);
     assert_int_equal(own->gone + others->gone, 0);
+    /* The change itself is nobody's request to let go. */
+    assert_int_equal(own->revoked, 0);
+    assert_true(seat_insist(other, HF_REQUEST_REVOKE, "q", s.id)->found);
+    assert_true(seat_sees_revoked(s.seat, own, 0));
     bench->evict(bench, "q", &reader);
     assert_true(seat_sees_gone(s.seat, own));
     /* For the others it may be gone no sooner than its owner has let go. */

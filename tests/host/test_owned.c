@@ -269,11 +269,11 @@ static void a_request_that_came_before_the_grant_is_told_with_it(void **state)
     assert_int_equal(hf_lock_acquire(w.theirs, NULL, &m.grant), HF_OK);
     thread = kit_thread(meddle_main, &m);
     assert_int_equal(hf_mutex_lock(mutex), HF_OK);
-    kit_until(is_asked, &w.told);
     pthread_join(thread, NULL);
     assert_int_equal(m.listed, HF_OK);
     assert_int_equal(m.asked, HF_OK);
     assert_int_equal(m.released, HF_OK);
+    kit_until(is_asked, &w.told);
     assert_int_equal(w.told.owner, FIBRE);
     assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
     hf_mutex_free(mutex);

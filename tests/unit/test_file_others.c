@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done to tickets of others whose owners are stopped, dead, or do not
  * look. */
+#include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 
 #include "conformance/bench_file.h"
 #include "conformance/seat.h"
+#include "engines/file/sys.h"
 #include "file_story.h"
 
 static struct call *watch(struct seat *seat, struct hf_ticket_id id)
@@ -141,6 +145,42 @@ static void touching_a_ticket_asks_its_owner(void **state)
     seat_close(a);
 }
 
+static bool touched;
+
+/* As soon as the ticket has its name, and before its session knows of it. */
+static int touch_at_once(const char *call)
+{
+    static const struct timespec times[] = {{1, 0}, {1, 0}};
+    char pattern[BENCH_FILE_PATH_BYTES + sizeof("/*")];
+    char path[BENCH_FILE_PATH_BYTES];
+    glob_t tickets;
+
+    (void)call;
+    bench_file_path("q", path);
+    (void)snprintf(pattern, sizeof pattern, "%s/*", path);
+    if (!touched && glob(pattern, 0, NULL, &tickets) == 0) {
+        touched = utimensat(AT_FDCWD, tickets.gl_pathv[0], times,
+                            AT_SYMLINK_NOFOLLOW) == 0;
+        globfree(&tickets);
+    }
+    return 0;
+}
+
+static void a_request_is_not_lost_however_early_it_comes(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    struct hf_ticket_id id = fresh_id();
+
+    (void)state;
+    touched = false;
+    hf_sys_step = touch_at_once;
+    take(a, id);
+    hf_sys_step = NULL;
+    assert_true(touched);
+    assert_true(seat_sees_revoked(a, watch(a, id), 0));
+    seat_close(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +189,7 @@ int main(void)
         TEST(a_whole_list_has_no_dead_that_nobody_watched),
         TEST(the_dead_are_not_asked),
         TEST(touching_a_ticket_asks_its_owner),
+        TEST(a_request_is_not_lost_however_early_it_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,8 @@ struct change {
     struct hf_error *error;
     struct hf_ticket reader;
     int dir;
-    int fifo; /* the reader's; -1: not open */
+    int fifo;                /* the reader's; -1: not open */
+    struct timespec made_at; /* .fifo's time before others took it for alive */
     char path[HF_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES]; /* the reader's */
     char payload_file[HF_PAYLOAD_FILE_BYTES];
@@ -82,6 +83,7 @@ static hf_status make_payload(struct change *c)
 static hf_status make_fifo(struct change *c)
 {
     mode_t mode = hf_site_file_mode(&c->engine->site);
+    struct stat made;
 
     if (hf_sys_mkfifoat(c->dir, c->file, mode) != 0 && errno != EEXIST)
         return trouble(c, "make a ticket in");
@@ -91,8 +93,10 @@ static hf_status make_fifo(struct change *c)
         return trouble(c, "open a ticket in");
     }
     if ((c->engine->site.shared && hf_sys_fchmod(c->fifo, mode) != 0) ||
+        hf_sys_fstat(c->fifo, &made) != 0 ||
         hf_sys_flock(c->fifo, LOCK_EX | LOCK_NB) != 0)
         return trouble(c, "lock a ticket in");
+    c->made_at = made.st_mtim;
     return HF_OK;
 }
 
@@ -130,6 +134,7 @@ static void give_up_writer(struct change *c)
         hf_counter_renaming(&engine->place->counter);
     own->ticket.kind = HF_TICKET_READ;
     own->fifo = c->fifo;
+    own->made_at = c->made_at;
     if (hf_sys_unlinkat(c->dir, file) != 0 && errno != ENOENT)
         engine->host.log(engine->host.host, HF_LOG_WARNING,
                          "a write ticket is left to be found dead in %s",

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "core/admission.h"
 #include "core/error.h"
@@ -55,10 +56,12 @@ static int make_fifo(struct hf_section *s)
     return hf_sys_mkfifoat(dir, HF_NEW_FILE, mode);
 }
 
-/* Under its temporary name it is nobody's but ours: nobody tests it. */
+/* Under its temporary name it is nobody's but ours: nobody tests it, and nobody
+ * touches it. */
 static int open_fifo(struct hf_section *s)
 {
     const struct hf_site *site = s->place->site;
+    struct stat status;
     int fd = hf_sys_openat(s->directory->fd, HF_NEW_FILE, OWNER_FLAGS, 0);
 
     if (fd < 0 || !hf_descriptors_add(s->place->descriptors, fd))
@@ -66,6 +69,9 @@ static int open_fifo(struct hf_section *s)
     s->result->fifo = fd;
     if (site->shared && hf_sys_fchmod(fd, hf_site_file_mode(site)) != 0)
         return -1;
+    if (hf_sys_fstat(fd, &status) != 0)
+        return -1;
+    s->result->made_at = status.st_mtim;
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
 }
 

@@ -19,19 +19,12 @@ static struct hf_own_ticket *own_new(const struct hf_section_result *result,
                                      struct hf_error *error)
 {
     struct hf_own_ticket *own = hf_alloc(sizeof(*own));
-    struct stat status;
 
     if (own == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
         return NULL;
     }
-    /* Those who ask the owner to let go change its time: see others.c. */
-    if (hf_sys_fstat(result->fifo, &status) != 0) {
-        hf_trouble(error, "examine a ticket in", result->listing->entry);
-        hf_free(own);
-        return NULL;
-    }
-    own->made_at = status.st_mtim;
+    own->made_at = result->made_at;
     own->ticket = result->ticket;
     own->ticket.payload = "";
     memcpy(own->entry, result->listing->entry, sizeof(own->entry));
