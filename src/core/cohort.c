@@ -101,7 +101,7 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
         hf_earlier_ms(cohort->due_ms, hf_acquisition_wake_at_ms(core, a));
     hf_cohort_touch(core, cohort);
     if (a->only_try && taken) {
-        (void)hf_cohort_place(a);
+        (void)hf_cohort_place(core, a);
         hf_acquisition_end_busy(core, a);
     }
 }
@@ -128,8 +128,8 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
     struct hf_cohort *cohort = a->cohort;
     struct hf_acquisition **link = &cohort->leaving;
 
-    while (*link != a)
-        link = &(*link)->next;
+    for (; *link != a; link = &(*link)->next)
+        hf_core_visit(core);
     *link = a->next;
     if (a->next == NULL)
         cohort->leaving_end = link;
@@ -154,7 +154,7 @@ hf_status hf_cohort_release_status(struct hf_acquisition *a)
     return a->awaits->status;
 }
 
-bool hf_cohort_place(struct hf_acquisition *a)
+bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
@@ -167,8 +167,10 @@ bool hf_cohort_place(struct hf_acquisition *a)
                     queued ? ticket->holder : cohort->holder->payload);
     a->ahead = queued ? ticket->ahead : 1;
     for (const struct hf_acquisition *m = a->previous; m != NULL;
-         m = m->previous)
+         m = m->previous) {
+        hf_core_visit(core);
         a->ahead++;
+    }
     return true;
 }
 
@@ -221,14 +223,16 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
 {
     for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
         next = a->next;
+        hf_core_visit(core);
         hf_acquisition_give_up(core, a, why);
     }
 }
 
 /* The ticket goes.  Members that left and were not told hear when it has. */
-static void await_ticket(struct hf_cohort *cohort)
+static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
     for (struct hf_acquisition *a = cohort->leaving; a != NULL; a = a->next) {
+        hf_core_visit(core);
         if (!a->told && a->awaits == NULL)
             a->awaits = cohort->ticket;
     }
@@ -251,7 +255,7 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
                ticket->state == STATE(DONE)) {
         hf_error_set(&why, ticket->status, "%s", ticket->text);
         hf_cohort_give_up(core, cohort, &why);
-        await_ticket(cohort);
+        await_ticket(core, cohort);
     }
 }
 
@@ -280,7 +284,7 @@ static void give_back(struct hf_core *core, struct hf_cohort *cohort)
         hf_acquisition_release(core, ticket);
     else
         hf_acquisition_give_up(core, ticket, &why);
-    await_ticket(cohort);
+    await_ticket(core, cohort);
 }
 
 /* Has the ticket done what it was for, or as much as it may do? */
@@ -324,6 +328,7 @@ static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
     for (struct hf_acquisition *a = cohort->leaving, *next; a != NULL;
          a = next) {
         next = a->next;
+        hf_core_visit(core);
         hf_acquisition_settle(core, a);
     }
 }
@@ -384,8 +389,10 @@ static uint64_t next_due_ms(const struct hf_core *core,
 {
     uint64_t at_ms = HF_FOREVER;
 
-    for (const struct hf_acquisition *a = first; a != NULL; a = a->next)
+    for (const struct hf_acquisition *a = first; a != NULL; a = a->next) {
+        hf_core_visit(core);
         at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
+    }
     return at_ms;
 }
 
@@ -395,6 +402,7 @@ void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort)
         return;
     for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
         next = a->next;
+        hf_core_visit(core);
         hf_acquisition_tick(core, a);
     }
     hf_cohort_touch(core, cohort); /* a member that leaves may be overdue */

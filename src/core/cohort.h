@@ -108,7 +108,7 @@ void hf_cohort_proven(struct hf_core *core, struct hf_cohort *cohort);
 
 /* Set .ahead and .holder of member ${a}, which waits; false if they are not
  * known, for the ticket has no place. */
-bool hf_cohort_place(struct hf_acquisition *a);
+bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a);
 
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,

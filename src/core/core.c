@@ -11,15 +11,16 @@
 /* The acquisitions one after the other; each may finish in its turn. */
 #define FOR_EACH(core, a, next)                                                \
     for (struct hf_acquisition *a = (core)->first, *next;                      \
-         a != NULL && (next = a->next, true); a = next)
+         a != NULL && (hf_core_visit(core), next = a->next, true); a = next)
 
 #define FOR_EACH_INQUIRY(core, inquiry, next)                                  \
     for (struct hf_inquiry *inquiry = (core)->first_inquiry, *next;            \
-         inquiry != NULL && (next = inquiry->next, true); inquiry = next)
+         inquiry != NULL && (hf_core_visit(core), next = inquiry->next, true); \
+         inquiry = next)
 
 #define FOR_EACH_COHORT(core, cohort)                                          \
-    for (struct hf_cohort *cohort = (core)->first_cohort; cohort != NULL;      \
-         cohort = cohort->next)
+    for (struct hf_cohort *cohort = (core)->first_cohort;                      \
+         cohort != NULL && (hf_core_visit(core), true); cohort = cohort->next)
 
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms)
@@ -159,6 +160,7 @@ static void drop_forgets(struct hf_core *core)
     assert(core->forget == NULL);
     for (effect = core->effects.first; effect != NULL; effect = next) {
         next = effect->next;
+        hf_core_visit(core);
         if (effect->kind != HF_EFFECT_FORGET)
             continue;
         hf_effect_remove(&core->effects, effect);
@@ -485,13 +487,12 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 {
     uint64_t at_ms = core->session.prove_at_ms;
 
-    for (const struct hf_acquisition *a = core->first; a != NULL; a = a->next)
+    FOR_EACH (core, a, next)
         at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
     FOR_EACH_COHORT (core, cohort)
         at_ms = hf_earlier_ms(at_ms, cohort->due_ms);
-    for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
-         i = i->next)
-        at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
+    FOR_EACH_INQUIRY(core, i, next)
+    at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
     return at_ms;
 }
 

@@ -57,7 +57,16 @@ struct hf_core {
                                  is free when the core is called again */
     bool abandoned;           /* some enqueue may have left a ticket */
     uint64_t now_ms;          /* of the last event */
+    uint64_t visited;         /* how many objects its walks came by: what steps
+                                 cost, for tests */
 };
+
+/* Each walk over objects whose number is the user's says so for each of them.
+ * A count about the core and nothing that it goes by: so readers count too. */
+static inline void hf_core_visit(const struct hf_core *core)
+{
+    ((struct hf_core *)core)->visited++;
+}
 
 /* ${core} must not be moved from then on. */
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,

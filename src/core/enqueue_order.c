@@ -25,11 +25,12 @@ static bool same_queue(const struct hf_acquisition *a,
     return strcmp(a->queue, b->queue) == 0;
 }
 
-static struct hf_acquisition *next_of_queue(const struct hf_acquisition *a)
+static struct hf_acquisition *next_of_queue(const struct hf_core *core,
+                                            const struct hf_acquisition *a)
 {
     struct hf_acquisition *next = a->turn.behind;
 
-    while (next != NULL && !same_queue(next, a))
+    while (next != NULL && (hf_core_visit(core), !same_queue(next, a)))
         next = next->turn.behind;
     return next;
 }
@@ -37,27 +38,27 @@ static struct hf_acquisition *next_of_queue(const struct hf_acquisition *a)
 /* ------------------------------------------------------------------ turns --
  */
 
-static void add_next(struct hf_enqueue_order *order, struct hf_acquisition *a)
+static void add_next(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition **link = &order->next;
+    struct hf_acquisition **link = &core->order.next;
 
     if (a->turn.is_next)
         return;
-    while (*link != NULL)
-        link = &(*link)->turn.next;
+    for (; *link != NULL; link = &(*link)->turn.next)
+        hf_core_visit(core);
     a->turn.is_next = true;
     a->turn.next = NULL;
     *link = a;
 }
 
-static void drop_next(struct hf_enqueue_order *order, struct hf_acquisition *a)
+static void drop_next(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition **link = &order->next;
+    struct hf_acquisition **link = &core->order.next;
 
     if (!a->turn.is_next)
         return;
-    while (*link != a)
-        link = &(*link)->turn.next;
+    for (; *link != a; link = &(*link)->turn.next)
+        hf_core_visit(core);
     *link = a->turn.next;
     a->turn.is_next = false;
 }
@@ -71,26 +72,26 @@ static bool lets_pass(const struct hf_core *core,
 
 static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
 {
-    struct hf_acquisition *next = next_of_queue(a);
+    struct hf_acquisition *next = next_of_queue(core, a);
 
     while (next != NULL) {
-        add_next(&core->order, next);
-        next = lets_pass(core, next) ? next_of_queue(next) : NULL;
+        add_next(core, next);
+        next = lets_pass(core, next) ? next_of_queue(core, next) : NULL;
     }
 }
 
 /* The queue took a ticket: all behind ${a} may ask.  Those behind one that was
  * told before hear it from that one, so that this is no walk for each ticket.
  */
-static void set_known(struct hf_acquisition *a)
+static void set_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    while ((a = next_of_queue(a)) != NULL && !a->turn.known)
+    while ((a = next_of_queue(core, a)) != NULL && !a->turn.known)
         a->turn.known = true;
 }
 
-static void clear_known(struct hf_acquisition *a)
+static void clear_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    for (; a != NULL; a = next_of_queue(a))
+    for (; a != NULL; a = next_of_queue(core, a))
         a->turn.known = false;
 }
 
@@ -104,8 +105,10 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
     struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
     struct hf_acquisition *before = *last;
 
-    while (before != NULL && before->turn.number > a->turn.number)
+    while (before != NULL && before->turn.number > a->turn.number) {
+        hf_core_visit(core);
         before = before->turn.before;
+    }
     a->turn.before = before;
     a->turn.known = false;
     a->turn.behind = before != NULL ? before->turn.behind : *first;
@@ -120,9 +123,9 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
     struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
 
-    drop_next(&core->order, a);
+    drop_next(core, a);
     if (a->state == STATE(QUEUED))
-        set_known(a);
+        set_known(core, a);
     pass_on(core, a);
     *(before != NULL ? &before->turn.behind : first) = behind;
     *(behind != NULL ? &behind->turn.before : last) = before;
@@ -162,7 +165,7 @@ void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a)
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->turn.in_line)
-        clear_known(a);
+        clear_known(core, a);
     if (core->session.state == HF_STATE_CONNECTED)
         a->turn.failures++; /* a link that dropped counts for nothing */
     hf_enqueue_order_update(core, a);
@@ -170,10 +173,11 @@ void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition *next = a->turn.in_line ? next_of_queue(a) : NULL;
+    struct hf_acquisition *next =
+        a->turn.in_line ? next_of_queue(core, a) : NULL;
 
     if (next != NULL && next->turn.known)
-        add_next(&core->order, next);
+        add_next(core, next);
 }
 
 const struct hf_acquisition *
@@ -185,8 +189,10 @@ hf_enqueue_order_before(const struct hf_core *core,
     if (!a->turn.in_line || HF_PLANTED(ZK_ENQUEUES_OVERTAKE))
         return NULL;
     while (before != NULL &&
-           (!same_queue(before, a) || lets_pass(core, before)))
+           (!same_queue(before, a) || lets_pass(core, before))) {
+        hf_core_visit(core);
         before = before->turn.before;
+    }
     if (before != NULL && a->turn.known &&
         hf_acquisition_enqueue_unanswered(before))
         return NULL;
@@ -198,7 +204,7 @@ void hf_enqueue_order_pump(struct hf_core *core)
     struct hf_acquisition *a;
 
     while ((a = core->order.next) != NULL) {
-        drop_next(&core->order, a);
+        drop_next(core, a);
         hf_acquisition_pump(core, a);
     }
 }

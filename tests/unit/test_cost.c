@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a step costs does not depend on what is idle: each kind of event is told
+ * of one subject, beside a few and beside many idle objects, and the core must
+ * come by as many objects in both cases.  A row names the sorts with which its
+ * cost still grows; a row whose cost does not grow must not name them.
+ *
+ * What happens to the session as a whole concerns everybody, and may cost as
+ * much: CONNECTED, SESSION_LOST, GAVE_UP, CLOSE and CLOSED.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "idle.h"
+
+#define FEW 10
+#define MANY 10000
+
+/* ------------------------------------------------------------- subjects -- */
+
+static uint64_t user(struct fixture *f, enum hf_event_kind kind)
+{
+    return idle_step(f, idle_user(kind, &f->a));
+}
+
+static uint64_t answer(struct fixture *f, enum hf_event_kind kind,
+                       enum hf_request_kind request)
+{
+    return idle_step(f, idle_answer(f, kind, request));
+}
+
+static uint64_t failed(struct fixture *f, enum hf_request_kind request,
+                       enum hf_failure failure)
+{
+    struct hf_event event = idle_answer(f, HF_EVENT_FAILED, request);
+
+    event.as.answer.failure = failure;
+    event.as.answer.status = HF_EUNREACHABLE;
+    return idle_step(f, event);
+}
+
+static uint64_t enqueued(struct fixture *f, enum hf_ticket_kind ahead)
+{
+    return idle_listed(f, HF_EVENT_ENQUEUED, HF_REQUEST_ENQUEUE, ahead);
+}
+
+static uint64_t listed(struct fixture *f, enum hf_ticket_kind ahead)
+{
+    return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LIST, ahead);
+}
+
+static uint64_t looked(struct fixture *f, enum hf_ticket_kind ahead)
+{
+    return idle_listed(f, HF_EVENT_LISTED, HF_REQUEST_LOOK, ahead);
+}
+
+static uint64_t tick_after(struct fixture *f, uint64_t ms)
+{
+    f->now_ms += ms;
+    return idle_step(f, (struct hf_event){.kind = HF_EVENT_TICK});
+}
+
+/* The subject has asked for its ticket; waits for a stranger; holds. */
+static void ask(struct fixture *f)
+{
+    idle_subject(f, &f->a);
+    (void)user(f, HF_EVENT_WANT);
+}
+
+static void wait_behind(struct fixture *f, enum hf_ticket_kind ahead)
+{
+    ask(f);
+    (void)enqueued(f, ahead);
+    assert_int_equal(f->a.state, HF_ACQUISITION_QUEUED);
+}
+
+static void hold(struct fixture *f)
+{
+    ask(f);
+    (void)enqueued(f, 0);
+    assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
+}
+
+static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
+{
+    idle_subject(f, &f->a);
+    f->a.kind = kind;
+    (void)user(f, HF_EVENT_WANT);
+    (void)enqueued(f, 0);
+    assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
+}
+
+/* End whatever the subject does; nothing of it is left. */
+static void finish(struct fixture *f, struct hf_acquisition *a)
+{
+    bool has =
+        a->state == HF_ACQUISITION_HELD || a->state == HF_ACQUISITION_LOST;
+
+    if (a->state < HF_ACQUISITION_RELEASING)
+        (void)idle_step(f,
+                        idle_user(has ? HF_EVENT_RELEASE : HF_EVENT_CANCEL, a));
+    if (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE)
+        (void)enqueued(f, 0);
+    if (a->ask.busy && a->ask.kind == HF_REQUEST_LIST)
+        (void)listed(f, 0);
+    if (a->own.state == HF_WITHDRAWAL_ASKED)
+        (void)answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    assert_int_equal(a->state, HF_ACQUISITION_DONE);
+}
+
+static uint64_t finished(struct fixture *f, uint64_t cost)
+{
+    finish(f, &f->a);
+    return cost;
+}
+
+/* ----------------------------------------------------- from want to grant --
+ */
+
+static uint64_t want(struct fixture *f)
+{
+    idle_subject(f, &f->a);
+    return finished(f, user(f, HF_EVENT_WANT));
+}
+
+static uint64_t is_granted(struct fixture *f)
+{
+    ask(f);
+    return finished(f, enqueued(f, 0));
+}
+
+static uint64_t is_queued(struct fixture *f)
+{
+    ask(f);
+    return finished(f, enqueued(f, HF_TICKET_MUTEX));
+}
+
+static uint64_t is_watching(struct fixture *f)
+{
+    wait_behind(f, HF_TICKET_MUTEX);
+    return finished(f, answer(f, HF_EVENT_WATCHING, HF_REQUEST_WATCH));
+}
+
+static struct hf_event gone(struct fixture *f)
+{
+    struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
+
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        struct hf_watch *watch = &f->a.watches.slots[i];
+
+        if (watch->state == HF_WATCH_ASKED &&
+            hf_ticket_id_equal(&watch->request.ticket, &f->a.before.id))
+            event.as.answer.request = &watch->request;
+    }
+    return event;
+}
+
+static uint64_t handoff(struct fixture *f)
+{
+    uint64_t cost;
+
+    wait_behind(f, HF_TICKET_MUTEX);
+    cost = idle_step(f, gone(f));
+    assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
+    return finished(f, cost);
+}
+
+/* Behind what may be a write ticket a list decides. */
+static uint64_t handoff_by_list(struct fixture *f)
+{
+    uint64_t cost;
+
+    wait_behind(f, HF_TICKET_EXCLUSIVE);
+    cost = idle_step(f, gone(f));
+    cost += listed(f, 0);
+    assert_int_equal(f->a.state, HF_ACQUISITION_HELD);
+    return finished(f, cost);
+}
+
+static uint64_t is_revoked(struct fixture *f)
+{
+    wait_behind(f, HF_TICKET_MUTEX);
+    return finished(f, answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH));
+}
+
+/* ----------------------------------------------------------------- the end --
+ */
+
+static uint64_t cancel(struct fixture *f)
+{
+    wait_behind(f, HF_TICKET_MUTEX);
+    return finished(f, user(f, HF_EVENT_CANCEL));
+}
+
+static uint64_t release(struct fixture *f)
+{
+    hold(f);
+    return finished(f, user(f, HF_EVENT_RELEASE));
+}
+
+static uint64_t is_withdrawn(struct fixture *f)
+{
+    uint64_t cost;
+
+    hold(f);
+    (void)user(f, HF_EVENT_RELEASE);
+    cost = answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    assert_int_equal(f->a.state, HF_ACQUISITION_DONE);
+    return cost;
+}
+
+static uint64_t is_evicted(struct fixture *f)
+{
+    hold_as(f, HF_TICKET_MUTEX);
+    (void)tick_after(f, HF_OWN_WATCH_AFTER_MS);
+    return finished(f, answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH));
+}
+
+static uint64_t becomes_reader(struct fixture *f)
+{
+    uint64_t cost;
+
+    hold_as(f, HF_TICKET_WRITE);
+    cost = user(f, HF_EVENT_DOWNGRADE);
+    cost += answer(f, HF_EVENT_DOWNGRADED, HF_REQUEST_DOWNGRADE);
+    assert_int_equal(f->a.kind, HF_TICKET_READ);
+    return finished(f, cost);
+}
+
+/* ------------------------------------------------------------------ clock --
+ */
+
+static uint64_t tick(struct fixture *f)
+{
+    return tick_after(f, 0);
+}
+
+static uint64_t deadline(struct fixture *f)
+{
+    uint64_t cost;
+
+    idle_subject(f, &f->a);
+    f->a.deadline_at_ms = f->now_ms + 1;
+    (void)user(f, HF_EVENT_WANT);
+    (void)enqueued(f, HF_TICKET_MUTEX);
+    cost = tick_after(f, 1);
+    assert_int_equal(f->a.status, HF_ETIMEDOUT);
+    return finished(f, cost);
+}
+
+static uint64_t retry(struct fixture *f)
+{
+    uint64_t cost;
+
+    ask(f);
+    cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_RETRY);
+    cost += tick_after(f, 20);
+    assert_int_equal(f->a.state, HF_ACQUISITION_ENQUEUING);
+    return finished(f, cost);
+}
+
+/* -------------------------------------------------------- doubt and proof --
+ */
+
+/* A list shows nothing of a ticket whose enqueue had no answer; it is looked
+ * for in each list until its time is over. */
+static uint64_t doubt(struct fixture *f)
+{
+    uint64_t cost;
+
+    idle_subject(f, &f->b);
+    f->b.queue = "doubt";
+    (void)idle_step(f, idle_user(HF_EVENT_WANT, &f->b));
+    cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_UNSURE);
+    f->asked[HF_REQUEST_LIST]->ticket = (struct hf_ticket_id){{1}};
+    cost += listed(f, 0);
+    assert_int_equal(f->b.state, HF_ACQUISITION_PAUSED);
+    return cost;
+}
+
+static uint64_t proof(struct fixture *f)
+{
+    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+
+    event.as.answer.anchor_ms = f->now_ms;
+    return idle_step(f, event);
+}
+
+static uint64_t resuming(struct fixture *f)
+{
+    struct hf_event event = {.kind = HF_EVENT_RESUMING};
+
+    event.as.resuming.sent_at_ms = f->now_ms;
+    event.as.resuming.least_timeout_ms = IDLE_TIMEOUT_MS - 100;
+    return idle_step(f, event);
+}
+
+static uint64_t suspended(struct fixture *f)
+{
+    return idle_step(f, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
+}
+
+static uint64_t trouble(struct fixture *f)
+{
+    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
+
+    event.as.trouble.text = "nobody there";
+    return idle_step(f, event);
+}
+
+/* ------------------------------------------------------- other participants --
+ */
+
+static uint64_t looks_for_room(struct fixture *f)
+{
+    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    uint64_t cost;
+
+    idle_subject(f, &f->a);
+    f->a.kind = HF_TICKET_LEASE;
+    f->a.weight = f->a.limit = 1;
+    cost = user(f, HF_EVENT_WANT);
+    cost += looked(f, HF_TICKET_LEASE);
+    cost += answer(f, HF_EVENT_CHANGED, HF_REQUEST_LOOK);
+    cost += looked(f, HF_TICKET_LEASE);
+    event.as.limit.acquisition = &f->a;
+    event.as.limit.permits = 2;
+    cost += idle_step(f, event);
+    assert_int_equal(f->a.state, HF_ACQUISITION_LOOKING);
+    return finished(f, cost);
+}
+
+static uint64_t stamps(struct fixture *f)
+{
+    uint64_t cost;
+
+    idle_subject(f, &f->a);
+    f->a.kind = HF_TICKET_MEMBER;
+    f->a.limit = 1;
+    (void)user(f, HF_EVENT_WANT);
+    cost = enqueued(f, 0);
+    cost += answer(f, HF_EVENT_MARKED, HF_REQUEST_STAMP);
+    return finished(f, cost);
+}
+
+static void question(struct fixture *f)
+{
+    f->inquiry = (struct hf_inquiry){.kind = HF_REQUEST_WITHDRAW,
+                                     .queue = f->place[0],
+                                     .deadline_at_ms = HF_FOREVER};
+}
+
+static uint64_t inquire(struct fixture *f)
+{
+    uint64_t cost;
+
+    question(f);
+    cost = idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
+    cost += answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    assert_int_equal(f->inquiry.state, HF_INQUIRY_DONE);
+    return cost;
+}
+
+static uint64_t request_to_let_go(struct fixture *f)
+{
+    question(f);
+    f->inquiry.kind = HF_REQUEST_REVOKE;
+    (void)idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
+    return answer(f, HF_EVENT_ASKED, HF_REQUEST_REVOKE);
+}
+
+static uint64_t recall(struct fixture *f)
+{
+    uint64_t cost;
+
+    question(f);
+    (void)idle_step(f, idle_inquiry(HF_EVENT_INQUIRE, &f->inquiry));
+    cost = idle_step(f, idle_inquiry(HF_EVENT_RECALL, &f->inquiry));
+    cost += answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
+    return cost;
+}
+
+/* ----------------------------------------------------------------- members --
+ */
+
+static void join(struct fixture *f, uint64_t deadline_at_ms)
+{
+    idle_subject(f, &f->a);
+    f->a.queue = f->place[1];
+    f->a.cohort = &f->cohort;
+    f->a.deadline_at_ms = deadline_at_ms;
+}
+
+/* Behind those who are there. */
+static uint64_t member(struct fixture *f)
+{
+    uint64_t cost;
+
+    join(f, HF_FOREVER);
+    cost = user(f, HF_EVENT_WANT);
+    cost += user(f, HF_EVENT_CANCEL);
+    assert_int_equal(f->a.state, HF_ACQUISITION_DONE);
+    return cost;
+}
+
+static uint64_t member_deadline(struct fixture *f)
+{
+    uint64_t cost;
+
+    join(f, f->now_ms + 1);
+    (void)user(f, HF_EVENT_WANT);
+    cost = tick_after(f, 1);
+    assert_int_equal(f->a.status, HF_ETIMEDOUT);
+    return cost;
+}
+
+static uint64_t passes_on(struct fixture *f)
+{
+    uint64_t cost = idle_step(f, idle_user(HF_EVENT_RELEASE, &f->m[0]));
+
+    assert_ptr_equal(f->cohort.holder, &f->m[1]);
+    return cost;
+}
+
+/* ------------------------------------------------------------------- table --
+ */
+
+#define WITH(sort) (1u << IDLE_##sort)
+#define WITH_ALL ((1u << IDLE_SORTS) - 1)
+/* Members of a cohort are a walk of the cohort's. */
+#define WITH_MOST (WITH_ALL & ~WITH(MEMBERS))
+
+struct row {
+    const char *what;
+    enum hf_event_kind kind; /* that it shows */
+    uint64_t (*cost)(struct fixture *f);
+    unsigned grows; /* with these: known, and to be mended */
+};
+
+static const struct row rows[] = {
+    {"want", HF_EVENT_WANT, want, WITH_MOST},
+    {"granted", HF_EVENT_ENQUEUED, is_granted, WITH_MOST},
+    {"queued", HF_EVENT_ENQUEUED, is_queued, WITH_MOST},
+    {"watching", HF_EVENT_WATCHING, is_watching, WITH_MOST},
+    {"handoff", HF_EVENT_GONE, handoff, WITH_MOST},
+    {"handoff by list", HF_EVENT_LISTED, handoff_by_list, WITH_MOST},
+    {"revoked", HF_EVENT_REVOKED, is_revoked, WITH_MOST},
+    {"cancel", HF_EVENT_CANCEL, cancel, WITH_MOST},
+    {"release", HF_EVENT_RELEASE, release, WITH_MOST},
+    {"withdrawn", HF_EVENT_WITHDRAWN, is_withdrawn, WITH_MOST},
+    {"evicted", HF_EVENT_GONE, is_evicted, WITH_MOST},
+    {"downgrade", HF_EVENT_DOWNGRADED, becomes_reader, WITH_MOST},
+    {"tick", HF_EVENT_TICK, tick, WITH_MOST},
+    {"deadline", HF_EVENT_TICK, deadline, WITH_MOST},
+    {"retry", HF_EVENT_FAILED, retry, WITH_MOST},
+    {"looks for room", HF_EVENT_CHANGED, looks_for_room, WITH_MOST},
+    {"limit", HF_EVENT_LIMIT, looks_for_room, WITH_MOST},
+    {"stamps", HF_EVENT_MARKED, stamps, WITH_MOST},
+    {"inquire", HF_EVENT_INQUIRE, inquire, WITH_MOST},
+    {"asked", HF_EVENT_ASKED, request_to_let_go, WITH_MOST},
+    {"recall", HF_EVENT_RECALL, recall, WITH_MOST},
+    {"a member comes and goes", HF_EVENT_WANT, member, WITH_MOST},
+    {"a member's deadline", HF_EVENT_TICK, member_deadline, WITH_ALL},
+    {"a member's handoff", HF_EVENT_RELEASE, passes_on, WITH_MOST},
+    {"proof", HF_EVENT_PROVEN, proof, WITH_MOST},
+    {"doubt", HF_EVENT_FAILED, doubt, WITH_MOST},
+    {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, WITH_MOST},
+    {"suspended", HF_EVENT_SUSPENDED, suspended, WITH_MOST},
+    {"trouble", HF_EVENT_TROUBLE, trouble, WITH_MOST},
+    {"want, suspended", HF_EVENT_WANT, want, WITH_MOST},
+    {"tick, suspended", HF_EVENT_TICK, tick, WITH_MOST},
+    {"resuming", HF_EVENT_RESUMING, resuming, WITH_MOST},
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* All rows, one after the other, beside the same idle objects. */
+static void tell_costs(enum idle_sort sort, size_t count, uint64_t *costs)
+{
+    struct fixture *f = idle_new(sort, count);
+
+    for (size_t i = 0; i < ROWS; i++)
+        costs[i] = rows[i].cost(f);
+    hf_core_check(&f->core);
+    idle_free(f);
+}
+
+static void does_not_grow_with(enum idle_sort sort)
+{
+    uint64_t few[ROWS], many[ROWS];
+    size_t wrong = 0;
+
+    tell_costs(sort, FEW, few);
+    tell_costs(sort, MANY, many);
+    for (size_t i = 0; i < ROWS; i++) {
+        bool grows = many[i] != few[i];
+
+        if (grows == ((rows[i].grows & 1u << sort) != 0))
+            continue;
+        print_error("%s: %d %s: %llu, %d: %llu; expected to %s\n", rows[i].what,
+                    FEW, idle_names[sort], (unsigned long long)few[i], MANY,
+                    (unsigned long long)many[i], grows ? "stay" : "grow");
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+#define SORT_TEST(sort, name)                                                  \
+    static void name(void **state)                                             \
+    {                                                                          \
+        (void)state;                                                           \
+        does_not_grow_with(sort);                                              \
+    }
+
+SORT_TEST(IDLE_GRANTS, cost_does_not_grow_with_grants)
+SORT_TEST(IDLE_WAITERS, cost_does_not_grow_with_waiters)
+SORT_TEST(IDLE_NAMES, cost_does_not_grow_with_names)
+SORT_TEST(IDLE_PAUSED, cost_does_not_grow_with_what_is_paused)
+SORT_TEST(IDLE_MEMBERS, cost_does_not_grow_with_members_of_a_cohort)
+SORT_TEST(IDLE_COHORTS, cost_does_not_grow_with_cohorts)
+SORT_TEST(IDLE_BARRIERS, cost_does_not_grow_with_waits_at_barriers)
+
+/* Those that concern everybody; see above. */
+static bool is_of_all(enum hf_event_kind kind)
+{
+    return kind == HF_EVENT_CONNECTED || kind == HF_EVENT_SESSION_LOST ||
+           kind == HF_EVENT_GAVE_UP || kind == HF_EVENT_CLOSE ||
+           kind == HF_EVENT_CLOSED;
+}
+
+static void each_kind_of_event_has_a_row(void **state)
+{
+    unsigned seen = 1u << HF_EVENT_DOWNGRADE; /* before DOWNGRADED */
+
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++)
+        seen |= 1u << rows[i].kind;
+    for (unsigned kind = 0; kind <= HF_EVENT_TICK; kind++) {
+        if (!is_of_all(kind) && (seen & 1u << kind) == 0)
+            fail_msg("no row for the event %u", kind);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_of_event_has_a_row),
+        cmocka_unit_test(cost_does_not_grow_with_grants),
+        cmocka_unit_test(cost_does_not_grow_with_waiters),
+        cmocka_unit_test(cost_does_not_grow_with_names),
+        cmocka_unit_test(cost_does_not_grow_with_what_is_paused),
+        cmocka_unit_test(cost_does_not_grow_with_members_of_a_cohort),
+        cmocka_unit_test(cost_does_not_grow_with_cohorts),
+        cmocka_unit_test(cost_does_not_grow_with_waits_at_barriers),
+    };
+
+    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}
