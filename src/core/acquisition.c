@@ -37,14 +37,40 @@ static const struct hf_machine_state states[] = {
 static const struct hf_machine_table table = {"acquisition", states,
                                               sizeof states / sizeof states[0]};
 
+static void add_held(struct hf_core *core, struct hf_acquisition *a)
+{
+    a->previous_held = core->last_held;
+    a->next_held = NULL;
+    if (core->last_held != NULL)
+        core->last_held->next_held = a;
+    else
+        core->first_held = a;
+    core->last_held = a;
+    core->held++;
+}
+
+static void remove_held(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (a->previous_held != NULL)
+        a->previous_held->next_held = a->next_held;
+    else
+        core->first_held = a->next_held;
+    if (a->next_held != NULL)
+        a->next_held->previous_held = a->previous_held;
+    else
+        core->last_held = a->previous_held;
+    core->held--;
+}
+
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
 {
     if (a->state == STATE(HELD))
-        core->held--;
+        remove_held(core, a);
     hf_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD))
-        core->held++;
+        add_held(core, a);
+    hf_schedule_touch(core, &a->entry);
     hf_enqueue_order_update(core, a);
 }
 
@@ -83,13 +109,19 @@ static void unlink(struct hf_core *core, struct hf_acquisition *a)
         core->last = a->previous;
 }
 
-bool hf_acquisition_lurks(const struct hf_acquisition *a)
+bool hf_acquisition_has_abandoned(const struct hf_acquisition *a)
 {
-    bool lurks = a->own.state != HF_WITHDRAWAL_NONE;
+    bool has = false;
 
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        lurks |= a->abandoned[i].state != HF_WITHDRAWAL_NONE;
-    return lurks;
+        has |= a->abandoned[i].state != HF_WITHDRAWAL_NONE;
+    return has;
+}
+
+bool hf_acquisition_lurks(const struct hf_acquisition *a)
+{
+    return a->own.state != HF_WITHDRAWAL_NONE ||
+           hf_acquisition_has_abandoned(a);
 }
 
 void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
@@ -192,6 +224,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
     if (a->told || (is_leaving(a) && !is_overdue(core, a)))
         return;
     a->told = true;
+    hf_schedule_touch(core, &a->entry);
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
             a->status = release_status(a);
@@ -215,6 +248,7 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
+    hf_schedule_leave(core, &a->entry);
     if (a->cohort != NULL)
         hf_cohort_part(core, a);
     else
@@ -323,6 +357,8 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->enqueue_at_ms = a->not_before_ms;
     a->report_at_ms = HF_FOREVER;
     hf_enqueue_order_want(core, a);
+    a->entry.acquisition = a;
+    hf_schedule_enter(core, &a->entry);
     a->ask.queue = a->queue;
     a->ask.payload = a->payload;
     a->ask.ticket_kind = a->kind;
@@ -430,25 +466,14 @@ void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-void hf_acquisition_suspended(struct hf_core *core, struct hf_acquisition *a)
-{
-    struct hf_error why;
-
-    a->stale = true;
-    if (HF_PLANTED(SUSPENDED_ENDS)) {
-        hf_error_set(&why, HF_EUNREACHABLE, "planted");
-        hf_acquisition_give_up(core, a, &why);
-    }
-}
-
 void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->state == STATE(HELD))
-        atomic_store(&a->promise_ms, core->session.safe_until_ms);
-    if (a->stands_for != NULL)
-        hf_cohort_proven(core, a->stands_for);
-    if (a->state != STATE(QUEUED) || a->blocking > 0 || a->stale ||
-        HF_PLANTED(PROOF_NOT_HEARD) ||
+    if (a->state == STATE(HELD)) {
+        hf_cohort_touch(core, a->stands_for);
+        return;
+    }
+    assert(a->state == STATE(QUEUED) && a->blocking == 0);
+    if (a->stale || HF_PLANTED(PROOF_NOT_HEARD) ||
         !hf_session_may_admit(&core->session, core->now_ms))
         return;
     /* A list might take longer than the proof is good for. */
@@ -462,6 +487,7 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state != STATE(HELD));
+    hf_schedule_touch(core, &a->entry);
     hf_acquisition_unask(core, a);
     /* The engine has answered everything before it reported this. */
     assert(!a->ask.busy);
@@ -496,6 +522,13 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a)
            (a->state == STATE(QUEUED) && a->blocking <= 1);
 }
 
+bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a)
+{
+    if (a->state == STATE(HELD))
+        return a->stands_for != NULL && a->stands_for->holder == NULL;
+    return a->state == STATE(QUEUED) && a->blocking == 0;
+}
+
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a)
 {
@@ -504,6 +537,7 @@ void hf_acquisition_check(const struct hf_core *core,
 
     assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
     hf_enqueue_order_check(core, a);
+    hf_schedule_check_entry(core, &a->entry);
     assert(promise_ms ==
            (a->state == STATE(HELD) ? core->session.safe_until_ms : 0));
     assert(a->state != STATE(HELD) || promise_ms > 0);

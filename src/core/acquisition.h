@@ -29,6 +29,7 @@
 #include "core/enqueue_order.h"
 #include "core/lookout.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/ticket.h"
 #include "core/watch.h"
 #include "core/withdrawal.h"
@@ -102,6 +103,9 @@ struct hf_acquisition {
                                       this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
+    struct hf_acquisition *next_held; /* HELD: in the core's list of these */
+    struct hf_acquisition *previous_held;
+    struct hf_schedule_entry entry;
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t session;       /* number of the one that .ticket belongs to */
     uint64_t pumped_ms;     /* when it was last asked for what was due */
@@ -222,10 +226,11 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
 
 /* The session changed. */
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_suspended(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_session_over(struct hf_core *core,
                                  struct hf_acquisition *a);
+
+/* Safe-until has moved, and ${a} waits for that. */
+void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a);
 
 /* The queue of ${a} was listed, by whomever. */
 void hf_acquisition_look(struct hf_acquisition *a,
@@ -234,6 +239,13 @@ void hf_acquisition_look(struct hf_acquisition *a,
 /* Does its grant, or the one to come, depend on safe-until? */
 bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 
+/* Is a proof of the session all that it waits for, to be admitted or, as the
+ * ticket of a cohort, to be handed to a member? */
+bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
+
+/* Does it remember a ticket whose enqueue got no answer? */
+bool hf_acquisition_has_abandoned(const struct hf_acquisition *a);
+
 /* Has it a name in the queue that should not be there? */
 bool hf_acquisition_lurks(const struct hf_acquisition *a);
 
@@ -241,8 +253,12 @@ bool hf_acquisition_lurks(const struct hf_acquisition *a);
 uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
                                     struct hf_retry_state *state);
 
-uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
-                                   const struct hf_acquisition *a);
+/* When its wait has to end, or its end to be told, whatever comes. */
+uint64_t hf_acquisition_limit_at_ms(const struct hf_core *core,
+                                    const struct hf_acquisition *a);
+
+/* When a request is due, which can be asked only while CONNECTED. */
+uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a);
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a);
 

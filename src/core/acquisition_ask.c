@@ -76,7 +76,6 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
 
     if (HF_PLANTED(ABANDONED_FORGOTTEN))
         return;
-    core->abandoned = true;
     hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, until_ms,
                         now);
 }
@@ -204,6 +203,8 @@ static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
 {
+    if (!HF_PLANTED(CHANGE_UNTOUCHED))
+        hf_schedule_touch(core, &a->entry);
     if (a->bundle != NULL) {
         hf_bundle_touch(core, a);
         return;

@@ -122,10 +122,9 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_pump(core, a);
 }
 
-/* When a request is due, which can be asked only while CONNECTED.  What came
- * due since the last pump still is: another's event may be later than that, and
- * come before the tick. */
-static uint64_t request_at_ms(const struct hf_acquisition *a)
+/* What came due since the last pump still is: another's event may be later than
+ * that, and come before the tick. */
+uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
 
@@ -149,18 +148,12 @@ static uint64_t request_at_ms(const struct hf_acquisition *a)
     return at_ms;
 }
 
-uint64_t hf_acquisition_wake_at_ms(const struct hf_core *core,
-                                   const struct hf_acquisition *a)
+uint64_t hf_acquisition_limit_at_ms(const struct hf_core *core,
+                                    const struct hf_acquisition *a)
 {
-    uint64_t at_ms = HF_FOREVER;
-
-    if (hf_session_usable(&core->session))
-        at_ms = request_at_ms(a);
     if (hf_acquisition_is_waiting(a))
-        at_ms = hf_earlier_ms(at_ms, limit_ms(core, a));
+        return limit_ms(core, a);
     if (a->state == STATE(WITHDRAWING) && !a->told && !a->thorough)
-        at_ms = hf_earlier_ms(at_ms, a->tell_at_ms);
-    if (a->state == STATE(HELD))
-        at_ms = hf_earlier_ms(at_ms, core->session.safe_until_ms);
-    return at_ms;
+        return a->tell_at_ms;
+    return HF_FOREVER;
 }

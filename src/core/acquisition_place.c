@@ -255,7 +255,7 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
                              const struct hf_ticket_id *gone)
 {
     bool admits = core->config.traits & HF_ENGINE_GONE_ADMITS && !a->stale &&
-                  a->gone_admits;
+                  core->session.state == HF_STATE_CONNECTED && a->gone_admits;
     /* Watches of an older place are taken back, and their news not heeded. */
     bool watched = a->before_known && hf_ticket_id_equal(gone, &a->before.id);
 

@@ -106,12 +106,13 @@ static bool are_over(const struct hf_acquisition *whole)
 static void undo(struct hf_core *core, struct hf_acquisition *whole)
 {
     whole->bundle->undoing = true;
+    hf_schedule_touch(core, &whole->entry); /* its limits count again */
     hf_acquisition_displaced(whole);
     whole->revoked = false; /* of tickets that go */
     give_back(core, whole);
 }
 
-static void begin_again(struct hf_acquisition *whole)
+static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
 {
     struct hf_bundle *bundle = whole->bundle;
 
@@ -119,6 +120,7 @@ static void begin_again(struct hf_acquisition *whole)
         hf_acquisition_renew(part_at(whole, i));
     bundle->at = 0;
     bundle->undoing = false;
+    hf_schedule_touch(core, &whole->entry);
 }
 
 /* -------------------------------------------------------------- taking -- */
@@ -209,7 +211,7 @@ static void pump(struct hf_core *core, struct hf_acquisition *whole)
     switch (whole->state) {
     case STATE(PAUSED):
         if (whole->bundle->undoing && are_over(whole))
-            begin_again(whole);
+            begin_again(core, whole);
         if (!whole->bundle->undoing)
             take(core, whole);
         break;

@@ -18,9 +18,7 @@
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
                     uint32_t handoffs)
 {
-    *cohort = (struct hf_cohort){
-        .queue = queue, .handoffs = handoffs, .due_ms = HF_FOREVER};
-    cohort->leaving_end = &cohort->leaving;
+    *cohort = (struct hf_cohort){.queue = queue, .handoffs = handoffs};
 }
 
 static bool tickets_over(const struct hf_cohort *cohort)
@@ -64,28 +62,20 @@ static void delist(struct hf_core *core, struct hf_cohort *cohort)
         cohort->next->previous = cohort->previous;
 }
 
-static void append(struct hf_cohort *cohort, struct hf_acquisition *a)
+static void append(struct hf_acquisition **first, struct hf_acquisition **last,
+                   struct hf_acquisition *a)
 {
-    a->previous = cohort->last;
+    a->previous = *last;
     a->next = NULL;
-    if (cohort->last != NULL)
-        cohort->last->next = a;
-    else
-        cohort->first = a;
-    cohort->last = a;
+    *(*last != NULL ? &(*last)->next : first) = a;
+    *last = a;
 }
 
-/* Of those who wait. */
-static void take_out(struct hf_cohort *cohort, struct hf_acquisition *a)
+static void take_out(struct hf_acquisition **first,
+                     struct hf_acquisition **last, struct hf_acquisition *a)
 {
-    if (a->previous != NULL)
-        a->previous->next = a->next;
-    else
-        cohort->first = a->next;
-    if (a->next != NULL)
-        a->next->previous = a->previous;
-    else
-        cohort->last = a->previous;
+    *(a->previous != NULL ? &a->previous->next : first) = a->next;
+    *(a->next != NULL ? &a->next->previous : last) = a->previous;
 }
 
 void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
@@ -96,9 +86,7 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
     if (cohort->count++ == 0)
         enlist(core, cohort);
-    append(cohort, a);
-    cohort->due_ms =
-        hf_earlier_ms(cohort->due_ms, hf_acquisition_wake_at_ms(core, a));
+    append(&cohort->first, &cohort->last, a);
     hf_cohort_touch(core, cohort);
     if (a->only_try && taken) {
         (void)hf_cohort_place(core, a);
@@ -110,29 +98,20 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
 
-    if (a == cohort->holder) {
+    if (a == cohort->holder)
         cohort->holder = NULL;
-    } else if (hf_acquisition_is_waiting(a)) {
-        take_out(cohort, a);
-        cohort->due_ms = hf_earlier_ms(cohort->due_ms, a->tell_at_ms);
-    }
-    a->next = NULL;
+    else if (hf_acquisition_is_waiting(a))
+        take_out(&cohort->first, &cohort->last, a);
+    append(&cohort->first_leaving, &cohort->last_leaving, a);
     a->awaits = NULL;
-    *cohort->leaving_end = a;
-    cohort->leaving_end = &a->next;
     hf_cohort_touch(core, cohort);
 }
 
 void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
-    struct hf_acquisition **link = &cohort->leaving;
 
-    for (; *link != a; link = &(*link)->next)
-        hf_core_visit(core);
-    *link = a->next;
-    if (a->next == NULL)
-        cohort->leaving_end = link;
+    take_out(&cohort->first_leaving, &cohort->last_leaving, a);
     if (--cohort->count == 0)
         delist(core, cohort);
 }
@@ -208,11 +187,12 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
     hf_cohort_touch(core, cohort);
 }
 
-void hf_cohort_proven(struct hf_core *core, struct hf_cohort *cohort)
+void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort)
 {
-    if (cohort->holder != NULL && cohort->holder->state == STATE(HELD))
-        atomic_store(&cohort->holder->promise_ms, core->session.safe_until_ms);
-    hf_cohort_touch(core, cohort); /* one may be handed on that could not be */
+    for (struct hf_acquisition *a = cohort->first; a != NULL; a = a->next) {
+        hf_core_visit(core);
+        hf_schedule_touch(core, &a->entry);
+    }
 }
 
 /* ---------------------------------------------------------------- looking --
@@ -231,7 +211,8 @@ void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
 /* The ticket goes.  Members that left and were not told hear when it has. */
 static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (struct hf_acquisition *a = cohort->leaving; a != NULL; a = a->next) {
+    for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
+         a = a->next) {
         hf_core_visit(core);
         if (!a->told && a->awaits == NULL)
             a->awaits = cohort->ticket;
@@ -310,7 +291,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
         (cohort->holder != NULL && !HF_PLANTED(COHORT_SHARES)) ||
         !hf_session_may_admit(&core->session, core->now_ms))
         return;
-    take_out(cohort, a);
+    take_out(&cohort->first, &cohort->last, a);
     cohort->holder = a;
     cohort->grants++;
     a->ticket = ticket->ticket;
@@ -325,7 +306,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
 
 static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (struct hf_acquisition *a = cohort->leaving, *next; a != NULL;
+    for (struct hf_acquisition *a = cohort->first_leaving, *next; a != NULL;
          a = next) {
         next = a->next;
         hf_core_visit(core);
@@ -367,6 +348,8 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
     grant(core, cohort);
     settle_leaving(core, cohort); /* before the ticket they await is renewed */
     want(core, cohort);
+    if (cohort->ticket != NULL) /* who holds it has changed */
+        hf_schedule_touch(core, &cohort->ticket->entry);
 }
 
 /* It ends: a look only moves members and tickets on towards their ends. */
@@ -379,35 +362,6 @@ void hf_cohorts_pump(struct hf_core *core)
         cohort->dirty = false;
         pump(core, cohort);
     }
-}
-
-/* ------------------------------------------------------------------ clock --
- */
-
-static uint64_t next_due_ms(const struct hf_core *core,
-                            const struct hf_acquisition *first)
-{
-    uint64_t at_ms = HF_FOREVER;
-
-    for (const struct hf_acquisition *a = first; a != NULL; a = a->next) {
-        hf_core_visit(core);
-        at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
-    }
-    return at_ms;
-}
-
-void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort)
-{
-    if (core->now_ms < cohort->due_ms)
-        return;
-    for (struct hf_acquisition *a = cohort->first, *next; a != NULL; a = next) {
-        next = a->next;
-        hf_core_visit(core);
-        hf_acquisition_tick(core, a);
-    }
-    hf_cohort_touch(core, cohort); /* a member that leaves may be overdue */
-    cohort->due_ms = hf_earlier_ms(next_due_ms(core, cohort->first),
-                                   next_due_ms(core, cohort->leaving));
 }
 
 /* ------------------------------------------------------------- invariants --
@@ -434,10 +388,11 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
         count++;
     }
     assert(cohort->last == previous);
-    for (const struct hf_acquisition *a = cohort->leaving; a != NULL;
+    for (const struct hf_acquisition *a = cohort->first_leaving; a != NULL;
          a = a->next) {
         assert(a->state == STATE(RELEASING) || a->state == STATE(WITHDRAWING));
-        assert(a->next != NULL || cohort->leaving_end == &a->next);
+        assert(a->next != NULL || cohort->last_leaving == a);
+        hf_schedule_check_entry(core, &a->entry);
         count++;
     }
     assert(cohort->count >= count); /* the rest is LOST and not released */

@@ -59,11 +59,10 @@ struct hf_cohort {
     struct hf_acquisition *holder;
     struct hf_acquisition *first; /* of those who wait */
     struct hf_acquisition *last;
-    struct hf_acquisition *leaving; /* given up or released, in order */
-    struct hf_acquisition **leaving_end;
-    size_t count;    /* members, from WANT to FORGOTTEN */
-    uint64_t due_ms; /* no limit of a member that waits or leaves is earlier */
-    bool dirty;      /* something was heard */
+    struct hf_acquisition *first_leaving; /* given up or released, in order */
+    struct hf_acquisition *last_leaving;
+    size_t count; /* members, from WANT to FORGOTTEN */
+    bool dirty;   /* something was heard */
     struct hf_cohort *next_dirty;
     struct hf_cohort *next; /* in the core, while it has members */
     struct hf_cohort *previous;
@@ -80,6 +79,9 @@ bool hf_cohort_is_idle(const struct hf_cohort *cohort);
 
 /* Something has changed: look at it at the end of this step. */
 void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort);
+
+/* What the limits of its members depend on has changed. */
+void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort);
 
 /* Look at every cohort of which something was heard. */
 void hf_cohorts_pump(struct hf_core *core);
@@ -103,9 +105,6 @@ hf_status hf_cohort_release_status(struct hf_acquisition *a);
 void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
                     enum hf_effect_kind kind);
 
-/* Safe-until has moved. */
-void hf_cohort_proven(struct hf_core *core, struct hf_cohort *cohort);
-
 /* Set .ahead and .holder of member ${a}, which waits; false if they are not
  * known, for the ticket has no place. */
 bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a);
@@ -113,9 +112,6 @@ bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a);
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
-
-/* The limits of the members that wait, and of those that leave. */
-void hf_cohort_tick(struct hf_core *core, struct hf_cohort *cohort);
 
 void hf_cohort_check(const struct hf_core *core,
                      const struct hf_cohort *cohort);

@@ -81,20 +81,22 @@ static void expire(struct hf_core *core)
 /* Safe-until has moved. */
 static void publish(struct hf_core *core)
 {
-    FOR_EACH (core, a, next)
-        hf_acquisition_proven(core, a);
+    for (struct hf_acquisition *a = core->first_held; a != NULL;
+         a = a->next_held) {
+        hf_core_visit(core);
+        atomic_store(&a->promise_ms, core->session.safe_until_ms);
+    }
+    hf_schedule_update(core);
+    hf_schedule_proven(core);
     expire(core);
 }
 
 /* Go on proving as long as somebody needs it. */
 static void prove(struct hf_core *core)
 {
-    bool needed = false;
-
     core->session.prove_at_ms = HF_FOREVER;
-    FOR_EACH (core, a, next)
-        needed |= hf_acquisition_needs_proof(a);
-    if (needed)
+    hf_schedule_update(core);
+    if (core->schedule.needs_proof > 0)
         hf_session_want_proof(&core->session, core->now_ms);
 }
 
@@ -147,6 +149,7 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
         hf_lookout_taken_back(&forget->acquisition->lookout);
     else
         hf_watches_taken_back(&forget->acquisition->watches, forget->request);
+    hf_schedule_touch(core, &forget->acquisition->entry);
     touch_owner(core, forget->acquisition);
     return forget->acquisition;
 }
@@ -227,8 +230,8 @@ static void suspended(struct hf_core *core)
     if (loses)
         lose_with_link(core);
     hf_session_suspended(&core->session);
-    FOR_EACH (core, a, next)
-        hf_acquisition_suspended(core, a);
+    if (HF_PLANTED(SUSPENDED_ENDS))
+        end_waits(core, HF_EUNREACHABLE, "planted");
     if (loses)
         pump_all(core);
 }
@@ -323,18 +326,17 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
 static void look(struct hf_core *core, const struct hf_event *event)
 {
     const char *queue = event->as.answer.request->queue;
+    struct hf_schedule_entry *next;
 
-    if (!core->abandoned)
-        return;
-    core->abandoned = false;
-    FOR_EACH (core, a, next) {
-        if (!hf_acquisition_lurks(a))
+    hf_schedule_update(core);
+    for (struct hf_schedule_entry *entry = core->schedule.first_abandoned;
+         entry != NULL; entry = next) {
+        next = entry->next_abandoned;
+        hf_core_visit(core);
+        if (strcmp(entry->acquisition->queue, queue) != 0)
             continue;
-        core->abandoned = true;
-        if (strcmp(a->queue, queue) != 0)
-            continue;
-        hf_acquisition_look(a, &event->as.answer.snapshot);
-        hf_acquisition_pump(core, a);
+        hf_acquisition_look(entry->acquisition, &event->as.answer.snapshot);
+        hf_acquisition_pump(core, entry->acquisition);
     }
 }
 
@@ -359,12 +361,9 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
 static void tick(struct hf_core *core)
 {
-    FOR_EACH (core, a, next)
-        hf_acquisition_tick(core, a);
-    FOR_EACH_COHORT (core, cohort)
-        hf_cohort_tick(core, cohort);
-    FOR_EACH_INQUIRY(core, inquiry, next)
-    hf_inquiry_tick(core, inquiry);
+    if (!HF_PLANTED(SCHEDULE_READ_EARLY))
+        hf_schedule_update(core);
+    hf_schedule_tick(core);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
 }
@@ -452,9 +451,32 @@ static void look_at_notes(struct hf_core *core)
     } while (core->order.next != NULL);
 }
 
+static void update_schedule(struct hf_core *core)
+{
+    if (!HF_PLANTED(SCHEDULE_READ_EARLY))
+        hf_schedule_update(core);
+}
+
+/* What limits depend on of the session. */
+static unsigned limits_of(const struct hf_session *session)
+{
+    return (unsigned)hf_session_refused(session) << 1 | session->ever_connected;
+}
+
+static void touch_all(struct hf_core *core)
+{
+    FOR_EACH (core, a, next)
+        hf_schedule_touch(core, &a->entry);
+    FOR_EACH_COHORT (core, cohort)
+        hf_cohort_touch_members(core, cohort);
+    FOR_EACH_INQUIRY(core, inquiry, next)
+    hf_schedule_touch(core, &inquiry->entry);
+}
+
 void hf_core_step(struct hf_core *core, const struct hf_event *event)
 {
     struct hf_acquisition *a = taken_back(core);
+    unsigned limits = limits_of(&core->session);
 
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
@@ -462,9 +484,12 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
     if (needs_engine(event->kind))
         hf_session_connect_again(&core->session);
     dispatch(core, event);
+    if (limits != limits_of(&core->session))
+        touch_all(core);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
     look_at_notes(core);
+    update_schedule(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
@@ -475,6 +500,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
     if (a != NULL)
         hf_acquisition_pump(core, a);
     look_at_notes(core);
+    update_schedule(core);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET) {
         assert(hf_session_alive(&core->session));
@@ -485,14 +511,11 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
 
 uint64_t hf_core_wake_at_ms(const struct hf_core *core)
 {
-    uint64_t at_ms = core->session.prove_at_ms;
+    uint64_t at_ms =
+        hf_earlier_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
 
-    FOR_EACH (core, a, next)
-        at_ms = hf_earlier_ms(at_ms, hf_acquisition_wake_at_ms(core, a));
-    FOR_EACH_COHORT (core, cohort)
-        at_ms = hf_earlier_ms(at_ms, cohort->due_ms);
-    FOR_EACH_INQUIRY(core, i, next)
-    at_ms = hf_earlier_ms(at_ms, hf_inquiry_wake_at_ms(core, i));
+    if (core->held > 0)
+        at_ms = hf_earlier_ms(at_ms, core->session.safe_until_ms);
     return at_ms;
 }
 
@@ -504,6 +527,23 @@ static void check_held(const struct hf_core *core,
     assert(core->session.state != HF_STATE_SUSPENDED ||
            !hf_session_loses_with_link(&core->session) ||
            !hf_acquisition_is_relied_on(a) || HF_PLANTED(SUSPENDED_UNTOLD));
+}
+
+static void check_schedule(const struct hf_core *core)
+{
+    const struct hf_schedule *schedule = &core->schedule;
+    size_t needs_proof = 0, held = 0;
+
+    FOR_EACH (core, a, next)
+        needs_proof += a->entry.needs_proof;
+    FOR_EACH_COHORT (core, cohort)
+        needs_proof += cohort->holder != NULL;
+    assert(schedule->due.first == NULL && schedule->needs_proof == needs_proof);
+    assert(schedule->touched == NULL || HF_PLANTED(SCHEDULE_READ_EARLY));
+    for (const struct hf_acquisition *a = core->first_held; a != NULL;
+         a = a->next_held)
+        held++;
+    assert(core->held == held);
 }
 
 static void check_effects(const struct hf_core *core)
@@ -533,6 +573,7 @@ void hf_core_check(const struct hf_core *core)
         held += cohort->holder != NULL;
     }
     assert(core->held == held);
+    check_schedule(core);
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)
         hf_inquiry_check(core, i);

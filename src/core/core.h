@@ -25,6 +25,7 @@
 #include "core/inquiry.h"
 #include "core/random.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/session.h"
 
 struct hf_core_config {
@@ -52,10 +53,12 @@ struct hf_core {
     /* Every inquiry from its INQUIRE until its FINISHED. */
     struct hf_inquiry *first_inquiry;
     struct hf_inquiry *last_inquiry;
-    size_t held;              /* how many are HELD */
+    struct hf_acquisition *first_held; /* those that are HELD, members too */
+    struct hf_acquisition *last_held;
+    size_t held; /* how many */
+    struct hf_schedule schedule;
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */
-    bool abandoned;           /* some enqueue may have left a ticket */
     uint64_t now_ms;          /* of the last event */
     uint64_t visited;         /* how many objects its walks came by: what steps
                                  cost, for tests */

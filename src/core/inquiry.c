@@ -26,9 +26,11 @@ static const struct hf_machine_state states[] = {
 static const struct hf_machine_table table = {"inquiry", states,
                                               sizeof states / sizeof states[0]};
 
-static void move(struct hf_inquiry *inquiry, enum hf_inquiry_state state)
+static void move(struct hf_core *core, struct hf_inquiry *inquiry,
+                 enum hf_inquiry_state state)
 {
     hf_machine_move(&table, &inquiry->state, state);
+    hf_schedule_touch(core, &inquiry->entry);
 }
 
 /* --------------------------------------------------- beginning and end -- */
@@ -58,7 +60,8 @@ static void unlink(struct hf_core *core, struct hf_inquiry *inquiry)
 
 static void finish(struct hf_core *core, struct hf_inquiry *inquiry)
 {
-    move(inquiry, STATE(DONE));
+    move(core, inquiry, STATE(DONE));
+    hf_schedule_leave(core, &inquiry->entry);
     unlink(core, inquiry);
     hf_effect_add(&core->effects, &inquiry->finished_effect,
                   HF_EFFECT_FINISHED);
@@ -86,7 +89,7 @@ static void leave(struct hf_core *core, struct hf_inquiry *inquiry)
         hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_FORGET);
     }
     if (looks || inquiry->ask.busy)
-        move(inquiry, STATE(LEFT));
+        move(core, inquiry, STATE(LEFT));
     else
         finish(core, inquiry);
 }
@@ -162,8 +165,10 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
            inquiry->kind == HF_REQUEST_WITHDRAW ||
            inquiry->kind == HF_REQUEST_REVOKE || is_of_mark(inquiry));
     init(core, inquiry);
+    inquiry->entry.inquiry = inquiry;
+    hf_schedule_enter(core, &inquiry->entry);
     link_last(core, inquiry);
-    move(inquiry, STATE(WANTED));
+    move(core, inquiry, STATE(WANTED));
     if (core->session.closing) {
         hf_error_set(&why, HF_ECLOSED, "the client is closed");
         hf_inquiry_give_up(core, inquiry, &why);
@@ -193,7 +198,7 @@ static void pass(struct hf_core *core, struct hf_inquiry *inquiry)
 
 static void ask_again(struct hf_core *core, struct hf_inquiry *inquiry)
 {
-    move(inquiry, STATE(WANTED));
+    move(core, inquiry, STATE(WANTED));
     inquiry->ask_at_ms = 0;
     hf_inquiry_pump(core, inquiry);
 }
@@ -219,7 +224,7 @@ static void looked_at_round(struct hf_core *core, struct hf_inquiry *inquiry,
     else if (answer == HF_LEAVE_YIELD || inquiry->only_try)
         end_busy(core, inquiry);
     else
-        move(inquiry, STATE(WATCHING));
+        move(core, inquiry, STATE(WATCHING));
 }
 
 static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
@@ -234,7 +239,7 @@ static void looked(struct hf_core *core, struct hf_inquiry *inquiry,
     else if (inquiry->only_try)
         end_busy(core, inquiry);
     else
-        move(inquiry, STATE(WATCHING));
+        move(core, inquiry, STATE(WATCHING));
 }
 
 /* A list that crosses the FORGET ends nothing; anything else has. */
@@ -283,7 +288,7 @@ static void failed(struct hf_core *core, struct hf_inquiry *inquiry,
         HF_PLANTED(INQUIRY_ONCE)
             ? HF_FOREVER
             : hf_acquisition_again_at_ms(core, &inquiry->retry);
-    move(inquiry, STATE(WANTED));
+    move(core, inquiry, STATE(WANTED));
     hf_inquiry_pump(core, inquiry);
 }
 
@@ -323,7 +328,7 @@ void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry)
     if (inquiry->state != STATE(WANTED) || !hf_session_usable(&core->session) ||
         core->now_ms < inquiry->ask_at_ms)
         return;
-    move(inquiry, STATE(ASKED));
+    move(core, inquiry, STATE(ASKED));
     inquiry->ask.busy = true;
     inquiry->ask.engine_data = NULL;
     hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_REQUEST);
@@ -374,22 +379,22 @@ void hf_inquiry_tick(struct hf_core *core, struct hf_inquiry *inquiry)
         hf_inquiry_pump(core, inquiry);
 }
 
-uint64_t hf_inquiry_wake_at_ms(const struct hf_core *core,
-                               const struct hf_inquiry *inquiry)
+uint64_t hf_inquiry_limit_at_ms(const struct hf_core *core,
+                                const struct hf_inquiry *inquiry)
 {
-    uint64_t at_ms = HF_FOREVER;
+    return inquiry->state != STATE(LEFT) ? limit_ms(core, inquiry) : HF_FOREVER;
+}
 
-    if (inquiry->state == STATE(LEFT))
-        return HF_FOREVER;
-    if (inquiry->state == STATE(WANTED) && hf_session_usable(&core->session))
-        at_ms = inquiry->ask_at_ms;
-    return hf_earlier_ms(at_ms, limit_ms(core, inquiry));
+uint64_t hf_inquiry_request_at_ms(const struct hf_inquiry *inquiry)
+{
+    return inquiry->state == STATE(WANTED) ? inquiry->ask_at_ms : HF_FOREVER;
 }
 
 void hf_inquiry_check(const struct hf_core *core,
                       const struct hf_inquiry *inquiry)
 {
     assert(inquiry->state > STATE(IDLE) && inquiry->state < STATE(DONE));
+    hf_schedule_check_entry(core, &inquiry->entry);
     assert(inquiry->state != STATE(WANTED) || !inquiry->ask.busy);
     assert(inquiry->state != STATE(ASKED) || inquiry->ask.busy);
     assert(

@@ -28,6 +28,7 @@
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 
 struct hf_core;
 
@@ -61,6 +62,7 @@ struct hf_inquiry {
     unsigned state;
     struct hf_inquiry *next;
     struct hf_inquiry *previous;
+    struct hf_schedule_entry entry;
     uint64_t started_at_ms;
     uint64_t connect_by_ms; /* as long as there never was a connection */
     uint64_t ask_at_ms;     /* WANTED: not before */
@@ -106,8 +108,11 @@ void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry);
 void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
                         const struct hf_error *why);
 
-uint64_t hf_inquiry_wake_at_ms(const struct hf_core *core,
-                               const struct hf_inquiry *inquiry);
+/* When it has to end, whatever comes; when its request is due, which can be
+ * asked only while CONNECTED. */
+uint64_t hf_inquiry_limit_at_ms(const struct hf_core *core,
+                                const struct hf_inquiry *inquiry);
+uint64_t hf_inquiry_request_at_ms(const struct hf_inquiry *inquiry);
 void hf_inquiry_check(const struct hf_core *core,
                       const struct hf_inquiry *inquiry);
 

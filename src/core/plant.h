@@ -29,6 +29,8 @@
     X(LOOKED_ONCE, 4, "who waits for room does not look again")                \
     X(LIMIT_UNHEARD, 4, "a semaphore that grows wakes nobody")                 \
     X(GATE_KEPT, 4, "who has his permits keeps others from theirs")            \
+    X(CHANGE_UNTOUCHED, 4, "when what a pump changes is due is not noted")     \
+    X(SCHEDULE_READ_EARLY, 4, "it is told when to wake before that is noted")  \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/schedule.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "core/core.h"
+#include "core/instant.h"
+#include "core/plant.h"
+
+/* What follows from the state of an object. */
+struct keys {
+    uint64_t limit_ms;
+    uint64_t request_ms;
+    bool waits_for_proof;
+    bool needs_proof;
+    bool abandoned;
+};
+
+static struct keys keys_of(const struct hf_core *core,
+                           const struct hf_schedule_entry *entry)
+{
+    const struct hf_acquisition *a = entry->acquisition;
+
+    if (a == NULL)
+        return (struct keys){
+            .limit_ms = hf_inquiry_limit_at_ms(core, entry->inquiry),
+            .request_ms = hf_inquiry_request_at_ms(entry->inquiry),
+        };
+    return (struct keys){
+        .limit_ms = hf_acquisition_limit_at_ms(core, a),
+        .request_ms = hf_acquisition_request_at_ms(a),
+        .waits_for_proof = hf_acquisition_waits_for_proof(a),
+        .needs_proof = hf_acquisition_needs_proof(a),
+        .abandoned = hf_acquisition_has_abandoned(a),
+    };
+}
+
+/* ----------------------------------------------------------------- lists -- */
+
+/* Most come in the order of their numbers. */
+static void add_abandoned(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    struct hf_schedule *schedule = &core->schedule;
+    struct hf_schedule_entry *before = schedule->last_abandoned, *after;
+
+    while (before != NULL && before->number > entry->number) {
+        hf_core_visit(core);
+        before = before->previous_abandoned;
+    }
+    after = before != NULL ? before->next_abandoned : schedule->first_abandoned;
+    entry->previous_abandoned = before;
+    entry->next_abandoned = after;
+    *(before != NULL ? &before->next_abandoned : &schedule->first_abandoned) =
+        entry;
+    *(after != NULL ? &after->previous_abandoned : &schedule->last_abandoned) =
+        entry;
+}
+
+static void remove_abandoned(struct hf_core *core,
+                             struct hf_schedule_entry *entry)
+{
+    struct hf_schedule *schedule = &core->schedule;
+    struct hf_schedule_entry *before = entry->previous_abandoned;
+    struct hf_schedule_entry *after = entry->next_abandoned;
+
+    *(before != NULL ? &before->next_abandoned : &schedule->first_abandoned) =
+        after;
+    *(after != NULL ? &after->previous_abandoned : &schedule->last_abandoned) =
+        before;
+}
+
+static void remove_touched(struct hf_core *core,
+                           struct hf_schedule_entry *entry)
+{
+    if (!entry->touched)
+        return;
+    entry->touched = false;
+    if (entry->previous_touched != NULL)
+        entry->previous_touched->next_touched = entry->next_touched;
+    else
+        core->schedule.touched = entry->next_touched;
+    if (entry->next_touched != NULL)
+        entry->next_touched->previous_touched = entry->previous_touched;
+}
+
+/* ---------------------------------------------------------------- entries --
+ */
+
+void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    assert(entry->number == 0);
+    assert((entry->acquisition == NULL) != (entry->inquiry == NULL));
+    entry->number = ++core->schedule.entries;
+    hf_schedule_touch(core, entry);
+}
+
+static void set_node(struct hf_heap *heap, struct hf_heap_node *node,
+                     uint64_t key, uint64_t number)
+{
+    if (node->heap == heap && node->key == key)
+        return;
+    hf_heap_remove(node);
+    if (key != HF_FOREVER)
+        hf_heap_add(heap, node, key, number);
+}
+
+static void set(struct hf_core *core, struct hf_schedule_entry *entry,
+                const struct keys *keys)
+{
+    struct hf_schedule *schedule = &core->schedule;
+    uint64_t number = entry->number;
+
+    set_node(&schedule->limits, &entry->limit, keys->limit_ms, number);
+    set_node(&schedule->requests, &entry->request, keys->request_ms, number);
+    set_node(&schedule->proofs, &entry->proof,
+             keys->waits_for_proof ? 0 : HF_FOREVER, number);
+    if (keys->needs_proof != entry->needs_proof)
+        schedule->needs_proof += keys->needs_proof ? 1 : (size_t)-1;
+    entry->needs_proof = keys->needs_proof;
+    if (keys->abandoned && !entry->abandoned)
+        add_abandoned(core, entry);
+    else if (!keys->abandoned && entry->abandoned)
+        remove_abandoned(core, entry);
+    entry->abandoned = keys->abandoned;
+}
+
+void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    static const struct keys none = {.limit_ms = HF_FOREVER,
+                                     .request_ms = HF_FOREVER};
+
+    set(core, entry, &none);
+    remove_touched(core, entry);
+    entry->number = 0;
+}
+
+void hf_schedule_touch(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    struct hf_schedule_entry *first = core->schedule.touched;
+
+    if (entry->touched || entry->number == 0)
+        return;
+    entry->touched = true;
+    entry->previous_touched = NULL;
+    entry->next_touched = first;
+    if (first != NULL)
+        first->previous_touched = entry;
+    core->schedule.touched = entry;
+}
+
+void hf_schedule_update(struct hf_core *core)
+{
+    struct hf_schedule_entry *entry;
+
+    while ((entry = core->schedule.touched) != NULL) {
+        struct keys keys = keys_of(core, entry);
+
+        hf_core_visit(core);
+        remove_touched(core, entry);
+        set(core, entry, &keys);
+    }
+}
+
+/* ------------------------------------------------------------------ clock --
+ */
+
+static uint64_t first_key(const struct hf_heap *heap)
+{
+    return heap->first != NULL ? heap->first->key : HF_FOREVER;
+}
+
+uint64_t hf_schedule_wake_at_ms(const struct hf_core *core)
+{
+    uint64_t at_ms = first_key(&core->schedule.limits);
+
+    assert(core->schedule.touched == NULL || HF_PLANTED(SCHEDULE_READ_EARLY));
+    if (hf_session_usable(&core->session))
+        at_ms = hf_earlier_ms(at_ms, first_key(&core->schedule.requests));
+    return at_ms;
+}
+
+static struct hf_schedule_entry *of_limit(struct hf_heap_node *node)
+{
+    char *at = (char *)node - offsetof(struct hf_schedule_entry, limit);
+
+    return (struct hf_schedule_entry *)(void *)at;
+}
+
+static struct hf_schedule_entry *of_request(struct hf_heap_node *node)
+{
+    char *at = (char *)node - offsetof(struct hf_schedule_entry, request);
+
+    return (struct hf_schedule_entry *)(void *)at;
+}
+
+static struct hf_schedule_entry *of_proof(struct hf_heap_node *node)
+{
+    char *at = (char *)node - offsetof(struct hf_schedule_entry, proof);
+
+    return (struct hf_schedule_entry *)(void *)at;
+}
+
+/* The node of the limit stands for the entry among what is due. */
+static void find_due(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    struct hf_schedule *schedule = &core->schedule;
+
+    hf_schedule_touch(core, entry);
+    if (entry->limit.heap == &schedule->due)
+        return;
+    hf_heap_remove(&entry->limit);
+    hf_heap_add(&schedule->due, &entry->limit, 0, entry->number);
+}
+
+/* All that is due is taken out before anything is done about it: where one can
+ * go on only after another, it would come first again and again. */
+void hf_schedule_tick(struct hf_core *core)
+{
+    struct hf_schedule *schedule = &core->schedule;
+    struct hf_schedule_entry *entry;
+
+    while (first_key(&schedule->limits) <= core->now_ms)
+        find_due(core, of_limit(schedule->limits.first));
+    while (hf_session_usable(&core->session) &&
+           first_key(&schedule->requests) <= core->now_ms) {
+        entry = of_request(schedule->requests.first);
+        hf_heap_remove(&entry->request);
+        find_due(core, entry);
+    }
+    while (schedule->due.first != NULL) {
+        entry = of_limit(schedule->due.first);
+        hf_heap_remove(&entry->limit);
+        hf_core_visit(core);
+        if (entry->acquisition != NULL)
+            hf_acquisition_tick(core, entry->acquisition);
+        else
+            hf_inquiry_tick(core, entry->inquiry);
+    }
+}
+
+void hf_schedule_proven(struct hf_core *core)
+{
+    struct hf_schedule_entry *entry;
+
+    while (core->schedule.proofs.first != NULL) {
+        entry = of_proof(core->schedule.proofs.first);
+        hf_heap_remove(&entry->proof);
+        hf_schedule_touch(core, entry);
+        hf_core_visit(core);
+        hf_acquisition_proven(core, entry->acquisition);
+    }
+}
+
+/* ------------------------------------------------------------- invariants --
+ */
+
+static void check_node(const struct hf_heap *heap,
+                       const struct hf_heap_node *node, uint64_t key,
+                       uint64_t number)
+{
+    assert(node->heap == (key == HF_FOREVER ? NULL : heap));
+    assert(key == HF_FOREVER || (node->key == key && node->number == number));
+    assert(key >= first_key(heap));
+}
+
+void hf_schedule_check_entry(const struct hf_core *core,
+                             const struct hf_schedule_entry *entry)
+{
+    const struct hf_schedule *schedule = &core->schedule;
+    struct keys keys = keys_of(core, entry);
+    uint64_t number = entry->number;
+
+    if (HF_PLANTED(CHANGE_UNTOUCHED) || HF_PLANTED(SCHEDULE_READ_EARLY))
+        return;
+    assert(number > 0 && !entry->touched);
+    check_node(&schedule->limits, &entry->limit, keys.limit_ms, number);
+    check_node(&schedule->requests, &entry->request, keys.request_ms, number);
+    check_node(&schedule->proofs, &entry->proof,
+               keys.waits_for_proof ? 0 : HF_FOREVER, number);
+    assert(entry->needs_proof == keys.needs_proof);
+    assert(entry->abandoned == keys.abandoned);
+}

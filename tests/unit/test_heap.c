@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A heap of embedded nodes, beside a list that is searched. */
+#include "core/heap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+
+#define NODES 64
+#define TURNS 20000
+
+/* Of those that are in it, the least; NULL if none is. */
+static const struct hf_heap_node *least(const struct hf_heap_node *nodes)
+{
+    const struct hf_heap_node *first = NULL;
+
+    for (size_t i = 0; i < NODES; i++) {
+        const struct hf_heap_node *node = &nodes[i];
+
+        if (node->heap == NULL)
+            continue;
+        if (first == NULL || node->key < first->key ||
+            (node->key == first->key && node->number < first->number))
+            first = node;
+    }
+    return first;
+}
+
+static void the_least_comes_first_whatever_goes_in_and_out(void **state)
+{
+    struct hf_heap_node nodes[NODES] = {0};
+    struct hf_heap heap = {0};
+    struct hf_random random;
+
+    (void)state;
+    hf_random_seed(&random, 1);
+    for (size_t i = 0; i < TURNS; i++) {
+        size_t at = (size_t)hf_random_below(&random, NODES);
+
+        if (nodes[at].heap == NULL)
+            hf_heap_add(&heap, &nodes[at], hf_random_below(&random, 16), at);
+        else
+            hf_heap_remove(&nodes[at]);
+        assert_ptr_equal(heap.first, least(nodes));
+    }
+}
+
+/* A node that is in no heap is taken out of none. */
+static void to_remove_twice_is_nothing(void **state)
+{
+    struct hf_heap_node node = {0};
+    struct hf_heap heap = {0};
+
+    (void)state;
+    hf_heap_add(&heap, &node, 1, 1);
+    hf_heap_remove(&node);
+    hf_heap_remove(&node);
+    assert_null(heap.first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_comes_first_whatever_goes_in_and_out),
+        cmocka_unit_test(to_remove_twice_is_nothing),
+    };
+
+    return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
+}
