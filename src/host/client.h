@@ -33,6 +33,7 @@
 
 struct hf_election;
 struct hf_election_wait;
+struct hf_grant;
 struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512
@@ -99,6 +100,7 @@ struct hf_client {
     struct hf_done close_done;
     struct hf_callback close_callback;
 
+    struct hf_grant *loss_fds;   /* grants that have a loss descriptor */
     struct hf_election *leaders; /* elections that lead */
     struct hf_election_wait *election_waits;
     struct hf_grave *graveyard; /* freed once the lock is given up */

@@ -12,12 +12,6 @@
 #include "host/election.h"
 #include "host/owner.h"
 
-static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
-{
-    return (struct hf_grant *)((char *)acquisition -
-                               offsetof(struct hf_grant, acquisition));
-}
-
 /* ----------------------------------------------------------- callbacks -- */
 
 static void run_done(struct hf_client *client, void *arg)
@@ -138,6 +132,29 @@ static struct hf_grant *make(size_t tickets, size_t count)
     return grant;
 }
 
+/* Of any grant that there is: the core need not have it any more. */
+static void keep_loss_fd(struct hf_grant *grant, int fd)
+{
+    struct hf_grant **first = &grant->client->loss_fds;
+
+    grant->loss_fd = fd;
+    grant->next_loss_fd = *first;
+    grant->loss_fd_link = first;
+    if (*first != NULL)
+        (*first)->loss_fd_link = &grant->next_loss_fd;
+    *first = grant;
+}
+
+static void close_loss_fd(struct hf_grant *grant)
+{
+    if (grant->loss_fd < 0)
+        return;
+    *grant->loss_fd_link = grant->next_loss_fd;
+    if (grant->next_loss_fd != NULL)
+        grant->next_loss_fd->loss_fd_link = grant->loss_fd_link;
+    close(grant->loss_fd);
+}
+
 static void destroy(struct hf_grave *grave)
 {
     struct hf_grant *grant =
@@ -152,9 +169,8 @@ static void destroy(struct hf_grave *grave)
         grant->on_revoke.drop(grant->on_revoke.arg);
     if (hf_fork_parted(client))
         return;
-    if (grant->loss_fd >= 0)
-        close(grant->loss_fd);
     pthread_mutex_lock(&client->lock);
+    close_loss_fd(grant);
     for (size_t i = 0; i < grant->member_count; i++)
         hf_lock_dereference(grant->members[i].lock);
     pthread_mutex_unlock(&client->lock);
@@ -209,14 +225,10 @@ void hf_grant_dereference(struct hf_grant *grant)
 
 void hf_grant_after_fork(struct hf_client *client)
 {
-    struct hf_acquisition *acquisition;
+    const struct hf_grant *grant;
 
-    for (acquisition = client->core.first; acquisition != NULL;
-         acquisition = acquisition->next) {
-        if (acquisition->whole == NULL && acquisition->stands_for == NULL &&
-            of_acquisition(acquisition)->loss_fd >= 0)
-            close(of_acquisition(acquisition)->loss_fd);
-    }
+    for (grant = client->loss_fds; grant != NULL; grant = grant->next_loss_fd)
+        close(grant->loss_fd);
 }
 
 /* -------------------------------------------------------------- effects -- */
@@ -413,16 +425,18 @@ hf_status hf_grant_check(struct hf_grant *grant)
 static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 {
     hf_status status;
+    int fd;
 
     if (grant->loss_fd >= 0)
         return HF_OK;
     if ((status = hf_grant_need_driver(grant->client, error)) != HF_OK)
         return status;
-    grant->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (grant->loss_fd < 0)
+    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor is left to show a loss; raise the "
                             "limit on open files");
+    keep_loss_fd(grant, fd);
     if (grant->lost)
         show_loss(grant);
     return HF_OK;

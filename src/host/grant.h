@@ -35,7 +35,10 @@ struct hf_grant {
     bool released;                   /* a release was called */
     struct hf_error error;           /* its loss, or the last failure */
     const struct hf_lock *lost_lock; /* of several the one that was lost */
-    int loss_fd;                     /* -1 until asked for */
+    int loss_fd;                     /* -1 until asked for; then in the
+                                        client's list of these */
+    struct hf_grant *next_loss_fd;
+    struct hf_grant **loss_fd_link; /* what points here */
     struct hf_slot *slot; /* who waits for the acquire or the release */
 
     struct hf_done done; /* of the acquire, then of the release */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork: a child can do nothing to its parent's locks, neither by calling, nor
  * by ending, nor by living on. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -438,6 +439,7 @@ struct fork_inside {
     bool returns; /* the child leaves the callback as if nothing had happened */
     pid_t child;
     pid_t parent;
+    int loss_fd; /* of the grant that was released */
     _Atomic int ran;
 };
 
@@ -446,6 +448,7 @@ static int is_refused(struct fork_inside *inside)
 {
     struct hf_grant *grant;
 
+    KIT_CHECK(fcntl(inside->loss_fd, F_GETFD) == -1 && errno == EBADF);
     KIT_CHECK(hf_lock_acquire(inside->lock, NULL, &grant) == HF_EFORKED);
     KIT_CHECK(hf_client_close(inside->front.client) == HF_EFORKED);
     return 0;
@@ -491,6 +494,7 @@ static void fork_in_a_callback(enum way way, bool returns)
     front_open(&inside.front, way, inside.place.url, no_listener);
     inside.lock = front_lock(&inside.front, "nightly");
     grant = front_take(&inside.front, inside.lock);
+    assert_int_equal(hf_grant_loss_fd(grant, &inside.loss_fd), HF_OK);
     assert_int_equal(hf_grant_release_start(grant, done), HF_OK);
     front_until(&inside.front, has_forked, &inside);
     assert_int_equal(kit_reap(inside.child), 0);
