@@ -65,6 +65,21 @@ void bench_sample(uint64_t ns)
     samples[at] = ns;
 }
 
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+uint64_t bench_median(void)
+{
+    unsigned count = atomic_load(&taken);
+
+    qsort(samples, count, sizeof(samples[0]), compare);
+    return count == 0 ? 0 : samples[count / 2];
+}
+
 void bench_end(uint64_t grants)
 {
     uint64_t passed_ns = bench_now_ns() - began_ns;

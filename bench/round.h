@@ -27,6 +27,9 @@ void bench_begin(void);
 /* From any thread. */
 void bench_sample(uint64_t ns);
 
+/* Of the samples; 0 if there are none. */
+uint64_t bench_median(void);
+
 /* Clocks stop.  Tell the round: the CPU time of this process and the time that
  * passed, ${grants}, and the samples, all times in ns. */
 void bench_end(uint64_t grants);

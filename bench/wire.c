@@ -6,8 +6,9 @@
  *
  *   pair COUNT      create a ticket below PATH and list PATH, in one write;
  *                   delete it
- *   handoff COUNT   delete a ticket and wait for the event at another session,
- *                   which watches it
+ *   locks COUNT UNDERWAY   create a ticket below each of PATH/0, PATH/1, ...
+ * and list it, so many of them outstanding handoff COUNT   delete a ticket and
+ * wait for the event at another session, which watches it
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -23,6 +24,7 @@
 
 #define TIMEOUT_MS 10000
 #define PATH_BYTES 256
+#define PARENT_BYTES 128
 #define WARM_UP 50
 
 /* As long as what a holder says of itself. */
@@ -147,21 +149,27 @@ static void close_session(struct wire *wire)
 
 /* -------------------------------------------------------------- requests -- */
 
-static void ask_create(struct wire *wire, const char *parent)
+static void ask_node(struct wire *wire, const char *path, int32_t flags)
 {
     size_t at = begin(wire, HF_ZK_CREATE2);
-    char path[PATH_BYTES];
 
-    (void)snprintf(path, sizeof(path),
-                   "%s/_c_6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44-lock-", parent);
     hf_jute_put_string(&wire->out, path);
     hf_jute_put_string(&wire->out, payload);
     hf_jute_put_int(&wire->out, 1);
     hf_jute_put_int(&wire->out, HF_ZK_PERMISSIONS_ALL);
     hf_jute_put_string(&wire->out, "world");
     hf_jute_put_string(&wire->out, "anyone");
-    hf_jute_put_int(&wire->out, HF_ZK_EPHEMERAL_SEQUENTIAL);
+    hf_jute_put_int(&wire->out, flags);
     hf_jute_end_frame(&wire->out, at);
+}
+
+static void ask_create(struct wire *wire, const char *parent)
+{
+    char path[PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path),
+                   "%s/_c_6f2a6c1e-6a0b-4e9d-9d0e-2f5c3a1b7d44-lock-", parent);
+    ask_node(wire, path, HF_ZK_EPHEMERAL_SEQUENTIAL);
 }
 
 static void take_created(struct wire *wire, int32_t xid, char path[PATH_BYTES])
@@ -267,6 +275,51 @@ static void handoffs(int port, const char *parent, unsigned count)
     close_session(holder);
 }
 
+static const char *parent_of(const char *parent, unsigned i,
+                             char path[PARENT_BYTES])
+{
+    (void)snprintf(path, PARENT_BYTES, "%s/%u", parent, i);
+    return path;
+}
+
+/* One after the other, whether they are there or not. */
+static void make_parents(struct wire *wire, const char *parent, unsigned count)
+{
+    char path[PARENT_BYTES];
+
+    for (unsigned i = 0; i < count; i++) {
+        ask_node(wire, parent_of(parent, i, path), 0);
+        put_out(wire);
+        (void)next_frame(wire);
+    }
+}
+
+static void locks(int port, const char *parent, unsigned count,
+                  unsigned underway)
+{
+    struct wire *wire = open_session(port);
+    unsigned asked = 0, answered = 0;
+    char path[PARENT_BYTES];
+    int32_t first;
+
+    make_parents(wire, parent, count);
+    first = wire->xid;
+    bench_begin();
+    while (answered < count) {
+        for (; asked < count && asked - answered < underway; asked++) {
+            ask_create(wire, parent_of(parent, asked, path));
+            ask_read(wire, HF_ZK_GET_CHILDREN, path, false);
+        }
+        put_out(wire);
+        first += 2;
+        (void)answer(wire, first - 1);
+        (void)answer(wire, first);
+        answered++;
+    }
+    bench_end(count);
+    close_session(wire);
+}
+
 int main(int count, char **arguments)
 {
     struct bench_request request;
@@ -278,6 +331,9 @@ int main(int count, char **arguments)
             pairs(atoi(arguments[1]), arguments[2], request.first);
         else if (strcmp(request.word, "handoff") == 0)
             handoffs(atoi(arguments[1]), arguments[2], request.first);
+        else if (strcmp(request.word, "locks") == 0)
+            locks(atoi(arguments[1]), arguments[2], request.first,
+                  request.second);
         else
             bench_fail("a request that is not known");
     }

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-scale URL NAME: many locks and many waiters.  bench/scale.py asks, one
+ * line answers, in pairs of a word and a number:
+ *
+ *   hold COUNT UNDERWAY   acquire the locks NAME/0, NAME/1, ... through one
+ *                         client, at most UNDERWAY at once, and keep them
+ *   pair COUNT            acquire and release another lock, beside these
+ *   give UNDERWAY         release them all; their names stay
+ *   fill COUNT SESSIONS   acquire NAME, and have COUNT waiters queue for it, in
+ *                         that many sessions; ends when all are in the queue
+ *   drain                 release it; whoever is granted releases at once
+ *
+ * "us" is the time that passed, "cpu" that of the processor and "switches" the
+ * changes of context, of this process; "bytes" what it has more of memory.
+ */
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <holdfast/holdfast.h>
+
+#include "round.h"
+
+#define WAIT_MS 600000
+
+/* A lock that is held, or a waiter. */
+struct one {
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    atomic_bool heard; /* it is in the queue */
+};
+
+struct session {
+    struct hf_client *client;
+    struct hf_lock *lock;
+};
+
+struct usage {
+    uint64_t at_ns;
+    uint64_t cpu_us;
+    uint64_t switches;
+    uint64_t bytes;
+};
+
+static const char *url, *name;
+static struct session self;
+static struct one *ones;
+static unsigned count;
+static struct session *sessions;
+static unsigned session_count;
+static struct hf_grant *head; /* what the waiters wait for */
+static sem_t turns, ended;
+static _Atomic uint64_t released_at_ns, first_ns;
+static struct usage before;
+
+/* ----------------------------------------------------------------- meter -- */
+
+static uint64_t us_of(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+static uint64_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+
+    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
+        bench_fail("/proc/self/statm cannot be read");
+    (void)fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct usage usage_now(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (struct usage){
+        .at_ns = bench_now_ns(),
+        .cpu_us = us_of(usage.ru_utime) + us_of(usage.ru_stime),
+        .switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw,
+        .bytes = resident_bytes(),
+    };
+}
+
+static void begin(void)
+{
+    before = usage_now();
+}
+
+static void tell(const char *what, uint64_t number)
+{
+    printf("%s %" PRIu64 " ", what, number);
+}
+
+static void end(void)
+{
+    struct usage now = usage_now();
+
+    tell("us", (now.at_ns - before.at_ns) / 1000);
+    tell("cpu", now.cpu_us - before.cpu_us);
+    tell("switches", now.switches - before.switches);
+    tell("bytes", now.bytes > before.bytes ? now.bytes - before.bytes : 0);
+    printf("\n");
+}
+
+static void *make(size_t number, size_t bytes)
+{
+    void *made = calloc(number, bytes);
+
+    if (made == NULL)
+        bench_fail("out of memory");
+    return made;
+}
+
+static void await(sem_t *sem, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        while (sem_wait(sem) != 0)
+            continue;
+}
+
+/* --------------------------------------------------------------- sessions --
+ */
+
+static void open_session(struct session *session)
+{
+    if (hf_client_open(url, NULL, &session->client, NULL) != HF_OK ||
+        hf_lock_open(session->client, name, NULL, &session->lock) != HF_OK)
+        bench_fail("no client could be opened");
+}
+
+static void close_session(const struct session *session)
+{
+    hf_lock_free(session->lock);
+    if (hf_client_close(session->client) != HF_OK)
+        bench_fail("a client could not be closed");
+}
+
+/* ------------------------------------------------------------------ locks --
+ */
+
+static void on_held(void *arg, const struct hf_result *result)
+{
+    struct one *one = arg;
+
+    if (result->status != HF_OK)
+        bench_fail(result->text);
+    one->grant = result->grant;
+    (void)sem_post(&turns);
+    (void)sem_post(&ended);
+}
+
+static void on_given(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    if (result->status != HF_OK)
+        bench_fail(result->text);
+    (void)sem_post(&turns);
+    (void)sem_post(&ended);
+}
+
+static void open_locks(unsigned wanted)
+{
+    char path[256];
+
+    if (ones != NULL)
+        return; /* the same as before: names that exist */
+    ones = make(wanted, sizeof(*ones));
+    count = wanted;
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%u", name, i);
+        if (hf_lock_open(self.client, path, NULL, &ones[i].lock) != HF_OK)
+            bench_fail("a lock could not be opened");
+    }
+}
+
+static void hold(unsigned wanted, unsigned underway)
+{
+    open_locks(wanted);
+    (void)sem_init(&turns, 0, underway);
+    begin();
+    for (unsigned i = 0; i < count; i++) {
+        struct hf_done done = {.fn = on_held, .arg = &ones[i]};
+
+        await(&turns, 1);
+        if (hf_lock_acquire_start(ones[i].lock, NULL, done, NULL) != HF_OK)
+            bench_fail("an acquire could not be started");
+    }
+    await(&ended, count);
+    end();
+}
+
+static void give(unsigned underway)
+{
+    (void)sem_init(&turns, 0, underway);
+    begin();
+    for (unsigned i = 0; i < count; i++) {
+        struct hf_done done = {.fn = on_given};
+
+        await(&turns, 1);
+        if (hf_grant_release_start(ones[i].grant, done) != HF_OK)
+            bench_fail("a release could not be started");
+    }
+    await(&ended, count);
+    end();
+}
+
+static void close_locks(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        hf_lock_free(ones[i].lock);
+    free(ones);
+    ones = NULL;
+    count = 0;
+}
+
+static void pairs(unsigned times)
+{
+    struct hf_grant *grant;
+
+    begin();
+    for (unsigned i = 0; i < times; i++) {
+        if (hf_lock_acquire(self.lock, NULL, &grant) != HF_OK ||
+            hf_grant_release(grant) != HF_OK)
+            bench_fail("a pair failed");
+    }
+    end();
+}
+
+/* ---------------------------------------------------------------- waiters --
+ */
+
+static void on_wait(void *arg, const struct hf_wait *wait)
+{
+    struct one *one = arg;
+
+    (void)wait;
+    if (!atomic_exchange(&one->heard, true))
+        (void)sem_post(&ended);
+}
+
+static void on_turn(void *arg, const struct hf_result *result)
+{
+    const struct hf_done done = {.fn = on_given};
+    uint64_t now_ns = bench_now_ns(), none = 0;
+
+    (void)arg;
+    if (result->status != HF_OK)
+        bench_fail(result->text);
+    (void)atomic_compare_exchange_strong(&first_ns, &none,
+                                         now_ns - atomic_load(&released_at_ns));
+    bench_sample(now_ns - atomic_load(&released_at_ns));
+    atomic_store(&released_at_ns, bench_now_ns());
+    if (hf_grant_release_start(result->grant, done) != HF_OK)
+        bench_fail("a release could not be started");
+}
+
+static void fill(unsigned waiters, unsigned wanted_sessions)
+{
+    ones = make(waiters, sizeof(*ones));
+    count = waiters;
+    session_count = wanted_sessions;
+    sessions = make(session_count, sizeof(*sessions));
+    for (unsigned i = 0; i < session_count; i++)
+        open_session(&sessions[i]);
+    if (hf_lock_acquire(self.lock, NULL, &head) != HF_OK)
+        bench_fail("an acquire failed");
+    begin();
+    for (unsigned i = 0; i < count; i++) {
+        struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+        struct hf_done done = {.fn = on_turn, .arg = &ones[i]};
+
+        opts.wait_ms = WAIT_MS;
+        opts.on_wait = (struct hf_on_wait){.fn = on_wait, .arg = &ones[i]};
+        if (hf_lock_acquire_start(sessions[i % session_count].lock, &opts, done,
+                                  NULL) != HF_OK)
+            bench_fail("an acquire could not be started");
+    }
+    await(&ended, count);
+    end();
+}
+
+static void drain(void)
+{
+    atomic_store(&first_ns, 0);
+    bench_begin();
+    begin();
+    atomic_store(&released_at_ns, bench_now_ns());
+    if (hf_grant_release(head) != HF_OK)
+        bench_fail("a release failed");
+    await(&ended, count);
+    tell("first", atomic_load(&first_ns) / 1000);
+    tell("p50_ns", bench_median());
+    end();
+    for (unsigned i = 0; i < session_count; i++)
+        close_session(&sessions[i]);
+    free(sessions);
+    free(ones);
+    ones = NULL;
+    count = 0;
+}
+
+int main(int arguments, char **words)
+{
+    struct bench_request request;
+
+    if (arguments != 3)
+        return 64;
+    url = words[1];
+    name = words[2];
+    (void)sem_init(&ended, 0, 0);
+    open_session(&self);
+    while (bench_told(&request)) {
+        if (strcmp(request.word, "hold") == 0)
+            hold(request.first, request.second);
+        else if (strcmp(request.word, "pair") == 0)
+            pairs(request.first);
+        else if (strcmp(request.word, "give") == 0)
+            give(request.first);
+        else if (strcmp(request.word, "fill") == 0)
+            fill(request.first, request.second);
+        else if (strcmp(request.word, "drain") == 0)
+            drain();
+        else
+            bench_fail("a request that is not known");
+    }
+    close_locks();
+    close_session(&self);
+    return 0;
+}
