@@ -19,13 +19,14 @@
 
 /* ---------------------------------------------------------------- queues -- */
 
+static int compare_name(const void *name, const struct hf_tree_node *node)
+{
+    return strcmp(name, ((const struct hf_zk_queue *)(const void *)node)->name);
+}
+
 struct hf_zk_queue *hf_zk_queue_find(const struct hf_zk *zk, const char *name)
 {
-    struct hf_zk_queue *queue = zk->queues.first;
-
-    while (queue != NULL && strcmp(queue->name, name) != 0)
-        queue = queue->next;
-    return queue;
+    return (struct hf_zk_queue *)(void *)hf_tree_find(&zk->queues.names, name);
 }
 
 static struct hf_zk_queue *make(struct hf_zk *zk, const char *name)
@@ -43,8 +44,7 @@ static struct hf_zk_queue *make(struct hf_zk *zk, const char *name)
     queue->permits = permits;
     queue->name = memcpy(queue->path + path_bytes, name, name_bytes);
     memcpy(queue->path, path, path_bytes);
-    queue->next = zk->queues.first;
-    zk->queues.first = queue;
+    hf_tree_add(&zk->queues.names, &queue->by_name, queue->name);
     return queue;
 }
 
@@ -66,21 +66,12 @@ static void free_queue(struct hf_zk_queue *queue)
     hf_free(queue);
 }
 
-static void unlink_queue(struct hf_zk_queues *queues, struct hf_zk_queue *queue)
-{
-    struct hf_zk_queue **link = &queues->first;
-
-    while (*link != queue)
-        link = &(*link)->next;
-    *link = queue->next;
-}
-
 static void leave(struct hf_zk_queues *queues, struct hf_zk_queue *queue)
 {
     assert(queue->users > 0);
     if (--queue->users > 0)
         return;
-    unlink_queue(queues, queue);
+    hf_tree_remove(&queues->names, &queue->by_name, queue->name);
     free_queue(queue);
 }
 
@@ -421,21 +412,23 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
 
 /* ----------------------------------------------------------- own tickets -- */
 
-/* Ids are drawn evenly, but for a few fixed bits. */
-static struct hf_zk_own **bucket_of(const struct hf_zk_queues *queues,
-                                    const struct hf_ticket_id *id)
+static int compare_id(const void *id, const struct hf_tree_node *node)
 {
-    return (struct hf_zk_own **)&queues->buckets[id->bytes[0]];
+    const struct hf_zk_own *own = (const struct hf_zk_own *)(const void *)node;
+
+    return memcmp(id, &own->id, sizeof own->id);
+}
+
+void hf_zk_queues_init(struct hf_zk_queues *queues)
+{
+    *queues = (struct hf_zk_queues){.names = {.compare = compare_name},
+                                    .ids = {.compare = compare_id}};
 }
 
 struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,
                                  const struct hf_ticket_id *id)
 {
-    struct hf_zk_own *own = *bucket_of(&zk->queues, id);
-
-    while (own != NULL && !hf_ticket_id_equal(&own->id, id))
-        own = own->same;
-    return own;
+    return (struct hf_zk_own *)(void *)hf_tree_find(&zk->queues.ids, id);
 }
 
 static void link_last(struct hf_zk_queues *queues, struct hf_zk_own *own)
@@ -474,7 +467,6 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
                                 const char *name, size_t bytes, uint32_t weight,
                                 int64_t czxid)
 {
-    struct hf_zk_own **bucket;
     char again[HF_ZK_NODE_BYTES];
     struct hf_zk_node node;
     struct hf_zk_own *own;
@@ -501,20 +493,14 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
         hf_free(own);
         return NULL;
     }
-    bucket = bucket_of(&zk->queues, &own->id);
-    own->same = *bucket;
-    *bucket = own;
+    hf_tree_add(&zk->queues.ids, &own->by_id, &own->id);
     link_last(&zk->queues, own);
     return own;
 }
 
 static void drop_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
 {
-    struct hf_zk_own **same = bucket_of(queues, &own->id);
-
-    while (*same != own)
-        same = &(*same)->same;
-    *same = own->same;
+    hf_tree_remove(&queues->ids, &own->by_id, &own->id);
     unlink_own(queues, own);
     leave(queues, own->queue);
     hf_free(own);
@@ -609,7 +595,7 @@ void hf_zk_queues_clear(struct hf_zk_queues *queues)
 void hf_zk_queues_free(struct hf_zk_queues *queues)
 {
     hf_zk_queues_clear(queues);
-    assert(queues->first == NULL); /* nobody uses one: nothing is under way */
+    /* Nobody uses one: nothing is under way. */
+    assert(queues->names.root == NULL);
     hf_free(queues->snapshot);
-    *queues = (struct hf_zk_queues){0};
 }

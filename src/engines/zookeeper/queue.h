@@ -4,6 +4,7 @@
 #define HF_ENGINES_ZOOKEEPER_QUEUE_H
 
 #include "core/engine.h"
+#include "core/tree.h"
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/wire.h"
 
@@ -15,7 +16,7 @@ struct hf_zk_child {
 };
 
 struct hf_zk_queue {
-    struct hf_zk_queue *next;
+    struct hf_tree_node by_name;  /* first */
     unsigned users;               /* requests under way and own tickets */
     struct hf_zk_child *children; /* of the last list, in order */
     size_t count;
@@ -32,9 +33,9 @@ struct hf_zk_queue {
 /* A ticket of this session: a node, or, of a lease, as many as it has permits,
  * made at once and numbered one after the other. */
 struct hf_zk_own {
-    struct hf_zk_own *next; /* in the order of proofs */
+    struct hf_tree_node by_id; /* first */
+    struct hf_zk_own *next;    /* in the order of proofs */
     struct hf_zk_own **link;
-    struct hf_zk_own *same; /* the next one in its bucket */
     struct hf_zk_queue *queue;
     struct hf_ticket_id id;
     enum hf_ticket_kind kind;
@@ -49,13 +50,12 @@ struct hf_zk_own {
     char prefix[HF_ZK_NODE_BYTES]; /* of all its nodes' names */
 };
 
-#define HF_ZK_OWN_BUCKETS 256
-
 struct hf_zk_queues {
-    struct hf_zk_queue *first;
-    struct hf_zk_own *own;      /* those that go to the proof first, first */
+    struct hf_tree names;       /* queues by name */
+    struct hf_tree ids;         /* our tickets by id, ... */
+    struct hf_zk_own *own;      /* ... and those that go to the proof first,
+                                   first */
     struct hf_zk_own **own_end; /* where the next one is linked; NULL: .own */
-    struct hf_zk_own *buckets[HF_ZK_OWN_BUCKETS]; /* the same, by id */
     struct hf_ticket *snapshot; /* of the last one that was handed out */
     size_t snapshot_size;
 };
@@ -145,6 +145,8 @@ void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
 
 /* Put ${own} behind all others in the order of proofs. */
 void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own);
+
+void hf_zk_queues_init(struct hf_zk_queues *queues);
 
 /* Forget lists and tickets.  Queues that requests under way use stay. */
 void hf_zk_queues_clear(struct hf_zk_queues *queues);

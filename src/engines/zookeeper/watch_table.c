@@ -6,45 +6,56 @@
 #include "core/memory.h"
 #include "engines/zookeeper/private.h"
 
-static size_t bucket_of(const char *path, size_t bytes)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
+struct key {
+    enum hf_zk_watch_kind kind;
+    const char *path;
+    size_t bytes;
+};
 
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)path[i]) * 16777619u;
-    return hash % HF_ZK_WATCH_BUCKETS;
+static int compare(const void *a, const struct hf_tree_node *node)
+{
+    const struct key *key = a;
+    const struct hf_zk_watch *watch =
+        (const struct hf_zk_watch *)(const void *)node;
+
+    if (key->kind != watch->kind)
+        return key->kind < watch->kind ? -1 : 1;
+    if (key->bytes != watch->bytes)
+        return key->bytes < watch->bytes ? -1 : 1;
+    return memcmp(key->path, watch->path, key->bytes);
+}
+
+void hf_zk_watches_init(struct hf_zk_watches *watches)
+{
+    *watches = (struct hf_zk_watches){.paths = {.compare = compare}};
 }
 
 struct hf_zk_watch *hf_zk_watch_find(const struct hf_zk_watches *watches,
                                      enum hf_zk_watch_kind kind,
                                      const char *path, size_t bytes)
 {
-    struct hf_zk_watch *watch = watches->buckets[bucket_of(path, bytes)];
+    const struct key key = {kind, path, bytes};
 
-    while (watch != NULL && (watch->kind != kind || watch->bytes != bytes ||
-                             memcmp(watch->path, path, bytes) != 0))
-        watch = watch->next;
-    return watch;
+    return (struct hf_zk_watch *)(void *)hf_tree_find(&watches->paths, &key);
 }
 
 static struct hf_zk_watch *add(struct hf_zk_watches *watches,
                                enum hf_zk_watch_kind kind, const char *path)
 {
-    size_t bytes = strlen(path);
-    struct hf_zk_watch **bucket = &watches->buckets[bucket_of(path, bytes)];
-    struct hf_zk_watch *watch = hf_alloc(sizeof *watch + bytes + 1);
+    const struct key key = {kind, path, strlen(path)};
+    struct hf_zk_watch *watch = hf_alloc(sizeof *watch + key.bytes + 1);
 
     if (watch == NULL)
         return NULL;
     watch->kind = kind;
-    watch->bytes = bytes;
-    memcpy(watch->path, path, bytes);
-    watch->next = *bucket;
-    watch->link = bucket;
+    watch->bytes = key.bytes;
+    memcpy(watch->path, path, key.bytes);
+    hf_tree_add(&watches->paths, &watch->by_path, &key);
+    watch->next = watches->first;
+    watch->link = &watches->first;
     if (watch->next != NULL)
         watch->next->link = &watch->next;
-    *bucket = watch;
-    watches->count++;
+    watches->first = watch;
     return watch;
 }
 
@@ -61,13 +72,15 @@ struct hf_zk_watch *hf_zk_watch_find_or_add(struct hf_zk_watches *watches,
 void hf_zk_watch_take_out(struct hf_zk_watches *watches,
                           struct hf_zk_watch *watch)
 {
+    const struct key key = {watch->kind, watch->path, watch->bytes};
+
     if (watch->link == NULL)
         return;
+    hf_tree_remove(&watches->paths, &watch->by_path, &key);
     *watch->link = watch->next;
     if (watch->next != NULL)
         watch->next->link = watch->link;
     watch->link = NULL;
-    watches->count--;
 }
 
 void hf_zk_watch_settle(struct hf_zk *zk, struct hf_zk_watch *watch)

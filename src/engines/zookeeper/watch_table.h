@@ -27,6 +27,7 @@ struct hf_zk_watcher {
 };
 
 struct hf_zk_watch {
+    struct hf_tree_node by_path; /* first */
     struct hf_zk_watch *next;
     struct hf_zk_watch **link;
     struct hf_zk_watcher *watchers;

@@ -349,15 +349,13 @@ void hf_zk_watches_clear(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
 
-    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
-            next = watch->next;
-            assert(!watch->asking);
-            while (watch->watchers != NULL)
-                hf_zk_watcher_drop(watch->watchers);
-            watch->armed = false;
-            hf_zk_watch_settle(zk, watch);
-        }
+    for (watch = zk->watches.first; watch != NULL; watch = next) {
+        next = watch->next;
+        assert(!watch->asking);
+        while (watch->watchers != NULL)
+            hf_zk_watcher_drop(watch->watchers);
+        watch->armed = false;
+        hf_zk_watch_settle(zk, watch);
     }
-    assert(zk->watches.count == 0);
+    assert(zk->watches.first == NULL);
 }

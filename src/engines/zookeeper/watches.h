@@ -19,9 +19,8 @@
 #define HF_ENGINES_ZOOKEEPER_WATCHES_H
 
 #include "core/engine.h"
+#include "core/tree.h"
 #include "engines/zookeeper/wire.h"
-
-#define HF_ZK_WATCH_BUCKETS 256
 
 struct hf_zk_queue;
 
@@ -32,9 +31,11 @@ struct hf_zk_queue;
 struct hf_zk_watch;
 
 struct hf_zk_watches {
-    struct hf_zk_watch *buckets[HF_ZK_WATCH_BUCKETS];
-    size_t count;
+    struct hf_tree paths; /* by kind and path; and the same in a list */
+    struct hf_zk_watch *first;
 };
+
+void hf_zk_watches_init(struct hf_zk_watches *watches);
 
 /* HF_REQUEST_WATCH: join for each node of the ticket, then start.  False, and
  * the request has been answered FAILED, for lack of memory. */

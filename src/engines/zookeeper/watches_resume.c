@@ -16,17 +16,14 @@ static void drop_unwatched(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
 
-    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-        for (watch = zk->watches.buckets[i]; watch != NULL; watch = next) {
-            next = watch->next;
-            assert(!watch->asking);
-            if (watch->watchers == NULL)
-                watch->armed = false;
-            else if (watch->kind ==
-                     HF_ZK_WATCH_NODE) /* was about to be renewed */
-                watch->armed = true;
-            hf_zk_watch_settle(zk, watch);
-        }
+    for (watch = zk->watches.first; watch != NULL; watch = next) {
+        next = watch->next;
+        assert(!watch->asking);
+        if (watch->watchers == NULL)
+            watch->armed = false;
+        else if (watch->kind == HF_ZK_WATCH_NODE) /* was about to be renewed */
+            watch->armed = true;
+        hf_zk_watch_settle(zk, watch);
     }
 }
 
@@ -105,12 +102,9 @@ void hf_zk_watches_resume(struct hf_zk *zk)
          kind <= HF_ZK_WATCH_CHILDREN; kind++) {
         if (kind == HF_ZK_WATCH_CHILDREN && HF_PLANTED(ZK_CHILDREN_NOT_RESUMED))
             continue;
-        for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
-            for (watch = zk->watches.buckets[i]; watch != NULL;
-                 watch = watch->next) {
-                if (watch->kind == kind && watch->armed)
-                    put_watch(&packet, watch);
-            }
+        for (watch = zk->watches.first; watch != NULL; watch = watch->next) {
+            if (watch->kind == kind && watch->armed)
+                put_watch(&packet, watch);
         }
     }
     if (packet.open)

@@ -24,6 +24,8 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
     zk->config = *config;
     zk->host = *host;
     zk->now_ms = now_ms;
+    hf_zk_queues_init(&zk->queues);
+    hf_zk_watches_init(&zk->watches);
     hf_zk_session_begin(zk);
     return zk;
 }

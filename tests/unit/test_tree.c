@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A balanced tree of embedded nodes. */
+#include "core/tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/random.h"
+
+#define ENTRIES 4096
+#define TURNS 50000
+
+struct entry {
+    struct hf_tree_node node; /* first */
+    unsigned key;
+    bool in;
+};
+
+static unsigned compared;
+
+static int compare(const void *key, const struct hf_tree_node *node)
+{
+    unsigned a = *(const unsigned *)key;
+    unsigned b = ((const struct entry *)(const void *)node)->key;
+
+    compared++;
+    return (a > b) - (a < b);
+}
+
+static struct entry entries[ENTRIES];
+
+static void put(struct hf_tree *tree, unsigned key)
+{
+    hf_tree_add(tree, &entries[key].node, &key);
+    entries[key].in = true;
+}
+
+static void take_out(struct hf_tree *tree, unsigned key)
+{
+    hf_tree_remove(tree, &entries[key].node, &key);
+    entries[key].in = false;
+}
+
+static void must_have(const struct hf_tree *tree, unsigned key)
+{
+    const struct hf_tree_node *found = hf_tree_find(tree, &key);
+
+    if (entries[key].in)
+        assert_ptr_equal(found, &entries[key].node);
+    else
+        assert_null(found);
+}
+
+static struct hf_tree empty(void)
+{
+    memset(entries, 0, sizeof(entries));
+    for (unsigned i = 0; i < ENTRIES; i++)
+        entries[i].key = i;
+    return (struct hf_tree){NULL, compare};
+}
+
+static void it_has_what_went_in_and_not_out(void **state)
+{
+    struct hf_tree tree = empty();
+    struct hf_random random;
+
+    (void)state;
+    hf_random_seed(&random, 1);
+    for (unsigned i = 0; i < TURNS; i++) {
+        unsigned key = (unsigned)hf_random_below(&random, 256);
+
+        if (entries[key].in)
+            take_out(&tree, key);
+        else
+            put(&tree, key);
+        must_have(&tree, (unsigned)hf_random_below(&random, 256));
+    }
+    for (unsigned key = 0; key < 256; key++)
+        must_have(&tree, key);
+}
+
+/* 4096 have levels up to 12, with two nodes on each at most. */
+static void a_search_is_short_whatever_the_order(void **state)
+{
+    struct hf_tree tree = empty();
+
+    (void)state;
+    for (unsigned key = 0; key < ENTRIES; key++)
+        put(&tree, key);
+    for (unsigned key = 0; key < ENTRIES; key += 2)
+        take_out(&tree, key);
+    for (unsigned key = 0; key < ENTRIES; key++) {
+        compared = 0;
+        must_have(&tree, key);
+        assert_true(compared <= 24);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_has_what_went_in_and_not_out),
+        cmocka_unit_test(a_search_is_short_whatever_the_order),
+    };
+
+    return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
+}
