@@ -3,8 +3,9 @@
  * bench-scale URL NAME: many locks and many waiters.  bench/scale.py asks, one
  * line answers, in pairs of a word and a number:
  *
- *   hold COUNT UNDERWAY   acquire the locks NAME/0, NAME/1, ... through one
- *                         client, at most UNDERWAY at once, and keep them
+ *   hold COUNT UNDERWAY   acquire the locks NAME-locks/0, NAME-locks/1, ...
+ *                         through one client, at most UNDERWAY at once, and
+ *                         keep them
  *   pair COUNT            acquire and release another lock, beside these
  *   give UNDERWAY         release them all; their names stay
  *   fill COUNT SESSIONS   acquire NAME, and have COUNT waiters queue for it, in
@@ -176,7 +177,7 @@ static void open_locks(unsigned wanted)
     ones = make(wanted, sizeof(*ones));
     count = wanted;
     for (unsigned i = 0; i < count; i++) {
-        (void)snprintf(path, sizeof(path), "%s/%u", name, i);
+        (void)snprintf(path, sizeof(path), "%s-locks/%u", name, i);
         if (hf_lock_open(self.client, path, NULL, &ones[i].lock) != HF_OK)
             bench_fail("a lock could not be opened");
     }

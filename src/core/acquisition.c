@@ -314,6 +314,13 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_pump(core, a);
 }
 
+void hf_acquisition_promise(struct hf_acquisition *a, uint64_t until_ms)
+{
+    atomic_store(&a->promise_ms, until_ms);
+    if (a->promise_copy != NULL)
+        atomic_store(a->promise_copy, until_ms);
+}
+
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why)
 {
@@ -325,7 +332,7 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     if (HF_PLANTED(LOSS_UNEXPLAINED))
         a->text[0] = '\0';
     if (!HF_PLANTED(PROMISE_KEPT))
-        atomic_store(&a->promise_ms, 0);
+        hf_acquisition_promise(a, 0);
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives && has_ticket(a))
@@ -434,7 +441,7 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     hf_effect_remove(&core->effects, &a->lost_effect);
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (a->state == STATE(HELD)) {
-        atomic_store(&a->promise_ms, 0);
+        hf_acquisition_promise(a, 0);
         if (has_ticket(a))
             hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     }

@@ -94,6 +94,9 @@ struct hf_acquisition {
     /* Safe-until of this grant: rises while HELD, 0 after.  Readable from any
      * thread and from signal handlers. */
     _Atomic uint64_t promise_ms;
+    /* Where the same is written, with the core's lock; NULL: nowhere.  What it
+     * points to must live until it is NULL again. */
+    _Atomic uint64_t *promise_copy;
 
     /* The core's own; see acquisition.c. */
     unsigned state;
@@ -206,6 +209,9 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
  * ${ticket_lives}: the ticket may still be in the queue. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why);
+
+/* Safe-until of the grant is ${until_ms} from now on. */
+void hf_acquisition_promise(struct hf_acquisition *a, uint64_t until_ms);
 
 /* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
  * still waited for, nor on the ticket of a cohort that no member has now. */

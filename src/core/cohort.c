@@ -298,7 +298,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     a->token = ticket->token;
     a->session = ticket->session;
     hf_acquisition_move(core, a, STATE(HELD));
-    atomic_store(&a->promise_ms, core->session.safe_until_ms);
+    hf_acquisition_promise(a, core->session.safe_until_ms);
     hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
     if (cohort->revoked) /* while it waited */
         hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);

@@ -84,7 +84,7 @@ static void publish(struct hf_core *core)
     for (struct hf_acquisition *a = core->first_held; a != NULL;
          a = a->next_held) {
         hf_core_visit(core);
-        atomic_store(&a->promise_ms, core->session.safe_until_ms);
+        hf_acquisition_promise(a, core->session.safe_until_ms);
     }
     hf_schedule_update(core);
     hf_schedule_proven(core);

@@ -11,22 +11,13 @@
 
 /* ------------------------------------------------------------ leadership -- */
 
-void hf_elections_publish(struct hf_client *client)
-{
-    struct hf_election *e;
-
-    for (e = client->leaders; e != NULL; e = e->next_leader)
-        atomic_store(&e->safe_until_ms, hf_grant_safe_until_ms(e->grant));
-}
-
 static void lead(struct hf_election *e)
 {
     const struct hf_error elected = {.status = HF_OK};
 
     e->state = HF_ELECTION_LEADING;
     e->elected_at_ms = hf_now_ms();
-    e->next_leader = e->client->leaders;
-    e->client->leaders = e;
+    e->grant->acquisition.promise_copy = &e->safe_until_ms;
     atomic_store(&e->safe_until_ms, hf_grant_safe_until_ms(e->grant));
     atomic_store(&e->token, hf_grant_token(e->grant));
     hf_log_write(e->client, HF_LOG_INFO, "elected for \"%s\", with token %llu",
@@ -37,11 +28,7 @@ static void lead(struct hf_election *e)
 
 static void lead_no_more(struct hf_election *e)
 {
-    struct hf_election **link = &e->client->leaders;
-
-    while (*link != e)
-        link = &(*link)->next_leader;
-    *link = e->next_leader;
+    e->grant->acquisition.promise_copy = NULL;
     atomic_store(&e->safe_until_ms, 0);
     atomic_store(&e->token, 0);
     e->asked = false;

@@ -96,7 +96,6 @@ void hf_client_step(struct hf_client *client, struct hf_event *event)
     event->now_ms = hf_now_ms();
     client->steps++;
     hf_core_step(&client->core, event);
-    hf_elections_publish(client);
     pump(client);
 }
 

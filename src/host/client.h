@@ -23,6 +23,7 @@
 #include <pthread.h>
 
 #include "core/core.h"
+#include "core/tree.h"
 #include "host/background.h"
 #include "host/borrowed.h"
 #include "host/delivery.h"
@@ -31,10 +32,8 @@
 #include "host/log.h"
 #include "host/loop.h"
 
-struct hf_election;
 struct hf_election_wait;
 struct hf_grant;
-struct hf_local_queue;
 
 #define HF_DESCRIPTION_BYTES 512
 
@@ -78,7 +77,7 @@ struct hf_client {
     struct hf_log log;
     struct hf_reconnect reconnect; /* lent to the engine */
 
-    struct hf_local_queue *local_queues;
+    struct hf_tree local_queues;
     struct hf_slot *slots; /* callers that wait, the last one first */
     bool polled_by_caller;
     /* Interrupts that caller.  Not a handle of the loop: whoever runs the loop
@@ -100,8 +99,7 @@ struct hf_client {
     struct hf_done close_done;
     struct hf_callback close_callback;
 
-    struct hf_grant *loss_fds;   /* grants that have a loss descriptor */
-    struct hf_election *leaders; /* elections that lead */
+    struct hf_grant *loss_fds; /* grants that have a loss descriptor */
     struct hf_election_wait *election_waits;
     struct hf_grave *graveyard; /* freed once the lock is given up */
     char description[HF_DESCRIPTION_BYTES];

@@ -44,7 +44,6 @@ struct hf_election {
     _Atomic uint64_t safe_until_ms;
     uint64_t elected_at_ms;
     struct hf_retry_state again; /* of leaderships that end soon */
-    struct hf_election *next_leader;
 
     /* What is to be told, see news.c. */
     struct hf_callback news_callback;
@@ -100,9 +99,5 @@ void hf_election_run_news(struct hf_client *client, void *arg);
  * carried out. */
 void hf_election_heed(struct hf_election *election, struct hf_grant *grant,
                       enum hf_effect_kind kind);
-
-/* The core was stepped: let every leader's safe-until say what its grant's
- * does. */
-void hf_elections_publish(struct hf_client *client);
 
 #endif

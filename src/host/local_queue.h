@@ -6,14 +6,14 @@
 #define HF_HOST_LOCAL_QUEUE_H
 
 #include "core/cohort.h"
+#include "core/tree.h"
 
 struct hf_client;
 
 struct hf_local_queue {
+    struct hf_tree_node node; /* first */
     struct hf_cohort cohort;
     unsigned references; /* of locks, which their grants keep */
-    struct hf_local_queue *next;
-    struct hf_local_queue **link; /* what points here */
     char name[];
 };
 
@@ -24,6 +24,6 @@ struct hf_local_queue *hf_local_queue_get(struct hf_client *client,
 
 /* Give a reference up; with the last one it is freed.  Its cohort is idle then,
  * for each member has a grant. */
-void hf_local_queue_put(struct hf_local_queue *queue);
+void hf_local_queue_put(struct hf_client *client, struct hf_local_queue *queue);
 
 #endif

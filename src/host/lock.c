@@ -189,7 +189,7 @@ void hf_lock_dereference(struct hf_lock *lock)
     if (--lock->references > 0)
         return;
     if (lock->local != NULL)
-        hf_local_queue_put(lock->local);
+        hf_local_queue_put(lock->client, lock->local);
     hf_client_dereference(lock->client);
     hf_free(lock);
 }

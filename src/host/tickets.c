@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/tickets.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/admission.h"
@@ -158,16 +159,39 @@ static bool wanted(enum hf_tickets_which which, bool holds)
     return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
 }
 
-static void mark_own(const struct hf_client *client, const char *queue,
-                     struct maker *maker)
+static int compare_ids(const void *a, const void *b)
 {
-    const struct hf_acquisition *a;
+    const struct hf_ticket *const *x = a, *const *y = b;
 
-    for (a = client->core.first; a != NULL; a = a->next) {
-        size_t place = hf_snapshot_find(maker->snapshot, &a->ticket);
+    return memcmp(&(*x)->id, &(*y)->id, sizeof((*x)->id));
+}
 
-        if (place < maker->snapshot->count && strcmp(a->queue, queue) == 0)
-            maker->own[place] = true;
+static int compare_with_id(const void *id, const void *element)
+{
+    const struct hf_ticket *const *ticket = element;
+
+    return memcmp(id, &(*ticket)->id, sizeof((*ticket)->id));
+}
+
+/* ${by_id} has room for a pointer to each ticket: with as many of our own as
+ * there are tickets, no list is gone through for each. */
+static void mark_own(const struct hf_client *client, const char *queue,
+                     struct maker *maker, const struct hf_ticket **by_id)
+{
+    const struct hf_snapshot *snapshot = maker->snapshot;
+    const struct hf_ticket *const *found;
+
+    for (size_t i = 0; i < snapshot->count; i++)
+        by_id[i] = &snapshot->tickets[i];
+    qsort(by_id, snapshot->count, sizeof(by_id[0]), compare_ids);
+    for (const struct hf_acquisition *a = client->core.first; a != NULL;
+         a = a->next) {
+        if (strcmp(a->queue, queue) != 0)
+            continue;
+        found = bsearch(&a->ticket, by_id, snapshot->count, sizeof(by_id[0]),
+                        compare_with_id);
+        if (found != NULL)
+            maker->own[*found - snapshot->tickets] = true;
     }
 }
 
@@ -248,8 +272,10 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
     struct maker maker = {.snapshot = snapshot, .waits = queue == lock->locks};
     bool *marks = hf_alloc(2 * snapshot->count + 1);
+    const struct hf_ticket **by_id =
+        hf_alloc((snapshot->count + 1) * sizeof(by_id[0]));
 
-    if (marks == NULL ||
+    if (marks == NULL || by_id == NULL ||
         (maker.tickets = allocate(listed, cohort_of(lock))) == NULL)
         goto free_marks;
     maker.holds = marks;
@@ -259,7 +285,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
         mark_members(snapshot, maker.holds);
     else if (!maker.waits)
         hf_admission_mark(snapshot, maker.holds);
-    mark_own(lock->client, queue, &maker);
+    mark_own(lock->client, queue, &maker, by_id);
     add_all(&maker, lock, which);
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         maker.tickets->foreign[maker.tickets->foreign_count++] =
@@ -267,6 +293,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     maker.tickets->next = *tickets;
     *tickets = maker.tickets;
 free_marks:
+    hf_free(by_id);
     hf_free(marks);
     return maker.tickets != NULL;
 }

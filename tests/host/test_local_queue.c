@@ -63,7 +63,7 @@ static void world_part(struct world *w)
 static void world_close(struct world *w)
 {
     hf_mutex_free(w->mutex);
-    assert_null(w->home.client->local_queues);
+    assert_null(w->home.client->local_queues.root);
     home_close(&w->home);
 }
 
@@ -97,10 +97,12 @@ static void *caller_main(void *arg)
 /* Members of the cohort, the holder among them. */
 static size_t members(struct world *w)
 {
+    const struct hf_local_queue *queue;
     size_t count;
 
     pthread_mutex_lock(&w->home.client->lock);
-    count = w->home.client->local_queues->cohort.count;
+    queue = (const void *)w->home.client->local_queues.root;
+    count = queue->cohort.count;
     pthread_mutex_unlock(&w->home.client->lock);
     return count;
 }
@@ -315,7 +317,7 @@ static void without_handoffs_nobody_overtakes(void **state)
     world_meet(&w);
     hf_mutex_free(w.mutex);
     w.mutex = open_bounded(w.home.client, 0);
-    assert_null(w.home.client->local_queues);
+    assert_null(w.home.client->local_queues.root);
     wait_by_turns(&w, callers);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(w.order[i], i);
