@@ -2,37 +2,34 @@
 #include "core/enqueue_order.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/acquisition_private.h"
 #include "core/core.h"
 #include "core/plant.h"
 
-/* FNV-1a.  The names are this program's own, and equal hashes cost time only.
- */
-static unsigned line_of(const char *queue)
+static struct hf_acquisition *of_node(struct hf_tree_node *node)
 {
-    uint32_t hash = 2166136261u;
+    char *at = (char *)node - offsetof(struct hf_acquisition, turn.node);
 
-    for (; *queue != '\0'; queue++)
-        hash = (hash ^ (unsigned char)*queue) * 16777619u;
-    return hash % HF_ENQUEUE_ORDER_LINES;
+    return node != NULL ? (struct hf_acquisition *)(void *)at : NULL;
 }
 
-static bool same_queue(const struct hf_acquisition *a,
-                       const struct hf_acquisition *b)
+static int compare(const void *queue, const struct hf_tree_node *node)
 {
-    return strcmp(a->queue, b->queue) == 0;
+    return strcmp(queue, of_node((struct hf_tree_node *)node)->queue);
 }
 
-static struct hf_acquisition *next_of_queue(const struct hf_core *core,
-                                            const struct hf_acquisition *a)
+void hf_enqueue_order_init(struct hf_enqueue_order *order)
 {
-    struct hf_acquisition *next = a->turn.behind;
+    *order = (struct hf_enqueue_order){.lines = {.compare = compare}};
+}
 
-    while (next != NULL && (hf_core_visit(core), !same_queue(next, a)))
-        next = next->turn.behind;
-    return next;
+static struct hf_acquisition *first_in_line(const struct hf_core *core,
+                                            const char *queue)
+{
+    return of_node(hf_tree_find(&core->order.lines, queue));
 }
 
 /* ------------------------------------------------------------------ turns --
@@ -72,11 +69,11 @@ static bool lets_pass(const struct hf_core *core,
 
 static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
 {
-    struct hf_acquisition *next = next_of_queue(core, a);
+    struct hf_acquisition *next = a->turn.behind;
 
     while (next != NULL) {
         add_next(core, next);
-        next = lets_pass(core, next) ? next_of_queue(core, next) : NULL;
+        next = lets_pass(core, next) ? next->turn.behind : NULL;
     }
 }
 
@@ -85,50 +82,80 @@ static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
  */
 static void set_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    while ((a = next_of_queue(core, a)) != NULL && !a->turn.known)
+    while ((a = a->turn.behind) != NULL && !a->turn.known) {
+        hf_core_visit(core);
         a->turn.known = true;
+    }
 }
 
 static void clear_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    for (; a != NULL; a = next_of_queue(core, a))
+    for (; a != NULL; a = a->turn.behind) {
+        hf_core_visit(core);
         a->turn.known = false;
+    }
 }
 
 /* ------------------------------------------------------------------- line --
  */
 
+static void set_first(struct hf_core *core, struct hf_acquisition *a,
+                      struct hf_acquisition *last)
+{
+    a->turn.last = last;
+    hf_tree_add(&core->order.lines, &a->turn.node, a->queue);
+}
+
+static void drop_first(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_tree_remove(&core->order.lines, &a->turn.node, a->queue);
+}
+
 /* An acquisition that comes back takes its old place in the line. */
 static void join(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition **first = &core->order.lines[a->turn.line].first;
-    struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
-    struct hf_acquisition *before = *last;
+    struct hf_acquisition *first = first_in_line(core, a->queue);
+    struct hf_acquisition *before = first != NULL ? first->turn.last : NULL;
 
     while (before != NULL && before->turn.number > a->turn.number) {
         hf_core_visit(core);
         before = before->turn.before;
     }
     a->turn.before = before;
+    a->turn.behind = before != NULL ? before->turn.behind : first;
     a->turn.known = false;
-    a->turn.behind = before != NULL ? before->turn.behind : *first;
-    *(before != NULL ? &before->turn.behind : first) = a;
-    *(a->turn.behind != NULL ? &a->turn.behind->turn.before : last) = a;
     a->turn.in_line = true;
+    if (a->turn.behind != NULL)
+        a->turn.behind->turn.before = a;
+    else if (first != NULL)
+        first->turn.last = a;
+    if (before != NULL) {
+        before->turn.behind = a;
+        return;
+    }
+    if (first != NULL)
+        drop_first(core, first);
+    set_first(core, a, first != NULL ? first->turn.last : a);
 }
 
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition **first = &core->order.lines[a->turn.line].first;
-    struct hf_acquisition **last = &core->order.lines[a->turn.line].last;
     struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
 
     drop_next(core, a);
     if (a->state == STATE(QUEUED))
         set_known(core, a);
     pass_on(core, a);
-    *(before != NULL ? &before->turn.behind : first) = behind;
-    *(behind != NULL ? &behind->turn.before : last) = before;
+    if (behind != NULL)
+        behind->turn.before = before;
+    else if (before != NULL)
+        first_in_line(core, a->queue)->turn.last = before;
+    if (before != NULL)
+        before->turn.behind = behind;
+    else
+        drop_first(core, a);
+    if (before == NULL && behind != NULL)
+        set_first(core, behind, a->turn.last);
     a->turn.in_line = false;
 }
 
@@ -146,7 +173,6 @@ void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
 {
     a->turn = (struct hf_enqueue_turn){
         .number = ++core->order.wants,
-        .line = line_of(a->queue),
     };
 }
 
@@ -173,8 +199,7 @@ void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition *next =
-        a->turn.in_line ? next_of_queue(core, a) : NULL;
+    struct hf_acquisition *next = a->turn.in_line ? a->turn.behind : NULL;
 
     if (next != NULL && next->turn.known)
         add_next(core, next);
@@ -188,8 +213,7 @@ hf_enqueue_order_before(const struct hf_core *core,
 
     if (!a->turn.in_line || HF_PLANTED(ZK_ENQUEUES_OVERTAKE))
         return NULL;
-    while (before != NULL &&
-           (!same_queue(before, a) || lets_pass(core, before))) {
+    while (before != NULL && lets_pass(core, before)) {
         hf_core_visit(core);
         before = before->turn.before;
     }
@@ -218,8 +242,12 @@ void hf_enqueue_order_check(const struct hf_core *core,
     assert(!a->turn.is_next);
     if (!a->turn.in_line)
         return;
-    assert(before == NULL ? core->order.lines[a->turn.line].first == a
-                          : before->turn.behind == a &&
-                                before->turn.number < a->turn.number);
-    assert(a->turn.behind != NULL || core->order.lines[a->turn.line].last == a);
+    if (before == NULL)
+        assert(first_in_line(core, a->queue) == a);
+    else
+        assert(before->turn.behind == a &&
+               before->turn.number < a->turn.number &&
+               strcmp(before->queue, a->queue) == 0);
+    assert(a->turn.behind != NULL ||
+           first_in_line(core, a->queue)->turn.last == a);
 }

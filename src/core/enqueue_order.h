@@ -29,39 +29,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/tree.h"
+
 struct hf_acquisition;
 struct hf_core;
 
 /* The others wait this often for the backoff of the first one. */
 #define HF_ENQUEUE_ORDER_FAILURES 8
 
-/* Queues are found by a hash of their names. */
-#define HF_ENQUEUE_ORDER_LINES 256
-
 /* The part of the core. */
 struct hf_enqueue_order {
-    /* Of all queues whose names have one hash, by the number of the WANT. */
-    struct {
-        struct hf_acquisition *first;
-        struct hf_acquisition *last;
-    } lines[HF_ENQUEUE_ORDER_LINES];
-    uint64_t wants;              /* the number of the last one */
+    struct hf_tree lines; /* of each queue the first in line, by its name */
+    uint64_t wants;       /* the number of the last one */
     struct hf_acquisition *next; /* those whose turn may have come */
 };
 
 /* The part of an acquisition; all zero before its WANT. */
 struct hf_enqueue_turn {
     uint64_t number;   /* of its WANT */
-    unsigned line;     /* the hash of its queue's name */
     unsigned failures; /* since it last had a ticket in the queue */
     bool in_line;
     bool known;   /* the queue takes tickets: one in front of it has its own,
                      and nothing failed since */
     bool is_next; /* it is in the list of those whose turn may have come */
-    struct hf_acquisition *before; /* in line */
+    struct hf_acquisition *before; /* in line for the same queue */
     struct hf_acquisition *behind;
+    struct hf_tree_node node;    /* of the first in line, ... */
+    struct hf_acquisition *last; /* ... which knows the last one */
     struct hf_acquisition *next;
 };
+
+void hf_enqueue_order_init(struct hf_enqueue_order *order);
 
 /* ${a} is wanted, its .queue is set: give it its number. */
 void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a);

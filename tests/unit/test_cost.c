@@ -432,8 +432,8 @@ static uint64_t passes_on(struct fixture *f)
 
 #define WITH(sort) (1u << IDLE_##sort)
 #define NOTHING 0
-/* PAUSED: names whose hashes are equal stand in one line.  MEMBERS: how many
- * are ahead is counted one by one, for the text of the error. */
+/* MEMBERS: how many are ahead is counted one by one, for the text of the error.
+ */
 /* Each grant has a safe-until of its own. */
 #define HELD (WITH(GRANTS) | WITH(COHORTS))
 
@@ -445,7 +445,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"want", HF_EVENT_WANT, want, WITH(PAUSED)},
+    {"want", HF_EVENT_WANT, want, NOTHING},
     {"granted", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"queued", HF_EVENT_ENQUEUED, is_queued, NOTHING},
     {"watching", HF_EVENT_WATCHING, is_watching, NOTHING},
@@ -459,7 +459,7 @@ static const struct row rows[] = {
     {"downgrade", HF_EVENT_DOWNGRADED, becomes_reader, NOTHING},
     {"tick", HF_EVENT_TICK, tick, NOTHING},
     {"deadline", HF_EVENT_TICK, deadline, NOTHING},
-    {"retry", HF_EVENT_FAILED, retry, WITH(PAUSED)},
+    {"retry", HF_EVENT_FAILED, retry, NOTHING},
     {"looks for room", HF_EVENT_CHANGED, looks_for_room, NOTHING},
     {"limit", HF_EVENT_LIMIT, looks_for_room, NOTHING},
     {"stamps", HF_EVENT_MARKED, stamps, NOTHING},
