@@ -32,6 +32,7 @@ struct hf_leased *hf_leased_new(const struct hf_leased_config *config,
     leased->store = store;
     leased->now_ms = now_ms;
     hf_leased_queues_init(&leased->queues);
+    hf_leased_owns_init(&leased->owns);
     hf_leased_session_begin(leased);
     return leased;
 }

@@ -221,7 +221,7 @@ void hf_leased_looks_clear(struct hf_leased *leased)
 
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
          queue = after) {
-        after = hf_leased_queue_after(&leased->queues, queue);
+        after = hf_leased_queue_after(queue);
         queue->users++;
         while (queue->looks != NULL)
             look_free(leased, queue->looks);

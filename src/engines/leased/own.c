@@ -7,30 +7,29 @@
 #include "core/memory.h"
 #include "engines/leased/private.h"
 
-/* Ids are random. */
-static size_t bucket_of(const struct hf_ticket_id *id)
+static int compare(const void *id, const struct hf_tree_node *node)
 {
-    uint32_t bits;
+    const struct hf_leased_own *own =
+        (const struct hf_leased_own *)(const void *)node;
 
-    memcpy(&bits, id->bytes, sizeof bits);
-    return bits % HF_LEASED_OWN_BUCKETS;
+    return memcmp(id, &own->id, sizeof own->id);
+}
+
+void hf_leased_owns_init(struct hf_leased_owns *owns)
+{
+    owns->ids = (struct hf_tree){.compare = compare};
 }
 
 struct hf_leased_own *hf_leased_own_find(const struct hf_leased *leased,
                                          const struct hf_ticket_id *id)
 {
-    struct hf_leased_own *own = leased->owns.buckets[bucket_of(id)];
-
-    while (own != NULL && !hf_ticket_id_equal(&own->id, id))
-        own = own->next;
-    return own;
+    return (struct hf_leased_own *)(void *)hf_tree_find(&leased->owns.ids, id);
 }
 
 struct hf_leased_own *hf_leased_own_add(struct hf_leased *leased,
                                         struct hf_leased_queue *queue,
                                         const struct hf_ticket_id *id)
 {
-    struct hf_leased_own **bucket = &leased->owns.buckets[bucket_of(id)];
     struct hf_leased_own *own = hf_alloc(sizeof *own);
 
     assert(hf_leased_own_find(leased, id) == NULL);
@@ -38,8 +37,7 @@ struct hf_leased_own *hf_leased_own_add(struct hf_leased *leased,
         return NULL;
     own->id = *id;
     own->queue = queue;
-    own->next = *bucket;
-    *bucket = own;
+    hf_tree_add(&leased->owns.ids, &own->by_id, id);
     own->from_in_queue = &queue->owns;
     own->next_in_queue = queue->owns;
     if (own->next_in_queue != NULL)
@@ -52,11 +50,7 @@ struct hf_leased_own *hf_leased_own_add(struct hf_leased *leased,
 
 void hf_leased_own_drop(struct hf_leased *leased, struct hf_leased_own *own)
 {
-    struct hf_leased_own **at = &leased->owns.buckets[bucket_of(&own->id)];
-
-    while (*at != own)
-        at = &(*at)->next;
-    *at = own->next;
+    hf_tree_remove(&leased->owns.ids, &own->by_id, &own->id);
     *own->from_in_queue = own->next_in_queue;
     if (own->next_in_queue != NULL)
         own->next_in_queue->from_in_queue = own->from_in_queue;
@@ -67,8 +61,8 @@ void hf_leased_own_drop(struct hf_leased *leased, struct hf_leased_own *own)
 
 void hf_leased_owns_clear(struct hf_leased *leased)
 {
-    for (size_t i = 0; i < HF_LEASED_OWN_BUCKETS; i++) {
-        while (leased->owns.buckets[i] != NULL)
-            hf_leased_own_drop(leased, leased->owns.buckets[i]);
-    }
+    struct hf_tree_node *node;
+
+    while ((node = leased->owns.ids.root) != NULL)
+        hf_leased_own_drop(leased, (struct hf_leased_own *)(void *)node);
 }

@@ -10,8 +10,6 @@
 #include "core/ticket.h"
 #include "engines/leased/queue.h"
 
-#define HF_LEASED_OWN_BUCKETS 1024
-
 enum hf_leased_own_state {
     HF_LEASED_OWN_ASKED, /* its ENQUEUE is under way */
     HF_LEASED_OWN_THERE,
@@ -24,6 +22,7 @@ enum hf_leased_own_state {
 struct hf_acquisition;
 
 struct hf_leased_own {
+    struct hf_tree_node by_id; /* first */
     struct hf_ticket_id id;
     enum hf_leased_own_state state;
     bool gone; /* THERE it is no more, and its owner has yet to hear of it */
@@ -33,16 +32,17 @@ struct hf_leased_own {
     const struct hf_acquisition *owner; /* who asked for it; only compared */
     uint32_t revoked; /* how often its owner was asked to let go */
     struct hf_leased_queue *queue;
-    struct hf_leased_own *next; /* of its bucket */
     struct hf_leased_own *next_in_queue;
     struct hf_leased_own **from_in_queue; /* what points to it there */
 };
 
 struct hf_leased_owns {
-    struct hf_leased_own *buckets[HF_LEASED_OWN_BUCKETS];
+    struct hf_tree ids;
 };
 
 struct hf_leased;
+
+void hf_leased_owns_init(struct hf_leased_owns *owns);
 
 /* The ticket called ${id}, or NULL. */
 struct hf_leased_own *hf_leased_own_find(const struct hf_leased *leased,

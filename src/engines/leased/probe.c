@@ -225,7 +225,7 @@ void hf_leased_probe_all(struct hf_leased *leased)
     struct hf_leased_queue *queue;
 
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(&leased->queues, queue))
+         queue = hf_leased_queue_after(queue))
         probe(leased, queue);
 }
 
@@ -237,7 +237,7 @@ void hf_leased_probe_tick(struct hf_leased *leased)
         return;
     leased->queues.probe_at_ms = HF_FOREVER;
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(&leased->queues, queue)) {
+         queue = hf_leased_queue_after(queue)) {
         if (queue->probe_at_ms <= leased->now_ms)
             probe(leased, queue);
         else

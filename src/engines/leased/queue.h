@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HF_LEASED_QUEUE_BUCKETS 256
+#include "core/tree.h"
 
 struct hf_leased_own;
 struct hf_leased_watch;
@@ -16,6 +16,7 @@ struct hf_leased_look;
 
 /* Lives while it has users: tickets, watches, looks and operations. */
 struct hf_leased_queue {
+    struct hf_tree_node by_name; /* first */
     char *name;
     size_t users;
     struct hf_leased_own *owns;
@@ -24,12 +25,14 @@ struct hf_leased_queue {
     /* When what is watched and looked at here is to be asked for, HF_FOREVER
      * if never or while it is. */
     uint64_t probe_at_ms;
-    struct hf_leased_queue *next; /* of its bucket */
+    struct hf_leased_queue *next; /* of all */
+    struct hf_leased_queue **link;
 };
 
 struct hf_leased_queues {
-    struct hf_leased_queue *buckets[HF_LEASED_QUEUE_BUCKETS];
-    size_t own_count; /* tickets, in all queues */
+    struct hf_tree names;
+    struct hf_leased_queue *first; /* the same, the newest first */
+    size_t own_count;              /* tickets, in all queues */
     /* No queue is to be probed before. */
     uint64_t probe_at_ms;
 };
@@ -57,7 +60,6 @@ void hf_leased_queue_probe_by(struct hf_leased_queues *queues,
 struct hf_leased_queue *
 hf_leased_queue_first(const struct hf_leased_queues *queues);
 struct hf_leased_queue *
-hf_leased_queue_after(const struct hf_leased_queues *queues,
-                      const struct hf_leased_queue *queue);
+hf_leased_queue_after(const struct hf_leased_queue *queue);
 
 #endif

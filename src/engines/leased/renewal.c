@@ -43,7 +43,7 @@ static struct stakes measure(const struct hf_leased *leased)
     const struct hf_leased_queue *queue;
 
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(&leased->queues, queue)) {
+         queue = hf_leased_queue_after(queue)) {
         if (!is_stake(queue))
             continue;
         stakes.count++;
@@ -92,7 +92,7 @@ static bool take_stakes(const struct hf_leased *leased, struct hf_leased_op *op)
     ids = (struct hf_ticket_id *)(stake + stakes.count);
     text = (char *)(ids + stakes.tickets);
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(&leased->queues, queue)) {
+         queue = hf_leased_queue_after(queue)) {
         if (!is_stake(queue))
             continue;
         stake->queue = copy_text(&text, queue->name);

@@ -256,7 +256,7 @@ void hf_leased_watches_clear(struct hf_leased *leased)
 
     for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
          queue = after) {
-        after = hf_leased_queue_after(&leased->queues, queue);
+        after = hf_leased_queue_after(queue);
         queue->users++;
         while (queue->watches != NULL)
             watch_free(leased, queue->watches);
