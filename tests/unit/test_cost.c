@@ -5,8 +5,9 @@
  * come by as many objects in both cases.  A row names the sorts with which its
  * cost still grows; a row whose cost does not grow must not name them.
  *
- * What happens to the session as a whole concerns everybody, and may cost as
- * much: CONNECTED, SESSION_LOST, GAVE_UP, CLOSE and CLOSED.
+ * What happens to the session as a whole concerns everybody: CONNECTED,
+ * SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  It may come by each object some
+ * times, and not by each of them for each other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -548,6 +549,69 @@ static void each_kind_of_event_has_a_row(void **state)
     }
 }
 
+/* ------------------------------------------------------------ everybody -- */
+
+#define VISITS_EACH 12
+
+static uint64_t event(struct fixture *f, enum hf_event_kind kind)
+{
+    struct hf_event event = {.kind = kind};
+
+    if (kind == HF_EVENT_CONNECTED) {
+        event.as.connected.timeout_ms = IDLE_TIMEOUT_MS;
+        event.as.connected.anchor_ms = f->now_ms;
+        event.as.connected.resumed = true;
+    }
+    return idle_step(f, event);
+}
+
+/* ${first}, and ${second} after it. */
+static void costs_each_the_same(enum idle_sort sort, enum hf_event_kind first,
+                                enum hf_event_kind second)
+{
+    struct fixture *f = idle_new(sort, MANY);
+    uint64_t cost = event(f, first);
+
+    cost += event(f, second);
+    if (cost > (uint64_t)MANY * VISITS_EACH)
+        fail_msg("%d %s: %llu visits by the events %d and %d", MANY,
+                 idle_names[sort], (unsigned long long)cost, (int)first,
+                 (int)second);
+    hf_core_check(&f->core);
+    idle_free(f);
+}
+
+static void what_concerns_all_comes_by_each_some_times(void **state)
+{
+    (void)state;
+    for (enum idle_sort sort = 0; sort < IDLE_SORTS; sort++) {
+        costs_each_the_same(sort, HF_EVENT_SUSPENDED, HF_EVENT_CONNECTED);
+        costs_each_the_same(sort, HF_EVENT_CLOSE, HF_EVENT_CLOSED);
+    }
+}
+
+static void a_lost_session_comes_by_each_some_times(void **state)
+{
+    (void)state;
+    for (enum idle_sort sort = 0; sort < IDLE_SORTS; sort++)
+        costs_each_the_same(sort, HF_EVENT_SESSION_LOST, HF_EVENT_GAVE_UP);
+}
+
+static void members_that_time_out_at_once_come_by_each_some_times(void **state)
+{
+    struct fixture *f = idle_new(IDLE_MEMBERS, MANY);
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        f->idle[i].a.deadline_at_ms = f->now_ms + 1;
+        hf_schedule_touch(&f->core, &f->idle[i].a.entry);
+    }
+    assert_true(tick_after(f, 1) <= (uint64_t)MANY * VISITS_EACH);
+    assert_int_equal(f->idle[MANY - 1].a.status, HF_ETIMEDOUT);
+    hf_core_check(&f->core);
+    idle_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -559,6 +623,9 @@ int main(void)
         cmocka_unit_test(cost_does_not_grow_with_members_of_a_cohort),
         cmocka_unit_test(cost_does_not_grow_with_cohorts),
         cmocka_unit_test(cost_does_not_grow_with_waits_at_barriers),
+        cmocka_unit_test(what_concerns_all_comes_by_each_some_times),
+        cmocka_unit_test(a_lost_session_comes_by_each_some_times),
+        cmocka_unit_test(members_that_time_out_at_once_come_by_each_some_times),
     };
 
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
