@@ -456,6 +456,7 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
                               uint32_t limit)
 {
     assert(a->kind == HF_TICKET_LEASE);
+    hf_schedule_touch(core, &a->entry);
     a->limit = a->ask.limit = a->lookout.request.limit = limit;
     if (a->lookout.state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
         hf_lookout_end(&a->lookout, &core->effects);

@@ -516,7 +516,11 @@ static void deliver_out(struct sim_pipe *pipe, struct sim_item *item)
     struct zk_connection *connection = pipe->owner;
     struct zk_chunk *chunk = (struct zk_chunk *)item;
 
-    if (!loses(connection, chunk)) {
+    if (loses(connection, chunk)) {
+        /* A server receives nothing behind a gap. */
+        drop_all(&connection->out);
+        put_signal(&connection->out, ZK_END);
+    } else {
         if (chunk->kind == ZK_SYN)
             open_server_end(connection);
         else if (chunk->kind == ZK_BYTES)
