@@ -11,9 +11,11 @@
 
 static struct hf_acquisition *of_node(struct hf_tree_node *node)
 {
-    char *at = (char *)node - offsetof(struct hf_acquisition, turn.node);
+    size_t offset = offsetof(struct hf_acquisition, turn.node);
 
-    return node != NULL ? (struct hf_acquisition *)(void *)at : NULL;
+    if (node == NULL)
+        return NULL;
+    return (struct hf_acquisition *)(void *)((char *)node - offset);
 }
 
 static int compare(const void *queue, const struct hf_tree_node *node)
