@@ -360,10 +360,15 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
 /* ------------------------------------------------------------------ step -- */
 
-static void tick(struct hf_core *core)
+static void update_schedule(struct hf_core *core)
 {
     if (!HF_PLANTED(SCHEDULE_READ_EARLY))
         hf_schedule_update(core);
+}
+
+static void tick(struct hf_core *core)
+{
+    update_schedule(core);
     hf_schedule_tick(core);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
@@ -450,12 +455,6 @@ static void look_at_notes(struct hf_core *core)
         hf_bundles_pump(core);
         hf_cohorts_pump(core);
     } while (core->order.next != NULL);
-}
-
-static void update_schedule(struct hf_core *core)
-{
-    if (!HF_PLANTED(SCHEDULE_READ_EARLY))
-        hf_schedule_update(core);
 }
 
 /* What limits depend on of the session. */

@@ -9,13 +9,13 @@
  *   proofs     what waits for a proof of the session only
  *
  * An instant is kept in these heaps and nowhere else, and one function computes
- * it from the object.  Whatever changes an object touches its entry; touched
- * entries are computed anew before anything here is read.  hf_core_check()
- * computes all of them and compares.
+ * it from the object.  Each function that changes an object touches its entry;
+ * touched entries are computed anew before anything here is read.
+ * hf_core_check() computes all of them and compares.
  *
- * What is due at one instant is worked off in the order of the WANTs, so that
- * the shape of a heap decides nothing.  Safe-until and the next proof are the
- * session's, and not in here.
+ * Entries that are due at one instant are worked off in the order of the WANTs,
+ * so that the shape of a heap decides nothing.  Safe-until and the next proof
+ * are the session's, and not in here.
  */
 #ifndef HF_CORE_SCHEDULE_H
 #define HF_CORE_SCHEDULE_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step costs does not depend on what is idle: each kind of event is told
- * of one subject, beside a few and beside many idle objects, and the core must
- * come by as many objects in both cases.  A row names the sorts with which its
- * cost still grows; a row whose cost does not grow must not name them.
+ * The cost of a step does not depend on idle objects: each kind of event
+ * happens to one subject, beside a few and beside many idle objects, and the
+ * core must come by as many objects in both cases.  A row names the sorts with
+ * which its cost still grows; a row whose cost does not grow must not name
+ * them.
  *
- * What happens to the session as a whole concerns everybody: CONNECTED,
- * SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  It may come by each object some
+ * The events of the session as a whole concern everybody: CONNECTED,
+ * SESSION_LOST, GAVE_UP, CLOSE and CLOSED.  They may come by each object some
  * times, and not by each of them for each other.
  */
 #include <setjmp.h>
