@@ -41,8 +41,9 @@ enum hf_kind {
 struct hf_lock_opts {
     size_t size; /* set by HF_LOCK_OPTS_INIT */
     enum hf_kind kind;
-    /* Of a semaphore, else 1.  Each goes by its own .limit: say the same
-     * everywhere. */
+    /* Of a semaphore, else 1.  Each handle goes by its own .limit: say the same
+     * everywhere.  A handle that waits behind a ticket with another limit logs
+     * a warning, once, and the text of HF_ETIMEDOUT or HF_EBUSY says both. */
     uint32_t permits;
     uint32_t limit;
 };
@@ -167,11 +168,19 @@ struct hf_acquire_opts {
     const char *text; /* a word to those who look at the queue, at most
                          HF_OWNER_TEXT_BYTES of UTF-8 without control
                          characters; NULL: none */
+    /* Who wants it: a number that the program gives to whatever it counts as
+     * one owner, hf_owner_self() or another; 0: it does not say.  The ticket
+     * then says what else this owner holds of this client (holds=, see
+     * hf_owner_text_get()), so that people can see who waits for whom.  An
+     * owner waits for one acquire at a time, and releases nothing meanwhile.
+     * All handles of a client share these numbers; hf_mutex and hf_rwlock use
+     * those of their .owner. */
+    uint64_t owner;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \
     {                                                                          \
         sizeof(struct hf_acquire_opts), HF_FOREVER, {NULL, NULL, NULL}, 0,     \
-            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL                       \
+            {NULL, NULL, NULL}, {NULL, NULL, NULL}, NULL, 0                    \
     }
 
 /**

@@ -30,11 +30,9 @@ struct hf_ticket_view {
     uint64_t created_utc_ms;
     const char *layout; /* how it is written: "holdfast" on files, "curator",
                            "kazoo" and so on in ZooKeeper */
-    /* What its owner says of itself, "" if nothing.  Ours says, with values
-     * percent-encoded outside [A-Za-z0-9._-],
-     *     host= pid= command= thread= since= at= text=
-     * which hf_owner_text_get() reads;
-     * others say whatever they like.  Curator's Revoker, and
+    /* What its owner says of itself, "" if nothing.  Ours says host=, pid= and
+     * so on, see docs/ticket-text.md, which hf_owner_text_get() reads; others
+     * say whatever they like.  Curator's Revoker, and
      * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__".
      * Valid UTF-8, but anything in it: do not print it as it is. */
     const char *owner;
@@ -57,8 +55,13 @@ struct hf_ticket_view {
  *              the first eight digits of the boot that this counts from
  *     at       the same by its wall clock: 2026-11-21T16:33:00Z
  *     text     .text of the options of the acquire, if there was one
+ *     limit    of a semaphore: .limit of its handle
+ *     holds    what else the owner held when the ticket was enqueued:
+ *              NAME:ID,NAME:ID,... with names percent-encoded, and not decoded
+ *              here; ID: the first eight digits of the id of the ticket by
+ *              which it is held; '+' at the end: not all had room
  *
- * A later version may write more.  Texts of other libraries have none of them.
+ * A later version may write more; a word without a value is "".  Texts of other libraries have none of them.
  * Anybody who may make a ticket may write anything, so that the value may have
  * control characters and may be no UTF-8: do not print it as it is.
  *   Thread    any.

@@ -162,6 +162,17 @@ bool hf_held_is_holder(const char *text, const char *name, const char *holder,
     return false;
 }
 
+void hf_held_each(const char *text, const char *engine,
+                  void (*each)(void *arg, const struct hf_held *held),
+                  void *arg)
+{
+    struct lines lines = {.next = text, .left = HF_HELD_LINES_MAX};
+
+    while (advance(&lines))
+        if (strcmp(lines.held.engine, engine) == 0)
+            each(arg, &lines.held);
+}
+
 /* -------------------------------------------------------------- writing -- */
 
 void hf_held_write_inherited(FILE *out, const char *text)

@@ -60,6 +60,12 @@ bool hf_held_blocks(const char *text, const struct hf_held *wanted,
 bool hf_held_is_holder(const char *text, const char *name, const char *holder,
                        uint64_t now_ms);
 
+/* Call ${each} with what each line of ${text}, which may be NULL, says that
+ * still counts and is of ${engine}. */
+void hf_held_each(const char *text, const char *engine,
+                  void (*each)(void *arg, const struct hf_held *held),
+                  void *arg);
+
 /* Write those lines of ${text} that still count to ${out}; of many only so many
  * that, with HF_LOCKS_MAX more, the kernel takes them in one variable. */
 void hf_held_write_inherited(FILE *out, const char *text);

@@ -66,6 +66,9 @@ bool hf_keeper_open(struct hf_keeper *keeper);
 bool hf_keeper_environment(const struct hf_keeper *keeper,
                            struct hf_environment *environment);
 
+/* Have the ticket of this run say what the runs around it hold. */
+void hf_keeper_inherit(const struct hf_keeper *keeper);
+
 /* Is one of the locks held by a run that this one is part of, so that a wait
  * would never end?  True with .failure set. */
 bool hf_keeper_refuse_nested(struct hf_keeper *keeper);

@@ -118,6 +118,7 @@ static hf_status start_acquire(struct hf_keeper *keeper)
 
     opts.wait_ms = options->wait_ms;
     opts.text = options->text[0] != '\0' ? options->text : NULL;
+    opts.owner = hf_owner_self(); /* for holds= of what is inherited */
     opts.on_wait.fn = on_wait;
     opts.on_wait.arg = keeper;
     if (options->verbosity != HF_QUIET)
@@ -159,6 +160,7 @@ bool hf_keeper_open(struct hf_keeper *keeper)
     }
     if (hf_keeper_refuse_nested(keeper))
         return false;
+    hf_keeper_inherit(keeper);
     if (start_acquire(keeper) != HF_OK) {
         hf_lock_error(keeper->locks[0], &keeper->failure);
         return false;

@@ -48,6 +48,20 @@ bool hf_keeper_environment(const struct hf_keeper *keeper,
     return hf_environment_make(&facts, environment);
 }
 
+static void inherit(void *arg, const struct hf_held *held)
+{
+    hf_holdings_inherit(arg, held->name, held->ticket);
+}
+
+void hf_keeper_inherit(const struct hf_keeper *keeper)
+{
+    struct hf_held self;
+
+    describe_held(keeper, &self);
+    hf_held_each(getenv(HF_HELD_VARIABLE), self.engine, inherit,
+                 keeper->client);
+}
+
 static void set_blocked(struct hf_keeper *keeper, const struct hf_held *held)
 {
     if (held->kind == HF_KIND_SEMAPHORE)

@@ -39,10 +39,10 @@ static void wish_init(struct wish *wish, const char *call,
     wish->call = call;
     wish->locks = locks;
     wish->count = count;
-    wish->owner = 0;
     wish->waiters = NULL;
     status =
         hf_opts_take(&hf_acquire_opts_type, given, &wish->opts, &wish->refusal);
+    wish->owner = wish->opts.owner;
     if (status == HF_OK && wish->opts.text != NULL)
         status = hf_owner_check_text(wish->opts.text, &wish->refusal);
     wish->refusal.status = status;

@@ -27,6 +27,7 @@
 #include "host/borrowed.h"
 #include "host/delivery.h"
 #include "host/fork.h"
+#include "host/holdings.h"
 #include "host/listener.h"
 #include "host/log.h"
 #include "host/loop.h"
@@ -78,6 +79,7 @@ struct hf_client {
     struct hf_reconnect reconnect; /* lent to the engine */
 
     struct hf_local_queue *local_queues;
+    struct hf_holdings holdings;
     struct hf_slot *slots; /* callers that wait, the last one first */
     bool polled_by_caller;
     /* Interrupts that caller.  Not a handle of the loop: whoever runs the loop

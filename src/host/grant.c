@@ -112,6 +112,7 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
     uint64_t now_ms = hf_now_ms();
 
     hf_owner_describe(grant->payload, now_ms, opts->text);
+    grant->payload_bytes = strlen(grant->payload);
     acquisition->payload = grant->payload;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms = HF_FOREVER;
@@ -120,6 +121,30 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         acquisition->deadline_at_ms = now_ms + opts->wait_ms + 1;
     acquisition->report_every_ms =
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
+}
+
+/* The tickets of a semaphore's entry mutex say its limit too: who waits for the
+ * mutex sees no others. */
+static void describe_limit(char payload[HF_PAYLOAD_BYTES],
+                           const struct hf_acquisition *acquisition)
+{
+    const struct hf_acquisition *lease = acquisition + acquisition->gate;
+
+    if (lease->kind == HF_TICKET_LEASE)
+        hf_owner_add_limit(payload, lease->limit);
+}
+
+void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
+{
+    struct hf_acquisition *whole = acquisition->whole;
+    struct hf_grant *grant;
+
+    if (acquisition->stands_for != NULL)
+        return; /* several share it: it says what the first of them is */
+    grant = of_acquisition(whole != NULL ? whole : acquisition);
+    grant->payload[grant->payload_bytes] = '\0';
+    describe_limit(grant->payload, acquisition);
+    hf_holdings_write(grant, grant->payload);
 }
 
 /* The tickets of several, and the list of the locks, lie behind the grant. */
@@ -295,26 +320,45 @@ static void end_waiting(struct hf_grant *grant)
         unqueue(grant, &grant->wait_callback);
 }
 
+/* A wait that was in vain may have been so because of a wrong limit. */
+static void explain_limits(struct hf_grant *grant)
+{
+    struct hf_acquisition *a = &grant->acquisition;
+    struct hf_error why = {.status = a->status};
+
+    if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
+        return;
+    hf_members_compare_limits(grant); /* a try is never told that it waits */
+    memcpy(why.text, a->text, sizeof(why.text));
+    for (size_t i = 0; i < grant->member_count; i++)
+        hf_lock_explain_limit(grant->members[i].lock, &why);
+    memcpy(a->text, why.text, sizeof(a->text));
+}
+
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
 {
     struct hf_election *election = grant->election;
 
     switch (effect->kind) {
     case HF_EFFECT_LOST:
+        hf_holdings_remove(grant);
         hf_grant_set_unsettled(grant, true);
         lose(grant);
         break;
     case HF_EFFECT_GRANTED:
         grant->granted = true;
+        hf_holdings_add(grant);
         hf_grant_set_unsettled(grant, false);
         end_waiting(grant);
         complete(grant, HF_OK);
         break;
     case HF_EFFECT_ENDED:
+        explain_limits(grant);
         unqueue(grant, &grant->wait_callback);
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_WAITING:
+        hf_members_compare_limits(grant);
         if (grant->on_wait.fn != NULL)
             hf_grant_queue(grant, &grant->wait_callback);
         break;
@@ -501,6 +545,7 @@ static void step_release(struct hf_grant *grant)
 
     assert(grant->granted && !grant->released);
     grant->released = true;
+    hf_holdings_remove(grant);
     unqueue(grant, &grant->loss_callback);
     unqueue(grant, &grant->revoke_callback);
     hf_grant_set_unsettled(grant, true);

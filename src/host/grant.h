@@ -21,8 +21,10 @@
 struct hf_grant {
     struct hf_acquisition acquisition;
     struct hf_client *client;
-    struct hf_lock *lock; /* the first that was asked for */
-    uint64_t owner;       /* of a mutex or read/write lock; 0: nobody said */
+    struct hf_lock *lock;        /* the first that was asked for */
+    uint64_t owner;              /* whose it is; 0: nobody said */
+    struct hf_grant *held_next;  /* while it is held, of the same bucket of */
+    struct hf_grant **held_link; /* the client's holdings; NULL: not there */
     struct hf_bundle bundle;
     struct hf_member *members;
     size_t member_count;
@@ -60,6 +62,7 @@ struct hf_grant {
 
     struct hf_grave grave;
     char payload[HF_PAYLOAD_BYTES];
+    size_t payload_bytes; /* of what is the same in all its tickets */
 };
 
 /* A call that waits for its grant, on its caller's stack. */
@@ -144,6 +147,11 @@ void hf_grant_let_go(struct hf_grant *grant);
 /* The id of its ticket of ${lock}, which must be one of its locks. */
 const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
                                               const struct hf_lock *lock);
+
+/* Write what the ticket of ${acquisition}, which is being enqueued, says of its
+ * owner, where that is a grant's and not a cohort's.  The text of the ticket
+ * before is overwritten: a grant has one ENQUEUE under way at most. */
+void hf_grant_describe_ticket(struct hf_acquisition *acquisition);
 
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);

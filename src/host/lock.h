@@ -11,9 +11,13 @@ struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
     struct hf_error error;
-    enum hf_ticket_kind kind;     /* a LEASE: it is a semaphore */
-    uint32_t permits;             /* that are taken at once ... */
-    uint32_t limit;               /* ... of so many; under client->lock */
+    enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
+    uint32_t permits;         /* that are taken at once ... */
+    uint32_t limit;           /* ... of so many; under client->lock */
+    bool limit_changed;       /* hf_lock_set_limit() was called */
+    bool limit_warned;        /* the log has said that limits differ */
+    uint32_t other_limit; /* by the ticket ahead of the last one that waited,
+                             where it is not .limit; else 0 */
     struct hf_local_queue *local; /* a mutex that shares its tickets within the
                                      client, or NULL */
     const char *locks;            /* the queues of a semaphore */
@@ -41,6 +45,17 @@ void hf_lock_dereference(struct hf_lock *lock);
  * client's lock. */
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error);
+
+/* The owner at the head of a queue of ${lock}, a semaphore, says ${holder} of
+ * itself.  Where it goes by another limit than ${lock} the log says so, once a
+ * handle, and hf_lock_explain_limit() until the next one agrees.  After
+ * hf_lock_set_limit() nothing is said: tickets that were enqueued before tell
+ * the limit of that time.  With the client's lock. */
+void hf_lock_compare_limit(struct hf_lock *lock, const char *holder);
+
+/* Put that the limits differ before the text of ${error}; nothing if they do
+ * not.  With the client's lock. */
+void hf_lock_explain_limit(const struct hf_lock *lock, struct hf_error *error);
 
 /* Remember ${error} under "call: " and return its status. */
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,

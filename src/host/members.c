@@ -119,6 +119,21 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
     grant->bundle.count = (size_t)(part - parts);
 }
 
+void hf_members_compare_limits(struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->member_count; i++) {
+        const struct hf_member *member = &grant->members[i];
+        const struct hf_acquisition *lease = member->acquisition;
+
+        if (member->lock->kind != HF_TICKET_LEASE)
+            continue;
+        /* Until it waits for permits it has seen the entry mutex only. */
+        hf_lock_compare_limit(member->lock, lease->holder[0] != '\0'
+                                                ? lease->holder
+                                                : (lease - 1)->holder);
+    }
+}
+
 struct hf_acquisition *hf_members_find(const struct hf_grant *grant,
                                        const struct hf_lock *lock)
 {

@@ -26,6 +26,10 @@ size_t hf_members_parts(struct hf_lock *const *locks, size_t count);
 void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
                      struct hf_acquisition *parts);
 
+/* What ${grant} has seen at the head of its queues says by which limits others
+ * go: hf_lock_compare_limit() for each semaphore among its locks. */
+void hf_members_compare_limits(struct hf_grant *grant);
+
 /* Its acquisition for ${lock}, or NULL. */
 struct hf_acquisition *hf_members_find(const struct hf_grant *grant,
                                        const struct hf_lock *lock);

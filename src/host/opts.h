@@ -26,7 +26,7 @@
 #define HF_OPTS_TABLE(X)                                                       \
     X(client, CLIENT, loss_at)                                                 \
     X(lock, LOCK, limit)                                                       \
-    X(acquire, ACQUIRE, text)                                                  \
+    X(acquire, ACQUIRE, owner)                                                 \
     X(mutex, MUTEX, on_revoke)                                                 \
     X(rwlock, RWLOCK, on_revoke)                                               \
     X(election, ELECTION, id)

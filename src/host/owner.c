@@ -20,11 +20,16 @@
 
 /* All that is bounded by these, and numbers of twenty digits, fits. */
 #define TEXT_BYTES (3 * HF_OWNER_TEXT_BYTES + 1)
-_Static_assert(sizeof("host= pid= command= thread= since=@ at= text=") +
-                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)3 * 20 +
-                       BOOT_DIGITS + TIME_BYTES + TEXT_BYTES <
-                   HF_PAYLOAD_BYTES,
+_Static_assert(sizeof("host= pid= command= thread= since=@ at= text= limit=") +
+                       (size_t)2 * HF_OWNER_VALUE_BYTES + (size_t)4 * 20 +
+                       BOOT_DIGITS + TIME_BYTES + TEXT_BYTES +
+                       HF_OWNER_INHERITED_BYTES <
+                   HF_OWNER_HOLDS_END,
                "a payload has room for everything");
+
+/* Digits of a ticket's id in holds=: a reader looks the ticket up in the queue
+ * of that name, where so many tell it from all others. */
+#define HOLD_ID_DIGITS 8
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char host[HF_OWNER_VALUE_BYTES];
@@ -170,6 +175,35 @@ void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                    " text=%s", encoded);
 }
 
+void hf_owner_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit)
+{
+    size_t length = strlen(payload);
+
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, " limit=%lu",
+                   (unsigned long)limit);
+}
+
+bool hf_owner_add_hold(char *payload, size_t bytes, const char *name,
+                       const char *id)
+{
+    char encoded[3 * HF_NAME_BYTES + 1];
+    const char *before = strstr(payload, " holds=") ? "," : " holds=";
+    size_t length = strlen(payload);
+    int added;
+
+    if (length > 0 && payload[length - 1] == '+') /* no other word ends so */
+        return false;
+    encode(encoded, sizeof(encoded), name);
+    added = snprintf(payload + length, bytes - length, "%s%s:%.*s", before,
+                     encoded, HOLD_ID_DIGITS, id);
+    /* One byte is kept for the '+' of the next. */
+    if (added > 0 && (size_t)added + 1 < bytes - length)
+        return true;
+    (void)snprintf(payload + length, bytes - length, "%s",
+                   before[0] == ',' ? "+" : " holds=+");
+    return false;
+}
+
 /* -------------------------------------------------------------- reading -- */
 
 static int hex_digit(char c)
@@ -205,6 +239,16 @@ static bool decode(char *text, size_t bytes, const char *value, size_t length)
         i += take_byte(value + i, length - i, &text[used++]);
     text[used] = '\0';
     return i == length;
+}
+
+/* The value as it stands. */
+static bool copy(char *text, size_t bytes, const char *value, size_t length)
+{
+    size_t taken = length < bytes ? length : bytes - 1;
+
+    memcpy(text, value, taken);
+    text[taken] = '\0';
+    return taken == length;
 }
 
 /* Decimal digits at ${*text}, which moves behind them; false without any. */
@@ -291,8 +335,14 @@ static bool find(const char *payload, const char *key, const char **value,
     while (*payload != '\0') {
         size_t word = strcspn(payload, " ");
 
-        if (word > bytes && payload[bytes] == '=' &&
-            memcmp(payload, key, bytes) == 0) {
+        bool named = word >= bytes && memcmp(payload, key, bytes) == 0;
+
+        if (named && word == bytes) { /* a word without a value */
+            *value = payload + word;
+            *length = 0;
+            return true;
+        }
+        if (named && payload[bytes] == '=') {
             *value = payload + bytes + 1;
             *length = word - bytes - 1;
             return true;
@@ -327,6 +377,8 @@ bool hf_owner_parse(const char *payload, uint64_t now_ms,
         (void)take_number(&value, &owner->pid);
     if (find(payload, "thread", &value, &length))
         (void)take_number(&value, &owner->thread);
+    if (find(payload, "limit", &value, &length))
+        (void)take_number(&value, &owner->limit);
     if (find(payload, "since", &value, &length))
         take_since(owner, value, length, now_ms);
     if (find(payload, "at", &value, &length))
@@ -345,5 +397,7 @@ hf_status hf_owner_text_get(const char *owner, const char *key, char *text,
     text[0] = '\0';
     if (!find(owner, key, &value, &length))
         return HF_EGONE;
+    if (strcmp(key, "holds") == 0) /* decoded, a name could look like two */
+        return copy(text, bytes, value, length) ? HF_OK : HF_EINVAL;
     return decode(text, bytes, value, length) ? HF_OK : HF_EINVAL;
 }

@@ -31,6 +31,26 @@ hf_status hf_owner_check_words(const char *what, const char *words, size_t most,
 void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                        const char *text);
 
+/* The rest of a payload, which is only known when its ticket is enqueued.  Each
+ * word stands behind those that are there.
+ *
+ * holds= ends before HF_OWNER_HOLDS_END, so that asked= fits behind it; what a
+ * process inherits of it leaves room for all that stands before it. */
+#define HF_OWNER_ASKED_BYTES (sizeof(" asked=2026-11-21T16:33:00Z") - 1)
+#define HF_OWNER_HOLDS_END (HF_PAYLOAD_BYTES - HF_OWNER_ASKED_BYTES)
+#define HF_OWNER_INHERITED_BYTES 384
+
+/* Add "limit=": of a semaphore so many permits there are, as this handle has
+ * it. */
+void hf_owner_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit);
+
+/* Add ${name} and the first eight digits of ${id} to "holds=", and begin that
+ * if it is not there: "holds=NAME:ID,NAME:ID", names percent-encoded.
+ * ${payload} may have ${bytes} with the NUL.  False, with '+' at the end of it,
+ * if there is no room; nothing may be added after that. */
+bool hf_owner_add_hold(char *payload, size_t bytes, const char *name,
+                       const char *id);
+
 /* Such a payload taken apart; "" and 0 for what is missing. */
 struct hf_owner {
     char host[HF_OWNER_VALUE_BYTES];
@@ -38,6 +58,7 @@ struct hf_owner {
     char text[HF_OWNER_TEXT_BYTES + 1];
     uint64_t pid;
     uint64_t thread;
+    uint64_t limit;
     uint64_t at_utc_ms;
     /* How long before ${now_ms}, if this machine has not been booted since;
      * else HF_FOREVER. */

@@ -2,6 +2,7 @@
 """A run inside of a run: what the outer one holds is known to the inner one, which
 is refused where it would wait for itself."""
 
+import json
 import os
 import subprocess
 
@@ -114,6 +115,28 @@ class Nested(harness.Case):
         self.assertEqual(lines[0][:3], lines[1][:3])
         self.assertEqual(lines[0][0], lines[2][0])
         self.assertNotEqual(lines[0][1], lines[2][1])
+
+    def test_a_ticket_says_what_the_outer_runs_hold(self):
+        busy = self.start("inner", "--", "sh", "-c", "echo held; read line",
+                          stdin=subprocess.PIPE)
+        self.assertEqual(busy.stdout.readline(), "held\n")
+        outer = self.start("a:b", "--", *RUN, "--read", "file", "--", *RUN,
+                           "inner", "--", "echo", "ran")
+        self.queued(4)
+        ids = [self.show(name)[0]["id"][:8] for name in ("a:b", "file")]
+        payloads = [ticket["payload"] for ticket in self.show("inner")]
+        self.assertNotIn("holds=", payloads[0])
+        self.assertTrue(payloads[1].endswith(
+            " holds=a%%3Ab:%s,file:%s" % tuple(ids)), payloads[1])
+        busy.stdin.close()
+        self.assertEqual(busy.wait(), 1)  # read met the end
+        self.assertEqual(outer.communicate()[0], "ran\n")
+
+    def show(self, name):
+        out = subprocess.run([harness.TOOL, "show", "--json", name],
+                             env=self.environment, check=True,
+                             capture_output=True, text=True).stdout
+        return json.loads(out)["tickets"]
 
     def test_nonsense_is_ignored(self):
         for text in ("", "\n\n", ":::::::", "x" * 100000, "\udcff:1",

@@ -119,7 +119,11 @@ static void a_program_can_read_each_word(void **state)
         {"host=h later=%25 text=", "text", ""},
         {"host=%00%0 text=%", "host", "%00%0"},
         {"host=h text=pid=7", "pid", NULL},
-        {"host=h pid", "pid", NULL},
+        {"host=h pid", "pid", ""},
+        {"host=h detect pid=7", "detect", ""},
+        {"host=h detected", "detect", NULL},
+        {"host=h holds=a%2Cb:01234567,c:89abcdef+", "holds",
+         "a%2Cb:01234567,c:89abcdef+"},
         {"host=h apid=7", "pid", NULL},
         {"host=h pid=7", "pi", NULL},
         {"pid=7 host=h", "pid", NULL},
@@ -138,6 +142,55 @@ static void a_program_can_read_each_word(void **state)
             value != NULL ? HF_OK : HF_EGONE);
         assert_string_equal(text, value != NULL ? value : "");
     }
+}
+
+/* A payload with all that can stand before holds=, at its longest. */
+static void longest(char payload[HF_PAYLOAD_BYTES])
+{
+    char text[HF_OWNER_TEXT_BYTES + 1];
+
+    memset(text, '/', HF_OWNER_TEXT_BYTES);
+    text[HF_OWNER_TEXT_BYTES] = '\0';
+    hf_owner_describe(payload, UINT64_MAX, text);
+    hf_owner_add_limit(payload, UINT32_MAX);
+}
+
+static void what_is_held_is_said_as_far_as_it_fits(void **state)
+{
+    static const char id[] = "01234567-89ab-cdef-0123-456789abcdef";
+    char payload[HF_PAYLOAD_BYTES], holds[HF_OWNER_VALUE_MAX];
+    unsigned added = 0;
+
+    (void)state;
+    longest(payload);
+    while (hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, "dir/name", id))
+        added++;
+    assert_true(added > 10);
+    assert_true(strlen(payload) < HF_OWNER_HOLDS_END);
+    assert_int_equal(hf_owner_text_get(payload, "holds", holds, sizeof holds),
+                     HF_OK);
+    assert_int_equal(strlen(holds), added * strlen("dir%2Fname:01234567,"));
+    assert_memory_equal(holds, "dir%2Fname:01234567,dir", 23);
+    assert_string_equal(holds + strlen(holds) - 10, ":01234567+");
+    /* Nothing stands behind the sign that something is missing. */
+    assert_false(hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, "a", id));
+    assert_int_equal(payload[strlen(payload) - 1], '+');
+}
+
+static void a_name_too_long_to_be_said_leaves_a_sign(void **state)
+{
+    static const char id[] = "01234567-89ab-cdef-0123-456789abcdef";
+    char payload[HF_PAYLOAD_BYTES], holds[HF_OWNER_VALUE_MAX];
+    char name[HF_NAME_BYTES + 1];
+
+    (void)state;
+    memset(name, '%', HF_NAME_BYTES);
+    name[HF_NAME_BYTES] = '\0';
+    longest(payload);
+    assert_false(hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, name, id));
+    assert_int_equal(hf_owner_text_get(payload, "holds", holds, sizeof holds),
+                     HF_OK);
+    assert_string_equal(holds, "+");
 }
 
 static void a_value_without_room_is_cut(void **state)
@@ -264,6 +317,8 @@ int main(void)
         cmocka_unit_test(dates_are_the_calendars),
         cmocka_unit_test(what_is_not_known_is_not_guessed),
         cmocka_unit_test(a_program_can_read_each_word),
+        cmocka_unit_test(what_is_held_is_said_as_far_as_it_fits),
+        cmocka_unit_test(a_name_too_long_to_be_said_leaves_a_sign),
         cmocka_unit_test(a_value_without_room_is_cut),
         cmocka_unit_test(words_are_for_people),
         cmocka_unit_test(no_owner_steers_a_terminal),

@@ -32,6 +32,7 @@ struct hf_acquire_opts_0_1_0 {
     struct hf_on_loss on_loss;
     struct hf_on_revoke on_revoke;
     const char *text;
+    uint64_t owner;
 };
 
 struct hf_mutex_opts_0_1_0 {

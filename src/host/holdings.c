@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/holdings.h"
+
+#include <string.h>
+
+#include "host/grant.h"
+
+/* Owners are counted threads, pointers, or whatever a program has: the upper
+ * bits of the product depend on all bits below (Knuth, "The Art of Computer
+ * Programming", volume 3, 6.4: multiplicative hashing). */
+static struct hf_grant **bucket_of(struct hf_holdings *holdings, uint64_t owner)
+{
+    uint64_t hash = owner * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &holdings->buckets[(hash >> 32) & (HF_HOLDINGS_BUCKETS - 1)];
+}
+
+void hf_holdings_inherit(struct hf_client *client, const char *name,
+                         const char *id)
+{
+    (void)hf_owner_add_hold(client->holdings.inherited,
+                            HF_OWNER_INHERITED_BYTES, name, id);
+}
+
+void hf_holdings_add(struct hf_grant *grant)
+{
+    struct hf_grant **bucket;
+
+    if (grant->owner == 0 || grant->held_link != NULL)
+        return;
+    bucket = bucket_of(&grant->client->holdings, grant->owner);
+    grant->held_next = *bucket;
+    grant->held_link = bucket;
+    if (*bucket != NULL)
+        (*bucket)->held_link = &grant->held_next;
+    *bucket = grant;
+}
+
+void hf_holdings_remove(struct hf_grant *grant)
+{
+    if (grant->held_link == NULL)
+        return;
+    *grant->held_link = grant->held_next;
+    if (grant->held_next != NULL)
+        grant->held_next->held_link = grant->held_link;
+    grant->held_link = NULL;
+}
+
+static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
+                         const struct hf_member *member)
+{
+    char id[HF_TICKET_ID_TEXT_BYTES];
+
+    hf_ticket_id_format(&member->acquisition->ticket, id);
+    return hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, member->lock->name,
+                             id);
+}
+
+/* What ${grant} has: of several locks some, as long as it waits. */
+static bool write_grant(char payload[HF_PAYLOAD_BYTES],
+                        const struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->member_count; i++) {
+        const struct hf_member *member = &grant->members[i];
+
+        if (member->acquisition->state == HF_ACQUISITION_HELD &&
+            !write_ticket(payload, member))
+            return false;
+    }
+    return true;
+}
+
+void hf_holdings_write(const struct hf_grant *grant,
+                       char payload[HF_PAYLOAD_BYTES])
+{
+    struct hf_holdings *holdings = &grant->client->holdings;
+    const struct hf_grant *held;
+
+    if (grant->owner == 0)
+        return;
+    memcpy(payload + strlen(payload), holdings->inherited,
+           strlen(holdings->inherited) + 1);
+    if (!write_grant(payload, grant))
+        return;
+    for (held = *bucket_of(holdings, grant->owner); held != NULL;
+         held = held->held_next)
+        if (held->owner == grant->owner && !write_grant(payload, held))
+            return;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ticket of an owner that waits says of the other locks that the same
+ * owner holds, and of the limit of its semaphore. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kit.h"
+
+#define WAIT_MS 10000
+#define OWNER 7
+
+/* Two clients of one place: ours, which waits, and another. */
+struct fixture {
+    struct place place;
+    struct front ours;
+    struct front theirs;
+    struct hf_lock *a, *b, *wanted; /* of ours */
+    struct hf_lock *busy;           /* "wanted" of theirs, which hold it */
+    struct hf_grant *busy_grant;
+};
+
+static void fixture_open(struct fixture *f)
+{
+    memset(f, 0, sizeof(*f));
+    fronts_open(&f->place, &f->ours, &f->theirs, WAY_THREAD);
+    f->a = front_lock(&f->ours, "a");
+    f->b = front_lock(&f->ours, "dir/b:,");
+    f->wanted = front_lock(&f->ours, "wanted");
+    f->busy = front_lock(&f->theirs, "wanted");
+    f->busy_grant = front_take(&f->theirs, f->busy);
+}
+
+static void fixture_close(struct fixture *f)
+{
+    hf_lock_free(f->a);
+    hf_lock_free(f->b);
+    hf_lock_free(f->wanted);
+    hf_lock_free(f->busy);
+    fronts_close(&f->place, &f->ours, &f->theirs);
+}
+
+static struct hf_grant *take(struct hf_lock *lock, uint64_t owner)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_grant *grant;
+
+    opts.owner = owner;
+    assert_int_equal(hf_lock_acquire(lock, &opts, &grant), HF_OK);
+    return grant;
+}
+
+/* What the one ticket that waits for ${lock} says behind holds=. */
+static hf_status holds_of(struct hf_lock *lock, char *holds, size_t bytes)
+{
+    struct hf_tickets *tickets;
+    hf_status status;
+
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_WAITERS, WAIT_MS, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    status = hf_owner_text_get(hf_tickets_at(tickets, 0)->owner, "holds", holds,
+                               bytes);
+    hf_tickets_free(tickets);
+    return status;
+}
+
+/* Add ${name} and the id of the ticket that holds ${lock} to ${expected}. */
+static void expect(char *expected, size_t bytes, struct hf_lock *lock,
+                   const char *name)
+{
+    size_t length = strlen(expected);
+    struct hf_tickets *tickets;
+
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, WAIT_MS, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    (void)snprintf(expected + length, bytes - length, "%s%s:%.8s",
+                   length == 0 ? "" : ",", name, hf_tickets_at(tickets, 0)->id);
+    hf_tickets_free(tickets);
+}
+
+/* An acquire of ${locks} for ${owner} waits: ${tickets} are in the place then,
+ * and that in "wanted" has holds= with ${expected}, or none if that is "". */
+static void assert_says(struct fixture *f, struct hf_lock *const *locks,
+                        size_t count, uint64_t owner, int tickets,
+                        const char *expected)
+{
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    char holds[HF_OWNER_VALUE_MAX];
+    struct outcome outcome;
+
+    opts.owner = owner;
+    front_acquire_all(&f->ours, locks, count, &opts, &outcome);
+    kit_await_tickets(&f->place, tickets);
+    assert_int_equal(holds_of(f->busy, holds, sizeof(holds)),
+                     expected[0] != '\0' ? HF_OK : HF_EGONE);
+    assert_string_equal(holds, expected);
+    hf_op_cancel(outcome.op);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_ECANCELLED);
+    kit_await_tickets(&f->place, tickets - (int)count);
+}
+
+static void a_waiter_says_what_its_owner_holds(void **state)
+{
+    struct fixture f;
+    struct hf_grant *a, *b;
+    char expected[HF_OWNER_VALUE_MAX] = "", only_a[HF_OWNER_VALUE_MAX] = "";
+
+    (void)state;
+    fixture_open(&f);
+    assert_says(&f, &f.wanted, 1, OWNER, 2, "");
+    a = take(f.a, OWNER);
+    b = take(f.b, OWNER);
+    expect(expected, sizeof(expected), f.b, "dir%2Fb%3A%2C");
+    expect(expected, sizeof(expected), f.a, "a");
+    assert_says(&f, &f.wanted, 1, OWNER, 4, expected);
+    /* Nobody else holds it, and nothing is said of an unknown owner. */
+    assert_says(&f, &f.wanted, 1, OWNER + 1, 4, "");
+    assert_says(&f, &f.wanted, 1, 0, 4, "");
+    assert_int_equal(hf_grant_release(b), HF_OK);
+    expect(only_a, sizeof(only_a), f.a, "a");
+    assert_says(&f, &f.wanted, 1, OWNER, 3, only_a);
+    assert_int_equal(hf_grant_release(a), HF_OK);
+    assert_says(&f, &f.wanted, 1, OWNER, 2, "");
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
+static void evict_holder(struct hf_lock *lock)
+{
+    struct hf_tickets *tickets;
+
+    assert_int_equal(
+        hf_lock_tickets(lock, HF_TICKETS_HOLDERS, WAIT_MS, &tickets), HF_OK);
+    assert_int_equal(hf_tickets_count(tickets), 1);
+    assert_int_equal(
+        hf_lock_evict(lock, hf_tickets_at(tickets, 0)->id, WAIT_MS), HF_OK);
+    hf_tickets_free(tickets);
+}
+
+static bool is_lost(void *arg)
+{
+    return hf_grant_check(arg) == HF_ELOST;
+}
+
+static void what_is_lost_is_not_held(void **state)
+{
+    struct fixture f;
+    struct hf_grant *a;
+
+    (void)state;
+    fixture_open(&f);
+    a = take(f.a, OWNER);
+    evict_holder(f.a);
+    kit_until(is_lost, a);
+    assert_says(&f, &f.wanted, 1, OWNER, 2, "");
+    (void)!hf_grant_release(a);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
+/* The locks of one acquire that it has already count as held. */
+static void of_several_locks_the_first_are_held(void **state)
+{
+    struct fixture f;
+    struct hf_lock *both[2];
+    char expected[HF_OWNER_VALUE_MAX] = "";
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    char holds[HF_OWNER_VALUE_MAX];
+    struct outcome outcome;
+
+    (void)state;
+    fixture_open(&f);
+    both[0] = f.wanted;
+    both[1] = f.a;
+    opts.owner = OWNER;
+    front_acquire_all(&f.ours, both, 2, &opts, &outcome);
+    kit_await_tickets(&f.place, 3);
+    expect(expected, sizeof(expected), f.a, "a");
+    assert_int_equal(holds_of(f.busy, holds, sizeof(holds)), HF_OK);
+    assert_string_equal(holds, expected);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(front_give(&f.ours, outcome.grant), HF_OK);
+    fixture_close(&f);
+}
+
+/* A thread that holds ${held} and waits for "wanted". */
+struct locker {
+    struct hf_mutex *held, *wanted;
+    hf_status locked, waited;
+};
+
+static void *locker_main(void *arg)
+{
+    struct locker *locker = arg;
+
+    locker->locked = hf_mutex_lock(locker->held);
+    locker->waited = hf_mutex_lock(locker->wanted);
+    if (locker->waited == HF_OK)
+        (void)!hf_mutex_unlock(locker->wanted);
+    (void)!hf_mutex_unlock(locker->held);
+    return NULL;
+}
+
+/* A ticket that threads share says nothing, because it is not one owner's. */
+static void a_thread_that_waits_says_it(uint32_t handoffs, bool says)
+{
+    struct fixture f;
+    struct hf_mutex_opts opts = HF_MUTEX_OPTS_INIT;
+    char expected[HF_OWNER_VALUE_MAX] = "", holds[HF_OWNER_VALUE_MAX];
+    struct locker locker;
+    pthread_t thread;
+
+    fixture_open(&f);
+    assert_int_equal(hf_mutex_open(f.ours.client, "a", NULL, &locker.held),
+                     HF_OK);
+    opts.handoffs = handoffs;
+    assert_int_equal(
+        hf_mutex_open(f.ours.client, "wanted", &opts, &locker.wanted), HF_OK);
+    thread = kit_thread(locker_main, &locker);
+    kit_await_tickets(&f.place, 3);
+    expect(expected, sizeof(expected), f.a, "a");
+    assert_int_equal(holds_of(f.busy, holds, sizeof(holds)),
+                     says ? HF_OK : HF_EGONE);
+    assert_string_equal(holds, says ? expected : "");
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(locker.locked, HF_OK);
+    assert_int_equal(locker.waited, HF_OK);
+    hf_mutex_free(locker.held);
+    hf_mutex_free(locker.wanted);
+    fixture_close(&f);
+}
+
+static void a_thread_with_its_own_ticket_says_it(void **state)
+{
+    (void)state;
+    a_thread_that_waits_says_it(0, true);
+}
+
+static void a_shared_ticket_does_not_say_it(void **state)
+{
+    (void)state;
+    a_thread_that_waits_says_it(HF_MUTEX_HANDOFFS, false);
+}
+
+/* --------------------------------------------------------------- limits -- */
+
+/* Warnings that "the limits of" something differ. */
+static void on_log(void *arg, enum hf_log_level level, const char *line)
+{
+    _Atomic int *warnings = arg;
+
+    (void)level;
+    if (strstr(line, "the limits of \"pool\" differ: 2 here, 1 at a ticket "
+                     "ahead") != NULL)
+        atomic_fetch_add(warnings, 1);
+}
+
+static struct hf_lock *pool(struct hf_client *client, uint32_t permits,
+                            uint32_t limit)
+{
+    struct hf_lock_opts opts = HF_LOCK_OPTS_INIT;
+    struct hf_lock *lock;
+
+    opts.kind = HF_KIND_SEMAPHORE;
+    opts.permits = permits;
+    opts.limit = limit;
+    assert_int_equal(hf_lock_open(client, "pool", &opts, &lock), HF_OK);
+    return lock;
+}
+
+static struct hf_client *open_logging(const struct place *place,
+                                      _Atomic int *warnings)
+{
+    struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
+    struct hf_client *client;
+    struct hf_error error;
+
+    opts.on_log = (struct hf_on_log){on_log, (void *)warnings, HF_LOG_WARNING};
+    assert_int_equal(hf_client_open(place->url, &opts, &client, &error), HF_OK);
+    return client;
+}
+
+/* Two permits are wanted of two, and one is held by a handle that goes by a
+ * limit of one. */
+static void handles_with_two_limits_are_told(void **state)
+{
+    _Atomic int warnings = 0;
+    struct fixture f;
+    struct hf_client *client;
+    struct hf_lock *theirs, *ours;
+    struct hf_grant *held, *grant;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_error error;
+
+    (void)state;
+    fixture_open(&f);
+    client = open_logging(&f.place, &warnings);
+    theirs = pool(f.theirs.client, 1, 1);
+    ours = pool(client, 2, 2);
+    held = front_take(&f.theirs, theirs);
+    for (int round = 0; round < 2; round++) {
+        opts.wait_ms = round == 0 ? 0 : 1;
+        assert_int_equal(hf_lock_acquire(ours, &opts, &grant),
+                         round == 0 ? HF_EBUSY : HF_ETIMEDOUT);
+        hf_lock_error(ours, &error);
+        assert_non_null(strstr(error.text, "the limits of \"pool\" differ (2 "
+                                           "here, 1 at a ticket ahead"));
+    }
+    assert_int_equal(atomic_load(&warnings), 1); /* once a handle */
+    /* Limits that a program changes as it goes are its own affair. */
+    assert_int_equal(hf_lock_set_limit(ours, 2), HF_OK);
+    assert_int_equal(hf_lock_acquire(ours, &opts, &grant), HF_ETIMEDOUT);
+    hf_lock_error(ours, &error);
+    assert_null(strstr(error.text, "limits"));
+    assert_int_equal(hf_grant_release(held), HF_OK);
+    hf_lock_free(theirs);
+    hf_lock_free(ours);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
+/* The handle that goes by more gets what it wants, and breaks the promise of
+ * the other.  So the one that waits is told, at the entry too. */
+static void those_at_the_entry_are_told_as_well(void **state)
+{
+    struct fixture f;
+    struct hf_lock *full, *first, *second;
+    struct hf_grant *held, *grant;
+    struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
+    struct hf_error error;
+    struct outcome outcome;
+
+    (void)state;
+    fixture_open(&f);
+    full = pool(f.theirs.client, 1, 1);
+    first = pool(f.theirs.client, 1, 1);
+    second = pool(f.ours.client, 1, 3);
+    held = front_take(&f.theirs, full);
+    front_acquire(&f.theirs, first, NULL, &outcome);
+    kit_await_tickets(&f.place, 3); /* it has the entry mutex, and waits */
+    opts.wait_ms = 0;
+    assert_int_equal(hf_lock_acquire(second, &opts, &grant), HF_EBUSY);
+    hf_lock_error(second, &error);
+    assert_non_null(strstr(error.text, "(3 here, 1 at a ticket ahead"));
+    assert_int_equal(hf_grant_release(held), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(front_give(&f.theirs, outcome.grant), HF_OK);
+    hf_lock_free(full);
+    hf_lock_free(first);
+    hf_lock_free(second);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_waiter_says_what_its_owner_holds),
+        cmocka_unit_test(what_is_lost_is_not_held),
+        cmocka_unit_test(of_several_locks_the_first_are_held),
+        cmocka_unit_test(a_thread_with_its_own_ticket_says_it),
+        cmocka_unit_test(a_shared_ticket_does_not_say_it),
+        cmocka_unit_test(handles_with_two_limits_are_told),
+        cmocka_unit_test(those_at_the_entry_are_told_as_well),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
