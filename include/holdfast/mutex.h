@@ -45,8 +45,8 @@ struct hf_mutex_opts {
     size_t size; /* set by HF_MUTEX_OPTS_INIT */
     /* Returns the number of the caller, not 0, for programs whose tasks are not
      * threads (fibres, coroutines); called on each operation.  NULL: the
-     * calling thread, as hf_owner_self().  All handles
-     * of a client share these numbers, see .owner of struct hf_acquire_opts. */
+     * calling thread, as hf_owner_self().  All handles of a client share these
+     * numbers: see .owner of struct hf_acquire_opts. */
     uint64_t (*owner)(void *arg);
     void *owner_arg;
     /* How often a ticket passes from one owner of this client to the next
