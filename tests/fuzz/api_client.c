@@ -42,7 +42,8 @@ static struct api_client *new_client(void)
 /* A borrowed loop is the first thread's. */
 void api_client_open(const struct api_step *s)
 {
-    static const uint64_t connect_ms[] = {15000, 1, 500, HF_FOREVER};
+    /* None for ever: the first thread, which waits too, mends links. */
+    static const uint64_t connect_ms[] = {15000, 1, 500, 25000};
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct api_client *c = new_client();
     bool is_wrong = s->c % 16 == 15;
