@@ -61,9 +61,10 @@ struct hf_ticket_view {
  *              here; ID: the first eight digits of the id of the ticket by
  *              which it is held; '+' at the end: not all had room
  *
- * A later version may write more; a word without a value is "".  Texts of other libraries have none of them.
- * Anybody who may make a ticket may write anything, so that the value may have
- * control characters and may be no UTF-8: do not print it as it is.
+ * A later version may write more; a word without a value is "".  Texts of other
+ * libraries have none of them.  Anybody who may make a ticket may write
+ * anything, so that the value may have control characters and may be no UTF-8:
+ * do not print it as it is.
  *   Thread    any.
  *   Fails     HF_EGONE if it is not there: ${text} is then "".  HF_EINVAL if
  *             the room is too small: ${text} is then cut.
