@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of an election's candidatures. */
 #include <assert.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "host/election.h"
@@ -60,8 +61,10 @@ hf_status hf_election_stand(struct hf_election *e, uint64_t not_before_ms,
     opts.text = e->opts.text;
     if ((e->grant = hf_grant_new(&e->lock, 1, &opts, untold)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    if (e->opts.id != NULL)
+    if (e->opts.id != NULL) {
         hf_payload_copy(e->grant->payload, e->opts.id);
+        e->grant->payload_bytes = strlen(e->grant->payload);
+    }
     e->state = HF_ELECTION_STANDING;
     e->grant->election = e;
     e->grant->acquisition.thorough = true;
