@@ -348,6 +348,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_GRANTED:
         grant->granted = true;
         hf_holdings_add(grant);
+        hf_members_compare_limits(grant);
         hf_grant_set_unsettled(grant, false);
         end_waiting(grant);
         complete(grant, HF_OK);

@@ -331,8 +331,33 @@ static void handles_with_two_limits_are_told(void **state)
     fixture_close(&f);
 }
 
-/* The handle that goes by more gets what it wants, and breaks the promise of
- * the other.  So the one that waits is told, at the entry too. */
+/* The handle that goes by more gets what it wants at once, although the other
+ * expects to be alone. */
+static void a_handle_that_need_not_wait_is_told(void **state)
+{
+    _Atomic int warnings = 0;
+    struct fixture f;
+    struct hf_client *client;
+    struct hf_lock *theirs, *ours;
+    struct hf_grant *held, *grant;
+
+    (void)state;
+    fixture_open(&f);
+    client = open_logging(&f.place, &warnings);
+    theirs = pool(f.theirs.client, 1, 1);
+    ours = pool(client, 1, 2);
+    held = front_take(&f.theirs, theirs);
+    assert_int_equal(hf_lock_acquire(ours, NULL, &grant), HF_OK);
+    assert_int_equal(atomic_load(&warnings), 1);
+    assert_int_equal(hf_grant_release(grant), HF_OK);
+    assert_int_equal(hf_grant_release(held), HF_OK);
+    hf_lock_free(theirs);
+    hf_lock_free(ours);
+    assert_int_equal(hf_client_close(client), HF_OK);
+    assert_int_equal(hf_grant_release(f.busy_grant), HF_OK);
+    fixture_close(&f);
+}
+
 static void those_at_the_entry_are_told_as_well(void **state)
 {
     struct fixture f;
@@ -374,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_thread_with_its_own_ticket_says_it),
         cmocka_unit_test(a_shared_ticket_does_not_say_it),
         cmocka_unit_test(handles_with_two_limits_are_told),
+        cmocka_unit_test(a_handle_that_need_not_wait_is_told),
         cmocka_unit_test(those_at_the_entry_are_told_as_well),
     };
 
