@@ -461,7 +461,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 
     if (grant->loss_fd >= 0)
         return HF_OK;
-    if ((status = hf_grant_need_driver(grant->client, error)) != HF_OK)
+    if ((status = hf_client_need_driver(grant->client, error)) != HF_OK)
         return status;
     grant->loss_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (grant->loss_fd < 0)

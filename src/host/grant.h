@@ -101,10 +101,6 @@ hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
 
-/* hf_client_need_driver(), and why not. */
-hf_status hf_grant_need_driver(struct hf_client *client,
-                               struct hf_error *error);
-
 /* Remember ${error} under "call: ", at the lock too, because a grant may be
  * released next; return its status.  Without the client's lock. */
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,

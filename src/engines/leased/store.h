@@ -275,6 +275,9 @@ struct hf_store_ops {
     /* End it abruptly: what has not been sent yet is not sent. */
     void (*disconnect)(struct hf_store *store);
     void (*call)(struct hf_store *store, struct hf_store_call *call);
+    /* Between connect() and the link: what has not come, for a text "no ...
+     * within 2000 ms"; NULL: a connection.  May be NULL itself. */
+    const char *(*missing)(const struct hf_store *store);
 
     /* For engine.h, which the machine of leased.h does not call: */
 
