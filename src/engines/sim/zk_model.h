@@ -314,9 +314,11 @@ struct zk_connection {
     struct sim_pipe in;
     bool client_open;
     bool server_open;
-    bool lingers; /* the client is gone, and what it sent still arrives */
-    bool taken;   /* the client knows that it is accepted, and for how long */
-    bool torn;    /* ends behind the next event */
+    bool lingers;  /* the client is gone, and what it sent still arrives */
+    bool taken;    /* the client knows that it is accepted, and for how long */
+    bool torn;     /* ends behind the next event */
+    bool lost_out; /* bytes were lost on their way to the server ... */
+    bool lost_in;  /* ... and to the client */
     /* The server's. */
     struct hf_jute_writer received; /* less than a frame */
     struct zk_session *session;     /* once it is accepted */
@@ -498,6 +500,7 @@ void zk_client_receive(struct zk_client *client,
 /* ${following}: the parts of the same transaction that come behind it. */
 void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
                       const struct zk_txn *following);
+void zk_truth_written(struct hf_sim *sim, struct zk_node *node);
 void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node);
 /* The transaction is over. */
 void zk_truth_settled(struct hf_sim *sim);
