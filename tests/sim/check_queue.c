@@ -77,12 +77,15 @@ static void check_wakeup(struct attempt *attempt)
 
     const struct claim *due = attempt->enqueued ? admissible(attempt) : NULL;
 
-    if (due != attempt->due || due == NULL) {
-        attempt->due = due;
+    /* Looks are rare: one may see a ticket that is about to go, of whoever was
+     * before it in the cohort, and the next one another ticket. */
+    if (due == NULL || due != attempt->due ||
+        !hf_ticket_id_equal(&due->id, &attempt->due_ticket))
         attempt->admissible_us = now_us;
-    }
+    attempt->due = due;
     if (due == NULL)
         return;
+    attempt->due_ticket = due->id;
     if (now_us > attempt->admissible_us + world->patience_us &&
         now_us > client->disturbed_us + world->patience_us)
         world_broken(world, 4,

@@ -131,8 +131,9 @@ struct attempt {
     struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
     struct hf_ticket_id id;         /* of the last enqueue */
     bool enqueued;
-    const struct claim *due; /* could have been met ... */
-    uint64_t admissible_us;  /* ... since then */
+    const struct claim *due;        /* could have been met ... */
+    struct hf_ticket_id due_ticket; /* ... by this one, since ... */
+    uint64_t admissible_us;         /* ... then */
 };
 
 /* Every ticket there ever was. */

@@ -211,12 +211,12 @@ static void deliver_out(struct sim_pipe *pipe, struct sim_item *item)
         lease_link_reset(link);
         return;
     }
-    if (!is_lost(link)) {
-        if (message->kind == LEASE_HELLO)
-            greet(link);
-        else
-            carry_out(link, message);
-    }
+    if (is_lost(link))
+        drop_all(&link->out); /* a server receives nothing behind a gap */
+    else if (message->kind == LEASE_HELLO)
+        greet(link);
+    else
+        carry_out(link, message);
     message_empty(message);
 }
 

@@ -535,6 +535,8 @@ static void deliver_out(struct sim_pipe *pipe, struct sim_item *item)
     if (connection->open && sim_happens(sim, sim->config.lose_chance)) {
         sim_line(sim, connection->engine, "link loses a message and breaks");
         sim_connection_end(connection);
+        connection->lingers =
+            false; /* a server receives nothing behind a gap */
         return;
     }
     if (connection->open || connection->lingers)

@@ -498,19 +498,15 @@ static void take_bytes(struct zk_connection *connection,
     read_frames(connection);
 }
 
-/* Behind bytes that were lost in a direction no others arrive there. */
-static bool loses(struct zk_connection *connection, bool *lost,
+static bool loses(struct zk_connection *connection,
                   const struct zk_chunk *chunk)
 {
     struct hf_sim *sim = connection->sim;
 
-    if (chunk->kind == ZK_BYTES && *lost)
-        return true;
     if (chunk->kind != ZK_BYTES || !connection->client_open ||
         !sim_happens(sim, sim->config.lose_chance))
         return false;
     sim_line(sim, connection->engine, "link loses bytes and breaks");
-    *lost = true;
     zk_connection_reset(connection);
     return true;
 }
@@ -520,7 +516,11 @@ static void deliver_out(struct sim_pipe *pipe, struct sim_item *item)
     struct zk_connection *connection = pipe->owner;
     struct zk_chunk *chunk = (struct zk_chunk *)item;
 
-    if (!loses(connection, &connection->lost_out, chunk)) {
+    if (loses(connection, chunk)) {
+        /* A server receives nothing behind a gap. */
+        drop_all(&connection->out);
+        put_signal(&connection->out, ZK_END);
+    } else {
         if (chunk->kind == ZK_SYN)
             open_server_end(connection);
         else if (chunk->kind == ZK_BYTES)
@@ -536,8 +536,7 @@ static void deliver_in(struct sim_pipe *pipe, struct sim_item *item)
     struct zk_connection *connection = pipe->owner;
     struct zk_chunk *chunk = (struct zk_chunk *)item;
 
-    if (connection->client_open &&
-        !loses(connection, &connection->lost_in, chunk))
+    if (connection->client_open && !loses(connection, chunk))
         zk_client_receive(connection->engine->zk, connection, chunk);
     chunk_free(pipe->sim, chunk);
 }

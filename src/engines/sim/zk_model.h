@@ -314,11 +314,9 @@ struct zk_connection {
     struct sim_pipe in;
     bool client_open;
     bool server_open;
-    bool lingers;  /* the client is gone, and what it sent still arrives */
-    bool taken;    /* the client knows that it is accepted, and for how long */
-    bool torn;     /* ends behind the next event */
-    bool lost_out; /* bytes were lost on their way to the server ... */
-    bool lost_in;  /* ... and to the client */
+    bool lingers; /* the client is gone, and what it sent still arrives */
+    bool taken;   /* the client knows that it is accepted, and for how long */
+    bool torn;    /* ends behind the next event */
     /* The server's. */
     struct hf_jute_writer received; /* less than a frame */
     struct zk_session *session;     /* once it is accepted */
