@@ -51,6 +51,8 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
             hf_grant_describe_ticket(effect->request->acquisition);
+        else if (effect->request->kind == HF_REQUEST_DESCRIBE)
+            hf_grant_describe_asked(effect->request->acquisition);
         client->ops->request(client->engine, effect->request);
         break;
     case HF_EFFECT_FORGET:

@@ -149,6 +149,10 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
  * before is overwritten: a grant has one ENQUEUE under way at most. */
 void hf_grant_describe_ticket(struct hf_acquisition *acquisition);
 
+/* Add asked= to .description.text of ${acquisition}, which is about to be
+ * written, where that text is ours. */
+void hf_grant_describe_asked(struct hf_acquisition *acquisition);
+
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);
 

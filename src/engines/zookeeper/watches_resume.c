@@ -22,9 +22,6 @@ static void drop_unwatched(struct hf_zk *zk)
             assert(!watch->asking);
             if (watch->watchers == NULL)
                 watch->armed = false;
-            else if (watch->kind ==
-                     HF_ZK_WATCH_NODE) /* was about to be renewed */
-                watch->armed = true;
             hf_zk_watch_settle(zk, watch);
         }
     }
@@ -93,6 +90,22 @@ static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
         end_packet(packet);
 }
 
+/* Watches that had fired and whose data were still being read when the
+ * connection ended: other answers may have named the transaction already, so a
+ * SetWatches would not fire them again. */
+static void read_unread(struct hf_zk *zk)
+{
+    struct hf_zk_watch *watch;
+
+    for (size_t i = 0; i < HF_ZK_WATCH_BUCKETS; i++) {
+        for (watch = zk->watches.buckets[i]; watch != NULL;
+             watch = watch->next) {
+            if (watch->kind == HF_ZK_WATCH_NODE && !watch->armed)
+                hf_zk_watch_read(zk, watch);
+        }
+    }
+}
+
 void hf_zk_watches_resume(struct hf_zk *zk)
 {
     struct packet packet = {.zk = zk};
@@ -115,4 +128,5 @@ void hf_zk_watches_resume(struct hf_zk *zk)
     }
     if (packet.open)
         end_packet(&packet);
+    read_unread(zk);
 }
