@@ -215,6 +215,7 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
+    hf_description_free(&a->description);
     if (a->cohort != NULL)
         hf_cohort_part(core, a);
     else

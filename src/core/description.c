@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/memory.h"
 #include "core/plant.h"
 
 void hf_description_init(struct hf_description *description,
@@ -12,7 +13,6 @@ void hf_description_init(struct hf_description *description,
     description->request.kind = HF_REQUEST_DESCRIBE;
     description->request.queue = queue;
     description->request.weight = 1;
-    description->request.payload = description->text;
     description->request.acquisition = acquisition;
     description->request.effect = &description->effect;
     description->effect.acquisition = acquisition;
@@ -48,9 +48,14 @@ void hf_description_pump(struct hf_description *description,
 {
     if (!hf_description_is_due(description) || now_ms < description->at_ms)
         return;
+    description->wanted = false;
+    if (description->text == NULL)
+        description->text = hf_alloc(HF_PAYLOAD_BYTES);
+    if (description->text == NULL)
+        return; /* nobody but people misses it */
     if (!description->again)
         hf_payload_copy(description->text, payload);
-    description->wanted = false;
+    description->request.payload = description->text;
     description->is_asked = true;
     description->request.ticket = *ticket;
     description->request.ticket_kind = kind;
@@ -86,4 +91,11 @@ void hf_description_end(struct hf_description *description,
         return;
     hf_effect_remove(effects, &description->effect);
     description->request.busy = false;
+}
+
+void hf_description_free(struct hf_description *description)
+{
+    assert(!description->request.busy);
+    hf_free(description->text);
+    description->text = NULL;
 }

@@ -28,9 +28,11 @@ struct hf_description {
     bool is_asked;  /* .text is that of the ticket as it is now */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
-    /* The request's.  Whoever carries out the effect appends what is to be said
-     * besides the payload of the acquisition, before the engine sees it. */
-    char text[HF_PAYLOAD_BYTES];
+    /* The request's: HF_PAYLOAD_BYTES of the heap, from the first request to
+     * the end of the acquisition, since few are ever asked; NULL before.  The
+     * host, when it carries out the effect, appends what is to be said besides
+     * the payload of the acquisition. */
+    char *text;
 };
 
 void hf_description_init(struct hf_description *description,
@@ -46,7 +48,7 @@ void hf_description_renew(struct hf_description *description);
 bool hf_description_is_due(const struct hf_description *description);
 
 /* Ask for it, if it is due by now, as the text of ${ticket} with ${payload} in
- * front; the session is CONNECTED. */
+ * front; the session is CONNECTED.  Without memory nothing is asked for. */
 void hf_description_pump(struct hf_description *description,
                          struct hf_effect_queue *effects,
                          const struct hf_ticket_id *ticket,
@@ -64,5 +66,8 @@ void hf_description_failed(struct hf_description *description,
  * is to go, or has gone. */
 void hf_description_end(struct hf_description *description,
                         struct hf_effect_queue *effects);
+
+/* Nothing is under way, and nothing will be. */
+void hf_description_free(struct hf_description *description);
 
 #endif
