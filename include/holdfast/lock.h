@@ -168,13 +168,12 @@ struct hf_acquire_opts {
     const char *text; /* a word to those who look at the queue, at most
                          HF_OWNER_TEXT_BYTES of UTF-8 without control
                          characters; NULL: none */
-    /* Who wants it: a number that the program gives to whatever it counts as
-     * one owner, hf_owner_self() or another; 0: it does not say.  The ticket
-     * then says what else this owner holds of this client (holds=, see
-     * hf_owner_text_get()), so that people can see who waits for whom.  An
-     * owner waits for one acquire at a time, and releases nothing meanwhile.
-     * All handles of a client share these numbers; hf_mutex and hf_rwlock use
-     * those of their .owner. */
+    /* The number of the owner: hf_owner_self(), or one of the program's own;
+     * 0: not said.  With a number, the ticket lists what else this owner holds
+     * through this client (holds=, see hf_owner_text_get()), because queues
+     * then show who waits for whom.  An owner waits for one acquire at a time
+     * and releases nothing meanwhile.  All handles of a client share these
+     * numbers; hf_mutex and hf_rwlock use those of their .owner. */
     uint64_t owner;
 };
 #define HF_ACQUIRE_OPTS_INIT                                                   \

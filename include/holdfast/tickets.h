@@ -33,7 +33,8 @@ struct hf_ticket_view {
     /* What its owner says of itself, "" if nothing.  Ours says host=, pid= and
      * so on, see docs/ticket-text.md, which hf_owner_text_get() reads; others
      * say whatever they like.  Curator's Revoker, and
-     * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__".
+     * hf_lock_revoke() in ZooKeeper, overwrite it with "__REVOKE__", until an
+     * owner of ours has heard it and written its text again with asked=.
      * Valid UTF-8, but anything in it: do not print it as it is. */
     const char *owner;
 };
@@ -60,6 +61,8 @@ struct hf_ticket_view {
  *              NAME:ID,NAME:ID,... with names percent-encoded, and not decoded
  *              here; ID: the first eight digits of the id of the ticket by
  *              which it is held; '+' at the end: not all had room
+ *     asked    when the owner heard a request to release the ticket, as at=;
+ *              only once it has
  *
  * A later version may write more; a word without a value is "".  Texts of other
  * libraries have none of them.  Anybody who may make a ticket may write

@@ -23,6 +23,7 @@ static void write_time(struct hf_json *json, uint64_t utc_ms)
 static void write_owner(struct hf_json *json, const char *payload)
 {
     struct hf_owner owner;
+    char asked[HF_OWNER_VALUE_MAX];
 
     hf_json_string(json, "payload", payload);
     if (!hf_owner_parse(payload, 0, &owner)) {
@@ -35,6 +36,10 @@ static void write_owner(struct hf_json *json, const char *payload)
     hf_json_string(json, "command", owner.command);
     hf_json_number(json, "thread", owner.thread);
     hf_json_string(json, "text", owner.text);
+    if (hf_owner_text_get(payload, "asked", asked, sizeof asked) == HF_OK)
+        hf_json_string(json, "asked", asked);
+    else
+        hf_json_null(json, "asked");
     hf_json_end_object(json);
 }
 

@@ -11,14 +11,22 @@
 
 #define AGE_BYTES (HF_WORDS_DURATION_BYTES + 16)
 
+static bool was_asked(const char *payload)
+{
+    char at[HF_OWNER_VALUE_MAX];
+
+    return hf_owner_text_get(payload, "asked", at, sizeof at) == HF_OK;
+}
+
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES])
 {
     struct hf_owner owner;
 
     if (hf_owner_parse(payload, 0, &owner))
-        (void)snprintf(text, HF_WORDS_BYTES, "%s (pid %" PRIu64 " on %s)%s%s",
+        (void)snprintf(text, HF_WORDS_BYTES, "%s (pid %" PRIu64 " on %s)%s%s%s",
                        owner.command, owner.pid, owner.host,
-                       owner.text[0] != '\0' ? ": " : "", owner.text);
+                       owner.text[0] != '\0' ? ": " : "", owner.text,
+                       was_asked(payload) ? ", asked to release" : "");
     else
         (void)snprintf(text, HF_WORDS_BYTES, "%s", payload);
     hf_utf8_make_printable(text, false);

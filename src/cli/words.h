@@ -12,8 +12,9 @@
 /* Room for anything that an owner may say. */
 #define HF_WORDS_BYTES (HF_PAYLOAD_BYTES + 64)
 
-/* "backup (pid 4711 on db1): nightly" where ${payload} is ours, else as it is;
- * made printable. */
+/* "backup (pid 4711 on db1): nightly" where ${payload} is ours, with ", asked
+ * to release" behind it if its owner has heard that; else as it is; made
+ * printable. */
 void hf_words_owner(const char *payload, char text[HF_WORDS_BYTES]);
 
 /* The same of the owner of a ticket, with how long ago that was queued where it

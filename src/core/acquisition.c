@@ -242,13 +242,14 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
     if (a->state != STATE(RELEASING) && a->state != STATE(WITHDRAWING))
         return;
     tell(core, a);
-    if (!a->told || a->ask.busy || hf_acquisition_lurks(a) ||
-        (a->bundle != NULL && hf_bundle_lurks(a)) ||
+    if (!a->told || a->ask.busy || a->description.request.busy ||
+        hf_acquisition_lurks(a) || (a->bundle != NULL && hf_bundle_lurks(a)) ||
         (a->cohort != NULL && !hf_cohort_may_forget(a)))
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
+    hf_description_free(&a->description);
     if (a->cohort != NULL)
         hf_cohort_part(core, a);
     else
@@ -389,6 +390,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
         a->lookout.request.limit = a->limit;
     if (a->kind == HF_TICKET_MEMBER)
         a->lookout.request.ticket_kind = a->kind;
+    hf_description_init(&a->description, a, a->queue);
     hf_withdrawal_init(&a->own, a, a->queue);
     a->own.request.weight = a->ask.weight;
     for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
@@ -497,8 +499,9 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     assert(a->state != STATE(HELD));
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_unask(core, a);
+    hf_description_end(&a->description, &core->effects);
     /* The engine has answered everything before it reported this. */
-    assert(!a->ask.busy);
+    assert(!a->ask.busy && !a->description.request.busy);
     hf_watches_clear(&a->watches, &core->effects);
     hf_lookout_clear(&a->lookout, &core->effects);
     hf_acquisition_downgrade_ends(core, a);
@@ -560,6 +563,9 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!hf_acquisition_enqueue_unanswered(a) ||
            a->state == STATE(ENQUEUING) || a->state == STATE(WITHDRAWING));
     assert(!a->ask_effect.queued || a->ask.busy);
+    assert(!a->description.effect.queued || a->description.request.busy);
+    assert(!a->description.request.busy || a->description.is_asked ||
+           !hf_ticket_id_equal(&a->description.request.ticket, &a->ticket));
     assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
     assert(!a->told || a->state >= STATE(RELEASING));
     assert(!a->downgrading || a->state == STATE(HELD));

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "core/bundle.h"
+#include "core/description.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
@@ -140,6 +141,8 @@ struct hf_acquisition {
     bool waited;  /* this ticket was not admitted at once */
     bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;
+    /* QUEUED, HELD, by an owner that has heard a request to release. */
+    struct hf_description description;
     /* QUEUED, as a MEMBER. */
     bool stamp_wanted;
     struct hf_retry_state stamp_retry;

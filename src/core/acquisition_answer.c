@@ -148,6 +148,8 @@ static void revoked(struct hf_core *core, struct hf_acquisition *a,
     if (!hf_watches_heeds(&a->watches, request) ||
         !hf_ticket_id_equal(&request->ticket, &a->ticket))
         return;
+    if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
+        hf_description_want(&a->description);
     if (a->state == STATE(QUEUED))
         a->revoked = !HF_PLANTED(WAITER_NOT_ASKED);
     else if (a->state == STATE(HELD) && !a->revoked_effect.queued)
@@ -201,6 +203,17 @@ static void look_failed(struct hf_core *core, struct hf_acquisition *a,
     a->lookout.at_ms = hf_acquisition_again_at_ms(core, &a->lookout.retry);
 }
 
+/* Nobody but people misses it: what may not be written is not written. */
+static void describe_failed(struct hf_core *core, struct hf_acquisition *a,
+                            const struct hf_event *event)
+{
+    bool again = event->as.answer.failure != HF_FAILURE_FATAL;
+
+    hf_description_failed(
+        &a->description, &a->ticket, again,
+        hf_acquisition_again_at_ms(core, &a->description.retry));
+}
+
 static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
                                            const struct hf_request *request)
 {
@@ -244,6 +257,9 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
     case HF_REQUEST_DOWNGRADE:
         a->ask.busy = false;
         hf_acquisition_downgrade_failed(core, a, event);
+        break;
+    case HF_REQUEST_DESCRIBE:
+        describe_failed(core, a, event);
         break;
     case HF_REQUEST_STAMP:
         a->ask.busy = false;
@@ -306,6 +322,9 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         assert(request == &a->ask && a->ask.busy);
         a->ask.busy = false;
         hf_acquisition_downgraded(core, a);
+        break;
+    case HF_EVENT_DESCRIBED:
+        hf_description_done(&a->description);
         break;
     case HF_EVENT_MARKED:
         assert(request == &a->ask && a->ask.busy);

@@ -99,6 +99,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     a->session = core->session.number;
     a->waited = false;
     a->revoked = false;
+    hf_description_renew(&a->description);
     a->list_wanted = false;
     a->stamp_wanted = false;
     a->stamp = 0;
@@ -186,10 +187,25 @@ static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
 
 static void pump_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!a->downgrading || a->ask.busy || core->now_ms < a->downgrade_at_ms)
+    if (!a->downgrading || a->ask.busy || a->description.request.busy ||
+        core->now_ms < a->downgrade_at_ms)
         return;
     a->downgrade_asked = true;
+    a->ask.payload = a->description.is_asked ? a->description.text : a->payload;
     ask(core, a, HF_REQUEST_DOWNGRADE);
+}
+
+/* Of a ticket that stays as it is for now. */
+static void pump_description(struct hf_core *core, struct hf_acquisition *a)
+{
+    bool stays = a->state == STATE(QUEUED) ||
+                 (a->state == STATE(HELD) && !a->downgrading);
+
+    if (stays && hf_session_usable(&core->session))
+        hf_description_pump(&a->description, &core->effects, &a->ticket,
+                            a->kind, a->payload, core->now_ms);
+    else if (a->state > STATE(HELD))
+        hf_description_end(&a->description, &core->effects);
 }
 
 static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
@@ -233,6 +249,7 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
     if (a->state == STATE(HELD) && hf_session_usable(&core->session))
         pump_downgrade(core, a); /* when its ticket is not watched any more */
     hf_acquisition_downgrade_ends(core, a);
+    pump_description(core, a);
     pump_withdrawals(core, a);
     hf_acquisition_settle(core, a);
 }

@@ -143,7 +143,10 @@ uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
     if (hf_acquisition_wants_room(a) && a->lookout.state == HF_LOOKOUT_NONE)
         at_ms = hf_earlier_ms(at_ms, a->lookout.at_ms);
-    if (a->downgrading && !a->ask.busy)
+    if ((a->state == STATE(QUEUED) || a->state == STATE(HELD)) &&
+        !a->downgrading && hf_description_is_due(&a->description))
+        at_ms = hf_earlier_ms(at_ms, a->description.at_ms);
+    if (a->downgrading && !a->ask.busy && !a->description.request.busy)
         at_ms = hf_earlier_ms(at_ms, a->downgrade_at_ms);
     return at_ms;
 }

@@ -412,6 +412,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_FAILED:
     case HF_EVENT_REVOKED:
     case HF_EVENT_ASKED:
+    case HF_EVENT_DESCRIBED:
     case HF_EVENT_MARKED:
         answered(core, event);
         break;

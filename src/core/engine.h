@@ -62,6 +62,10 @@
  *    that lives then ends in its time.
  *  - The core does not watch a ticket while it asks for its DOWNGRADE, but may
  *    ask for its WITHDRAW before that is answered: then no form of it is left.
+ *  - A DESCRIBE may be under way while its ticket is asked to be withdrawn, and
+ *    then does nothing or is undone with it: it never brings a ticket back.  It
+ *    is not under way together with a DOWNGRADE.  A request to let go that came
+ *    before it and was not told yet is told all the same.
  *  - PROVEN may also come unasked, with no request: what the engine learnt from
  *    other traffic.
  *  - Tickets belong to the session that enqueued them and go when it ends;
@@ -104,6 +108,12 @@ enum hf_request_kind {
     HF_REQUEST_DOWNGRADE,
     /* Ask the ticket's owner, whoever it is, to let go.  ASKED. */
     HF_REQUEST_REVOKE,
+    /* Put .payload in the place of the text of a ticket of ours, and of what a
+     * request to let go may have put there.  For people only: the place, the
+     * kind and the token stay, and nobody is woken.  Asked again, the engine
+     * finds it so.  DESCRIBED; FAILED{FATAL} where the text cannot be
+     * changed. */
+    HF_REQUEST_DESCRIBE,
     /* See that the mark of .ticket_kind is there, made with .ticket for an id
      * where it is not; and that it is not.  READY is not raised, and is
      * lowered only at an instant at which no member is there.  MARKED. */
@@ -121,9 +131,10 @@ struct hf_request {
     enum hf_request_kind kind;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH; RAISE and LOWER: of
-                                        the mark; LOOK: of a mark, MEMBER,
-                                        or 0; LIST: MEMBER, or another */
+    enum hf_ticket_kind
+        ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and LOWER: of
+                        the mark; LOOK: of a mark, MEMBER,
+                        or 0; LIST: MEMBER, or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken.  WITHDRAW: how many it had; 0:
@@ -133,7 +144,7 @@ struct hf_request {
      * knows by now; 0: it does not say.  An engine that has a number of its own
      * answers FAILED{FATAL, HF_EKIND} to another.  STAMP: so many members. */
     uint32_t limit;
-    const char *payload; /* ENQUEUE, DOWNGRADE; never NULL */
+    const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
     bool whole;          /* LIST: for people; .ticket is nobody's */
     /* The core's own: whose it is, the session's if both are NULL. */
     struct hf_acquisition *acquisition;
@@ -168,6 +179,7 @@ enum hf_event_kind {
     HF_EVENT_FAILED,
     HF_EVENT_REVOKED,
     HF_EVENT_ASKED,
+    HF_EVENT_DESCRIBED,
     HF_EVENT_MARKED,
     /* From the user. */
     HF_EVENT_WANT,
@@ -236,7 +248,7 @@ struct hf_event {
             uint64_t anchor_ms;      /* PROVEN: the session is confirmed as
                                         of this instant */
             bool found;              /* WITHDRAWN, ASKED, MARKED: it was
-                                        there before */
+                                        there before; DESCRIBED: it is */
             enum hf_failure failure; /* FAILED */
             hf_status status;        /* FAILED, and SESSION_LOST */
             const char *text;        /* FAILED: the story, never NULL;
@@ -326,7 +338,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 8
+#define HF_ENGINE_ABI 9
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -52,6 +52,8 @@
     X(SUSPENDED_ENDS, 9, "a waiter gives up when the link drops")              \
     X(LOST_SESSION_ENDS, 9, "a waiter gives up when its session is lost")      \
     X(WAITER_NOT_ASKED, 4, "a waiter forgets that it was asked to let go")     \
+    X(ASKED_UNSAID, 4, "a ticket whose owner was asked does not say so")       \
+    X(ASKED_SAID_ONCE, 4, "a text that was not written is not tried again")    \
     X(INQUIRY_ONCE, 4, "a question that failed is not asked again")            \
     X(INQUIRY_TWICE, 8, "an answer that comes late is told once more")         \
     X(BARRIER_ANY_NEWS, 1, "any wake-up at a barrier lets through")            \

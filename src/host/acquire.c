@@ -102,7 +102,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
                  opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
     if (calls_back && !may_need_none(wish) &&
-        (status = hf_grant_need_driver(client, error)) != HF_OK)
+        (status = hf_client_need_driver(client, error)) != HF_OK)
         return status;
     if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
@@ -110,7 +110,7 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     made->owner = wish->owner;
     want(made);
     if (calls_back && !is_answered(made, slot) &&
-        (status = hf_grant_need_driver(client, error)) != HF_OK) {
+        (status = hf_client_need_driver(client, error)) != HF_OK) {
         hf_grant_disown(made);
         return status;
     }

@@ -51,6 +51,8 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
             hf_grant_describe_ticket(effect->request->acquisition);
+        else if (effect->request->kind == HF_REQUEST_DESCRIBE)
+            hf_grant_describe_asked(effect->request->acquisition);
         client->ops->request(client->engine, effect->request);
         break;
     case HF_EFFECT_FORGET:
@@ -178,11 +180,18 @@ bool hf_client_must_be_driven(const struct hf_client *client)
              session->timeout_ms != HF_FOREVER));
 }
 
-hf_status hf_client_need_driver(struct hf_client *client)
+hf_status hf_client_need_driver(struct hf_client *client,
+                                struct hf_error *error)
 {
+    hf_status status;
+
     if (client->borrowed.loop != NULL || client->ended)
         return HF_OK;
-    return hf_background_start(client);
+    if ((status = hf_background_start(client)) != HF_OK)
+        hf_error_set(error, status,
+                     "no thread for callbacks could be started; raise the "
+                     "limits on open files and processes");
+    return status;
 }
 
 void hf_client_bury(struct hf_client *client, struct hf_grave *grave)
@@ -215,6 +224,7 @@ void hf_client_sweep(struct hf_client *client)
 
 static void leave(struct hf_client *client)
 {
+    struct hf_error unstarted;
     struct hf_grave *dead;
 
     if (hf_fork_parted(client)) {
@@ -223,7 +233,7 @@ static void leave(struct hf_client *client)
     }
     hf_client_settle(client);
     if (hf_client_must_be_driven(client) &&
-        hf_client_need_driver(client) != HF_OK)
+        hf_client_need_driver(client, &unstarted) != HF_OK)
         hf_log_write(client, HF_LOG_ERROR,
                      "no thread could be started; what is under way goes on "
                      "when the client is next used");

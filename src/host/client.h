@@ -156,8 +156,10 @@ hf_status hf_client_may_block(const struct hf_client *client,
 /* Would something be left undone, or unheard, if no caller came any more? */
 bool hf_client_must_be_driven(const struct hf_client *client);
 
-/* Make sure that something polls although no caller does.  HF_ELIMIT. */
-hf_status hf_client_need_driver(struct hf_client *client);
+/* Make sure that something polls although no caller does.  HF_ELIMIT, and its
+ * text. */
+hf_status hf_client_need_driver(struct hf_client *client,
+                                struct hf_error *error);
 
 /* Have ${grave} destroyed. */
 void hf_client_bury(struct hf_client *client, struct hf_grave *grave);

@@ -143,10 +143,14 @@ hf_status hf_client_close(struct hf_client *client)
 hf_status hf_client_close_start(struct hf_client *client, struct hf_done done)
 {
     hf_status status = hf_client_enter(client);
+    struct hf_error error;
 
     /* Its own thread runs the last callback and cannot wait for itself. */
-    if (status == HF_OK && (status = hf_client_need_driver(client)) != HF_OK)
+    if (status == HF_OK &&
+        (status = hf_client_need_driver(client, &error)) != HF_OK) {
+        hf_client_fail(client, "hf_client_close_start", &error);
         hf_client_leave(client);
+    }
     if (status != HF_OK) {
         if (done.drop != NULL)
             done.drop(done.arg);

@@ -145,7 +145,7 @@ hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
         if (client->ended)
             status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
         else if (done.fn != NULL)
-            status = hf_grant_need_driver(client, &error);
+            status = hf_client_need_driver(client, &error);
         if (status == HF_OK)
             status = begin(grant, NULL, done, &error);
         hf_client_leave(client);

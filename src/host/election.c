@@ -202,10 +202,8 @@ static hf_status run(struct hf_election *e, struct hf_error *error)
                             "it is resigning; wait for the end of that");
     if (e->state != HF_ELECTION_RESTING)
         return HF_OK;
-    if ((status = hf_client_need_driver(e->client)) != HF_OK)
-        return hf_error_set(error, status,
-                            "no thread for callbacks could be started; raise "
-                            "the limits on open files and processes");
+    if ((status = hf_client_need_driver(e->client, error)) != HF_OK)
+        return status;
     e->again = (struct hf_retry_state){0};
     e->end = (struct hf_error){.status = HF_OK};
     return hf_election_stand(e, 0, error);
@@ -292,31 +290,48 @@ hf_status hf_election_resign(struct hf_election *e)
     status = begin(e, &slot, untold, call);
     if (status == HF_OK) {
         status = hf_client_wait(client, &slot);
-        if (!slot.done)
+        error = e->outcome;
+        if (!slot.done) {
             e->slot = NULL; /* it goes on, and nobody is told */
-        if (slot.done && status != HF_OK) {
-            error = e->outcome;
-            hf_lock_fail(e->lock, call, &error);
+            hf_error_set(&error, status,
+                         "no descriptors to wait with; raise the limit on "
+                         "open files");
         }
+        if (status != HF_OK)
+            hf_lock_fail(e->lock, call, &error);
     }
     hf_client_leave(client);
     return status;
 }
 
+/* Is there somebody to call ${done}, if it is to be called? */
+static hf_status check_done(struct hf_election *e, struct hf_done done,
+                            const char *call)
+{
+    hf_status status = HF_OK;
+    struct hf_error error;
+
+    if (done.fn != NULL && e->client->ended)
+        status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
+    else if (done.fn != NULL)
+        status = hf_client_need_driver(e->client, &error);
+    if (status != HF_OK)
+        hf_lock_fail(e->lock, call, &error);
+    return status;
+}
+
 hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 {
+    static const char call[] = "hf_election_resign_start";
     struct hf_client *client = e->client;
     hf_status status = hf_client_enter(client);
     bool told_nowhere = false;
 
     if (status == HF_OK) {
         told_nowhere = client->ended; /* and nothing is left to resign */
-        if (told_nowhere && done.fn != NULL)
-            status = HF_ECLOSED;
-        else if (!told_nowhere && done.fn != NULL)
-            status = hf_client_need_driver(client);
+        status = check_done(e, done, call);
         if (status == HF_OK && !told_nowhere)
-            status = begin(e, NULL, done, "hf_election_resign_start");
+            status = begin(e, NULL, done, call);
         hf_client_leave(client);
     }
     if ((status != HF_OK || told_nowhere) && done.drop != NULL)

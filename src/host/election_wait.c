@@ -245,10 +245,9 @@ static hf_status start(struct hf_election *e, uint64_t wait_ms,
 
     if ((status = check(e, error)) != HF_OK)
         return status;
-    if (done.fn != NULL && (status = hf_client_need_driver(client)) != HF_OK)
-        return hf_error_set(error, status,
-                            "no thread for callbacks could be started; raise "
-                            "the limits on open files and processes");
+    if (done.fn != NULL &&
+        (status = hf_client_need_driver(client, error)) != HF_OK)
+        return status;
     if ((wait = hf_alloc(sizeof(*wait))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     hf_client_reference(client);

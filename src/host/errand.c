@@ -137,10 +137,9 @@ hf_status hf_errand_begin(struct hf_lock *lock,
     *errand = NULL;
     if (client->closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
-    if (done.fn != NULL && (status = hf_client_need_driver(client)) != HF_OK)
-        return hf_error_set(error, status,
-                            "no thread for callbacks could be started; raise "
-                            "the limits on open files and processes");
+    if (done.fn != NULL &&
+        (status = hf_client_need_driver(client, error)) != HF_OK)
+        return status;
     if ((*errand = make(lock, order)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     (*errand)->slot = slot;

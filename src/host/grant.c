@@ -147,6 +147,21 @@ void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
     hf_holdings_write(grant, grant->payload);
 }
 
+/* Tickets of one grant have its text in turn: one that is held has lost its own
+ * to the next, and does not wait, so that it need not say what it holds. */
+void hf_grant_describe_asked(struct hf_acquisition *acquisition)
+{
+    struct hf_description *description = &acquisition->description;
+    struct hf_acquisition *whole = acquisition->whole;
+
+    if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&
+        !description->again) {
+        description->text[of_acquisition(whole)->payload_bytes] = '\0';
+        describe_limit(description->text, acquisition);
+    }
+    hf_owner_add_asked(description->text);
+}
+
 /* The tickets of several, and the list of the locks, lie behind the grant. */
 static struct hf_grant *make(size_t tickets, size_t count)
 {
@@ -480,7 +495,7 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 
     if (grant->loss_fd >= 0)
         return HF_OK;
-    if ((status = hf_grant_need_driver(grant->client, error)) != HF_OK)
+    if ((status = hf_client_need_driver(grant->client, error)) != HF_OK)
         return status;
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)

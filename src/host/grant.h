@@ -104,10 +104,6 @@ hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
 
-/* hf_client_need_driver(), and why not. */
-hf_status hf_grant_need_driver(struct hf_client *client,
-                               struct hf_error *error);
-
 /* Remember ${error} under "call: ", at the lock too, because a grant may be
  * released next; return its status.  Without the client's lock. */
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
@@ -155,6 +151,10 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
  * owner, where that is a grant's and not a cohort's.  The text of the ticket
  * before is overwritten: a grant has one ENQUEUE under way at most. */
 void hf_grant_describe_ticket(struct hf_acquisition *acquisition);
+
+/* Add asked= to .description.text of ${acquisition}, which is about to be
+ * written, where that text is ours. */
+void hf_grant_describe_asked(struct hf_acquisition *acquisition);
 
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);

@@ -35,17 +35,6 @@ void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                          : hf_status_text(status));
 }
 
-hf_status hf_grant_need_driver(struct hf_client *client, struct hf_error *error)
-{
-    hf_status status = hf_client_need_driver(client);
-
-    if (status != HF_OK)
-        hf_error_set(error, status,
-                     "no thread for callbacks could be started; raise the "
-                     "limits on open files and processes");
-    return status;
-}
-
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
                         struct hf_error *error)
 {

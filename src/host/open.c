@@ -170,7 +170,7 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
         return status;
     remember_description(client);
     if (hf_client_must_be_driven(client) &&
-        (status = hf_client_need_driver(client)) != HF_OK)
+        (status = hf_client_need_driver(client, error)) != HF_OK)
         return hf_error_set(error, status,
                             "no thread for the session; raise the limits on "
                             "open files and processes");

@@ -175,6 +175,21 @@ void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
                    " text=%s", encoded);
 }
 
+void hf_owner_add_asked(char payload[HF_PAYLOAD_BYTES])
+{
+    static const char key[] = " asked=";
+    size_t length = strlen(payload);
+    char at[TIME_BYTES];
+
+    if (strncmp(payload, "host=", strlen("host=")) != 0 ||
+        strstr(payload, key) != NULL ||
+        length + strlen(key) + TIME_BYTES > HF_PAYLOAD_BYTES)
+        return;
+    write_time(at);
+    (void)snprintf(payload + length, HF_PAYLOAD_BYTES - length, "%s%s", key,
+                   at);
+}
+
 void hf_owner_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit)
 {
     size_t length = strlen(payload);

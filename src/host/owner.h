@@ -51,6 +51,11 @@ void hf_owner_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit);
 bool hf_owner_add_hold(char *payload, size_t bytes, const char *name,
                        const char *id);
 
+/* Append " asked=" and the time of day to ${payload}, once.  Nothing is
+ * appended where there is no room for all of it, nor to a text that the user
+ * gave in the place of ours. */
+void hf_owner_add_asked(char payload[HF_PAYLOAD_BYTES]);
+
 /* Such a payload taken apart; "" and 0 for what is missing. */
 struct hf_owner {
     char host[HF_OWNER_VALUE_BYTES];

@@ -17,7 +17,8 @@
 #define READS_MAX 8
 
 #define HANDSHAKE_CLOSED                                                       \
-    "closed by the server during the TLS handshake; is this its port for TLS?"
+    "closed by the server during the TLS handshake; expected its port for "    \
+    "TLS, or a URL without TLS"
 
 enum hf_link_phase {
     HF_LINK_RESOLVING,
@@ -40,6 +41,7 @@ struct hf_link {
     int events;               /* what is polled for */
     bool blocked;             /* waits for room */
     bool hung_up;             /* see hf_link_hung_up() */
+    bool shaking;             /* the TLS handshake has begun, not ended */
     bool heard;               /* of TLS: bytes have come */
     struct hf_secure *secure; /* NULL: no TLS */
     hf_status status;         /* of .why */
@@ -232,6 +234,11 @@ bool hf_link_hung_up(const struct hf_link *link)
     return link->hung_up;
 }
 
+bool hf_link_awaits_tls(const struct hf_link *link)
+{
+    return link->shaking && !link->heard;
+}
+
 static void on_room(struct hf_link *link)
 {
     link->blocked = false;
@@ -258,6 +265,7 @@ static void reach_end(struct hf_link *link)
 static void go_up(struct hf_link *link)
 {
     link->phase = HF_LINK_UP;
+    link->shaking = false;
     link->user.up(link->user.arg);
 }
 
@@ -341,6 +349,7 @@ static void on_connected(struct hf_link *link)
         fail_as(link, failure);
     } else if (link->secure != NULL) {
         link->phase = HF_LINK_HANDSHAKING;
+        link->shaking = true;
         shake_hands(link);
     } else {
         go_up(link);

@@ -83,6 +83,10 @@ const char *hf_link_why(const struct hf_link *link);
  */
 bool hf_link_hung_up(const struct hf_link *link);
 
+/* Is, or was until its end, a TLS handshake under way of which the server has
+ * answered nothing?  A port without TLS may be the reason. */
+bool hf_link_awaits_tls(const struct hf_link *link);
+
 /* Close it: nothing is told any more, the descriptor is gone at once, and the
  * memory when the loop has closed the handle. */
 void hf_link_close(struct hf_link *link, enum hf_link_end end);

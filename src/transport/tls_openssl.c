@@ -176,7 +176,8 @@ static void explain_alert(struct hf_tls *tls, int alert)
 static void explain_no_tls(struct hf_tls *tls)
 {
     set_status(tls, HF_EURL);
-    set_why(tls, "the server does not speak TLS; is this its port for TLS?");
+    set_why(tls, "the server does not speak TLS on this port; expected its "
+                 "port for TLS, or a URL without TLS");
 }
 
 /* What OpenSSL's own error means for people. */

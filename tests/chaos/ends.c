@@ -18,6 +18,7 @@
 #include <holdfast/holdfast.h>
 
 #define LOOK_MS 30000
+#define LOOKS_MAX 10000 /* each is an answer of the engine */
 
 static struct hf_client *holder, *waiter, *observer;
 
@@ -74,6 +75,17 @@ static size_t count_tickets(struct hf_lock *lock)
     return count;
 }
 
+/* A holder of permits is granted them before its ticket has left the entry
+ * mutex: what is counted later must not be that one. */
+static void await_alone(struct hf_lock *lock)
+{
+    unsigned looks = 0;
+
+    while (count_tickets(lock) != 1)
+        if (++looks == LOOKS_MAX)
+            need(HF_ETIMEDOUT, "the holder's ticket of the entry mutex");
+}
+
 /* ${lock}, of the observer, should show ${expected} tickets now. */
 static void look(struct hf_lock *lock, size_t expected, const char *text)
 {
@@ -105,6 +117,7 @@ static void waits(const char *way, enum hf_kind kind, bool tries,
     struct hf_grant *grant = take(held);
     struct hf_error error;
 
+    await_alone(seen);
     for (unsigned i = 0; i < rounds; i++) {
         struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
         struct hf_grant *none;

@@ -121,14 +121,24 @@ class Witness(threading.Thread):
         self.servers = servers
         self.gone_at = None
         self.stopped = False
-        with servers[0].client() as client:
-            names = client.children(queue)
-            if len(names) != 1:
-                raise AssertionError("expected one ticket in %s: %s" % (
-                    queue, names))
-            self.path = queue + "/" + names[0]
-            self.session = client.exists(self.path).ephemeral_owner
+        self.path, self.session = place.eventually(
+            "a server that shows the ticket in " + queue,
+            lambda: self.find(queue))
         self.start()
+
+    def find(self, queue):
+        """The path of the ticket and its owner's session.  A server may have
+        lost its leader just now: then another one, or the same later."""
+        for server in self.servers:
+            try:
+                with server.client() as client:
+                    client.sync()
+                    name, = client.children(queue)
+                    path = queue + "/" + name
+                    return path, client.exists(path).ephemeral_owner
+            except (OSError, raw.Refused, raw.Error):
+                pass
+        return None
 
     def run(self):
         while self.gone_at is None and not self.stopped:

@@ -151,6 +151,27 @@ class Show(harness.Case):
         self.finish(holder)
         self.finish(waiter)
 
+    def test_that_its_owner_has_heard_a_request_to_release(self):
+        """Asked as docs/engine-file.md says that anybody may: by touch."""
+        holder = self.holder()
+        first = json.loads(self.shown("--json", "lock"))["tickets"][0]
+        self.assertIsNone(first["owner"]["asked"])
+        self.assertNotIn("asked", self.shown("lock"))
+        queue = os.path.join(self.locks, "locks", "lock")
+        ticket, = [name for name in os.listdir(queue)
+                   if name.endswith(first["id"])]
+        os.utime(os.path.join(queue, ticket))
+        harness.eventually("the owner's word", lambda: re.search(
+            r"\): sh -c, asked to release$", self.shown("lock"),
+            re.MULTILINE))
+        again = json.loads(self.shown("--json", "lock"))["tickets"][0]
+        self.assertRegex(again["owner"]["asked"],
+                         r"^\d{4}-\d\d-\d\dT[\d:]{8}Z$")
+        self.assertEqual(again["token"], first["token"])
+        self.assertEqual(sorted(os.listdir(queue)),
+                         [ticket, ticket + ".payload"])
+        self.finish(holder)
+
     def test_is_it_held(self):
         """The exit status answers."""
         for options in (["--held"], ["-H"]):

@@ -428,6 +428,21 @@ static void story_a_downgrade_and_a_withdrawal_leave_nothing(void **state)
     seat_close(s.seat);
 }
 
+/* What it is called has changed; what it says may change on. */
+static void story_a_downgraded_writer_describes_itself(void **state)
+{
+    struct stand s = enqueue(*state, HF_TICKET_WRITE);
+    struct hf_ticket reader;
+
+    assert_downgraded(&s);
+    reader = *call_find(s.call, s.id);
+    assert_int_equal(seat_watch(s.seat, "q", &reader)->answer,
+                     HF_EVENT_WATCHING);
+    assert_true(seat_describe(s.seat, "q", &reader, "host=x asked=1")->found);
+    assert_true(seat_sees_text(s.seat, "q", s.id, "host=x asked=1"));
+    seat_close(s.seat);
+}
+
 #define WHERE_THERE_ARE_READERS(name)                                          \
     void name(void **state)                                                    \
     {                                                                          \

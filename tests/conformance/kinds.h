@@ -18,7 +18,8 @@
     X(a_downgrade_is_idempotent)                                               \
     X(what_is_gone_cannot_be_downgraded)                                       \
     X(a_downgraded_ticket_is_watched_anew)                                     \
-    X(a_downgrade_and_a_withdrawal_leave_nothing)
+    X(a_downgrade_and_a_withdrawal_leave_nothing)                              \
+    X(a_downgraded_writer_describes_itself)
 
 #define KINDS_DECLARE(name) void name(void **state);
 KINDS_TESTS(KINDS_DECLARE)

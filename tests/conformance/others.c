@@ -282,3 +282,79 @@ void one_may_ask_oneself(void **state)
     assert_true(seat_sees_revoked(a, own, 0));
     seat_close(a);
 }
+
+/* ---------------------------------------------------------- description -- */
+
+/* A request that comes after it is heard as the one before was; it itself is
+ * none. */
+void owners_write_their_texts_again(void **state)
+{
+    static const char *const said[] = {"host=x asked=1", "host=x asked=2"};
+    struct bench *bench = *state;
+    struct seat *a = seat_open(bench);
+    struct seat *b = seat_open(bench);
+    struct hf_ticket_id id = fresh_id();
+    struct hf_ticket before;
+    struct call *own;
+
+    (void)take_place(a, id, HF_TICKET_MUTEX, "host=x");
+    before = *call_find(seat_look(b, "q"), id);
+    own = watch(a, id);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(ask(b, id)->found);
+        assert_true(seat_sees_revoked(a, own, i));
+        assert_true(seat_describe(a, "q", &before, said[i])->found);
+        assert_true(seat_sees_text(b, "q", id, said[i]));
+        seat_settle(a);
+        assert_int_equal(own->revoked, i + 1);
+    }
+    assert_int_equal(own->gone, 0);
+    assert_true(call_find(seat_look(b, "q"), id)->token == before.token);
+    assert_true(call_find(seat_look(b, "q"), id)->sequence == before.sequence);
+    seat_close(b);
+    seat_close(a);
+}
+
+void texts_of_waiters_are_written_again(void **state)
+{
+    struct bench *bench = *state;
+    struct seat *a = seat_open(bench);
+    struct seat *b = seat_open(bench);
+    struct hf_ticket_id held = fresh_id();
+    struct hf_ticket_id waits = fresh_id();
+    struct hf_ticket ticket;
+    struct call *own;
+
+    (void)take_place(a, held, HF_TICKET_MUTEX, "first");
+    (void)take_place(b, waits, HF_TICKET_MUTEX, "second");
+    ticket = *call_find(seat_look(b, "q"), waits);
+    own = watch(b, waits);
+    assert_true(ask(a, waits)->found);
+    assert_true(seat_sees_revoked(b, own, 0));
+    assert_true(seat_describe(b, "q", &ticket, "second asked=1")->found);
+    assert_true(seat_sees_text(a, "q", waits, "second asked=1"));
+    assert_true(seat_sees_text(a, "q", held, "first"));
+    assert_int_equal(own->gone, 0);
+    seat_close(b);
+    seat_close(a);
+}
+
+void nothing_is_said_of_what_is_gone(void **state)
+{
+    struct bench *bench = *state;
+    struct seat *a = seat_open(bench);
+    struct seat *b = seat_open(bench);
+    struct hf_ticket_id id = fresh_id();
+    struct hf_ticket ticket;
+    struct call *own;
+
+    (void)take_place(a, id, HF_TICKET_MUTEX, "host=x");
+    ticket = *call_find(seat_look(a, "q"), id);
+    own = watch(a, id);
+    assert_true(evict(b, id)->found);
+    assert_true(seat_sees_gone(a, own));
+    assert_false(seat_describe(a, "q", &ticket, "host=x asked=1")->found);
+    assert_int_equal(seat_look(b, "q")->count, 0);
+    seat_close(b);
+    seat_close(a);
+}

@@ -15,7 +15,10 @@
     X(owners_hear_that_they_are_asked)                                         \
     X(owners_hear_that_they_were_asked)                                        \
     X(nobody_asks_what_is_gone)                                                \
-    X(one_may_ask_oneself)
+    X(one_may_ask_oneself)                                                     \
+    X(owners_write_their_texts_again)                                          \
+    X(texts_of_waiters_are_written_again)                                      \
+    X(nothing_is_said_of_what_is_gone)
 
 #define OTHERS_DECLARE(name) void name(void **state);
 OTHERS_TESTS(OTHERS_DECLARE)

@@ -75,7 +75,7 @@ static void take_answer(struct seat *seat, const struct hf_event *event)
     if (event->kind == HF_EVENT_GONE)
         call->gone++;
     if (event->kind == HF_EVENT_WITHDRAWN || event->kind == HF_EVENT_ASKED ||
-        event->kind == HF_EVENT_MARKED)
+        event->kind == HF_EVENT_MARKED || event->kind == HF_EVENT_DESCRIBED)
         call->found = event->as.answer.found;
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
         copy_snapshot(call, &event->as.answer.snapshot);
@@ -310,6 +310,53 @@ struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,
         call = seat_ask(seat, kind, queue, id);
     }
     return call;
+}
+
+static struct call *describe(struct seat *seat, const char *queue,
+                             const struct hf_ticket *ticket,
+                             const char *payload)
+{
+    struct call *call = new_call(seat, HF_REQUEST_DESCRIBE, queue, ticket->id);
+
+    call->request.ticket_kind = ticket->kind;
+    call->request.payload = payload;
+    seat->bench->ops->request(seat->engine, &call->request);
+    return seat_wait(seat, call);
+}
+
+struct call *seat_describe(struct seat *seat, const char *queue,
+                           const struct hf_ticket *ticket, const char *payload)
+{
+    struct call *call = describe(seat, queue, ticket, payload);
+
+    while (call->answer == HF_EVENT_FAILED) {
+        assert_int_equal(call->failure, HF_FAILURE_RETRY);
+        seat->count--; /* its place is for the next one */
+        free(call);
+        seat_settle(seat);
+        call = describe(seat, queue, ticket, payload);
+    }
+    return call;
+}
+
+/* So often a list is asked for, in which a server shows what it had before. */
+#define LOOKS_MAX 100
+
+bool seat_sees_text(struct seat *seat, const char *queue,
+                    struct hf_ticket_id id, const char *payload)
+{
+    for (unsigned i = 0; i < LOOKS_MAX; i++) {
+        struct call *list = seat_look(seat, queue);
+        const struct hf_ticket *ticket = call_find(list, id);
+        bool seen = ticket != NULL && strcmp(ticket->payload, payload) == 0;
+
+        seat->count--; /* its place is for the next one */
+        free(list);
+        if (seen)
+            return true;
+        seat_settle(seat);
+    }
+    return false;
 }
 
 struct revoked {

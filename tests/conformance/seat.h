@@ -72,6 +72,15 @@ struct call *seat_look(struct seat *seat, const char *queue);
 struct call *seat_insist(struct seat *seat, enum hf_request_kind kind,
                          const char *queue, struct hf_ticket_id id);
 
+/* DESCRIBE, likewise; ${payload} outlives ${seat}. */
+struct call *seat_describe(struct seat *seat, const char *queue,
+                           const struct hf_ticket *ticket, const char *payload);
+
+/* Wait until a whole list of ${queue} shows that text for the ticket; false
+ * past the bound. */
+bool seat_sees_text(struct seat *seat, const char *queue,
+                    struct hf_ticket_id id, const char *payload);
+
 /* Wait until ${watch} was told REVOKED more than ${before} times; false past
  * the bound. */
 bool seat_sees_revoked(struct seat *seat, struct call *watch, unsigned before);

@@ -47,6 +47,14 @@ struct api_client {
     struct hf_error error;
 };
 
+/* Another one, added to a client and removed again. */
+struct api_listener {
+    struct hf_listener *listener; /* NULL: never added, or removed */
+    struct api_client *client;
+    bool used, removed;
+    unsigned drops;
+};
+
 struct api_lock {
     struct hf_lock *lock;
     struct api_client *client;
@@ -147,6 +155,7 @@ struct api {
     uint64_t highest[API_NAMES], highest_alone[API_NAMES];
     uint32_t limit[API_NAMES];
     struct api_client clients[API_CLIENTS];
+    struct api_listener listeners[API_FEW];
     struct api_lock locks[API_LOCKS];
     struct api_deed deeds[API_DEEDS];
     struct api_grant grants[API_GRANTS];
@@ -227,6 +236,8 @@ void api_step_inside(const struct api_step *step);
 void api_client_open(const struct api_step *s);
 void api_client_close(const struct api_step *s, bool inside);
 void api_client_look(const struct api_step *s);
+/* Was the .drop of each listener called? */
+bool api_listeners_all_dropped(void);
 
 void api_lock_open(const struct api_step *s);
 void api_lock_free(const struct api_step *s);

@@ -42,7 +42,8 @@ static struct api_client *new_client(void)
 /* A borrowed loop is the first thread's. */
 void api_client_open(const struct api_step *s)
 {
-    static const uint64_t connect_ms[] = {15000, 1, 500, HF_FOREVER};
+    /* None for ever: the first thread, which waits too, mends links. */
+    static const uint64_t connect_ms[] = {15000, 1, 500, 25000};
     struct hf_client_opts opts = HF_CLIENT_OPTS_INIT;
     struct api_client *c = new_client();
     bool is_wrong = s->c % 16 == 15;
@@ -127,6 +128,66 @@ void api_client_close(const struct api_step *s, bool inside)
     }
 }
 
+/* ------------------------------------------------------------- listeners -- */
+
+static void on_other_state(void *arg, enum hf_state state)
+{
+    struct api_listener *l = arg;
+
+    MUST(l->used && !l->removed && l->drops == 0);
+    MUST(strcmp(hf_state_name(state), "?") != 0);
+}
+
+static void on_other_drop(void *arg)
+{
+    struct api_listener *l = arg;
+
+    MUST(l->drops++ == 0);
+}
+
+bool api_listeners_all_dropped(void)
+{
+    for (unsigned i = 0; i < API_FEW; i++)
+        if (api.listeners[i].used && api.listeners[i].drops != 1)
+            return false;
+    return true;
+}
+
+static void add_listener(struct api_client *c)
+{
+    struct hf_listener *made;
+    struct api_listener *l = api.listeners;
+    hf_status status;
+
+    while (l < api.listeners + API_FEW && l->used)
+        l++;
+    if (l == api.listeners + API_FEW)
+        return;
+    *l = (struct api_listener){.used = true, .client = c};
+    status = hf_client_add_listener(
+        c->client, (struct hf_on_state){on_other_state, l, on_other_drop},
+        &made);
+    api_expect("hf_client_add_listener", status, BIT(HF_OK) | BIT(HF_ENOMEM));
+    MUST((made != NULL) == (status == HF_OK));
+    MUST(status == HF_OK || l->drops == 1);
+    l->listener = made;
+}
+
+/* Where a call of it may go on, it is dropped behind that. */
+static void remove_listener(struct api_client *c, uint8_t n)
+{
+    struct api_listener *l = CHOOSE(api.listeners, n);
+    struct hf_listener *removed;
+
+    if (l == NULL || l->client != c)
+        return;
+    removed = l->listener;
+    l->listener = NULL;
+    hf_client_remove_listener(c->client, removed);
+    MUST(l->drops == 1 || api_is_reentrant(c));
+    l->removed = !api_is_reentrant(c);
+}
+
 void api_client_look(const struct api_step *s)
 {
     struct api_client *c = CHOOSE(api.clients, s->a);
@@ -142,6 +203,10 @@ void api_client_look(const struct api_step *s)
     hf_client_describe(c->client, line, s->b % (sizeof(line) + 1));
     MUST(s->b % (sizeof(line) + 1) < 5 || strcmp(line, "sim:") == 0);
     (void)hf_client_state(c->client);
+    if (s->b >= 192 && s->c % 2 == 0)
+        add_listener(c);
+    else if (s->b >= 192)
+        remove_listener(c, s->c / 2);
     MUST((hf_client_fd(c->client) >= 0) == (c->way == API_DISPATCH));
     if (c->way != API_DISPATCH || api_is_reentrant(c)) {
         status = hf_client_dispatch(c->client);

@@ -158,6 +158,35 @@ void api_election_resign(const struct api_step *s)
     e->busy--;
 }
 
+#define LED                                                                    \
+    (WAITED | BIT(HF_EBUSY) | BIT(HF_ESTATE) | BIT(HF_EKIND) |                 \
+     BIT(HF_ECANCELLED))
+
+/* It may be freed only when this is back, so that it does not wait for ever. */
+static void wait_to_lead(struct api_election *e, const struct api_step *s)
+{
+    uint64_t wait_ms = api_wait_ms(s->c, true);
+    struct hf_op *op = NULL;
+    struct api_blocking call;
+    struct api_deed *deed;
+    hf_status status;
+
+    if (s->b % 2 != 0) {
+        wait_ms = wait_ms > 25000 ? 25000 : wait_ms;
+        call = api_blocks(e->client, wait_ms);
+        status = hf_election_wait(e->election, wait_ms);
+        (void)api_blocked(&call, "hf_election_wait", status, LED);
+    } else if ((deed = api_deed("hf_election_wait_start", e->client, LED,
+                                NULL)) != NULL) {
+        status = hf_election_wait_start(e->election, api_wait_ms(s->c, false),
+                                        api_done(deed),
+                                        s->b / 2 % 2 != 0 ? &op : NULL);
+        api_began(deed, status, LED);
+        MUST(op == NULL || status == HF_OK);
+        deed->op = op;
+    }
+}
+
 void api_election_look(const struct api_step *s)
 {
     struct api_election *e = CHOOSE(api.elections, s->a);
@@ -174,7 +203,9 @@ void api_election_look(const struct api_step *s)
     e->busy++;
     hf_election_error(e->election, &error);
     MUST((error.status == HF_OK) == (error.text[0] == '\0'));
-    if (s->b % 2 != 0) {
+    if (s->b >= 192) {
+        wait_to_lead(e, s);
+    } else if (s->b % 2 != 0) {
         call = api_blocks(e->client, wait_ms);
         status = hf_election_tickets(e->election, which, wait_ms, &tickets);
         (void)api_blocked(&call, "hf_election_tickets", status, WAITED);

@@ -341,9 +341,9 @@ static void end_waits(void)
     pthread_t thread;
 
     api.ends = true;
-    for (uint8_t i = 0; i < API_FEW; i++)
-        api_election_free(&(struct api_step){.a = i});
     for (unsigned i = 0; i < 100; i++) {
+        for (uint8_t n = 0; n < API_FEW; n++)
+            api_election_free(&(struct api_step){.a = n});
         give_back();
         thread = turns_start(give_up, NULL);
         pass(5000);
@@ -455,7 +455,7 @@ static void check_rest(void)
     }
     for (unsigned i = 0; i < API_FEW; i++)
         MUST(!api.elections[i].used || api.elections[i].drops == 4);
-    MUST(api_owned_all_dropped());
+    MUST(api_owned_all_dropped() && api_listeners_all_dropped());
     for (unsigned i = 0; i < API_CLIENTS; i++)
         MUST(api.clients[i].heard_closed == api.clients[i].closed);
     MUST(queues_are_empty());

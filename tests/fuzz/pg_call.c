@@ -55,6 +55,7 @@ static const struct statement {
     {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
     {"hf_downgrade", HF_STORE_DOWNGRADE, "snqi"},
     {"hf_revoke", HF_STORE_REVOKE, "nqi"},
+    {"hf_describe", HF_STORE_DESCRIBE, "snqip"},
     {"hf_raise", HF_STORE_RAISE, "nqki"},
     {"hf_lower", HF_STORE_LOWER, "nqk"},
     {"hf_stamp", HF_STORE_STAMP, "nqilM"},

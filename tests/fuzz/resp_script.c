@@ -20,6 +20,7 @@ static const struct operation {
     {"lower", HF_STORE_LOWER, false},
     {"stamp", HF_STORE_STAMP, false},
     {"revoke", HF_STORE_REVOKE, false},
+    {"describe", HF_STORE_DESCRIBE, false},
     {"goodbye", HF_STORE_GOODBYE, false},
     {"propose", HF_STORE_ENQUEUE, true},
     {"settle", HF_STORE_LIST, true},
@@ -90,6 +91,10 @@ static void take_own(struct resp_script *script, char **words, size_t count)
         call->whole = words[1][0] == '1';
         if (!numbered)
             call->ticket_kind = (enum hf_ticket_kind)atoi(words[2]);
+        break;
+    case HF_STORE_DESCRIBE:
+        call->ticket = resp_id(words[0]);
+        call->payload = words[1];
         break;
     case HF_STORE_RAISE:
         call->ticket_kind = (enum hf_ticket_kind)atoi(words[0]);

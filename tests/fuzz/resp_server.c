@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engines/redis/tls_question.h"
 #include "fuzz.h"
 #include "resp_reply.h"
 #include "resp_script.h"
@@ -16,7 +17,7 @@ struct hf_link {
     struct hf_link_user user;
     uint64_t number;
     struct leases *leases;
-    bool up, failed;
+    bool up, failed, hung_up;
     struct bytes out; /* what the client has sent */
     struct bytes in;  /* what it is sent */
     char channel[128];
@@ -49,6 +50,8 @@ bool __wrap_hf_link_send(struct hf_link *link, const void *bytes, size_t count,
                          size_t *taken);
 const char *__wrap_hf_link_why(const struct hf_link *link);
 hf_status __wrap_hf_link_status(const struct hf_link *link);
+bool __wrap_hf_link_hung_up(const struct hf_link *link);
+bool __wrap_hf_link_awaits_tls(const struct hf_link *link);
 void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end);
 
 struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
@@ -90,6 +93,17 @@ hf_status __wrap_hf_link_status(const struct hf_link *link)
 {
     (void)link;
     return HF_EUNREACHABLE;
+}
+
+bool __wrap_hf_link_hung_up(const struct hf_link *link)
+{
+    return link->hung_up;
+}
+
+bool __wrap_hf_link_awaits_tls(const struct hf_link *link)
+{
+    (void)link;
+    return false;
 }
 
 void __wrap_hf_link_close(struct hf_link *link, enum hf_link_end end)
@@ -149,12 +163,25 @@ static char *take_word(char **at, char *end)
     return word;
 }
 
+/* Whether it speaks TLS. */
+static bool take_question(const struct hf_link *link, size_t *taken)
+{
+    const char *at = (const char *)link->out.bytes + *taken;
+    size_t left = link->out.count - *taken;
+
+    if (left < HF_REDIS_TLS_QUESTION_BYTES ||
+        memcmp(at, hf_redis_tls_question, HF_REDIS_TLS_QUESTION_BYTES) != 0)
+        return false;
+    *taken += HF_REDIS_TLS_QUESTION_BYTES;
+    return true;
+}
+
 /* False if there is no more.  Links send whole commands, as nothing here is
  * ever full. */
 static bool take_command(struct hf_link *link, struct command *command,
                          size_t *taken)
 {
-    static char none[] = "";
+    static char none[] = "", asked[] = "TLS?";
     char *start = (char *)link->out.bytes, *at = start + *taken;
     char *end = start + link->out.count;
     size_t count;
@@ -163,6 +190,11 @@ static bool take_command(struct hf_link *link, struct command *command,
         command->words[i] = none;
     if (*taken == link->out.count)
         return false;
+    if (take_question(link, taken)) {
+        command->words[0] = asked;
+        command->count = 1;
+        return true;
+    }
     MUST(*at == '*');
     count = strtoul(at + 1, &at, 10);
     MUST(count > 0 && count < RESP_WORDS_MAX);
@@ -275,6 +307,8 @@ static void reply(struct hf_link *link, const struct command *command)
     if (net.greeting != NULL && strcmp(word, net.greeted) == 0) {
         bytes_print(&link->in, "%s\r\n", net.greeting);
         net.greeting = NULL;
+    } else if (strcmp(word, "TLS?") == 0) {
+        bytes_print(&link->in, "-ERR unknown command\r\n");
     } else if (strcmp(word, "EVALSHA") == 0) {
         run_script(link, command);
     } else if (strcmp(word, "INFO") == 0) {
@@ -444,8 +478,14 @@ static void speak_raw(struct client *client, struct hf_link *link)
 
 static void lie_in_greeting(uint8_t how)
 {
-    net.greeting = greetings[how % 8];
-    net.greeted = greeted[how / 8 % 7];
+    net.greeting = how < 252 ? greetings[how % 8] : "\x15\x03\x03";
+    net.greeted = how < 248 ? greeted[how / 8 % 7] : "TLS?";
+}
+
+static void hang_up(struct hf_link *link)
+{
+    link->hung_up = true;
+    link->user.down(link->user.arg, HF_EUNREACHABLE, "reset");
 }
 
 void resp_step(struct client *client)
@@ -470,7 +510,7 @@ void resp_step(struct client *client)
     else if (link != NULL && what == 10)
         speak_raw(client, link);
     else if (link != NULL)
-        link->user.down(link->user.arg, HF_EUNREACHABLE, "reset");
+        hang_up(link);
 }
 
 /* --------------------------------------------------------- begin and end -- */

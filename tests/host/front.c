@@ -120,11 +120,14 @@ void front_until(struct front *front, bool (*condition)(void *arg), void *arg)
     }
 }
 
+/* A callback's .drop comes after it, on another thread perhaps. */
 static bool has_ended(void *arg)
 {
     struct outcome *outcome = arg;
 
-    return atomic_load(&outcome->ended) > 0;
+    return atomic_load(&outcome->ended) > 0 &&
+           (outcome->front->way == WAY_BLOCKING ||
+            atomic_load(&outcome->dropped) > 0);
 }
 
 void front_await(struct outcome *outcome)

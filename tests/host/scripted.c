@@ -295,6 +295,9 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_REVOKE:
         answer(engine, HF_EVENT_ASKED, request);
         break;
+    case HF_REQUEST_DESCRIBE:
+        answer(engine, HF_EVENT_DESCRIBED, request);
+        break;
     case HF_REQUEST_RAISE:
         assert(false && "nobody has a single barrier here");
         break;

@@ -153,12 +153,48 @@ static void a_wait_that_nobody_would_drive_is_taken_back(void **state)
     world_close(&w);
 }
 
+static void must_not_end(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+    fail();
+}
+
+/* It says so at the handle, and nothing has begun. */
+static void an_end_that_nobody_would_tell_does_not_begin(void **state)
+{
+    int dropped = 0;
+    struct hf_done done = {must_not_end, &dropped, count_drop};
+    struct hf_election *election;
+    struct hf_error error;
+    struct world w;
+
+    (void)state;
+    world_open(&w);
+    assert_int_equal(
+        hf_election_open(w.front.client, "nightly", NULL, &election), HF_OK);
+    no_threads = true;
+    assert_int_equal(hf_election_resign_start(election, done), HF_ELIMIT);
+    hf_election_error(election, &error);
+    assert_int_equal(error.status, HF_ELIMIT);
+    assert_non_null(strstr(error.text, "hf_election_resign_start: no thread"));
+    assert_int_equal(hf_client_close_start(w.front.client, done), HF_ELIMIT);
+    hf_client_error(w.front.client, &error);
+    assert_int_equal(error.status, HF_ELIMIT);
+    assert_non_null(strstr(error.text, "hf_client_close_start: no thread"));
+    assert_int_equal(dropped, 2);
+    no_threads = false;
+    hf_election_free(election);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_answered_at_once_starts_no_thread),
         cmocka_unit_test(a_wait_starts_it),
         cmocka_unit_test(a_wait_that_nobody_would_drive_is_taken_back),
+        cmocka_unit_test(an_end_that_nobody_would_tell_does_not_begin),
     };
 
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);

@@ -287,8 +287,17 @@ static void a_mutex_can_be_stood_for(enum way way)
     world_close(&w);
 }
 
+static void must_not_resign(void *arg, const struct hf_result *result)
+{
+    (void)arg;
+    (void)result;
+    fail();
+}
+
 static void closing_ends_it(enum way way)
 {
+    const struct hf_done unheard = {must_not_resign, NULL, NULL};
+    struct hf_error error;
     struct world w;
 
     world_open(&w, way, NULL);
@@ -303,6 +312,12 @@ static void closing_ends_it(enum way way)
     assert_int_equal(hf_election_campaign_start(w.a.election), HF_ECLOSED);
     assert_int_equal(
         hf_election_resign_start(w.a.election, (struct hf_done){0}), HF_OK);
+    assert_int_equal(hf_election_resign_start(w.a.election, unheard),
+                     HF_ECLOSED);
+    hf_election_error(w.a.election, &error);
+    assert_int_equal(error.status, HF_ECLOSED);
+    assert_string_equal(error.text,
+                        "hf_election_resign_start: the client was closed");
     hf_election_free(w.a.election);
     hf_election_free(w.b.election);
     assert_int_equal(w.a.drops + w.b.drops, 2 * WITNESS_DROPS);

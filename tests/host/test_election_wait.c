@@ -96,7 +96,11 @@ static void on_drop(void *arg)
 
 static bool has_ended(void *arg)
 {
-    return atomic_load(&((struct wait *)arg)->ended) > 0;
+    struct wait *wait = arg;
+
+    return atomic_load(&wait->ended) > 0 &&
+           (wait->witness->front->way == WAY_BLOCKING ||
+            atomic_load(&wait->dropped) > 0);
 }
 
 /* HF_OK, or the status of a start that was refused, which is its end. */

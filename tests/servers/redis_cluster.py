@@ -14,12 +14,12 @@ class Node(Server):
     """One process.  Its bus has a port of its own: without cluster-port that
     would be the one of clients plus 10000, whoever has that."""
 
-    def __init__(self, config):
+    def __init__(self, config, tls=False):
         self.bus = place.Port()
         super().__init__([
             "cluster-enabled yes", "cluster-config-file nodes.conf",
             "cluster-port %d" % self.bus.number,
-            "cluster-node-timeout %d" % NODE_TIMEOUT_MS, *config])
+            "cluster-node-timeout %d" % NODE_TIMEOUT_MS, *config], tls=tls)
 
     def close(self):
         super().close()
@@ -48,10 +48,10 @@ class Cluster:
     serve nothing while one of them is down, as Redis does by default."""
 
     def __init__(self, primaries=3, replicas=0, full_coverage=False,
-                 config=()):
+                 config=(), tls=False):
         config = ["cluster-require-full-coverage %s" % (
             "yes" if full_coverage else "no"), *config]
-        self.nodes = [Node(config) for _ in range(primaries + replicas)]
+        self.nodes = [Node(config, tls) for _ in range(primaries + replicas)]
         self.primaries = self.nodes[:primaries]
         self.replicas = self.nodes[primaries:]
 

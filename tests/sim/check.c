@@ -182,6 +182,7 @@ void check_event(struct client *client, const struct hf_event *event)
 
     if (event->kind >= HF_EVENT_ENQUEUED && event->kind <= HF_EVENT_MARKED)
         check_enqueued(event);
+    check_heard(client, event);
     client->may_move_back =
         event->kind == HF_EVENT_RESUMING || event->kind == HF_EVENT_CONNECTED;
     if (event->kind == HF_EVENT_FAILED || event->kind == HF_EVENT_SUSPENDED ||

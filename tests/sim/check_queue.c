@@ -77,8 +77,9 @@ static void check_wakeup(struct attempt *attempt)
 
     const struct claim *due = attempt->enqueued ? admissible(attempt) : NULL;
 
-    /* Looks are rare: one may see a ticket that is about to go, of whoever was
-     * before it in the cohort, and the next one another ticket. */
+    /* This check runs every 50 ms.  One run may see the cohort's ticket that is
+     * about to go, and the next run another ticket, which is due only since
+     * then. */
     if (due == NULL || due != attempt->due ||
         !hf_ticket_id_equal(&due->id, &attempt->due_ticket))
         attempt->admissible_us = now_us;

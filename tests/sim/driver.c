@@ -73,6 +73,13 @@ static void crew_enqueues(struct client *client, struct crew *crew,
         world_remember(client->world, id, NULL, crew);
 }
 
+/* As the host does, once. */
+static void say_asked(char text[HF_PAYLOAD_BYTES])
+{
+    if (strstr(text, WORLD_ASKED) == NULL)
+        strncat(text, WORLD_ASKED, HF_PAYLOAD_BYTES - strlen(text) - 1);
+}
+
 static void request(struct client *client, struct hf_request *asked)
 {
     struct world *world = client->world;
@@ -93,6 +100,8 @@ static void request(struct client *client, struct hf_request *asked)
         attempt->evicted |= client->killed;
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
+    } else if (asked->kind == HF_REQUEST_DESCRIBE) {
+        say_asked(asked->acquisition->description.text);
     }
     if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",

@@ -102,6 +102,16 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
     number(ink, a->waited);
 }
 
+static void put_description(const struct ink *ink,
+                            const struct hf_description *description)
+{
+    number(ink, description->wanted);
+    number(ink, description->again);
+    number(ink, description->is_asked);
+    number(ink, description->request.busy);
+    instant(ink, description->wanted ? description->at_ms : 0);
+}
+
 static void put_acquisition(const struct ink *ink, const struct client *client,
                             const struct hf_acquisition *a)
 {
@@ -115,6 +125,7 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     put_watches(ink, &a->watches);
     put_lookout(ink, a);
     number(ink, a->revoked);
+    put_description(ink, &a->description);
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
     put_withdrawal(ink, &a->own);

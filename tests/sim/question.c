@@ -70,6 +70,7 @@ void question_revoke(struct client *client, struct attempt *target,
         make(client, target->place->name, HF_REQUEST_REVOKE, wait_ms);
 
     question->inquiry.ticket = target->id;
+    client->world->asked = true;
     if (target->crew != NULL && target->enqueued)
         world_record(client->world, &target->id)->asked = true;
     for (unsigned i = 0; i < target->claim_count; i++) {

@@ -25,6 +25,7 @@ static void look(void *arg)
 {
     (void)arg;
     check_wakeups(plan.world);
+    check_texts(plan.world);
     for (unsigned i = 0; i < plan.world->client_count; i++)
         question_check(&plan.world->clients[i]);
     hf_sim_call_at(plan.world->sim, now_us() + LOOK_EVERY_US, true, look, NULL);

@@ -28,7 +28,7 @@ static const char *const request_names[] = {
     [HF_REQUEST_WITHDRAW] = "withdraw", [HF_REQUEST_PROVE] = "prove",
     [HF_REQUEST_END] = "end",           [HF_REQUEST_DOWNGRADE] = "downgrade",
     [HF_REQUEST_REVOKE] = "revoke",     [HF_REQUEST_RAISE] = "raise",
-    [HF_REQUEST_LOWER] = "lower",
+    [HF_REQUEST_LOWER] = "lower",       [HF_REQUEST_DESCRIBE] = "describe",
 };
 
 static const char *const event_names[] = {
@@ -50,6 +50,7 @@ static const char *const event_names[] = {
     [HF_EVENT_FAILED] = "FAILED",
     [HF_EVENT_REVOKED] = "REVOKED",
     [HF_EVENT_ASKED] = "ASKED",
+    [HF_EVENT_DESCRIBED] = "DESCRIBED",
     [HF_EVENT_MARKED] = "MARKED",
     [HF_EVENT_WANT] = "want",
     [HF_EVENT_INQUIRE] = "inquire",

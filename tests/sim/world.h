@@ -9,7 +9,7 @@
  *             attempt.c is what their users want, transcript.c says what
  *             they do
  *   check.c   the invariants; those about grants are in check_grant.c, those
- *             about queues in check_queue.c
+ *             about queues in check_queue.c, about texts in check_text.c
  *   random.c  a run from a seed; its users are in user.c, its faults in chaos.c
  *   story.c   users and faults read from a file; verb.c and deed.c do them
  */
@@ -30,6 +30,8 @@
 #define WORLD_CLAIMS 6
 #define WORLD_TICKETS 4096
 #define WORLD_TEXT 320
+/* What stands behind the text of a ticket whose owner was asked. */
+#define WORLD_ASKED " asked=1"
 
 struct world;
 struct question;
@@ -143,6 +145,9 @@ struct ticket_record {
     bool gone;               /* it has been, and is not any more */
     bool asked;              /* of a crew: to let go of it, ... */
     bool told;               /* ... which a member heard */
+    bool heard;              /* its owner was told of a request to release */
+    uint64_t unsaid_us; /* since then its text should say so, and does not; 0:
+                           it need not */
 };
 
 struct client {
@@ -201,6 +206,7 @@ struct world {
     bool calm;            /* nothing goes wrong, ever */
     bool lied_to;         /* answers are garbled: the truth is not known */
     bool denied;          /* enqueues may be refused for good */
+    bool asked;           /* somebody was asked to release */
     bool exhausted;       /* a queue may have run out of numbers */
     uint64_t late_us;     /* of each tick, behind what comes meanwhile */
     bool shared_kinds;    /* kinds that do not go together meet */
@@ -335,6 +341,10 @@ void check_event(struct client *client, const struct hf_event *event);
 void check_settled(struct world *world);
 /* Who could be granted, and is not? */
 void check_wakeups(struct world *world);
+
+/* check_text.c: what tickets say; and REVOKED came. */
+void check_texts(struct world *world);
+void check_heard(struct client *client, const struct hf_event *event);
 /* ${event} answers a request, perhaps an ENQUEUE. */
 void check_enqueued(const struct hf_event *event);
 void check_added(struct world *world, const char *queue,

@@ -42,7 +42,8 @@ static void take_request(struct hall *h, struct hf_request *request, char *text,
     static const char *const verbs[] = {
         [HF_REQUEST_ENQUEUE] = "ENQUEUE",   [HF_REQUEST_LIST] = "LIST",
         [HF_REQUEST_WATCH] = "WATCH",       [HF_REQUEST_PROVE] = "PROVE",
-        [HF_REQUEST_WITHDRAW] = "WITHDRAW", [HF_REQUEST_END] = "END"};
+        [HF_REQUEST_WITHDRAW] = "WITHDRAW", [HF_REQUEST_END] = "END",
+        [HF_REQUEST_DESCRIBE] = "DESCRIBE"};
     size_t slot = 0;
 
     if (request->kind == HF_REQUEST_ENQUEUE) {

@@ -310,8 +310,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct hf_store *store,
 static const char *request_name(enum hf_request_kind kind)
 {
     static const char *const names[] = {
-        "ENQUEUE", "LIST",      "LOOK",   "WATCH", "WITHDRAW", "PROVE",
-        "END",     "DOWNGRADE", "REVOKE", "RAISE", "LOWER",    "STAMP"};
+        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
+        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
 
     return names[kind];
 }
@@ -394,6 +394,10 @@ static void on_event(void *arg, struct hf_event *event)
         break;
     case HF_EVENT_ASKED:
         say(store, "ASKED %c%s", letter(&request->ticket),
+            event->as.answer.found ? " found" : "");
+        break;
+    case HF_EVENT_DESCRIBED:
+        say(store, "DESCRIBED %c%s", letter(&request->ticket),
             event->as.answer.found ? " found" : "");
         break;
     case HF_EVENT_MARKED:

@@ -170,7 +170,7 @@ static void op_call(void *servers, size_t server, struct hf_store_call *call)
 }
 
 static const struct hf_quorum_ops quorum_ops = {op_connect, op_disconnect,
-                                                op_call};
+                                                op_call, NULL};
 
 static void user_up(void *arg, uint64_t server_ms, uint64_t now_ms)
 {

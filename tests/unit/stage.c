@@ -163,8 +163,8 @@ static void describe_request(const struct stage *s,
                              char *text, size_t bytes)
 {
     static const char *const verbs[] = {
-        "ENQUEUE", "LIST",      "LOOK",   "WATCH", "WITHDRAW", "PROVE",
-        "END",     "DOWNGRADE", "REVOKE", "RAISE", "LOWER",    "STAMP"};
+        "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
+        "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
     char name[24] = "";
 
     if (request->acquisition == NULL) {

@@ -319,11 +319,12 @@ static void the_one_that_holds_is_asked_and_the_ticket_goes(void **state)
     expect(h, "WATCH t1");
     answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
     answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
-    expect(h, "m1 REVOKED");
+    expect(h, "m1 REVOKED; DESCRIBE t1");
     release(h, 1);
     expect(h, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
     withdrawn(h, "WITHDRAW t1");
     expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN");
+    answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     enqueued(h, "ENQUEUE t2", "t2");
     expect(h, "m2 GRANTED"); /* and nobody asks it */
 }
@@ -341,6 +342,8 @@ static void a_ticket_asked_for_in_time_serves_one(void **state)
     expect(&hall, "WATCH x; WATCH t1");
     answer(&hall, HF_EVENT_WATCHING, "WATCH t1", NULL);
     answer(&hall, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(&hall, "DESCRIBE t1");
+    answer(&hall, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
     expect(&hall, "");
     gone(&hall, "WATCH x");
     expect(&hall, "m1 GRANTED; m1 REVOKED");

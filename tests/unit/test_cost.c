@@ -110,6 +110,8 @@ static void finish(struct fixture *f, struct hf_acquisition *a)
         (void)enqueued(f, 0);
     if (a->ask.busy && a->ask.kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
+    if (a->description.request.busy)
+        (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
     if (a->own.state == HF_WITHDRAWAL_ASKED)
         (void)answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
     assert_int_equal(a->state, HF_ACQUISITION_DONE);
@@ -188,6 +190,18 @@ static uint64_t is_revoked(struct fixture *f)
 {
     wait_behind(f, HF_TICKET_MUTEX);
     return finished(f, answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH));
+}
+
+/* Its ticket says that the request has been heard. */
+static uint64_t is_described(struct fixture *f)
+{
+    uint64_t cost;
+
+    wait_behind(f, HF_TICKET_MUTEX);
+    (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
+    cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
+    assert_false(f->a.description.request.busy);
+    return finished(f, cost);
 }
 
 /* ----------------------------------------------------------------- the end --
@@ -454,6 +468,7 @@ static const struct row rows[] = {
     {"handoff", HF_EVENT_GONE, handoff, NOTHING},
     {"handoff by list", HF_EVENT_LISTED, handoff_by_list, NOTHING},
     {"revoked", HF_EVENT_REVOKED, is_revoked, NOTHING},
+    {"described", HF_EVENT_DESCRIBED, is_described, NOTHING},
     {"cancel", HF_EVENT_CANCEL, cancel, NOTHING},
     {"release", HF_EVENT_RELEASE, release, NOTHING},
     {"withdrawn", HF_EVENT_WITHDRAWN, is_withdrawn, NOTHING},

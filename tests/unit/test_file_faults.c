@@ -41,6 +41,7 @@ static void live(struct seat *seat, const char *queue)
     (void)seat_ask(seat, HF_REQUEST_LIST, queue, second);
     (void)seat_ask(seat, HF_REQUEST_WATCH, queue, first);
     (void)seat_ask(seat, HF_REQUEST_WATCH, queue, second);
+    (void)seat_ask(seat, HF_REQUEST_DESCRIBE, queue, first);
     (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, first);
     (void)seat_ask(seat, HF_REQUEST_WITHDRAW, queue, second);
 }

@@ -45,6 +45,7 @@ static void live(void *arg)
     seat = seat_open(&bench_file);
     (void)seat_enqueue(seat, life->queue, id, HF_TICKET_MUTEX, "doomed");
     (void)seat_ask(seat, HF_REQUEST_WATCH, life->queue, id);
+    (void)seat_ask(seat, HF_REQUEST_DESCRIBE, life->queue, id);
     (void)seat_ask(seat, HF_REQUEST_WITHDRAW, life->queue, id);
     seat_close(seat);
 }
@@ -66,6 +67,7 @@ static uint64_t take_alone(const char *queue)
 static void sweep(const char *queue)
 {
     struct life life = {queue, 1};
+    char path[BENCH_FILE_PATH_BYTES];
     uint64_t last = 0;
     int ended = SIGKILL;
 
@@ -78,6 +80,9 @@ static void sweep(const char *queue)
         token = take_alone(queue);
         assert_true(token > last);
         last = token;
+        bench_file_path(queue, path);
+        assert_int_not_equal(access(path, F_OK),
+                             0); /* nothing was left in it */
     }
     assert_int_equal(ended, 0);
     assert_true(life.step > 30);

@@ -402,7 +402,13 @@ static void foreign_files_are_in_nobodys_way(void **state)
     shell("ln -s x $P/00000000000000000001-m-"
           "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload",
           path);
+    shell("ln -s x $P/00000000000000000001-m-"
+          "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload.new",
+          path);
     (void)take(a, "q", fresh_id(), 2);
+    shell("test ! -L $P/00000000000000000001-m-"
+          "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload.new",
+          path);
     shell("test ! -L $P/00000000000000000001-m-"
           "0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f.payload",
           path);

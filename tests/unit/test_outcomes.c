@@ -117,6 +117,11 @@ static void answer(struct engine *e, struct stage_pending *slot)
              (struct hf_event){.kind = HF_EVENT_WITHDRAWN,
                                .as.answer.found = there});
         break;
+    case HF_REQUEST_DESCRIBE:
+        send(e, slot,
+             (struct hf_event){.kind = HF_EVENT_DESCRIBED,
+                               .as.answer.found = there});
+        break;
     case HF_REQUEST_REVOKE:
         send(e, slot,
              (struct hf_event){.kind = HF_EVENT_ASKED,

@@ -308,6 +308,59 @@ static void json_is_json(void **state)
     free(text);
 }
 
+/* ----------------------------------------------------------------- asked -- */
+
+static void that_the_owner_was_asked_is_read(void **state)
+{
+    char payload[HF_PAYLOAD_BYTES], once[HF_PAYLOAD_BYTES];
+    char at[HF_OWNER_VALUE_MAX], words[HF_WORDS_BYTES];
+    struct hf_owner owner;
+
+    (void)state;
+    hf_owner_describe(payload, 5000, "nightly");
+    assert_int_equal(hf_owner_text_get(payload, "asked", at, sizeof at),
+                     HF_EGONE);
+    hf_owner_add_asked(payload);
+    assert_int_equal(hf_owner_text_get(payload, "asked", at, sizeof at), HF_OK);
+    assert_int_equal(strlen(at), strlen("2026-11-21T16:33:00Z"));
+    assert_int_equal(at[10], 'T');
+    assert_true(hf_owner_parse(payload, 5000, &owner));
+    assert_string_equal(owner.text, "nightly");
+    strcpy(once, payload);
+    hf_owner_add_asked(payload);
+    assert_string_equal(payload, once);
+    hf_words_owner(payload, words);
+    assert_non_null(strstr(words, "): nightly, asked to release"));
+}
+
+/* What somebody says in the place of ours is his. */
+static void nothing_is_added_to_another_text(void **state)
+{
+    char payload[HF_PAYLOAD_BYTES] = "candidate 7";
+
+    (void)state;
+    hf_owner_add_asked(payload);
+    assert_string_equal(payload, "candidate 7");
+}
+
+/* All of it or nothing. */
+static void there_has_to_be_room_for_it(void **state)
+{
+    size_t word = strlen(" asked=2026-11-21T16:33:00Z");
+
+    (void)state;
+    for (size_t spare = word - 1; spare <= word; spare++) {
+        size_t bytes = HF_PAYLOAD_BYTES - 1 - spare;
+        char payload[HF_PAYLOAD_BYTES] = "host=";
+
+        memset(payload + 5, 'x', bytes - 5);
+        payload[bytes] = '\0';
+        hf_owner_add_asked(payload);
+        assert_int_equal(strlen(payload),
+                         spare == word ? HF_PAYLOAD_BYTES - 1 : bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +377,9 @@ int main(void)
         cmocka_unit_test(no_owner_steers_a_terminal),
         cmocka_unit_test(durations_are_short),
         cmocka_unit_test(json_is_json),
+        cmocka_unit_test(that_the_owner_was_asked_is_read),
+        cmocka_unit_test(nothing_is_added_to_another_text),
+        cmocka_unit_test(there_has_to_be_room_for_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

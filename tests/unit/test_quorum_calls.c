@@ -110,7 +110,7 @@ static int begin(void **state)
                                             .ttl_ms = 10000,
                                             .rejoin_ms = 10000,
                                             .random = {{1, 2, 3, 4}}};
-    const struct hf_quorum_ops ops = {op_connect, op_disconnect, op_call};
+    const struct hf_quorum_ops ops = {op_connect, op_disconnect, op_call, NULL};
     const struct hf_quorum_user user = {on_up, on_down, on_answered, on_notice,
                                         NULL};
 

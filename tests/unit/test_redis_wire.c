@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server may make us hold: its replies have a bound before they are
- * whole.  The link below is the test's. */
+ * whole.  And whether it speaks TLS where we do not.  The link below is the
+ * test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engines/redis/tls_question.h"
 #include "engines/redis/wire.h"
 
 struct hf_link {
@@ -18,21 +20,23 @@ struct hf_link {
 
 static struct hf_link the_link;
 static struct hf_redis_wire wire;
+static struct hf_link_way way;
 static unsigned replies;
+static unsigned tls_records;
 static char down[HF_LINK_TEXT_BYTES];
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
+struct hf_link *__wrap_hf_link_open(const struct hf_link_way *opened,
                                     const struct hf_link_user *user,
                                     hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES]);
 void __wrap_hf_link_close(struct hf_link *closed, enum hf_link_end end);
 
-struct hf_link *__wrap_hf_link_open(const struct hf_link_way *way,
+struct hf_link *__wrap_hf_link_open(const struct hf_link_way *opened,
                                     const struct hf_link_user *user,
                                     hf_status *status,
                                     char why[HF_LINK_TEXT_BYTES])
 {
-    (void)way;
+    (void)opened;
     (void)status;
     (void)why;
     the_link = (struct hf_link){*user, true};
@@ -54,6 +58,13 @@ static void on_reply(void *arg, struct hf_redis_wire *from,
     replies++;
 }
 
+static void on_met_tls(void *arg, struct hf_redis_wire *from)
+{
+    (void)arg;
+    tls_records++;
+    hf_redis_wire_close(from, HF_LINK_ABORT);
+}
+
 static void on_down(void *arg, struct hf_redis_wire *from, hf_status status,
                     const char *why)
 {
@@ -68,8 +79,11 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-static const struct hf_redis_wire_user user = {
-    .reply = on_reply, .down = on_down, .enter = nothing, .leave = nothing};
+static const struct hf_redis_wire_user user = {.reply = on_reply,
+                                               .met_tls = on_met_tls,
+                                               .down = on_down,
+                                               .enter = nothing,
+                                               .leave = nothing};
 
 static int begin(void **state)
 {
@@ -77,9 +91,9 @@ static int begin(void **state)
     hf_status status;
 
     (void)state;
-    replies = 0;
+    replies = tls_records = 0;
     down[0] = '\0';
-    return hf_redis_wire_open(&wire, NULL, &user, &status, why) ? 0 : -1;
+    return hf_redis_wire_open(&wire, &way, &user, &status, why) ? 0 : -1;
 }
 
 static int end(void **state)
@@ -151,6 +165,78 @@ static void an_array_has_a_bound(void **state)
     assert_true(the_link.open);
 }
 
+/* ------------------------------------------------------------------- TLS -- */
+
+/* Does what comes first begin a TLS record? */
+static bool meets_tls(const char *bytes, size_t count)
+{
+    bool met;
+
+    (void)end(NULL);
+    assert_int_equal(begin(NULL), 0);
+    receive(bytes, count);
+    met = tls_records == 1;
+    assert_true(!met || (!the_link.open && down[0] == '\0' && replies == 0));
+    return met;
+}
+
+static void a_tls_record_comes_instead_of_the_first_reply(void **state)
+{
+    (void)state;
+    assert_true(meets_tls("\x15\x03\x01\x00\x02\x02\x0a", 7));
+    assert_true(meets_tls("\x15\x03\x03", 3));
+    assert_true(meets_tls("\x16\x03\x03\x00\x7a\x02", 6));
+    assert_true(meets_tls("\x15", 1));
+    assert_true(meets_tls("\x16", 1));
+    assert_false(meets_tls("\x15x\r\n", 4));
+    assert_false(meets_tls("\x17\x03\x03", 3));
+    assert_false(meets_tls("+\x15\x03\r\n", 5));
+    assert_false(meets_tls("-ERR no\r\n", 9));
+    assert_int_equal(replies, 1);
+}
+
+static void later_it_is_nonsense(void **state)
+{
+    (void)state;
+    receive_text("+OK\r\n");
+    receive_text("\x15\x03\x03");
+    assert_int_equal(tls_records, 0);
+    assert_int_equal(replies, 1);
+    assert_non_null(strstr(down, "not Redis'"));
+}
+
+/* Through TLS, and over a socket file, nobody speaks of a port for TLS. */
+static void where_it_cannot_be_it_is_nonsense(void **state)
+{
+    static const struct hf_tls_ops tls = {.abi = HF_TLS_ABI};
+
+    (void)state;
+    way.tls = &tls;
+    assert_false(meets_tls("\x15\x03\x03", 3));
+    assert_non_null(strstr(down, "not Redis'"));
+    way = (struct hf_link_way){.path = "/redis.sock"};
+    assert_false(meets_tls("\x15\x03\x03", 3));
+    assert_non_null(strstr(down, "not Redis'"));
+    way = (struct hf_link_way){0};
+}
+
+/* A handshake record to the last byte, of no message that there is, and one
+ * line, which no byte of 0 cuts short. */
+static void the_question_is_a_record_and_a_line(void **state)
+{
+    const unsigned char *asked = (const unsigned char *)hf_redis_tls_question;
+    size_t count = HF_REDIS_TLS_QUESTION_BYTES;
+
+    (void)state;
+    assert_int_equal(strlen(hf_redis_tls_question), count);
+    assert_true(hf_redis_is_tls_record(asked, count));
+    assert_int_equal(asked[0], 0x16);
+    assert_int_equal(asked[3] << 8 | asked[4], count - 5);
+    assert_true(asked[5] > 24 && asked[5] < 254); /* RFC 8446, B.3 */
+    assert_ptr_equal(strchr(hf_redis_tls_question, '\r'), asked + count - 2);
+    assert_ptr_equal(strchr(hf_redis_tls_question, '\n'), asked + count - 1);
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -159,6 +245,10 @@ int main(void)
         STORY(a_reply_without_an_end_is_hung_up_on),
         STORY(many_replies_have_no_bound),
         STORY(an_array_has_a_bound),
+        STORY(a_tls_record_comes_instead_of_the_first_reply),
+        STORY(later_it_is_nonsense),
+        STORY(where_it_cannot_be_it_is_nonsense),
+        STORY(the_question_is_a_record_and_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

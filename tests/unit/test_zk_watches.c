@@ -203,6 +203,114 @@ static void setting_anew_can_be_cut(void **state)
     stage_close(&s);
 }
 
+/* Another answer has named the transaction by then, so a SetWatches says
+ * nothing of it. */
+static void what_was_being_read_is_read_on_the_next_connection(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    queue_known(&s);
+    ask(&s, HF_REQUEST_WATCH, "x");
+    data(&s, "him", 2, 2);
+    event(&s, HF_ZK_NODE_DATA_CHANGED, "q/x#2");
+    (void)stage_told(&s);
+    link_down(&s, "reset");
+    ring(&s);
+    link_up(&s);
+    (void)stage_sent(&s);
+    accept_session(&s);
+    assert_non_null(strstr(stage_sent(&s), "DATA q/x#2 w"));
+    (void)stage_told(&s);
+    data(&s, "__REVOKE__", 2, 2);
+    assert_string_equal(stage_told(&s), "REVOKED x");
+    stage_close(&s);
+}
+
+/* ---------------------------------------------------------- description -- */
+
+/* Our ticket x, whose owner has heard a request to release. */
+static void asked(struct stage *s)
+{
+    stage_init(s);
+    stage_connected(s);
+    have(s, "x", 1, 2);
+    ask(s, HF_REQUEST_WATCH, "x");
+    data(s, "__REVOKE__", 2, 2);
+    assert_non_null(strstr(stage_told(s), "WATCHING x; REVOKED x"));
+    (void)stage_sent(s);
+}
+
+/* The event of our own write comes before its answer. */
+static void what_was_heard_is_written_over(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    asked(&s);
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(stage_sent(&s), "SET q/x#1 v2 me");
+    event(&s, HF_ZK_NODE_DATA_CHANGED, "q/x#1");
+    written(&s);
+    assert_string_equal(stage_told(&s), "DESCRIBED x found");
+    assert_string_equal(stage_sent(&s), "DATA q/x#1 w");
+    data(&s, "me", 2, 2);
+    assert_string_equal(stage_told(&s), "");
+    stage_close(&s);
+}
+
+static void a_request_in_between_is_heard(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    asked(&s);
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    event(&s, HF_ZK_NODE_DATA_CHANGED, "q/x#1"); /* asked once more */
+    refused(&s, HF_ZK_BAD_VERSION);
+    assert_string_equal(stage_told(&s), "FAILED DESCRIBE x RETRY");
+    ask(&s, HF_REQUEST_DESCRIBE, "x"); /* while it is being read */
+    assert_string_equal(stage_told(&s), "FAILED DESCRIBE x RETRY");
+    data(&s, "__REVOKE__", 2, 2);
+    assert_string_equal(stage_told(&s), "REVOKED x");
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    written(&s);
+    assert_string_equal(stage_told(&s), "DESCRIBED x found");
+    stage_close(&s);
+}
+
+static void what_may_not_be_written_is_not(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    asked(&s);
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    refused(&s, HF_ZK_NO_AUTH);
+    assert_string_equal(stage_told(&s), "FAILED DESCRIBE x FATAL");
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    link_down(&s, "reset");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED DESCRIBE x UNSURE");
+    stage_close(&s);
+}
+
+/* In the order in which they were asked for. */
+static void a_withdrawal_overtakes_nothing(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    asked(&s);
+    ask(&s, HF_REQUEST_WITHDRAW, "x");
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(stage_told(&s), "DESCRIBED x");
+    done(&s);
+    assert_non_null(strstr(stage_told(&s), "WITHDRAWN x found"));
+    ask(&s, HF_REQUEST_DESCRIBE, "x");
+    assert_string_equal(stage_told(&s), "DESCRIBED x");
+    stage_close(&s);
+}
+
 static void errors_fail_who_was_not_told(void **state)
 {
     struct stage s;
@@ -546,6 +654,11 @@ int main(void)
         cmocka_unit_test(one_watch_for_all),
         cmocka_unit_test(only_a_deletion_is_gone),
         cmocka_unit_test(setting_anew_can_be_cut),
+        cmocka_unit_test(what_was_being_read_is_read_on_the_next_connection),
+        cmocka_unit_test(what_was_heard_is_written_over),
+        cmocka_unit_test(a_request_in_between_is_heard),
+        cmocka_unit_test(what_may_not_be_written_is_not),
+        cmocka_unit_test(a_withdrawal_overtakes_nothing),
         cmocka_unit_test(errors_fail_who_was_not_told),
         cmocka_unit_test(forget_at_each_stage),
         cmocka_unit_test(what_was_forgotten_is_watched_again),

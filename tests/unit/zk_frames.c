@@ -219,6 +219,15 @@ static void say_create(struct stage *s, int32_t opcode, const char *path,
     }
 }
 
+static void say_set_data(struct stage *s, const char *text,
+                         struct hf_jute_reader *frame, const char *between)
+{
+    struct hf_jute_piece data = hf_jute_get_buffer(frame);
+
+    stage_say(&s->sent, between, "SET %s v%d %.*s", text,
+              hf_jute_get_int(frame), (int)data.count, data.bytes);
+}
+
 static void say_call(struct stage *s, int32_t xid, int32_t opcode,
                      struct hf_jute_reader *frame, const char *between)
 {
@@ -246,6 +255,9 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
         call->watch = hf_jute_get_bool(frame);
         stage_say(&s->sent, between, "DATA %s%s", text,
                   call->watch ? " w" : "");
+        break;
+    case HF_ZK_SET_DATA:
+        say_set_data(s, text, frame, between);
         break;
     case HF_ZK_GET_CHILDREN:
         call->watch = hf_jute_get_bool(frame);

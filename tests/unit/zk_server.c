@@ -178,6 +178,14 @@ void exists(struct stage *s, int64_t czxid, int64_t owner)
     end(s, at_);
 }
 
+void written(struct stage *s)
+{
+    size_t at_ = begin_answer(s, HF_ZK_SET_DATA, HF_ZK_OK);
+
+    put_stat(s, 2, 2);
+    end(s, at_);
+}
+
 static void put_result(struct stage *s, int32_t type, bool last, int32_t error)
 {
     hf_jute_put_int(&s->out, type);

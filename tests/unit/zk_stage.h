@@ -230,6 +230,7 @@ void created_apart(struct stage *s, int32_t sequence, uint32_t step);
 void created_as(struct stage *s, const char *path, int64_t czxid);
 void children(struct stage *s, const char *tickets);
 void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);
+void written(struct stage *s);
 void exists(struct stage *s, int64_t czxid, int64_t owner);
 void checked(struct stage *s); /* or deleted: all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */

@@ -10,9 +10,9 @@
 
 /* -------------------------------------------------------------- requests -- */
 
-static const char *const kinds[] = {"ENQUEUE",  "LIST",  "LOOK",  "WATCH",
-                                    "WITHDRAW", "PROVE", "END",   "DOWNGRADE",
-                                    "REVOKE",   "RAISE", "LOWER", "STAMP"};
+static const char *const kinds[] = {
+    "ENQUEUE",   "LIST",   "LOOK",     "WATCH", "WITHDRAW", "PROVE", "END",
+    "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
 
 struct stage_request *stage_request_of(struct hf_request *request)
 {
@@ -155,6 +155,10 @@ static void say_answer(struct stage *s, const struct hf_event *event)
         stage_say(&s->told, "; ", "ASKED %s%s", name,
                   event->as.answer.found ? " found" : "");
         break;
+    case HF_EVENT_DESCRIBED:
+        stage_say(&s->told, "; ", "DESCRIBED %s%s", name,
+                  event->as.answer.found ? " found" : "");
+        break;
     case HF_EVENT_REVOKED:
         stage_say(&s->told, "; ", "REVOKED %s", name);
         break;
@@ -184,6 +188,8 @@ static bool fits(enum hf_request_kind asked, enum hf_event_kind kind)
         return asked == HF_REQUEST_WATCH;
     case HF_EVENT_ASKED:
         return asked == HF_REQUEST_REVOKE;
+    case HF_EVENT_DESCRIBED:
+        return asked == HF_REQUEST_DESCRIBE;
     case HF_EVENT_MARKED:
         return asked == HF_REQUEST_RAISE || asked == HF_REQUEST_LOWER ||
                asked == HF_REQUEST_STAMP;

@@ -306,6 +306,9 @@ static void carry_out(struct hf_engine *engine, struct hf_request *request)
     case HF_REQUEST_REVOKE:
         hf_engine_revoke(engine, request);
         break;
+    case HF_REQUEST_DESCRIBE:
+        hf_engine_describe(engine, request);
+        break;
     case HF_REQUEST_RAISE:
         hf_engine_raise(engine, request);
         break;

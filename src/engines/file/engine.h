@@ -169,6 +169,9 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
                          struct hf_ticket *ticket, bool *found,
                          struct hf_error *error);
 
+/* describe.c: DESCRIBE. */
+void hf_engine_describe(struct hf_engine *engine, struct hf_request *request);
+
 /* downgrade.c: DOWNGRADE. */
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request);
 

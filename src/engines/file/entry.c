@@ -119,6 +119,13 @@ void hf_payload_file_format(const struct hf_ticket *ticket,
     memcpy(file + strlen(file), HF_PAYLOAD_SUFFIX, sizeof(HF_PAYLOAD_SUFFIX));
 }
 
+void hf_new_payload_file_format(const struct hf_ticket *ticket,
+                                char file[HF_NEW_PAYLOAD_FILE_BYTES])
+{
+    hf_payload_file_format(ticket, file);
+    memcpy(file + strlen(file), HF_NEW_SUFFIX, sizeof(HF_NEW_SUFFIX));
+}
+
 static bool parse_sequence(const char *file, uint64_t *sequence)
 {
     uint64_t value = 0;
@@ -178,8 +185,11 @@ enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket)
     rest += ID_CHARS;
     if (*rest == '\0')
         return HF_FILE_TICKET;
-    return strcmp(rest, HF_PAYLOAD_SUFFIX) == 0 ? HF_FILE_PAYLOAD
-                                                : HF_FILE_OTHER;
+    if (strcmp(rest, HF_PAYLOAD_SUFFIX) == 0)
+        return HF_FILE_PAYLOAD;
+    if (strcmp(rest, HF_PAYLOAD_SUFFIX HF_NEW_SUFFIX) == 0)
+        return HF_FILE_NEW_PAYLOAD;
+    return HF_FILE_OTHER;
 }
 
 void hf_ready_format(const struct hf_ticket *mark,

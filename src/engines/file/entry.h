@@ -6,6 +6,7 @@
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID          a ticket: a FIFO
  *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload  what its owner says: the text of a
  *                                          symlink
+ *     NNNNNNNNNNNNNNNNNNNN-K-UUID.payload.new  the same, about to replace it
  *     .new                                 a ticket being made
  *     name                                 the name, where ENTRY is a digest
  *     barrier                              the mark of a barrier that is up: a
@@ -39,6 +40,10 @@
 #define HF_PAYLOAD_FILE_BYTES                                                  \
     (HF_TICKET_FILE_BYTES + sizeof(HF_PAYLOAD_SUFFIX) - 1)
 
+#define HF_NEW_SUFFIX ".new"
+#define HF_NEW_PAYLOAD_FILE_BYTES                                              \
+    (HF_PAYLOAD_FILE_BYTES + sizeof(HF_NEW_SUFFIX) - 1)
+
 #define HF_NEW_FILE ".new"
 #define HF_NAME_FILE "name"
 #define HF_BARRIER_FILE "barrier"
@@ -58,11 +63,16 @@ void hf_ticket_file_format(const struct hf_ticket *ticket,
 void hf_payload_file_format(const struct hf_ticket *ticket,
                             char file[HF_PAYLOAD_FILE_BYTES]);
 
+/* Of the one that is to replace it. */
+void hf_new_payload_file_format(const struct hf_ticket *ticket,
+                                char file[HF_NEW_PAYLOAD_FILE_BYTES]);
+
 /* What is ${file} in the directory of a lock?  For a ticket and for a payload
  * ${ticket} is set, with an empty payload. */
 enum hf_file_kind {
     HF_FILE_TICKET,
     HF_FILE_PAYLOAD,
+    HF_FILE_NEW_PAYLOAD,
     HF_FILE_OTHER,
 };
 enum hf_file_kind hf_file_parse(const char *file, struct hf_ticket *ticket);

@@ -44,6 +44,7 @@ void hf_listing_unref(struct hf_listing *listing)
         return;
     hf_free(listing->tickets.items);
     hf_free(listing->payloads.items);
+    hf_free(listing->new_payloads.items);
     hf_free(listing->text);
     hf_free(listing);
 }
@@ -94,6 +95,8 @@ static hf_status take_in(struct hf_listing *listing, const char *file,
         return push(&listing->tickets, &ticket, path, error);
     case HF_FILE_PAYLOAD:
         return push(&listing->payloads, &ticket, path, error);
+    case HF_FILE_NEW_PAYLOAD:
+        return push(&listing->new_payloads, &ticket, path, error);
     case HF_FILE_OTHER:
         break; /* not ours to judge */
     }
@@ -136,7 +139,7 @@ static hf_status read_through(struct hf_listing *listing, int dir,
     hf_status status = HF_OK;
     ssize_t got;
 
-    listing->tickets.count = listing->payloads.count = 0;
+    hf_listing_clear(listing);
     if (hf_sys_rewind(dir) != 0)
         return hf_trouble(error, "list", path);
     while (status == HF_OK &&
@@ -201,6 +204,7 @@ void hf_listing_clear(struct hf_listing *listing)
 {
     listing->tickets.count = 0;
     listing->payloads.count = 0;
+    listing->new_payloads.count = 0;
 }
 
 static struct hf_ticket *find(const struct hf_ticket_list *list,
@@ -251,7 +255,7 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
 
 void hf_listing_sweep(struct hf_listing *listing, int dir)
 {
-    char file[HF_PAYLOAD_FILE_BYTES];
+    char file[HF_NEW_PAYLOAD_FILE_BYTES];
 
     for (size_t i = 0; i < listing->payloads.count; i++) {
         const struct hf_ticket *payload = &listing->payloads.items[i];
@@ -259,6 +263,10 @@ void hf_listing_sweep(struct hf_listing *listing, int dir)
         if (find(&listing->tickets, payload) != NULL)
             continue;
         hf_payload_file_format(payload, file);
+        (void)hf_sys_unlinkat(dir, file);
+    }
+    for (size_t i = 0; i < listing->new_payloads.count; i++) {
+        hf_new_payload_file_format(&listing->new_payloads.items[i], file);
         (void)hf_sys_unlinkat(dir, file);
     }
 }

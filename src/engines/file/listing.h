@@ -29,9 +29,11 @@ struct hf_listing {
     unsigned references; /* of one thread at a time */
     enum hf_listing_of of;
     char entry[HF_ENTRY_BYTES];
-    struct hf_ticket_list tickets;  /* sorted; .payload "" until read */
-    struct hf_ticket_list payloads; /* sorted; those that have one */
-    char *text;                     /* of the payloads that were read */
+    struct hf_ticket_list tickets;      /* sorted; .payload "" until read */
+    struct hf_ticket_list payloads;     /* sorted; those that have one */
+    struct hf_ticket_list new_payloads; /* those whose owner was seen writing
+                                           one, or ended while he did */
+    char *text;                         /* of the payloads that were read */
 };
 
 /* NULL without memory. */
@@ -69,9 +71,10 @@ hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
                                    const char *own_payload,
                                    struct hf_error *error);
 
-/* Remove the payloads in ${dir} that belong to no ticket: left by processes
- * that ended in the middle.  Under the directory's lock, or a ticket being
- * made would lose its own. */
+/* Remove the payloads in ${dir} that belong to no ticket, and those that are to
+ * replace another: left by processes that ended in the middle.  Under the
+ * directory's lock, or a ticket being made would lose its own.  An owner who is
+ * just then replacing his fails to, and tries again. */
 void hf_listing_sweep(struct hf_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */

@@ -99,7 +99,7 @@ static bool writes(enum hf_request_kind kind)
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
-           kind == HF_REQUEST_STAMP;
+           kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;
 }
 
 static void fail_cut(struct hf_leased *leased, struct hf_request *request)
@@ -172,6 +172,7 @@ void hf_leased_request(struct hf_leased *leased, struct hf_request *request,
     case HF_REQUEST_WITHDRAW:
     case HF_REQUEST_DOWNGRADE:
     case HF_REQUEST_REVOKE:
+    case HF_REQUEST_DESCRIBE:
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:
     case HF_REQUEST_STAMP:

@@ -61,7 +61,7 @@ void hf_leased_fail_memory(struct hf_leased *leased,
 const char *hf_leased_queue_of(const struct hf_request *request,
                                char marks[HF_LEASED_MARKS_BYTES]);
 
-/* ENQUEUE LIST WITHDRAW DOWNGRADE REVOKE RAISE LOWER STAMP */
+/* ENQUEUE LIST WITHDRAW DOWNGRADE REVOKE DESCRIBE RAISE LOWER STAMP */
 void hf_leased_ask(struct hf_leased *leased, struct hf_request *request);
 
 /* The ticket is not in the queue any more. */

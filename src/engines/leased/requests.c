@@ -170,6 +170,15 @@ static void asked(struct hf_leased *leased, struct hf_leased_op *op,
         tell(leased, op, HF_EVENT_ASKED, answer->found);
 }
 
+static void described(struct hf_leased *leased, struct hf_leased_op *op,
+                      const struct hf_store_answer *answer)
+{
+    if (answer == NULL || !answer->ok)
+        hf_leased_fail_as(leased, op->request, answer);
+    else
+        tell(leased, op, HF_EVENT_DESCRIBED, answer->found);
+}
+
 static void marked(struct hf_leased *leased, struct hf_leased_op *op,
                    const struct hf_store_answer *answer)
 {
@@ -202,6 +211,7 @@ static const struct deed {
     [HF_REQUEST_WITHDRAW] = {HF_STORE_WITHDRAW, withdrawn},
     [HF_REQUEST_DOWNGRADE] = {HF_STORE_DOWNGRADE, downgraded},
     [HF_REQUEST_REVOKE] = {HF_STORE_REVOKE, asked},
+    [HF_REQUEST_DESCRIBE] = {HF_STORE_DESCRIBE, described},
     [HF_REQUEST_RAISE] = {HF_STORE_RAISE, marked},
     [HF_REQUEST_LOWER] = {HF_STORE_LOWER, marked},
     [HF_REQUEST_STAMP] = {HF_STORE_STAMP, stamped},

@@ -416,10 +416,14 @@ static void keep_up(struct hf_leased *leased)
 static void run_out_of_patience(struct hf_leased *leased)
 {
     uint64_t patience_ms = attempt_ms(leased);
+    const char *missing = NULL;
 
+    if (leased->store_ops.missing != NULL)
+        missing = leased->store_ops.missing(leased->store);
     leased->session.silences++;
-    hf_leased_session_drop(leased, HF_EUNREACHABLE,
-                           "no connection within %" PRIu64 " ms", patience_ms);
+    hf_leased_session_drop(
+        leased, HF_EUNREACHABLE, "no %s within %" PRIu64 " ms",
+        missing != NULL ? missing : "connection", patience_ms);
 }
 
 void hf_leased_session_tick(struct hf_leased *leased)

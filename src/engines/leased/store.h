@@ -112,6 +112,9 @@ enum hf_store_call_kind {
     /* Count one more in the ticket's .revoked, and tell its owner REVOKED.
      * .found. */
     HF_STORE_REVOKE,
+    /* Put .payload in the place of that of a ticket of this session.  Nobody is
+     * told.  .found. */
+    HF_STORE_DESCRIBE,
     /* Of a queue of marks: put .ticket in, a mark of .ticket_kind, if there is
      * none of that kind yet; and take the one out.  .found: there was one. */
     HF_STORE_RAISE,
@@ -167,15 +170,15 @@ struct hf_store_accord {
 struct hf_store_call {
     enum hf_store_call_kind kind;
     const char *session;
-    const char *queue;               /* NULL: RENEW, GOODBYE */
-    struct hf_ticket_id ticket;      /* ENQUEUE WITHDRAW DOWNGRADE REVOKE RAISE
-                                        STAMP */
-    enum hf_ticket_kind ticket_kind; /* ENQUEUE RAISE LOWER; LIST: MEMBER, or
-                                        another */
-    uint32_t weight;                 /* ENQUEUE */
-    uint32_t limit;                  /* STAMP */
-    struct hf_ticket_id mark;        /* STAMP: fresh */
-    const char *payload;             /* ENQUEUE */
+    const char *queue;                  /* NULL: RENEW, GOODBYE */
+    struct hf_ticket_id ticket;         /* ENQUEUE WITHDRAW DOWNGRADE REVOKE
+                                           DESCRIBE RAISE STAMP */
+    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER; LIST: MEMBER, or
+                                           another */
+    uint32_t weight;                    /* ENQUEUE */
+    uint32_t limit;                     /* STAMP */
+    struct hf_ticket_id mark;           /* STAMP: fresh */
+    const char *payload;                /* ENQUEUE DESCRIBE */
     const struct hf_ticket_id *tickets; /* PROBE */
     size_t count;
     const struct hf_store_stake *stakes; /* RENEW, GOODBYE */
@@ -229,7 +232,7 @@ struct hf_store_answer {
     /* The server's clock when it answered, milliseconds since 1970; 0 if the
      * failure does not tell. */
     uint64_t server_ms;
-    bool found; /* WITHDRAW DOWNGRADE REVOKE RAISE LOWER STAMP */
+    bool found; /* WITHDRAW DOWNGRADE REVOKE DESCRIBE RAISE LOWER STAMP */
     /* Sorted by hf_ticket_compare() where they are a queue, and no ticket
      * twice: an answer that is otherwise ends the link (check.h).  All texts
      * live as long as the call to hf_leased_answered().  .payload of each
@@ -275,6 +278,9 @@ struct hf_store_ops {
     /* End it abruptly: what has not been sent yet is not sent. */
     void (*disconnect)(struct hf_store *store);
     void (*call)(struct hf_store *store, struct hf_store_call *call);
+    /* Between connect() and the link: what has not come, for a text "no ...
+     * within 2000 ms"; NULL: a connection.  May be NULL itself. */
+    const char *(*missing)(const struct hf_store *store);
 
     /* For engine.h, which the machine of leased.h does not call: */
 

@@ -26,6 +26,8 @@ const char hf_pg_prepare[] =
     PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
     PREPARED("downgrade", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
     PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
+    PREPARED("describe", "uuid, bigint, bytea, uuid, bytea",
+             "$1, $2, $3, $4, $5")
     PREPARED("raise", "bigint, bytea, integer, uuid", "$1, $2, $3, $4")
     PREPARED("lower", "bigint, bytea, integer", "$1, $2, $3")
     PREPARED("stamp", "bigint, bytea, uuid, integer, uuid",
@@ -157,6 +159,19 @@ static bool send_about(PGconn *conn, const struct hf_store_call *call,
     return send_call(conn, statement, &p);
 }
 
+static bool send_describe(PGconn *conn, const struct hf_store_call *call,
+                          const char *ticket)
+{
+    struct parameters p = {.count = 0};
+
+    add_text(&p, call->session);
+    add_number(&p, call->not_after_ms);
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    add_bytes(&p, call->payload);
+    return send_call(conn, "hf_describe", &p);
+}
+
 /* RAISE LOWER */
 static bool send_mark(PGconn *conn, const struct hf_store_call *call,
                       const char *ticket)
@@ -239,6 +254,8 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
         return send_about(conn, call, "hf_downgrade", ticket);
     case HF_STORE_REVOKE:
         return send_about(conn, call, "hf_revoke", ticket);
+    case HF_STORE_DESCRIBE:
+        return send_describe(conn, call, ticket);
     case HF_STORE_RAISE:
     case HF_STORE_LOWER:
         return send_mark(conn, call, ticket);

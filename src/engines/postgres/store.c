@@ -195,10 +195,20 @@ static void free_store(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_idle_closed);
 }
 
+/* libpq does its own TLS. */
+static const char *store_missing(const struct hf_store *store)
+{
+    bool shaking = store->state == HF_PG_CONNECTING &&
+                   PQstatus(store->conn) == CONNECTION_SSL_STARTUP;
+
+    return shaking ? "answer to the request for TLS" : NULL;
+}
+
 static const struct hf_store_ops ops = {
     .connect = hf_pg_connect,
     .disconnect = hf_pg_drop,
     .call = call,
+    .missing = store_missing,
     .flush = flush,
     .after_fork = after_fork,
     .free = free_store,

@@ -147,6 +147,9 @@ static const struct permanent {
      "; expected a certificate that sslrootcert= vouches for"},
     {"does not match host name", HF_EDENIED,
      "; expected the host that the certificate is for"},
+    /* Final after several of them only. */
+    {"expected authentication request from server", HF_EPROTOCOL,
+     "; expected a port of PostgreSQL's that is not for TLS alone"},
 };
 
 static const struct permanent *find_permanent(const char *line)
@@ -174,12 +177,24 @@ static hf_status why_of_libpq(const char *message, char text[HF_PG_TEXT_BYTES])
     return permanent != NULL ? permanent->status : HF_EUNREACHABLE;
 }
 
+/* What to do about a refusal that has no state of its own.  A server that
+ * speaks another language than English gets none. */
+static const char *advice_on(const char *state, const char *said)
+{
+    bool plain = strstr(said, ", no encryption") != NULL ||
+                 strstr(said, ", SSL off") != NULL; /* before 13 */
+
+    return strncmp(state, "28000", STATE_BYTES) == 0 && plain
+               ? "; expected sslmode=require if the server wants TLS"
+               : "";
+}
+
 hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
 {
     const PGconn *conn = store->conn;
     const char *message = PQerrorMessage(conn);
     const char *state = find_state(message);
-    char line[HF_PG_TEXT_BYTES - 32];
+    char line[HF_PG_TEXT_BYTES - 96];
 
     if (PQconnectionNeedsPassword(conn)) {
         (void)snprintf(text, HF_PG_TEXT_BYTES,
@@ -189,8 +204,8 @@ hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
     }
     if (state != NULL) {
         hf_pg_one_line(line, sizeof line, state + STATE_BYTES + 2);
-        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)",
-                       line, state);
+        (void)snprintf(text, HF_PG_TEXT_BYTES, "the server said: %s (%.5s)%s",
+                       line, state, advice_on(state, line));
         return hf_pg_refusal(state);
     }
     if (store->said[0] != '\0') {

@@ -411,6 +411,22 @@ static void downgrade_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
     ask(quorum, op, 0);
 }
 
+/* What a server gets that is to have the ticket later says it too. */
+static void describe_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
+{
+    struct hf_quorum_own *own = hf_quorum_own_find(&quorum->owns, &op->ticket);
+
+    if (own != NULL)
+        hf_quorum_own_describe(own, op->asked->payload);
+    ask(quorum, op, 0);
+}
+
+static void judge_describe(struct hf_quorum *quorum, struct hf_quorum_op *op)
+{
+    if (has_enough(quorum, op))
+        answer_found(quorum, op, op->found != 0);
+}
+
 /* ------------------------------------------------------------- all kinds -- */
 
 /* Marks live for ever, and so would one that a server still had which was away
@@ -435,6 +451,7 @@ static bool is_supported(const struct hf_store_call *call)
     case HF_STORE_WITHDRAW:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
+    case HF_STORE_DESCRIBE:
         return true;
     }
     return false;
@@ -467,6 +484,9 @@ void hf_quorum_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
         break;
     case HF_STORE_REVOKE:
         revoke_begin(quorum, op);
+        break;
+    case HF_STORE_DESCRIBE:
+        describe_begin(quorum, op);
         break;
     default:
         ask(quorum, op, 0);
@@ -514,6 +534,9 @@ void hf_quorum_judge(struct hf_quorum *quorum, struct hf_quorum_op *op)
         break;
     case HF_STORE_REVOKE:
         judge_revoke(quorum, op);
+        break;
+    case HF_STORE_DESCRIBE:
+        judge_describe(quorum, op);
         break;
     case HF_STORE_GOODBYE:
         if (op->pending == 0)

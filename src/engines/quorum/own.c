@@ -59,6 +59,16 @@ struct hf_quorum_own *hf_quorum_own_get(struct hf_quorum_owns *owns,
     return own;
 }
 
+void hf_quorum_own_describe(struct hf_quorum_own *own, const char *payload)
+{
+    char *copy = hf_strdup(payload);
+
+    if (copy == NULL)
+        return;
+    hf_free(own->payload);
+    own->payload = copy;
+}
+
 void hf_quorum_own_drop(struct hf_quorum_owns *owns, struct hf_quorum_own *own)
 {
     struct hf_quorum_own **at = &owns->buckets[bucket_of(&own->id)];

@@ -44,6 +44,9 @@ struct hf_quorum_own *hf_quorum_own_find(const struct hf_quorum_owns *owns,
 struct hf_quorum_own *hf_quorum_own_get(struct hf_quorum_owns *owns,
                                         const struct hf_store_call *call);
 
+/* It says ${payload} from now on; what it said, for lack of memory. */
+void hf_quorum_own_describe(struct hf_quorum_own *own, const char *payload);
+
 void hf_quorum_own_drop(struct hf_quorum_owns *owns, struct hf_quorum_own *own);
 void hf_quorum_owns_clear(struct hf_quorum_owns *owns);
 

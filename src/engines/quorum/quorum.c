@@ -433,6 +433,19 @@ static void tick_looks(struct hf_quorum *quorum)
     }
 }
 
+static void run_out_of_patience(struct hf_quorum *quorum, size_t place)
+{
+    const char *missing = NULL;
+    char why[HF_QUORUM_WHY_BYTES];
+
+    if (quorum->ops.missing != NULL)
+        missing = quorum->ops.missing(quorum->servers_arg, place);
+    (void)snprintf(why, sizeof why, "no %s in time",
+                   missing != NULL ? missing : "connection");
+    quorum->ops.disconnect(quorum->servers_arg, place);
+    lose_link(quorum, place, HF_EUNREACHABLE, why);
+}
+
 static void tick_server(struct hf_quorum *quorum, size_t place)
 {
     struct hf_quorum_server *server = &quorum->servers[place];
@@ -445,8 +458,7 @@ static void tick_server(struct hf_quorum *quorum, size_t place)
         lose_link(quorum, place, HF_EUNREACHABLE, "no answer in time");
     } else if (server->until_ms <= quorum->now_ms) {
         if (server->link == HF_QUORUM_OPENING) {
-            quorum->ops.disconnect(quorum->servers_arg, place);
-            lose_link(quorum, place, HF_EUNREACHABLE, "no connection in time");
+            run_out_of_patience(quorum, place);
         } else {
             open_link(quorum, place);
         }

@@ -55,6 +55,7 @@ struct hf_quorum_ops {
     void (*connect)(void *servers, size_t server, const char *session);
     void (*disconnect)(void *servers, size_t server);
     void (*call)(void *servers, size_t server, struct hf_store_call *call);
+    const char *(*missing)(const void *servers, size_t server); /* or NULL */
 };
 
 /* And whom it tells: hf_leased_up() and so on. */

@@ -379,6 +379,7 @@ static void take_body(struct hf_redis_answer *answer,
     case HF_STORE_WITHDRAW:
     case HF_STORE_DOWNGRADE:
     case HF_STORE_REVOKE:
+    case HF_STORE_DESCRIBE:
     case HF_STORE_RAISE:
     case HF_STORE_LOWER:
     case HF_STORE_STAMP:

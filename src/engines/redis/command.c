@@ -45,14 +45,15 @@ static const char *const operations[] = {
     [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
     [HF_STORE_RAISE] = "raise",       [HF_STORE_LOWER] = "lower",
     [HF_STORE_STAMP] = "stamp",       [HF_STORE_REVOKE] = "revoke",
-    [HF_STORE_GOODBYE] = "goodbye",
+    [HF_STORE_DESCRIBE] = "describe", [HF_STORE_GOODBYE] = "goodbye",
 };
 
 static const char *const accord_operations[] = {
     [HF_STORE_RENEW] = "confirm",     [HF_STORE_ENQUEUE] = "propose",
     [HF_STORE_LIST] = "show",         [HF_STORE_PROBE] = "glimpse",
     [HF_STORE_WITHDRAW] = "withdraw", [HF_STORE_DOWNGRADE] = "downgrade",
-    [HF_STORE_REVOKE] = "ask",        [HF_STORE_GOODBYE] = "goodbye",
+    [HF_STORE_REVOKE] = "ask",        [HF_STORE_DESCRIBE] = "describe",
+    [HF_STORE_GOODBYE] = "goodbye",
 };
 
 static const char *operation_of(const struct hf_store_call *call)
@@ -236,6 +237,11 @@ void hf_redis_command_put(struct hf_resp *resp,
     case HF_STORE_REVOKE:
         put_head(resp, call, manner, call->queue, 1);
         put_id(resp, &call->ticket);
+        break;
+    case HF_STORE_DESCRIBE:
+        put_head(resp, call, manner, call->queue, 2);
+        put_id(resp, &call->ticket);
+        hf_resp_put_text(resp, call->payload);
         break;
     case HF_STORE_RAISE:
         put_head(resp, call, manner, call->queue, 2);

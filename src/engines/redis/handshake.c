@@ -82,6 +82,7 @@ void hf_redis_go_up(struct hf_redis_link *link)
     if (link->up || !link->speaking || !link->hearing)
         return;
     link->up = true;
+    link->tls = HF_REDIS_TLS_ASKED;
     link->user.up(link->user.arg, link, link->server_ms);
 }
 

@@ -27,10 +27,29 @@ static void drop_answer(struct hf_store_call *call)
     call->store_data = NULL;
 }
 
+/* Has it ended, or is it given up, before the server said anything, as is to be
+ * expected where only one of us speaks TLS? */
+static bool doubts_tls(const struct hf_redis_link *link)
+{
+    return !link->calls.heard && !link->notices.heard &&
+           (hf_redis_wire_doubts_tls(&link->calls) ||
+            hf_redis_wire_doubts_tls(&link->notices));
+}
+
+/* The connections are about to be closed. */
+static void note_tls(struct hf_redis_link *link)
+{
+    if (link->tls == HF_REDIS_TLS_ASKING)
+        link->tls = HF_REDIS_TLS_ASKED;
+    else if (link->tls == HF_REDIS_TLS_UNASKED && doubts_tls(link))
+        link->tls = HF_REDIS_TLS_ASK;
+}
+
 void hf_redis_link_close(struct hf_redis_link *link)
 {
     struct hf_redis_expected *expected;
 
+    note_tls(link);
     while ((expected = link->first) != NULL) {
         link->first = expected->next;
         drop_answer(expected->call);
@@ -49,8 +68,11 @@ void hf_redis_link_close(struct hf_redis_link *link)
 void hf_redis_tell_down(struct hf_redis_link *link, hf_status status,
                         const char *what, const char *text)
 {
+    bool known = link->run[0] != '\0'; /* it has answered before */
     char why[HF_LINK_TEXT_BYTES];
 
+    if (!known && link->base->tls == NULL && doubts_tls(link))
+        text = HF_REDIS_CLOSED_UNHEARD;
     (void)snprintf(why, sizeof why, "%s%.200s", what, text);
     hf_redis_link_close(link);
     link->user.down(link->user.arg, link, status, why);
@@ -268,6 +290,78 @@ void hf_redis_link_ask_nodes(struct hf_redis_link *link)
     ask_cluster(link, "NODES", HF_REDIS_NAMED);
 }
 
+/* ------------------------------------------------------------------- TLS -- */
+
+static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
+{
+    const struct hf_redis_config *config = &link->config;
+    bool asking = link->tls == HF_REDIS_TLS_ASKING;
+    const struct hf_link_way way = {
+        .loop = link->base->engine->loop,
+        .resolver = link->base->resolver,
+        .host = config->host.name,
+        .port = config->host.port,
+        .path = config->path[0] != '\0' ? config->path : NULL,
+        .tls = asking ? NULL : link->base->tls,
+        .context = link->base->context,
+    };
+
+    return hf_redis_wire_open(wire, &way, &link->wire_user, &link->why_status,
+                              link->why);
+}
+
+/* One connection is enough to ask. */
+static void open_wires(struct hf_redis_link *link)
+{
+    if (!open_wire(link, &link->calls) ||
+        (link->tls != HF_REDIS_TLS_ASKING && !open_wire(link, &link->notices)))
+        fail_later(link);
+}
+
+static void ask_tls(struct hf_redis_link *link)
+{
+    hf_resp_put_raw(&link->calls.out, hf_redis_tls_question,
+                    HF_REDIS_TLS_QUESTION_BYTES);
+    (void)hf_redis_expect(link, HF_REDIS_TOLD_TLS, NULL);
+}
+
+/* The server has answered the question in plain, whatever it said. */
+static void told_tls(struct hf_redis_link *link)
+{
+    link->tls = HF_REDIS_TLS_ASKED;
+    if (link->base->tls != NULL) {
+        hf_redis_tell_down(link, HF_EURL, "", HF_REDIS_SPEAKS_NO_TLS);
+        return;
+    }
+    hf_redis_greet(link);
+    if (!open_wire(link, &link->notices))
+        fail_later(link);
+}
+
+static void on_met_tls(void *arg, struct hf_redis_wire *wire)
+{
+    struct hf_redis_link *link = arg;
+
+    (void)wire;
+    if (link->base->tls == NULL) {
+        hf_redis_tell_down(link, HF_EURL, "", HF_REDIS_SPEAKS_TLS);
+        return;
+    }
+    hf_redis_link_close(link); /* it was asked, and is as the URL says */
+    link->open = true;
+    open_wires(link);
+}
+
+const char *hf_redis_link_missing(const struct hf_redis_link *link)
+{
+    bool shaking =
+        link->calls.link != NULL && hf_link_awaits_tls(link->calls.link);
+
+    return shaking ? HF_REDIS_TLS_ANSWER : NULL;
+}
+
+/* --------------------------------------------------------------- replies -- */
+
 static void on_call_reply(struct hf_redis_link *link,
                           const struct redisReply *reply)
 {
@@ -287,7 +381,9 @@ static void on_call_reply(struct hf_redis_link *link,
     if (link->first == NULL)
         link->last = NULL;
     hf_free(expected);
-    if (what == HF_REDIS_RUN)
+    if (what == HF_REDIS_TOLD_TLS)
+        told_tls(link);
+    else if (what == HF_REDIS_RUN)
         ran(link, call, reply);
     else if (what == HF_REDIS_TOLD_TIME)
         told_time(link, call, reply);
@@ -354,7 +450,9 @@ static void on_wire_up(void *arg, struct hf_redis_wire *wire)
 {
     struct hf_redis_link *link = arg;
 
-    if (wire == &link->calls)
+    if (link->tls == HF_REDIS_TLS_ASKING)
+        ask_tls(link);
+    else if (wire == &link->calls)
         hf_redis_greet(link);
     else
         hf_redis_subscribe(link);
@@ -407,6 +505,7 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_base *base,
     link->wire_user = (struct hf_redis_wire_user){
         .up = on_wire_up,
         .reply = on_reply,
+        .met_tls = on_met_tls,
         .down = on_wire_down,
         .enter = on_enter,
         .leave = on_leave,
@@ -417,33 +516,17 @@ struct hf_redis_link *hf_redis_link_new(struct hf_redis_base *base,
     return link;
 }
 
-static bool open_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)
-{
-    const struct hf_redis_config *config = &link->config;
-    const struct hf_link_way way = {
-        .loop = link->base->engine->loop,
-        .resolver = link->base->resolver,
-        .host = config->host.name,
-        .port = config->host.port,
-        .path = config->path[0] != '\0' ? config->path : NULL,
-        .tls = link->base->tls,
-        .context = link->base->context,
-    };
-
-    return hf_redis_wire_open(wire, &way, &link->wire_user, &link->why_status,
-                              link->why);
-}
-
 void hf_redis_link_open(struct hf_redis_link *link, const char *session)
 {
     assert(!link->open);
     link->open = true;
     link->clustered = link->unseen = false;
     link->served_ms = 0;
+    if (link->tls == HF_REDIS_TLS_ASK)
+        link->tls = HF_REDIS_TLS_ASKING;
     (void)snprintf(link->channel, sizeof link->channel, "%s%s",
                    HF_REDIS_CHANNEL, session);
-    if (!open_wire(link, &link->calls) || !open_wire(link, &link->notices))
-        fail_later(link);
+    open_wires(link);
 }
 
 static bool flush_wire(struct hf_redis_link *link, struct hf_redis_wire *wire)

@@ -18,6 +18,7 @@
 #include "engines/redis/command.h"
 #include "engines/redis/greeting.h"
 #include "engines/redis/slot.h"
+#include "engines/redis/tls_question.h"
 #include "engines/redis/wire.h"
 
 struct hf_redis_expected;
@@ -54,6 +55,7 @@ struct hf_redis_link_user {
 
 /* Replies on the connection for calls. */
 enum hf_redis_reply {
+    HF_REDIS_TOLD_TLS, /* to the question of TLS: it speaks none */
     HF_REDIS_AUTHENTICATED,
     HF_REDIS_SELECTED,
     HF_REDIS_INFORMED,
@@ -78,6 +80,7 @@ struct hf_redis_link {
     char why[HF_LINK_TEXT_BYTES];
     char run[HF_REDIS_RUN_BYTES]; /* the process that answered last, or "" */
     uint64_t run_since_ms;        /* by our clock: when it first did */
+    enum hf_redis_tls_question tls;
 
     /* While it is open. */
     bool open;
@@ -112,6 +115,9 @@ void hf_redis_link_open(struct hf_redis_link *link, const char *session);
 
 /* End it abruptly; also where it is not open. */
 void hf_redis_link_close(struct hf_redis_link *link);
+
+/* What has not come while it is being made, for a text; NULL: a connection. */
+const char *hf_redis_link_missing(const struct hf_redis_link *link);
 
 /* Between up() and down() or close().  .store_data of ${call} is the link's
  * while it is under way. */

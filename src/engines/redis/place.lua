@@ -123,3 +123,15 @@ function operations.revoke()
          table.concat({'revoked', found.revoked, ARGV[6], name}, ' '))
     return 1
 end
+
+-- ARGV: id, payload.  Of a ticket of this session; nobody is told.
+function operations.describe()
+    local found = ticket(ARGV[6])
+
+    if not found or found.session ~= session then
+        return 0
+    end
+    found.payload = ARGV[7]
+    put(ARGV[6], found)
+    return 1
+end

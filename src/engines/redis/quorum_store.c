@@ -121,8 +121,14 @@ static void op_call(void *servers, size_t server, struct hf_store_call *call)
     hf_redis_link_call(((struct hf_store *)servers)->links[server], call);
 }
 
+static const char *op_missing(const void *servers, size_t server)
+{
+    return hf_redis_link_missing(
+        ((const struct hf_store *)servers)->links[server]);
+}
+
 static const struct hf_quorum_ops quorum_ops = {op_connect, op_disconnect,
-                                                op_call};
+                                                op_call, op_missing};
 
 static void on_up(void *arg, uint64_t server_ms, uint64_t at_ms)
 {

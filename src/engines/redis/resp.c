@@ -65,6 +65,11 @@ void hf_resp_put_text(struct hf_resp *resp, const char *text)
     hf_resp_put(resp, text, strlen(text));
 }
 
+void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count)
+{
+    append(resp, bytes, count);
+}
+
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number)
 {
     char text[24];

@@ -18,6 +18,8 @@ struct hf_resp {
 void hf_resp_begin(struct hf_resp *resp, size_t count);
 void hf_resp_put(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_text(struct hf_resp *resp, const char *text);
+/* What is no command. */
+void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number);
 
 /* The first ${count} bytes have been sent. */

@@ -149,6 +149,12 @@ static void store_call(struct hf_store *store, struct hf_store_call *call)
         hf_redis_errand_begin(store, call, NULL, NULL);
 }
 
+static const char *store_missing(const struct hf_store *store)
+{
+    return store->home != NULL ? hf_redis_link_missing(store->home->link)
+                               : NULL;
+}
+
 static void store_flush(struct hf_store *store)
 {
     for (size_t i = 0; i < store->node_count; i++)
@@ -187,6 +193,7 @@ const struct hf_store_ops hf_redis_store_ops = {
     .connect = store_connect,
     .disconnect = store_disconnect,
     .call = store_call,
+    .missing = store_missing,
     .flush = store_flush,
     .after_fork = store_after_fork,
     .free = store_free,

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "engines/redis/tls_question.h"
+
 /* ----------------------------------------------------------------- bounds --
  */
 
@@ -69,10 +71,14 @@ static void on_received(void *arg, const void *bytes, size_t count)
     struct hf_redis_wire *wire = arg;
     void *arg_of_user = wire->user->arg;
     const struct hf_redis_wire_user *user = wire->user;
+    bool first = !wire->heard;
 
     user->enter(arg_of_user);
+    wire->heard = true;
     wire->unread_bytes += count;
-    if (wire->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
+    if (first && wire->may_meet_tls && hf_redis_is_tls_record(bytes, count))
+        user->met_tls(arg_of_user, wire);
+    else if (wire->unread_bytes > HF_REDIS_REPLY_BYTES_MAX)
         user->down(arg_of_user, wire, HF_EPROTOCOL,
                    "an answer of more than 16 MiB; see what fills the queue, "
                    "and whether the port is right");
@@ -122,6 +128,7 @@ bool hf_redis_wire_open(struct hf_redis_wire *wire,
         (void)snprintf(why, HF_LINK_TEXT_BYTES, "out of memory");
         return false;
     }
+    wire->may_meet_tls = way->tls == NULL && way->path == NULL;
     wire->link = hf_link_open(way, &link_user, status, why);
     return wire->link != NULL;
 }
@@ -132,10 +139,18 @@ void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end)
     if (wire->link != NULL)
         hf_link_close(wire->link, end);
     wire->link = NULL;
+    wire->heard = false;
     if (wire->reader != NULL)
         redisReaderFree(wire->reader);
     wire->reader = NULL;
     hf_resp_free(&wire->out);
+}
+
+bool hf_redis_wire_doubts_tls(const struct hf_redis_wire *wire)
+{
+    return wire->link != NULL &&
+           (hf_link_awaits_tls(wire->link) ||
+            (wire->may_meet_tls && hf_link_hung_up(wire->link)));
 }
 
 bool hf_redis_wire_flush(struct hf_redis_wire *wire, hf_status *status,

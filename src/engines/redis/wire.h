@@ -34,6 +34,8 @@ struct hf_redis_wire_user {
     /* ${reply} lives for the call. */
     void (*reply)(void *arg, struct hf_redis_wire *wire,
                   const struct redisReply *reply);
+    /* In the place of the first reply, in plain, there is a TLS record. */
+    void (*met_tls)(void *arg, struct hf_redis_wire *wire);
     /* ${status} and ${why} as of a link; HF_EPROTOCOL also for an answer that
      * is not Redis'. */
     void (*down)(void *arg, struct hf_redis_wire *wire, hf_status status,
@@ -52,6 +54,8 @@ struct hf_redis_wire {
     redisReplyObjectFunctions functions; /* hiredis' own, and a bound */
     void *(*create_array)(const redisReadTask *task,
                           hf_redis_elements elements);
+    bool may_meet_tls;   /* it is plain, and over TCP */
+    bool heard;          /* bytes have come, through TLS if there is */
     size_t unread_bytes; /* of the reply that is not whole */
     uint64_t number;     /* of the connection: what is told of another is old */
 };
@@ -64,6 +68,10 @@ bool hf_redis_wire_open(struct hf_redis_wire *wire,
 
 /* Nothing is told any more; also where there is no connection. */
 void hf_redis_wire_close(struct hf_redis_wire *wire, enum hf_link_end end);
+
+/* Is there no answer to a TLS handshake, or was it ended in plain by the
+ * server?  If nothing was heard, only one of us may speak TLS. */
+bool hf_redis_wire_doubts_tls(const struct hf_redis_wire *wire);
 
 /* Send what there is room for; false with ${status} and ${why} if the
  * connection has failed, of which nothing is told otherwise. */

@@ -112,7 +112,7 @@ static bool writes(enum hf_request_kind kind)
     return kind == HF_REQUEST_ENQUEUE || kind == HF_REQUEST_WITHDRAW ||
            kind == HF_REQUEST_DOWNGRADE || kind == HF_REQUEST_REVOKE ||
            kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
-           kind == HF_REQUEST_STAMP;
+           kind == HF_REQUEST_STAMP || kind == HF_REQUEST_DESCRIBE;
 }
 
 /* Answer whatever is under way, now that no answer will come.  An answer may
@@ -504,7 +504,8 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->sync = message->pending->of_mark || message->pending->of_members;
     message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
                                            request->kind == HF_REQUEST_LOOK);
-    if (request->kind == HF_REQUEST_ENQUEUE)
+    if (request->kind == HF_REQUEST_ENQUEUE ||
+        request->kind == HF_REQUEST_DESCRIBE)
         message->payload = sim_text(sim, request->payload);
     if (sim->config.delay_most_us == 0)
         answer_at_once(engine, message);

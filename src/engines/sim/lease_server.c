@@ -165,6 +165,21 @@ static bool revoke(struct lease_server *server,
     return true;
 }
 
+static bool describe(struct lease_server *server,
+                     const struct hf_store_call *call)
+{
+    struct lease_row *row = lease_row_find(server, call->queue, &call->ticket);
+
+    if (row == NULL || strcmp(row->session, call->session) != 0)
+        return false;
+    free(row->payload);
+    row->payload = lease_must(strdup(call->payload));
+    row->ticket.payload = row->payload;
+    if (server->watcher.became != NULL)
+        server->watcher.became(server->watcher.arg, call->queue, &row->ticket);
+    return true;
+}
+
 static size_t count_of(const struct lease_server *server, const char *queue,
                        enum hf_ticket_kind kind, struct hf_ticket_id *last)
 {
@@ -272,6 +287,9 @@ static void act(struct lease_server *server, uint64_t clock_ms,
         break;
     case HF_STORE_REVOKE:
         answer->answer.found = revoke(server, call);
+        break;
+    case HF_STORE_DESCRIBE:
+        answer->answer.found = describe(server, call);
         break;
     case HF_STORE_RAISE:
         answer->answer.found = raise_mark(server, clock_ms, call);

@@ -203,8 +203,10 @@ static void on_became(void *arg, const char *queue,
     struct sim_ticket *found =
         sim_ticket_find(sim_queue_find(sim, queue), &ticket->id);
 
-    if (found != NULL)
-        found->ticket.kind = ticket->kind;
+    if (found == NULL)
+        return;
+    found->ticket.kind = ticket->kind;
+    found->ticket.payload = sim_text(sim, ticket->payload);
 }
 
 static void on_notice(void *arg, const struct lease_notice *notice)

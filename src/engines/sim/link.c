@@ -282,6 +282,23 @@ static void revoke(struct hf_sim *sim, struct sim_message *message)
         sim_ticket_revoke(sim, ticket);
 }
 
+static void describe(struct hf_sim *sim, struct sim_message *message)
+{
+    struct sim_ticket *ticket =
+        sim_ticket_find(sim_queue_find(sim, message->pending->queue),
+                        &message->pending->ticket);
+
+    if (sim_happens(sim, sim->config.deny_chance)) {
+        answer_failed(message, HF_FAILURE_FATAL, HF_EDENIED,
+                      "the server refused to change the text of a ticket");
+        return;
+    }
+    message->answer.kind = HF_EVENT_DESCRIBED;
+    message->answer.as.answer.found = ticket != NULL;
+    if (ticket != NULL)
+        ticket->ticket.payload = message->payload;
+}
+
 static void mark(struct hf_sim *sim, struct sim_message *message)
 {
     struct sim_queue *queue = sim_queue_find(sim, message->pending->queue);
@@ -326,6 +343,9 @@ bool sim_carry_out(struct hf_sim *sim, struct sim_queue *view,
         break;
     case HF_REQUEST_REVOKE:
         revoke(sim, message);
+        break;
+    case HF_REQUEST_DESCRIBE:
+        describe(sim, message);
         break;
     case HF_REQUEST_RAISE:
     case HF_REQUEST_LOWER:

@@ -498,6 +498,7 @@ void zk_client_receive(struct zk_client *client,
 /* ${following}: the parts of the same transaction that come behind it. */
 void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
                       const struct zk_txn *following);
+void zk_truth_written(struct hf_sim *sim, struct zk_node *node);
 void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node);
 /* The transaction is over. */
 void zk_truth_settled(struct hf_sim *sim);

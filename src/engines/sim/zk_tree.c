@@ -194,6 +194,8 @@ static void set_data(struct zk_replica *replica, const struct zk_txn *txn,
     node->bytes = txn->bytes;
     node->version = txn->version;
     node->mzxid = zxid;
+    if (replica->server == NULL)
+        zk_truth_written(replica->sim, node);
     fire(replica, txn->path, false, HF_ZK_NODE_DATA_CHANGED);
 }
 

@@ -123,6 +123,12 @@ void zk_truth_created(struct hf_sim *sim, struct zk_node *node,
              queue->name);
 }
 
+void zk_truth_written(struct hf_sim *sim, struct zk_node *node)
+{
+    if (node->ticket != NULL)
+        node->ticket->ticket.payload = payload_of(sim, node);
+}
+
 /* The requests that will hear of it. */
 static size_t find_watches(struct hf_sim *sim, const struct sim_ticket *ticket,
                            struct hf_request *told[WATCHES_MAX])

@@ -204,7 +204,7 @@ static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
                 zk,
                 hf_zk_child_path(zk, op->queue,
                                  op->queue->children[place].name),
-                payload);
+                payload, hf_zk_get_stat(&body).version);
     }
     hf_zk_op_answered(zk, op);
 }

@@ -67,6 +67,7 @@ void hf_zk_withdraw(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_watch(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request);
+void hf_zk_describe(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_raise(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_lower(struct hf_zk *zk, struct hf_request *request);

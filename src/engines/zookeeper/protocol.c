@@ -9,9 +9,9 @@ struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
     (void)hf_jute_get_long(reader); /* mzxid */
     stat.ctime = hf_jute_get_long(reader);
     (void)hf_jute_get_long(reader); /* mtime */
-    (void)hf_jute_get_int(reader);  /* version */
-    (void)hf_jute_get_int(reader);  /* cversion */
-    (void)hf_jute_get_int(reader);  /* aversion */
+    stat.version = hf_jute_get_int(reader);
+    (void)hf_jute_get_int(reader); /* cversion */
+    (void)hf_jute_get_int(reader); /* aversion */
     stat.owner = hf_jute_get_long(reader);
     (void)hf_jute_get_int(reader); /* dataLength */
     stat.children = hf_jute_get_int(reader);

@@ -89,8 +89,9 @@ enum hf_zk_error {
 /* What we need of a node's Stat. */
 struct hf_zk_stat {
     int64_t czxid;
-    int64_t ctime; /* UTC in milliseconds, by some server's clock */
-    int64_t owner; /* the session of an ephemeral node, else 0 */
+    int64_t ctime;   /* UTC in milliseconds, by some server's clock */
+    int64_t owner;   /* the session of an ephemeral node, else 0 */
+    int32_t version; /* how often its data were written */
     int32_t children;
 };
 #define HF_ZK_STAT_BYTES 68

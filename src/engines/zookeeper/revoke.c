@@ -43,7 +43,8 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_op_step(op, asked);
     hf_zk_send_set_data(
         zk, hf_zk_op_call(op, written),
-        hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE);
+        hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE,
+        HF_ZK_ANY_VERSION);
 }
 
 void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)

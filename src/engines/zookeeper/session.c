@@ -502,11 +502,12 @@ static void run_out_of_patience(struct hf_zk *zk)
 {
     struct hf_zk_session *session = &zk->session;
     uint64_t patience_ms = attempt_ms(zk);
+    const char *missing = "answer";
 
+    if (session->state == HF_ZK_OPENING)
+        missing = zk->config.tls ? "connection through TLS" : "connection";
     session->silences++;
-    hf_zk_session_drop(
-        zk, "no %s within %" PRIu64 " ms",
-        session->state == HF_ZK_OPENING ? "connection" : "answer", patience_ms);
+    hf_zk_session_drop(zk, "no %s within %" PRIu64 " ms", missing, patience_ms);
 }
 
 void hf_zk_session_tick(struct hf_zk *zk)

@@ -31,9 +31,10 @@ struct hf_zk_watch {
     struct hf_zk_watch *next;
     struct hf_zk_watch **link;
     struct hf_zk_watcher *watchers;
-    bool asking;  /* a getData is under way */
-    bool armed;   /* the server has it */
-    bool revoked; /* the data asked to let go when it was last seen */
+    bool asking;     /* a getData is under way */
+    bool armed;      /* the server has it */
+    bool revoked;    /* the data asked to let go when it was last seen */
+    int32_t version; /* of the data then; of NODE */
     struct hf_zk_call call;
     struct hf_zk_queue *queue; /* of MARK and CHILDREN, in use by this */
     enum hf_zk_watch_kind kind;
@@ -56,6 +57,9 @@ void hf_zk_watch_take_out(struct hf_zk_watches *watches,
 
 /* Free a watch that nobody waits for, unless an answer is to come for it. */
 void hf_zk_watch_settle(struct hf_zk *zk, struct hf_zk_watch *watch);
+
+/* watches.c: read the data of the node and set the watch. */
+void hf_zk_watch_read(struct hf_zk *zk, struct hf_zk_watch *watch);
 
 /* Have ${request} wait for it, too; ${beside}: a watcher of the same request,
  * or NULL.  NULL for lack of memory. */

@@ -139,6 +139,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
         watch->revoked = says_revoke(hf_jute_get_buffer(&body));
+        watch->version = hf_zk_get_stat(&body).version;
         if (watch->revoked)
             all_revoked(zk, watch);
         all_ready(zk, watch);
@@ -158,7 +159,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
                            (int)reply->error);
 }
 
-static void ask(struct hf_zk *zk, struct hf_zk_watch *watch)
+void hf_zk_watch_read(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->asking = true;
     watch->armed = false;
@@ -206,7 +207,7 @@ void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
     do {
         watcher->ready = watcher->watch->armed;
         if (!watcher->ready && !watcher->watch->asking)
-            ask(zk, watcher->watch);
+            hf_zk_watch_read(zk, watcher->watch);
         watcher = watcher->beside;
     } while (watcher != first);
     if (hf_zk_watcher_is_ready(first))
@@ -219,7 +220,7 @@ void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 }
 
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
-                        struct hf_jute_piece data)
+                        struct hf_jute_piece data, int32_t version)
 {
     struct hf_zk_watch *watch =
         hf_zk_watch_find_or_add(&zk->watches, HF_ZK_WATCH_NODE, path);
@@ -228,6 +229,19 @@ void hf_zk_watches_note(struct hf_zk *zk, const char *path,
         return; /* without memory it is set once more: harmless */
     watch->armed = true;
     watch->revoked = says_revoke(data);
+    watch->version = version;
+}
+
+bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
+                           int32_t *version)
+{
+    const struct hf_zk_watch *watch =
+        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, strlen(path));
+
+    if (watch == NULL || !watch->armed || watch->watchers == NULL)
+        return false;
+    *version = watch->version;
+    return true;
 }
 
 static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
@@ -242,7 +256,7 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
         hf_zk_watch_settle(zk, watch);
     else if (!watch->asking && hf_zk_session_usable(&zk->session) &&
              !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
-        ask(zk, watch); /* not behind a goodbye */
+        hf_zk_watch_read(zk, watch); /* not behind a goodbye */
 }
 
 /* ---------------------------------------------------------------- queues -- */

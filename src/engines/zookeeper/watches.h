@@ -57,10 +57,15 @@ void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
 /* As hf_engine_ops.forget; the request has joined, or looks. */
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request);
 
-/* A getData that set a watch on ${path} has been answered with ${data}, though
- * nobody waits for it yet. */
+/* A getData that set a watch on ${path} has been answered with ${data}, of
+ * ${version}, though nobody waits for it yet. */
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
-                        struct hf_jute_piece data);
+                        struct hf_jute_piece data, int32_t version);
+
+/* The version of the data of the node at ${path}, of which those who watch it
+ * have been told what it asks of them; false while it is not known. */
+bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
+                           int32_t *version);
 
 /* The server tells of ${path}. */
 void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,

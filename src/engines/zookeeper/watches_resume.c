@@ -21,8 +21,6 @@ static void drop_unwatched(struct hf_zk *zk)
         assert(!watch->asking);
         if (watch->watchers == NULL)
             watch->armed = false;
-        else if (watch->kind == HF_ZK_WATCH_NODE) /* was about to be renewed */
-            watch->armed = true;
         hf_zk_watch_settle(zk, watch);
     }
 }
@@ -90,6 +88,19 @@ static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
         end_packet(packet);
 }
 
+/* Watches that had fired and whose data were still being read when the
+ * connection ended: other answers may have named the transaction already, so a
+ * SetWatches would not fire them again. */
+static void read_unread(struct hf_zk *zk)
+{
+    struct hf_zk_watch *watch;
+
+    for (watch = zk->watches.first; watch != NULL; watch = watch->next) {
+        if (watch->kind == HF_ZK_WATCH_NODE && !watch->armed)
+            hf_zk_watch_read(zk, watch);
+    }
+}
+
 void hf_zk_watches_resume(struct hf_zk *zk)
 {
     struct packet packet = {.zk = zk};
@@ -109,4 +120,5 @@ void hf_zk_watches_resume(struct hf_zk *zk)
     }
     if (packet.open)
         end_packet(&packet);
+    read_unread(zk);
 }

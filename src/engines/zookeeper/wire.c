@@ -116,13 +116,13 @@ void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 void hf_zk_send_set_data(struct hf_zk *zk, struct hf_zk_call *call,
-                         const char *path, const char *data)
+                         const char *path, const char *data, int32_t version)
 {
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_SET_DATA);
 
     hf_jute_put_string(&zk->wire.out, path);
     hf_jute_put_string(&zk->wire.out, data);
-    hf_jute_put_int(&zk->wire.out, -1);
+    hf_jute_put_int(&zk->wire.out, version);
     hf_zk_call_end(zk, begin);
 }
 

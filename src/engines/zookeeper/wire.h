@@ -73,9 +73,10 @@ void hf_zk_send_exists(struct hf_zk *zk, struct hf_zk_call *call,
                        const char *path);
 void hf_zk_send_get_data(struct hf_zk *zk, struct hf_zk_call *call,
                          const char *path, bool watch);
-/* Whatever version the node has. */
+/* BAD_VERSION if the node has another version than that. */
+#define HF_ZK_ANY_VERSION (-1)
 void hf_zk_send_set_data(struct hf_zk *zk, struct hf_zk_call *call,
-                         const char *path, const char *data);
+                         const char *path, const char *data, int32_t version);
 void hf_zk_send_get_children(struct hf_zk *zk, struct hf_zk_call *call,
                              const char *path, bool watch);
 void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,

@@ -156,6 +156,7 @@ static enum hf_failure failure_of(const struct hf_request *request,
                   request->kind == HF_REQUEST_WITHDRAW ||
                   request->kind == HF_REQUEST_DOWNGRADE ||
                   request->kind == HF_REQUEST_REVOKE ||
+                  request->kind == HF_REQUEST_DESCRIBE ||
                   request->kind == HF_REQUEST_RAISE ||
                   request->kind == HF_REQUEST_LOWER ||
                   request->kind == HF_REQUEST_STAMP;
@@ -247,6 +248,9 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
         break;
     case HF_REQUEST_REVOKE:
         hf_zk_revoke(zk, request);
+        break;
+    case HF_REQUEST_DESCRIBE:
+        hf_zk_describe(zk, request);
         break;
     case HF_REQUEST_END:
         break;

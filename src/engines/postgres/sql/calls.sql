@@ -256,6 +256,27 @@ BEGIN
 END
 $$;
 
+-- Put another payload in the place of that of a ticket of the session.  Nobody
+-- is told.
+CREATE FUNCTION holdfast.describe(whose uuid, not_after_ms bigint,
+                                  queue_name bytea, ticket_id uuid,
+                                  ticket_payload bytea)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    q bigint := holdfast.lock_queue(queue_name, false);
+BEGIN
+    IF holdfast.is_late(not_after_ms) THEN
+        RETURN NEXT holdfast.head(1, NULL);
+        RETURN;
+    END IF;
+    PERFORM holdfast.purge(q, queue_name);
+    UPDATE holdfast.ticket SET payload = ticket_payload
+     WHERE queue = q AND id = ticket_id AND session = whose;
+    RETURN NEXT holdfast.head(0, FOUND);
+END
+$$;
+
 -- Put a mark of that kind in, unless there is one.
 CREATE FUNCTION holdfast.raise(not_after_ms bigint, queue_name bytea,
                                mark_kind integer, mark_id uuid)

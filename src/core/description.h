@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of a ticket of ours, written once more because its owner has heard a
+ * request to release it: for people, who read in the queue that he was asked.
+ * In ZooKeeper such a request overwrites the text, so that without this the
+ * queue does not say who the owner is.
+ *
+ * Nothing waits for it but the next change of the same ticket's form, a
+ * downgrade.  At most one is under way for a ticket, so requests that come
+ * close together may be shown as one.
+ */
+#ifndef HF_CORE_DESCRIPTION_H
+#define HF_CORE_DESCRIPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/retry.h"
+#include "core/ticket.h"
+
+struct hf_description {
+    struct hf_request request; /* .busy until it was answered */
+    struct hf_effect effect;
+    bool wanted;    /* to be asked for, not before .at_ms */
+    bool again;     /* an answer said that it may work later: .text stays */
+    bool is_asked;  /* .text is that of the ticket as it is now */
+    uint64_t at_ms; /* CLOCK_BOOTTIME */
+    struct hf_retry_state retry;
+    /* The request's: HF_PAYLOAD_BYTES of the heap, from the first request to
+     * the end of the acquisition, since few are ever asked; NULL before.  The
+     * host, when it carries out the effect, appends what is to be said besides
+     * the payload of the acquisition. */
+    char *text;
+};
+
+void hf_description_init(struct hf_description *description,
+                         struct hf_acquisition *acquisition, const char *queue);
+
+/* The owner has heard a request to release.  Only of a ticket in the queue. */
+void hf_description_want(struct hf_description *description);
+
+/* Another ticket takes the place of the one that it was about. */
+void hf_description_renew(struct hf_description *description);
+
+/* Is there one to be asked for, once it is time? */
+bool hf_description_is_due(const struct hf_description *description);
+
+/* Ask for it, if it is due by now, as the text of ${ticket} with ${payload} in
+ * front; the session is CONNECTED.  Without memory nothing is asked for. */
+void hf_description_pump(struct hf_description *description,
+                         struct hf_effect_queue *effects,
+                         const struct hf_ticket_id *ticket,
+                         enum hf_ticket_kind kind, const char *payload,
+                         uint64_t now_ms);
+
+/* Answers.  _failed(): to be asked for again at ${retry_at_ms}, if ${again} and
+ * the ticket is still ${ticket}. */
+void hf_description_done(struct hf_description *description);
+void hf_description_failed(struct hf_description *description,
+                           const struct hf_ticket_id *ticket, bool again,
+                           uint64_t retry_at_ms);
+
+/* Take back a request that the engine has not seen, and want none: the ticket
+ * is to go, or has gone. */
+void hf_description_end(struct hf_description *description,
+                        struct hf_effect_queue *effects);
+
+/* Nothing is under way, and nothing will be. */
+void hf_description_free(struct hf_description *description);
+
+#endif
