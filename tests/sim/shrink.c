@@ -15,7 +15,7 @@
 /* Worlds lived through at most: some milliseconds each. */
 #define ATTEMPTS_MAX 1500
 /* Turns of which any two are left out together. */
-#define PAIRED_MAX 24
+#define PAIRED_MAX 40
 
 /* What children and their parent share. */
 struct shared {

@@ -11,7 +11,7 @@ import unittest
 # assertion: the fault, the options of the world, and how many lines the whole
 # of what it prints may have.
 FAULTS = (
-    ("GONE_FORGOTTEN", (), 80),
+    ("GONE_FORGOTTEN", (), 100),
     ("WITHDRAW_ONCE", (), 60),
     ("ADMIT_EXPIRED", (), 80),
     ("GRANTED_TWICE", (), 60),
