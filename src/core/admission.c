@@ -71,7 +71,7 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
         admission.answer = HF_MISSING;
         return admission;
     }
-    admission.ahead = place;
+    admission.ahead = place + snapshot->more;
     for (size_t i = place; i-- > 0;) {
         const struct hf_ticket *ticket = &snapshot->tickets[i];
         unsigned bit = KIND_BIT(ticket->kind);
@@ -91,6 +91,34 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     }
     return admission;
 }
+
+void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
+                       const struct hf_ticket_id *mine,
+                       enum hf_ticket_kind kind)
+{
+    unsigned kinds = rules[kind].waits_for | rules[kind].foreign;
+    size_t place = hf_snapshot_find(snapshot, mine);
+    size_t first = place; /* of what stays, which moves towards the own one */
+    size_t nearest = HF_PLANTED(NEAREST_ALONE) ? 1 : HF_ADMISSION_NEAREST;
+
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
+    assert(kind != HF_TICKET_LEASE && tickets == snapshot->tickets);
+    if (place == snapshot->count) {
+        snapshot->count = place > 0;
+        return;
+    }
+    for (size_t i = place; i-- > 1 && place - first < nearest;) {
+        if (kinds & KIND_BIT(tickets[i].kind) ||
+            differ_in_role(mine, &tickets[i].id))
+            tickets[--first] = tickets[i];
+    }
+    if (place > 0)
+        tickets[--first] = tickets[0];
+    snapshot->tickets += first;
+    snapshot->count = place - first + 1;
+    snapshot->more += first;
+}
+
 /* Permits of the first ${count} leases. */
 static uint64_t permits(const struct hf_snapshot *leases, size_t count)
 {
@@ -108,6 +136,7 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
     struct hf_admission admission =
         hf_admission_decide(leases, mine, HF_TICKET_LEASE);
 
+    assert(leases->more == 0);
     if (admission.answer != HF_ADMITTED || HF_PLANTED(LEASES_NOT_COUNTED))
         return admission;
     /* Only those ahead count, as with everybody: should two have been at the

@@ -36,9 +36,10 @@ enum hf_admission_answer {
 
 struct hf_admission {
     enum hf_admission_answer answer;
-    size_t ahead; /* tickets before mine, of any kind */
-    /* With HF_WAIT_FOR: how many stand in the way, the nearest of them, and
-     * the next one further ahead (NULL if there is none, as with leases). */
+    size_t ahead; /* tickets before mine, of any kind, shown or not */
+    /* With HF_WAIT_FOR: how many of those shown stand in the way, the nearest
+     * of them, and the next one further ahead (NULL if there is none, as with
+     * leases). */
     size_t blocking;
     const struct hf_ticket *before;
     const struct hf_ticket *beyond;
@@ -68,6 +69,20 @@ hf_admission_not_a_lease(const struct hf_snapshot *leases);
 /* Is there room for ${weight} more permits behind all of ${leases}? */
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit);
+
+/* Of a queue that is not one of leases, so many of the tickets that may be in
+ * the way of one's own are needed.  Two of them are watched, and the deletion
+ * of these two must not seem to let one in while there are more. */
+#define HF_ADMISSION_NEAREST 3
+
+/* Leave of ${snapshot}, which stands at ${tickets} and is sorted, what is
+ * needed to decide on the ticket ${mine} of ${kind}: it, the first one, and the
+ * nearest ahead of those that may be in its way, or are of another kind of
+ * lock.  If
+ * ${mine} is not there: the first one. */
+void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
+                       const struct hf_ticket_id *mine,
+                       enum hf_ticket_kind kind);
 
 /* For each ticket of ${snapshot}, which must be sorted: does the rule admit it?
  * In one go, where hf_admission_decide() would walk the queue for each. */

@@ -49,6 +49,10 @@
  *    that is not the first, nor the token of any but one's own: "" and 0.  That
  *    of a whole LIST knows all that there is to know of every ticket, has no
  *    ticket of an owner that is known to be dead, and names what else is there.
+ *  - An ENQUEUE or LIST of a MUTEX, READ, WRITE or ELECTION may be answered
+ *    with the part of the queue that hf_admission_trim() leaves: the first
+ *    ticket, one's own, and those of its nearest that may be in its way.  Any
+ *    ticket that is shown beside these does no harm.
  *  - Of leases it need not know the order: those of others may stand at 0,
  *    ahead of one's own.
  *  - A LEASE of several permits is one ticket, of which a part may be taken
@@ -134,7 +138,8 @@ struct hf_request {
     enum hf_ticket_kind
         ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and LOWER: of
                         the mark; LOOK: of a mark, MEMBER,
-                        or 0; LIST: MEMBER, or another */
+                        or 0; LIST: of the ticket, or, of a
+                        whole one, MEMBER or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken.  WITHDRAW: how many it had; 0:

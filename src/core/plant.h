@@ -15,6 +15,7 @@
     X(ADMIT_ON_ANY_GONE, 1, "any watched ticket that goes admits")             \
     X(GONE_ADMITS_WRITER, 1, "a writer behind a write ticket does not list")   \
     X(READ_PASSES_WRITE, 1, "a reader waits for nobody")                       \
+    X(NEAREST_ALONE, 1, "a part of a queue shows one of those in the way")     \
     X(SAFE_FROM_ANSWER, 1, "safe-until counts from a proof's answer")          \
     X(TOKEN_KEPT, 2, "the token of a first ticket serves for its second")      \
     X(LEASES_NOT_COUNTED, 1, "there is always room for another lease")         \

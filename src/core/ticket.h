@@ -76,11 +76,14 @@ struct hf_ticket {
     uint64_t created_utc_ms;
 };
 
-/* A queue as it stood at one moment, sorted by hf_ticket_compare().  Memory of
- * the engine, valid until the call that brought it returns. */
+/* A queue as it stood at one moment, sorted by hf_ticket_compare(), or the part
+ * of it that hf_admission_trim() leaves.  Memory of the engine, valid until the
+ * call that brought it returns. */
 struct hf_snapshot {
     const struct hf_ticket *tickets;
     size_t count;
+    size_t more; /* tickets ahead of one's own beside those shown; at most, for
+                    some of them may have gone */
 };
 
 bool hf_ticket_id_equal(const struct hf_ticket_id *a,

@@ -26,7 +26,7 @@ struct stand {
 
 static void judge(struct stand *stand, struct call *call)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count};
+    struct hf_snapshot snapshot = {call->tickets, call->count, 0};
 
     stand->call = call;
     stand->place = hf_admission_decide(&snapshot, &stand->id, stand->kind);

@@ -454,7 +454,7 @@ void seat_close(struct seat *seat)
 const struct hf_ticket *call_find(const struct call *call,
                                   struct hf_ticket_id id)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count};
+    struct hf_snapshot snapshot = {call->tickets, call->count, 0};
     size_t at = hf_snapshot_find(&snapshot, &id);
 
     return at == call->count ? NULL : &call->tickets[at];

@@ -72,6 +72,7 @@ static struct hf_sim_config choose(uint64_t seed, struct hf_random *random)
     config.timeout_ms = 300 + hf_random_below(random, 1200);
     config.least_timeout_ms = config.timeout_ms;
     config.notices_apart = hf_random_below(random, 3) == 0;
+    config.partial = seed % 2 == 0;
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
     plan.faults = 0;

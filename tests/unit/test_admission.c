@@ -119,7 +119,7 @@ static void check_place(const struct hf_ticket *ticket, int expected)
 static void check_rule(const struct hf_ticket *tickets, size_t count,
                        size_t mine, enum hf_ticket_kind kind)
 {
-    struct hf_snapshot snapshot = {tickets, count};
+    struct hf_snapshot snapshot = {tickets, count, 0};
     struct hf_admission admission =
         hf_admission_decide(&snapshot, &tickets[mine].id, kind);
     size_t blocking = 0;
@@ -145,13 +145,51 @@ static void check_rule(const struct hf_ticket *tickets, size_t count,
                      kind == HF_TICKET_READ || !any_write_ahead(tickets, mine));
 }
 
+/* The part of the queue decides as the whole does, but for a ticket of another
+ * kind of lock that is further ahead than the nearest: the first decision that
+ * shows it tells. */
+static void check_part(const struct hf_ticket *tickets, size_t count,
+                       size_t mine, enum hf_ticket_kind kind)
+{
+    struct hf_ticket copy[LONGEST];
+    struct hf_snapshot whole = {tickets, count, 0}, part = {copy, count, 0};
+    struct hf_admission all =
+        hf_admission_decide(&whole, &tickets[mine].id, kind);
+    struct hf_admission some;
+
+    memcpy(copy, tickets, count * sizeof *tickets);
+    hf_admission_trim(&part, copy, &tickets[mine].id, kind);
+    assert_true(part.count <= HF_ADMISSION_NEAREST + 2);
+    assert_int_equal(place_of(&part.tickets[part.count - 1]), mine);
+    assert_int_equal(place_of(&part.tickets[0]), 0);
+    some = hf_admission_decide(&part, &tickets[mine].id, kind);
+    assert_int_equal(some.ahead, mine);
+    if (all.answer == HF_WRONG_KIND) {
+        assert_int_not_equal(some.answer, HF_ADMITTED);
+        assert_true(some.answer == HF_WRONG_KIND ||
+                    some.blocking >= HF_ADMISSION_NEAREST);
+        return;
+    }
+    assert_int_equal(some.answer, all.answer);
+    check_place(some.before, nth_in_the_way(tickets, mine, kind, 0));
+    check_place(some.beyond, nth_in_the_way(tickets, mine, kind, 1));
+    if (all.blocking < HF_ADMISSION_NEAREST) {
+        assert_int_equal(some.blocking, all.blocking);
+        assert_int_equal(some.gone_admits, all.gone_admits);
+    } else {
+        assert_true(some.blocking >= HF_ADMISSION_NEAREST);
+    }
+}
+
 static void check_each_kind(const struct hf_ticket *tickets, size_t count,
                             size_t mine)
 {
     const enum hf_ticket_kind *kinds = may_be[tickets[mine].kind];
 
-    for (size_t i = 0; i < MEANINGS && kinds[i] != 0; i++)
+    for (size_t i = 0; i < MEANINGS && kinds[i] != 0; i++) {
         check_rule(tickets, count, mine, kinds[i]);
+        check_part(tickets, count, mine, kinds[i]);
+    }
 }
 
 static void fn43_every_small_queue_is_judged_by_the_rule(void **state)
@@ -197,7 +235,7 @@ static void check_pair(const struct hf_snapshot *snapshot, size_t i, size_t j)
 static void nobody_is_admitted_beside_a_conflict(void **state)
 {
     struct hf_ticket tickets[LONGEST];
-    struct hf_snapshot snapshot = {tickets, LONGEST};
+    struct hf_snapshot snapshot = {tickets, LONGEST, 0};
 
     (void)state;
     for (unsigned number = 0; number < 1u << 2 * LONGEST; number++) {
@@ -212,8 +250,8 @@ static void nobody_is_admitted_beside_a_conflict(void **state)
 static void a_missing_ticket_is_said_to_be_missing(void **state)
 {
     struct hf_ticket tickets[2];
-    struct hf_snapshot snapshot = {tickets, 2};
-    struct hf_snapshot empty = {NULL, 0};
+    struct hf_snapshot snapshot = {tickets, 2, 0};
+    struct hf_snapshot empty = {NULL, 0, 0};
     struct hf_ticket_id other = id_of(5);
 
     (void)state;
@@ -229,7 +267,7 @@ static void a_missing_ticket_is_said_to_be_missing(void **state)
 static void a_reader_waits_for_the_nearest_writer(void **state)
 {
     struct hf_ticket tickets[4];
-    struct hf_snapshot snapshot = {tickets, 4};
+    struct hf_snapshot snapshot = {tickets, 4, 0};
     struct hf_admission admission;
 
     (void)state;
@@ -250,7 +288,7 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
     static const enum hf_ticket_kind kinds[] = {
         HF_TICKET_MUTEX, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_ELECTION};
     struct hf_ticket tickets[2];
-    struct hf_snapshot snapshot = {tickets, 2};
+    struct hf_snapshot snapshot = {tickets, 2, 0};
     struct hf_admission admission;
 
     (void)state;
@@ -269,7 +307,7 @@ static void what_may_be_of_several_kinds_is_waited_for(void **state)
 static void leases_wait_for_room(void **state)
 {
     struct hf_ticket tickets[3];
-    struct hf_snapshot snapshot = {tickets, 3};
+    struct hf_snapshot snapshot = {tickets, 3, 0};
     struct hf_admission admission;
 
     (void)state;
@@ -298,7 +336,7 @@ static void leases_wait_for_room(void **state)
 static void leases_do_not_mix_with_others(void **state)
 {
     struct hf_ticket tickets[2];
-    struct hf_snapshot snapshot = {tickets, 2};
+    struct hf_snapshot snapshot = {tickets, 2, 0};
     struct hf_admission admission;
 
     (void)state;

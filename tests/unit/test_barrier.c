@@ -25,7 +25,8 @@ static struct hf_event listed(struct desk *s, const struct hf_ticket *mark)
     assert_non_null(s->request);
     assert_int_equal(s->request->ticket_kind, HF_TICKET_BARRIER);
     event.as.answer.request = s->request;
-    event.as.answer.snapshot = (struct hf_snapshot){mark, mark != NULL ? 1 : 0};
+    event.as.answer.snapshot =
+        (struct hf_snapshot){mark, mark != NULL ? 1 : 0, 0};
     return event;
 }
 

@@ -41,7 +41,7 @@ static void seen(struct desk *s, const char *who)
         tickets[i].id.bytes[0] = (uint8_t)who[i];
     }
     event.as.answer.request = s->request;
-    event.as.answer.snapshot = (struct hf_snapshot){tickets, count};
+    event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
     desk_step(s, event);
 }
 

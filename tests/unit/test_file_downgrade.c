@@ -56,7 +56,7 @@ static bool has_changed(void)
 static void assert_not_admitted(const struct call *call,
                                 struct hf_ticket_id mine)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count};
+    struct hf_snapshot snapshot = {call->tickets, call->count, 0};
     struct hf_admission place =
         hf_admission_decide(&snapshot, &mine, HF_TICKET_WRITE);
 

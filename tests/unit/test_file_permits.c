@@ -102,7 +102,7 @@ static bool wait_for_gate(struct seat *seat, struct hf_ticket_id id)
     if (call->answer != HF_EVENT_ENQUEUED)
         return false;
     for (unsigned i = 0; i < STEPS_MAX; i++) {
-        struct hf_snapshot snapshot = {call->tickets, call->count};
+        struct hf_snapshot snapshot = {call->tickets, call->count, 0};
         struct hf_admission admission =
             hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
         struct call *watch;
@@ -124,7 +124,7 @@ static bool wait_for_room(struct seat *seat, uint32_t weight)
 
     for (unsigned i = 0; i < STEPS_MAX; i++) {
         struct call *call = seat_ask(seat, HF_REQUEST_LOOK, LEASES, nobody);
-        struct hf_snapshot leases = {call->tickets, call->count};
+        struct hf_snapshot leases = {call->tickets, call->count, 0};
 
         if (call->answer != HF_EVENT_LISTED)
             return false;
@@ -142,7 +142,7 @@ static bool take_lease(struct seat *seat, struct hf_ticket_id id,
                        uint32_t weight)
 {
     struct call *call = seat_lease(seat, LEASES, id, weight);
-    struct hf_snapshot leases = {call->tickets, call->count};
+    struct hf_snapshot leases = {call->tickets, call->count, 0};
 
     return call->answer == HF_EVENT_ENQUEUED &&
            hf_admission_decide_lease(&leases, &id, LIMIT).answer == HF_ADMITTED;

@@ -53,7 +53,7 @@ static struct hf_ticket_id stranger(void)
 
 static bool take_out(struct engine *e, const struct hf_ticket_id *id)
 {
-    struct hf_snapshot snapshot = {e->tickets, e->count};
+    struct hf_snapshot snapshot = {e->tickets, e->count, 0};
     size_t place = hf_snapshot_find(&snapshot, id);
 
     if (place == e->count)
@@ -66,7 +66,7 @@ static bool take_out(struct engine *e, const struct hf_ticket_id *id)
 
 static bool is_there(const struct engine *e, const struct hf_ticket_id *id)
 {
-    struct hf_snapshot snapshot = {e->tickets, e->count};
+    struct hf_snapshot snapshot = {e->tickets, e->count, 0};
 
     return hf_snapshot_find(&snapshot, id) != e->count;
 }
@@ -85,7 +85,7 @@ static void send(struct engine *e, struct stage_pending *slot,
 static void answer(struct engine *e, struct stage_pending *slot)
 {
     const struct hf_request *request = slot->request;
-    struct hf_snapshot snapshot = {e->tickets, 0};
+    struct hf_snapshot snapshot = {e->tickets, 0, 0};
     bool there = is_there(e, &request->ticket);
 
     switch (request->kind) {

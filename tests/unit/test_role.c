@@ -82,7 +82,7 @@ static void known_roles_that_differ_do_not_meet(void **state)
     for (enum hf_ticket_role a = HF_ROLE_UNKNOWN; a <= HF_ROLE_LOCK; a++) {
         for (enum hf_ticket_role b = HF_ROLE_UNKNOWN; b <= HF_ROLE_LOCK; b++) {
             struct hf_ticket queue[] = {ticket(1, a), ticket(2, b)};
-            struct hf_snapshot snapshot = {queue, 2};
+            struct hf_snapshot snapshot = {queue, 2, 0};
             bool meet = a == b || a == HF_ROLE_UNKNOWN || b == HF_ROLE_UNKNOWN;
             struct hf_admission admission =
                 hf_admission_decide(&snapshot, &queue[1].id, HF_TICKET_MUTEX);
@@ -102,7 +102,7 @@ static void what_is_no_lease_is_seen(void **state)
 {
     struct hf_ticket queue[] = {ticket(1, HF_ROLE_UNKNOWN),
                                 ticket(2, HF_ROLE_UNKNOWN)};
-    struct hf_snapshot snapshot = {queue, 2};
+    struct hf_snapshot snapshot = {queue, 2, 0};
 
     (void)state;
     queue[0].kind = HF_TICKET_LEASE;

@@ -99,7 +99,7 @@ static void fn50_the_sequence_orders_and_then_the_token(void **state)
 static void a_ticket_is_found_by_its_id(void **state)
 {
     struct hf_ticket tickets[3] = {{.sequence = 1}, {.sequence = 2}};
-    struct hf_snapshot snapshot = {tickets, 3};
+    struct hf_snapshot snapshot = {tickets, 3, 0};
 
     (void)state;
     tickets[1].id = example;

@@ -284,6 +284,6 @@ void hf_listing_drop(struct hf_listing *listing, size_t index)
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)
 {
     struct hf_snapshot snapshot = {listing->tickets.items,
-                                   listing->tickets.count};
+                                   listing->tickets.count, 0};
     return snapshot;
 }

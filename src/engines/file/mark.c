@@ -281,7 +281,7 @@ static void tell_mark(struct hf_engine *engine, struct hf_request *request,
 
     if (id != NULL) {
         mark.id = *id;
-        event.as.answer.snapshot = (struct hf_snapshot){&mark, 1};
+        event.as.answer.snapshot = (struct hf_snapshot){&mark, 1, 0};
     }
     event.as.answer.request = request;
     event.as.answer.text = "";

@@ -145,7 +145,7 @@ static hf_status check_own(const struct hf_store_call *call,
                            const struct hf_store_answer *answer,
                            struct hf_error *why)
 {
-    const struct hf_snapshot queue = {answer->tickets, answer->count};
+    const struct hf_snapshot queue = {answer->tickets, answer->count, 0};
     size_t place = hf_snapshot_find(&queue, &call->ticket);
     const struct hf_ticket *own;
 

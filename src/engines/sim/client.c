@@ -501,6 +501,7 @@ void sim_client_request(struct hf_engine *engine, struct hf_request *request)
     message->ticket_kind = request->ticket_kind;
     message->weight = request->weight;
     message->limit = request->limit;
+    message->whole = request->whole;
     message->sync = message->pending->of_mark || message->pending->of_members;
     message->sync |= engine->must_sync && (request->kind == HF_REQUEST_LIST ||
                                            request->kind == HF_REQUEST_LOOK);

@@ -116,6 +116,7 @@ static void put_answer(struct hf_imprint *imprint, const struct hf_event *event)
     hf_imprint_number(imprint, event->as.answer.found);
     hf_imprint_number(imprint, event->as.answer.failure);
     hf_imprint_number(imprint, snapshot->count);
+    hf_imprint_number(imprint, snapshot->more);
     for (size_t i = 0; i < snapshot->count; i++) {
         hf_imprint_ticket(imprint, &snapshot->tickets[i].id);
         hf_imprint_number(imprint, snapshot->tickets[i].kind);
@@ -135,6 +136,7 @@ static void put_message(struct hf_imprint *imprint,
     hf_imprint_number(imprint, message->request);
     hf_imprint_number(imprint, message->ticket_kind);
     hf_imprint_number(imprint, message->weight);
+    hf_imprint_number(imprint, message->whole);
     hf_imprint_number(imprint, message->sync);
     if (message->kind == SIM_ANSWER)
         put_answer(imprint, &message->answer);

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "core/admission.h"
+
 /* ---------------------------------------------------------------- pipes -- */
 
 struct sim_message *sim_message_new(struct hf_sim *sim,
@@ -132,6 +134,28 @@ static void garble(struct hf_sim *sim, const struct sim_message *message,
     }
 }
 
+static bool may_be_partial(enum hf_ticket_kind kind)
+{
+    return kind != HF_TICKET_MEMBER && kind != HF_TICKET_LEASE;
+}
+
+/* What an ENQUEUE or a LIST shows of ${queue}. */
+static struct hf_snapshot shown(struct hf_sim *sim,
+                                const struct sim_message *message,
+                                const struct sim_queue *queue)
+{
+    enum hf_ticket_kind kind = message->ticket_kind;
+    struct hf_snapshot snapshot =
+        sim_snapshot(sim, queue, kind == HF_TICKET_MEMBER);
+
+    if (sim->config.partial && may_be_partial(kind) && !message->whole &&
+        message->request != HF_REQUEST_LOOK)
+        hf_admission_trim(&snapshot,
+                          (struct hf_ticket *)(uintptr_t)snapshot.tickets,
+                          &message->pending->ticket, kind);
+    return snapshot;
+}
+
 static void enqueue(struct hf_sim *sim, struct sim_session *session,
                     struct sim_message *message)
 {
@@ -159,8 +183,7 @@ static void enqueue(struct hf_sim *sim, struct sim_session *session,
             sim_members_changed(sim, queue);
     }
     message->answer.kind = HF_EVENT_ENQUEUED;
-    message->answer.as.answer.snapshot =
-        sim_snapshot(sim, queue, message->ticket_kind == HF_TICKET_MEMBER);
+    message->answer.as.answer.snapshot = shown(sim, message, queue);
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
@@ -173,8 +196,7 @@ static void list(struct hf_sim *sim, struct sim_queue *view,
 
     message->answer.kind = HF_EVENT_LISTED;
     if (queue != NULL)
-        message->answer.as.answer.snapshot =
-            sim_snapshot(sim, queue, message->ticket_kind == HF_TICKET_MEMBER);
+        message->answer.as.answer.snapshot = shown(sim, message, queue);
     garble(sim, message, &message->answer.as.answer.snapshot);
 }
 
@@ -208,7 +230,7 @@ static void look_at_mark(struct hf_sim *sim, const struct sim_queue *queue,
     if (queue == NULL || queue->mark.token == 0)
         return;
     *mark = queue->mark;
-    message->answer.as.answer.snapshot = (struct hf_snapshot){mark, 1};
+    message->answer.as.answer.snapshot = (struct hf_snapshot){mark, 1, 0};
 }
 
 static void look(struct hf_sim *sim, struct sim_queue *view,

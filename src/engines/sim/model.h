@@ -126,6 +126,7 @@ struct sim_message {
     enum hf_ticket_kind ticket_kind;
     uint32_t weight;
     uint32_t limit;
+    bool whole;
     const char *payload;
     bool sync;
     /* SIM_ANSWER */

@@ -57,7 +57,7 @@ struct hf_snapshot sim_snapshot(struct hf_sim *sim,
         qsort(tickets, count, sizeof *tickets, hf_ticket_compare);
     for (size_t i = 0; i < count; i++)
         tickets[i].dialect = "sim";
-    return (struct hf_snapshot){tickets, count};
+    return (struct hf_snapshot){tickets, count, 0};
 }
 
 struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,

@@ -84,6 +84,7 @@ struct hf_sim_config {
                                   still arrives, within most of a timeout */
     uint32_t deny_chance;   /* an enqueue answers FAILED{FATAL, HF_EDENIED} */
     uint32_t garble_chance; /* a snapshot is not what it should be */
+    bool partial;           /* ENQUEUE and LIST show no more than they must */
     bool notices_apart;     /* GONE travels on a way of its own and may
                                overtake answers, as from a pub/sub */
     bool by_hand;           /* messages stay where they are until somebody

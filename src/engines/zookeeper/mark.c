@@ -129,7 +129,7 @@ static void tell_mark(struct hf_zk *zk, struct hf_zk_op *op)
 
     queue->users++; /* beyond the operation */
     event.as.answer.snapshot =
-        (struct hf_snapshot){&mark, op->error == HF_ZK_OK ? 1 : 0};
+        (struct hf_snapshot){&mark, op->error == HF_ZK_OK ? 1 : 0, 0};
     event.as.answer.request = hf_zk_op_end(zk, op);
     hf_zk_watches_listed(zk, queue, &event);
     hf_zk_queue_leave(zk, queue);

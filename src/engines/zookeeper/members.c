@@ -128,7 +128,7 @@ bool hf_zk_members_snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
 
     if (!make_room(&zk->queues, queue->count + 1))
         return false;
-    *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0};
+    *snapshot = (struct hf_snapshot){zk->queues.snapshot, 0, 0};
     for (size_t i = 0; i < queue->count; i++) {
         const struct hf_zk_child *child = &queue->children[i];
 

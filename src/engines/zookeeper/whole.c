@@ -148,7 +148,7 @@ static void answer(struct whole *whole)
             tickets[count++] = ticket_of(whole, &whole->entries[i]);
     }
     event.as.answer.request = hf_zk_op_end(zk, whole->op);
-    event.as.answer.snapshot = (struct hf_snapshot){tickets, count};
+    event.as.answer.snapshot = (struct hf_snapshot){tickets, count, 0};
     event.as.answer.foreign = whole->foreign;
     event.as.answer.foreign_count = whole->foreign_count;
     hf_zk_tell(zk, &event);
