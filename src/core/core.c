@@ -67,6 +67,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
             continue;
         }
         hf_acquisition_lose(core, a, tickets_live, why);
+        assert(kept == NULL || kept->state == HF_ACQUISITION_HELD);
         a->next_held = NULL;
         *end = a;
         end = &a->next_held;
