@@ -34,8 +34,8 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
  * hf_grant_safe_until_ms(grant):
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which nobody else can
  * have been admitted.  It moves forward while the session lives; 0 once the
- * grant is lost; HF_FOREVER on an engine without leases, where only the end of
- * the ticket itself ends the grant.
+ * grant is lost, and in a child of a fork; HF_FOREVER on an engine without
+ * leases, where only the end of the ticket itself ends the grant.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)

@@ -62,14 +62,34 @@ static void remove_held(struct hf_core *core, struct hf_acquisition *a)
     core->held--;
 }
 
+/* Is it what a user has, and not a part of that, or what stands for it? */
+static bool is_owners(const struct hf_acquisition *a)
+{
+    return a->whole == NULL && a->stands_for == NULL;
+}
+
+static void set_valid(struct hf_acquisition *a, bool valid)
+{
+    atomic_store(&a->valid, valid);
+    if (a->valid_copy != NULL)
+        atomic_store(a->valid_copy, valid);
+}
+
+/* The flag goes with the list, in the step, so that where the list is empty no
+ * reader takes safe-until for that of a grant. */
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
 {
-    if (a->state == STATE(HELD))
+    if (a->state == STATE(HELD)) {
+        if (!HF_PLANTED(PROMISE_KEPT))
+            set_valid(a, false);
         remove_held(core, a);
+    }
     hf_machine_move(&table, &a->state, state);
-    if (a->state == STATE(HELD))
+    if (a->state == STATE(HELD)) {
         add_held(core, a);
+        set_valid(a, is_owners(a));
+    }
     hf_schedule_touch(core, &a->entry);
     hf_enqueue_order_update(core, a);
 }
@@ -315,13 +335,6 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_pump(core, a);
 }
 
-void hf_acquisition_promise(struct hf_acquisition *a, uint64_t until_ms)
-{
-    atomic_store(&a->promise_ms, until_ms);
-    if (a->promise_copy != NULL)
-        atomic_store(a->promise_copy, until_ms);
-}
-
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why)
 {
@@ -332,8 +345,6 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     hf_acquisition_keep_story(a, &loss);
     if (HF_PLANTED(LOSS_UNEXPLAINED))
         a->text[0] = '\0';
-    if (!HF_PLANTED(PROMISE_KEPT))
-        hf_acquisition_promise(a, 0);
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives && has_ticket(a))
@@ -442,11 +453,8 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
     a->status = a->state == STATE(HELD) ? HF_OK : HF_ELOST;
     hf_effect_remove(&core->effects, &a->lost_effect);
     hf_effect_remove(&core->effects, &a->revoked_effect);
-    if (a->state == STATE(HELD)) {
-        hf_acquisition_promise(a, 0);
-        if (has_ticket(a))
-            hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
-    }
+    if (a->state == STATE(HELD) && has_ticket(a))
+        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
     hf_acquisition_move(core, a, STATE(RELEASING));
@@ -543,15 +551,12 @@ bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a)
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a)
 {
-    uint64_t promise_ms = atomic_load(&a->promise_ms);
     bool in_queue = a->state == STATE(QUEUED) || a->state == STATE(HELD);
 
     assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
     hf_enqueue_order_check(core, a);
     hf_schedule_check_entry(core, &a->entry);
-    assert(promise_ms ==
-           (a->state == STATE(HELD) ? core->session.safe_until_ms : 0));
-    assert(a->state != STATE(HELD) || promise_ms > 0);
+    assert(atomic_load(&a->valid) == (a->state == STATE(HELD) && is_owners(a)));
     assert(!in_queue || a->session == core->session.number);
     assert(!in_queue || hf_session_alive(&core->session));
     assert(in_queue || !hf_watches_any(&a->watches));

@@ -92,12 +92,13 @@ struct hf_acquisition {
     uint64_t token;                /* GRANTED */
     uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
     hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
-    /* Safe-until of this grant: rises while HELD, 0 after.  Readable from any
-     * thread and from signal handlers. */
-    _Atomic uint64_t promise_ms;
+    /* The owner's, from GRANTED until it is HELD no more: safe-until of the
+     * session is about this grant.  False of parts, and of tickets of a cohort.
+     * Read it with the word only, see safe_until.h. */
+    _Atomic bool valid;
     /* Where the same is written, with the core's lock; NULL: nowhere.  What it
      * points to must live until it is NULL again. */
-    _Atomic uint64_t *promise_copy;
+    _Atomic bool *valid_copy;
 
     /* The core's own; see acquisition.c. */
     unsigned state;
@@ -107,7 +108,8 @@ struct hf_acquisition {
                                       this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
-    struct hf_acquisition *next_held; /* HELD: in the core's list of these */
+    struct hf_acquisition *next_held; /* HELD: in the core's list of these;
+                                         just lost: in that of core.c */
     struct hf_acquisition *previous_held;
     struct hf_schedule_entry entry;
     uint64_t connect_by_ms; /* as long as there never was a connection */
@@ -212,9 +214,6 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
  * ${ticket_lives}: the ticket may still be in the queue. */
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why);
-
-/* Safe-until of the grant is ${until_ms} from now on. */
-void hf_acquisition_promise(struct hf_acquisition *a, uint64_t until_ms);
 
 /* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
  * still waited for, nor on the ticket of a cohort that no member has now. */

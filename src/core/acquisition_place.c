@@ -33,7 +33,6 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
     if (!a->waited)
         a->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
     hf_acquisition_move(core, a, STATE(HELD));
-    hf_acquisition_promise(a, core->session.safe_until_ms);
     hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_GRANTED);
     if (a->revoked)
         hf_acquisition_tell(core, a, &a->revoked_effect, HF_EFFECT_REVOKED);

@@ -147,7 +147,6 @@ static void grant(struct hf_core *core, struct hf_acquisition *whole)
     whole->token = part_at(whole, bundle->token)->token;
     whole->session = core->session.number;
     hf_acquisition_move(core, whole, STATE(HELD));
-    hf_acquisition_promise(whole, core->session.safe_until_ms);
     hf_effect_add(&core->effects, &whole->answer_effect, HF_EFFECT_GRANTED);
     if (whole->revoked)
         hf_effect_add(&core->effects, &whole->revoked_effect,

@@ -298,7 +298,6 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     a->token = ticket->token;
     a->session = ticket->session;
     hf_acquisition_move(core, a, STATE(HELD));
-    hf_acquisition_promise(a, core->session.safe_until_ms);
     hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
     if (cohort->revoked) /* while it waited */
         hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);

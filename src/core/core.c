@@ -40,29 +40,58 @@ static void pump_all(struct hf_core *core)
         hf_acquisition_pump(core, a);
 }
 
-/* Tell every holder; what follows from it is for afterwards. */
-static void lose_all(struct hf_core *core, bool tickets_live, const char *why)
+/* Those of lose(), each once. */
+static void pump_lost(struct hf_core *core, struct hf_acquisition *first)
 {
-    FOR_EACH (core, a, next) {
-        if (core->held > 0 && a->state == HF_ACQUISITION_HELD)
-            hf_acquisition_lose(core, a, tickets_live, why);
+    for (struct hf_acquisition *a = first, *next; a != NULL; a = next) {
+        next = a->next_held;
+        hf_core_visit(core);
+        hf_acquisition_pump(core, a);
     }
-    assert(core->held == 0);
 }
 
-/* Tell those who hold, as lose_all() does; what is had on the way to a grant is
- * kept, for a wait outlasts the link. */
-static void lose_with_link(struct hf_core *core)
+/* Tell all who hold, or all who rely on what they hold, and return them, linked
+ * by .next_held: what follows from it is for afterwards.  A loss may bring
+ * others with it, which stand behind: a whole, a member of a cohort. */
+static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
+                                   bool tickets_live, const char *why)
+{
+    struct hf_acquisition *lost = NULL, **end = &lost;
+    struct hf_acquisition *kept = NULL, *a;
+
+    while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
+        hf_core_visit(core);
+        if (a->cohort != NULL || /* its ticket tells it */
+            (relied_on_only && !hf_acquisition_is_relied_on(a))) {
+            kept = a;
+            continue;
+        }
+        hf_acquisition_lose(core, a, tickets_live, why);
+        assert(kept == NULL || kept->state == HF_ACQUISITION_HELD);
+        a->next_held = NULL;
+        *end = a;
+        end = &a->next_held;
+    }
+    return lost;
+}
+
+static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
+                                       const char *why)
+{
+    struct hf_acquisition *lost = lose(core, false, tickets_live, why);
+
+    assert(core->held == 0);
+    return lost;
+}
+
+/* What is had on the way to a grant is kept, for a wait outlasts the link. */
+static struct hf_acquisition *lose_with_link(struct hf_core *core)
 {
     static const char why[] =
         "the connection was lost, and the client was opened with "
         "HF_LOSS_AT_SUSPENDED; with HF_LOSS_AT_LOST grants outlast it";
 
-    FOR_EACH (core, a, next) {
-        if (core->held > 0 && hf_acquisition_is_relied_on(a) &&
-            !HF_PLANTED(SUSPENDED_UNTOLD))
-            hf_acquisition_lose(core, a, true, why);
-    }
+    return HF_PLANTED(SUSPENDED_UNTOLD) ? NULL : lose(core, true, true, why);
 }
 
 /* Safe-until has passed: from now on somebody else may have been admitted,
@@ -75,18 +104,32 @@ static void expire(struct hf_core *core)
         HF_PLANTED(LOST_NOT_TOLD))
         return;
     hf_session_not_renewed(&core->session, &why);
-    lose_all(core, true, why.text);
-    pump_all(core);
+    pump_lost(core, lose_all(core, true, why.text));
 }
 
-/* Safe-until has moved. */
+/* One store, and each reader sees it.  No grant may come back to life by it:
+ * who holds in another session, or held when safe-until passed, has lost the
+ * flag by now.  hf_core_step() sees to the second, for it lets expire what is
+ * over before it takes in an event. */
+static void publish_as(struct hf_core *core, uint64_t number, uint64_t ms)
+{
+    struct hf_session *session = &core->session;
+
+    assert(core->held == 0 ||
+           (session->published_number == number &&
+            core->now_ms < atomic_load(&session->published.ms)));
+    session->published_number = number;
+    hf_safe_until_store(&session->published, ms);
+}
+
 static void publish(struct hf_core *core)
 {
-    for (struct hf_acquisition *a = core->first_held; a != NULL;
-         a = a->next_held) {
-        hf_core_visit(core);
-        hf_acquisition_promise(a, core->session.safe_until_ms);
-    }
+    publish_as(core, core->session.number, core->session.safe_until_ms);
+}
+
+/* Safe-until has moved: see who gains by it, and who loses. */
+static void heed_safe_until(struct hf_core *core)
+{
     hf_schedule_update(core);
     hf_schedule_proven(core);
     expire(core);
@@ -178,8 +221,11 @@ static void session_over(struct hf_core *core, const char *text)
     struct hf_error why;
 
     hf_error_set(&why, HF_ELOST, "the session is over: %s", text);
-    lose_all(core, false, why.text);
+    if (HF_PLANTED(STORE_BEFORE_CLEAR)) /* as for the one that follows */
+        publish_as(core, core->session.number + 1, core->session.safe_until_ms);
+    (void)lose_all(core, false, why.text);
     hf_session_lost(&core->session);
+    publish(core);
     FOR_EACH (core, a, next)
         hf_acquisition_session_over(core, a);
     FOR_EACH_INQUIRY(core, inquiry, next)
@@ -214,27 +260,27 @@ static void connected(struct hf_core *core, const struct hf_event *event)
         session_over(core, "another one has begun");
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
                          event->as.connected.anchor_ms, resumed);
+    publish(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
     FOR_EACH_INQUIRY(core, inquiry, next)
     hf_inquiry_pump(core, inquiry);
-    publish(core);
+    heed_safe_until(core);
     prove(core);
 }
 
 static void suspended(struct hf_core *core)
 {
-    bool loses = hf_session_loses_with_link(&core->session);
+    struct hf_acquisition *lost = NULL;
 
     if (core->session.state != HF_STATE_CONNECTED)
         return;
-    if (loses)
-        lose_with_link(core);
+    if (hf_session_loses_with_link(&core->session))
+        lost = lose_with_link(core);
     hf_session_suspended(&core->session);
     if (HF_PLANTED(SUSPENDED_ENDS))
         end_waits(core, HF_EUNREACHABLE, "planted");
-    if (loses)
-        pump_all(core);
+    pump_lost(core, lost);
 }
 
 static void resuming(struct hf_core *core, const struct hf_event *event)
@@ -244,6 +290,7 @@ static void resuming(struct hf_core *core, const struct hf_event *event)
     hf_session_resuming(&core->session, event->as.resuming.sent_at_ms,
                         event->as.resuming.least_timeout_ms);
     publish(core);
+    heed_safe_until(core);
 }
 
 /* No connection will come by itself.  Holders keep what they have: it ends with
@@ -273,7 +320,7 @@ static void begin_close(struct hf_core *core)
 {
     if (core->session.closing)
         return;
-    lose_all(core, true, "the client was closed");
+    (void)lose_all(core, true, "the client was closed");
     hf_session_close(&core->session);
     end_waits(core, HF_ECLOSED, "the client was closed");
     pump_all(core); /* nothing is asked any more, but watches are taken back */
@@ -282,7 +329,7 @@ static void begin_close(struct hf_core *core)
 static void closed(struct hf_core *core)
 {
     assert(core->session.state != HF_STATE_CLOSED);
-    lose_all(core, false, "the engine was closed");
+    (void)lose_all(core, false, "the engine was closed");
     core->session.closing = true;
     end_waits(core, HF_ECLOSED, "the client was closed");
     FOR_EACH (core, a, next)
@@ -291,6 +338,7 @@ static void closed(struct hf_core *core)
     hf_inquiry_session_over(core, inquiry);
     drop_forgets(core);
     hf_session_closed(&core->session); /* last: nothing is left to do */
+    publish(core);
 }
 
 /* --------------------------------------------------------------- answers -- */
@@ -301,11 +349,12 @@ static void proven(struct hf_core *core, const struct hf_event *event)
         hf_session_proven(&core->session, HF_PLANTED(SAFE_FROM_ANSWER)
                                               ? core->now_ms
                                               : event->as.answer.anchor_ms);
+    publish(core);
     if (event->as.answer.request != NULL)
         hf_session_proof_answered(
             &core->session, hf_session_may_admit(&core->session, core->now_ms),
             core->now_ms);
-    publish(core);
+    heed_safe_until(core);
     prove(core);
 }
 
@@ -481,7 +530,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
 
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
-    expire(core);
+    expire(core); /* first: see publish_as() */
     if (needs_engine(event->kind))
         hf_session_connect_again(&core->session);
     dispatch(core, event);
@@ -579,6 +628,8 @@ void hf_core_check(const struct hf_core *core)
          i = i->next)
         hf_inquiry_check(core, i);
     assert(held == 0 || core->now_ms < core->session.safe_until_ms);
+    assert(atomic_load(&core->session.published.ms) ==
+           core->session.safe_until_ms);
     hf_session_check(&core->session);
     check_effects(core);
 }

@@ -53,7 +53,9 @@ struct hf_core {
     /* Every inquiry from its INQUIRE until its FINISHED. */
     struct hf_inquiry *first_inquiry;
     struct hf_inquiry *last_inquiry;
-    struct hf_acquisition *first_held; /* those that are HELD, members too */
+    /* Those that are HELD, members too, in the order of the grants: what is
+     * granted because of others stands behind these. */
+    struct hf_acquisition *first_held;
     struct hf_acquisition *last_held;
     size_t held; /* how many */
     struct hf_schedule schedule;
@@ -83,6 +85,14 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core);
 
 /* The instant at which a TICK is wanted, HF_FOREVER if none; may be past. */
 uint64_t hf_core_wake_at_ms(const struct hf_core *core);
+
+/* Safe-until of the grant of ${a}, which was GRANTED; 0 once that has ended.
+ * Any thread; async-signal-safe. */
+static inline uint64_t hf_core_safe_until_ms(const struct hf_core *core,
+                                             const struct hf_acquisition *a)
+{
+    return hf_safe_until_read(&core->session.published, &a->valid);
+}
 
 /* Check what must always hold; asserts.  After every step in tests. */
 void hf_core_check(const struct hf_core *core);

@@ -45,6 +45,8 @@
     X(LOST_NOT_TOLD, 7, "safe-until passes in silence")                        \
     X(PROMISE_KEPT, 7, "a lost grant keeps its promise")                       \
     X(SUSPENDED_UNTOLD, 7, "where losses are told at SUSPENDED, none is")      \
+    X(FLAG_FIRST, 7, "a reader loads the flag of its grant before the word")   \
+    X(STORE_BEFORE_CLEAR, 7, "a session's value is stored before flags go")    \
     X(RESUME_LENGTHENS, 7, "an unanswered resume does not cap the promise")    \
     X(RESUME_KEEPS_PROMISE, 7, "a resume that grants less keeps the promise")  \
     X(ADMIT_EXPIRED, 7, "safe-until is not looked at when admitting")          \

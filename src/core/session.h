@@ -16,6 +16,7 @@
 #include "core/engine.h"
 #include "core/error.h"
 #include "core/machine.h"
+#include "core/safe_until.h"
 
 /* Room for a text that says what to do, such as a REVOKE; with the place in
  * front of it, it still fits an error text. */
@@ -35,6 +36,10 @@ struct hf_session {
     /* The lease. */
     uint64_t timeout_ms;    /* the shortest in force; HF_FOREVER: no lease */
     uint64_t safe_until_ms; /* 0: nothing proven; HF_FOREVER: no lease */
+    /* The same for readers, as of the last publishing; and which session that
+     * was. */
+    struct hf_safe_until published;
+    uint64_t published_number;
     /* From the sending of a resume until something sent no earlier is proven;
      * else both are HF_FOREVER. */
     uint64_t resume_sent_ms; /* the last one */

@@ -18,9 +18,9 @@ static void lead(struct hf_election *e)
 
     e->state = HF_ELECTION_LEADING;
     e->elected_at_ms = hf_now_ms();
-    e->grant->acquisition.promise_copy = &e->safe_until_ms;
-    atomic_store(&e->safe_until_ms, hf_grant_safe_until_ms(e->grant));
     atomic_store(&e->token, hf_grant_token(e->grant));
+    e->grant->acquisition.valid_copy = &e->valid;
+    atomic_store(&e->valid, atomic_load(&e->grant->acquisition.valid));
     hf_log_write(e->client, HF_LOG_INFO, "elected for \"%s\", with token %llu",
                  e->lock->name, (unsigned long long)hf_grant_token(e->grant));
     hf_election_tell(e);
@@ -29,8 +29,8 @@ static void lead(struct hf_election *e)
 
 static void lead_no_more(struct hf_election *e)
 {
-    e->grant->acquisition.promise_copy = NULL;
-    atomic_store(&e->safe_until_ms, 0);
+    e->grant->acquisition.valid_copy = NULL;
+    atomic_store(&e->valid, false);
     atomic_store(&e->token, 0);
     e->asked = false;
 }

@@ -341,27 +341,26 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 
 /* -------------------------------------------------------------- looking -- */
 
-/* In a child of a fork nobody leads. */
-static uint64_t of_ours(const struct hf_election *e,
-                        const _Atomic uint64_t *number)
-{
-    return hf_fork_parted(e->client) ? 0 : atomic_load(number);
-}
-
 bool hf_election_is_leader(const struct hf_election *e)
 {
-    return of_ours(e, &e->token) != 0 &&
-           of_ours(e, &e->safe_until_ms) > hf_now_ms();
+    return hf_election_safe_until_ms(e) > hf_now_ms();
 }
 
+/* In a child of a fork nobody leads. */
 uint64_t hf_election_token(const struct hf_election *e)
 {
-    return of_ours(e, &e->token);
+    return hf_fork_parted(e->client) ? 0 : atomic_load(&e->token);
 }
 
+/* Leaderships follow one another: a value that was loaded before this one began
+ * may be of the session before, and later than what this one has. */
 uint64_t hf_election_safe_until_ms(const struct hf_election *e)
 {
-    return of_ours(e, &e->safe_until_ms);
+    const struct hf_safe_until *word = &e->client->core.session.published;
+    uint64_t token = atomic_load(&e->token);
+    uint64_t until_ms = hf_safe_until_read(word, &e->valid);
+
+    return token != 0 && token == atomic_load(&e->token) ? until_ms : 0;
 }
 
 hf_status hf_election_tickets(struct hf_election *e,

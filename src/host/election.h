@@ -39,9 +39,10 @@ struct hf_election {
     enum hf_election_state state;
     struct hf_grant *grant; /* NULL if RESTING */
 
-    /* LEADING, else 0.  For any thread. */
+    /* LEADING, else 0; and whether safe-until of the session is about that: no
+     * more as soon as it is lost, before anybody is told.  For any thread. */
     _Atomic uint64_t token;
-    _Atomic uint64_t safe_until_ms;
+    _Atomic bool valid;
     uint64_t elected_at_ms;
     struct hf_retry_state again; /* of leaderships that end soon */
 

@@ -60,6 +60,12 @@ static void in_parent(void)
     pthread_mutex_unlock(&registry_lock);
 }
 
+/* Nobody holds in the child: its copies of the parent's handles say so. */
+static void forget_safe_until(struct hf_client *client)
+{
+    hf_safe_until_store(&client->core.session.published, 0);
+}
+
 static void drop_descriptors(struct hf_client *client)
 {
     if (client->engine != NULL)
@@ -81,8 +87,10 @@ static void in_child(void)
     struct hf_client *client;
 
     atomic_fetch_add(&generation, 1);
-    for (client = registry; client != NULL; client = client->next)
+    for (client = registry; client != NULL; client = client->next) {
+        forget_safe_until(client);
         drop_descriptors(client);
+    }
     hf_delivery_after_fork();
     unlock_all();
     registry = NULL;

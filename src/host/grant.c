@@ -456,7 +456,7 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 {
-    return atomic_load(&grant->acquisition.promise_ms);
+    return hf_core_safe_until_ms(&grant->client->core, &grant->acquisition);
 }
 
 static bool is_valid(const struct hf_grant *grant)

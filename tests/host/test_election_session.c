@@ -318,11 +318,57 @@ static void a_lost_session_is_told_after_what_it_took_along(void **state)
     world_close(&w);
 }
 
+struct reader {
+    pthread_t thread;
+    const struct hf_election *election;
+    atomic_bool stop;
+    uint64_t furthest_ms; /* what it read, from then on */
+};
+
+static void *read_on(void *arg)
+{
+    struct reader *reader = arg;
+
+    while (!atomic_load(&reader->stop)) {
+        uint64_t until_ms = hf_election_safe_until_ms(reader->election);
+        uint64_t now_ms = kit_now_ms();
+
+        if (until_ms > now_ms && until_ms - now_ms > reader->furthest_ms)
+            reader->furthest_ms = until_ms - now_ms;
+    }
+    return NULL;
+}
+
+/* Sessions come and go meanwhile; and threads may look how they do. */
+static void a_thread_reads_safe_until_all_the_while(void **state)
+{
+    struct world w;
+    struct reader reader = {.election = NULL};
+
+    (void)state;
+    world_open(&w, WAY_THREAD, TIMEOUT_MS);
+    reader.election = w.a.election;
+    assert_int_equal(pthread_create(&reader.thread, NULL, read_on, &reader), 0);
+    win(&w);
+    for (int i = 0; i < 10; i++) {
+        say_first(&w, SCRIPTED_LOSE);
+        front_until(&w.front, leads_not, w.a.election);
+        assert_true(hf_election_safe_until_ms(w.a.election) == 0);
+        say(&w, SCRIPTED_CONNECT);
+        front_until(&w.front, leads, w.a.election);
+    }
+    atomic_store(&reader.stop, true);
+    assert_int_equal(pthread_join(reader.thread, NULL), 0);
+    assert_in_range(reader.furthest_ms, 1, TIMEOUT_MS);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORIES(STORY_TESTS) /* each in four ways */
         cmocka_unit_test(a_lost_session_is_told_after_what_it_took_along),
+        cmocka_unit_test(a_thread_reads_safe_until_all_the_while),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,7 @@ static void world_close(struct world *w)
     (void)try_as_another(w, "held", HF_EBUSY);
     (void)try_as_another(w, "busy", HF_EBUSY);
     assert_int_equal(hf_grant_check(w->grant), HF_OK);
+    assert_true(hf_grant_safe_until_ms(w->grant) == HF_FOREVER);
     assert_int_equal(atomic_load(&w->waiter.ended), 0);
     assert_int_equal(front_give(&w->front, w->blocking), HF_OK);
     front_await(&w->waiter);
@@ -152,6 +153,7 @@ static int gives_in_vain(struct world *w)
     KIT_CHECK(hf_grant_release_start(w->grant, done) == HF_EFORKED);
     KIT_CHECK(drops == 1);
     KIT_CHECK(hf_grant_token(w->grant) > 0);
+    KIT_CHECK(hf_grant_safe_until_ms(w->grant) == 0);
     if (w->waiter.op != NULL) {
         hf_op_cancel(w->waiter.op);
         hf_op_free(w->waiter.op);

@@ -43,7 +43,7 @@ uint64_t check_client_ms(const struct client *client)
 
 uint64_t check_promise(const struct attempt *attempt)
 {
-    return atomic_load(&attempt->a.promise_ms);
+    return hf_core_safe_until_ms(&attempt->client->core, &attempt->a);
 }
 
 bool check_holds(const struct attempt *attempt)
@@ -282,6 +282,24 @@ static void check_limit(struct attempt *attempt)
                      attempt->name, limit_ms, check_client_ms(client));
 }
 
+/* 7: nobody takes safe-until of one session for that of a grant of another. */
+static void check_reading(const struct attempt *attempt)
+{
+    const struct hf_session *session = &attempt->client->core.session;
+    struct hf_safe_until_reading reading = attempt->reading;
+    uint64_t read_ms;
+
+    if (!attempt->granted || attempt->a.session == session->number)
+        return;
+    read_ms =
+        hf_safe_until_end(&session->published, &attempt->a.valid, &reading);
+    if (read_ms != 0)
+        world_broken(attempt->client->world, 7,
+                     "who began to read before %s was lost reads %" PRIu64
+                     ", of another session",
+                     attempt->name, read_ms);
+}
+
 static void check_client(struct client *client)
 {
     if (!client->alive)
@@ -289,6 +307,7 @@ static void check_client(struct client *client)
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (a->forgotten)
             continue;
+        check_reading(a);
         if (check_holds(a)) {
             check_published(a);
             if (!client->world->lied_to)

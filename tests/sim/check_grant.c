@@ -188,6 +188,8 @@ void check_granted(struct attempt *attempt)
     attempt->granted_us = hf_sim_now_us(world->sim);
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
+    hf_safe_until_begin(&attempt->client->core.session.published,
+                        &attempt->a.valid, &attempt->reading);
     /* Its ticket may have been found gone since: LOST is then right behind. */
     if (attempt->promise_ms <= now_ms && !attempt->a.lost_effect.queued)
         world_broken(world, 7,

@@ -170,6 +170,7 @@ static void put_attempt(const struct ink *ink, const struct attempt *attempt)
     ticket(ink, attempt->enqueued, &attempt->id);
     for (unsigned i = 0; i < attempt->claim_count; i++)
         ticket(ink, attempt->claims[i].enqueued, &attempt->claims[i].id);
+    /* Not .reading: where its value were told, it is wrong whatever it is. */
     instant(ink, attempt->promise_ms);
     /* Tokens rise; should one not, the checks will say so. */
     number(ink, attempt->a.token > place->last_write_token);

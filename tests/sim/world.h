@@ -120,6 +120,9 @@ struct attempt {
     bool downgrade_waits; /* for the answer to downgrade_called */
     bool forgotten;
     uint64_t promise_ms; /* as last seen */
+    /* Begun at its grant, and ended whenever it might go wrong: a reader may be
+     * interrupted for as long as he likes. */
+    struct hf_safe_until_reading reading;
     uint64_t started_us;
     uint64_t granted_us;
     /* What the checks remember. */

@@ -292,5 +292,5 @@ void hall_held(struct hall *h, size_t count)
 
 uint64_t promise(struct hall *h, size_t number)
 {
-    return atomic_load(&h->m[number].promise_ms);
+    return hf_core_safe_until_ms(&h->core, &h->m[number]);
 }

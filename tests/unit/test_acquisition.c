@@ -21,9 +21,9 @@ static void one_answer_is_enough_for_an_empty_queue(void **state)
     hold_a(s);
     assert_int_equal(s->a.token, 101);
     assert_true(hf_ticket_id_equal(&s->a.ticket, &s->mine[0][0]));
-    assert_int_equal(atomic_load(&s->a.promise_ms), STAGE_SAFE_MS);
+    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
     release(s, &s->a);
-    assert_int_equal(atomic_load(&s->a.promise_ms), 0);
+    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a RELEASED HF_OK; a FORGOTTEN");
@@ -426,7 +426,7 @@ static void an_evicted_holder_hears_of_it(void **state)
     at(s, 1005);
     expect(s, "a WATCH a1");
     gone(s, "a WATCH a1");
-    assert_int_equal(atomic_load(&s->a.promise_ms), 0);
+    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);
     expect(s, "a LOST");
     release(s, &s->a);
     expect(s, "a RELEASED HF_ELOST; a FORGOTTEN");

@@ -316,6 +316,13 @@ static uint64_t resuming(struct fixture *f)
     return idle_step(f, event);
 }
 
+/* Each holder is told, and nobody else is looked at. */
+static uint64_t expires(struct fixture *f)
+{
+    f->now_ms = f->core.session.safe_until_ms;
+    return idle_step(f, (struct hf_event){.kind = HF_EVENT_TICK});
+}
+
 static uint64_t suspended(struct fixture *f)
 {
     return idle_step(f, (struct hf_event){.kind = HF_EVENT_SUSPENDED});
@@ -450,8 +457,6 @@ static uint64_t passes_on(struct fixture *f)
 #define NOTHING 0
 /* MEMBERS: how many are ahead is counted one by one, for the text of the error.
  */
-/* Each grant has a safe-until of its own. */
-#define HELD (WITH(GRANTS) | WITH(COHORTS))
 
 struct row {
     const char *what;
@@ -486,14 +491,16 @@ static const struct row rows[] = {
     {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
     {"a member's deadline", HF_EVENT_TICK, member_deadline, WITH(MEMBERS)},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
-    {"proof", HF_EVENT_PROVEN, proof, HELD},
+    {"proof", HF_EVENT_PROVEN, proof, NOTHING},
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
     {"suspended", HF_EVENT_SUSPENDED, suspended, NOTHING},
     {"trouble", HF_EVENT_TROUBLE, trouble, NOTHING},
     {"want, suspended", HF_EVENT_WANT, want, NOTHING},
     {"tick, suspended", HF_EVENT_TICK, tick, NOTHING},
-    {"resuming", HF_EVENT_RESUMING, resuming, HELD},
+    {"resuming", HF_EVENT_RESUMING, resuming, NOTHING},
+    /* The last one: it ends the idle grants. */
+    {"safe-until passes", HF_EVENT_TICK, expires, WITH(GRANTS) | WITH(COHORTS)},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])

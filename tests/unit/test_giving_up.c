@@ -74,7 +74,7 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     expect(s, "STATE SUSPENDED");
     gave_up(s, 1, 1000);
     expect(s, "b FORGET a1; b FORGET b1");
-    assert_int_equal(atomic_load(&s->a.promise_ms), STAGE_SAFE_MS);
+    assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
     /* Its ticket may still be there, so it says so a second later. */
     ring(s);
     expect(s, "b ENDED HF_EUNREACHABLE");

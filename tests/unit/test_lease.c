@@ -92,7 +92,7 @@ static void fn32_what_is_left_of_it_is_withdrawn(void **state)
     (void)state;
     hold(&s, 2);
     gone(&s, "a WATCH a1");
-    assert_int_equal(atomic_load(&s.a.promise_ms), 0);
+    assert_int_equal(hf_core_safe_until_ms(&s.core, &s.a), 0);
     expect(&s, "a LOST; a WITHDRAW a1"); /* in this order */
     failed(&s, "a WITHDRAW a1", HF_FAILURE_UNSURE);
     release(&s, &s.a);
