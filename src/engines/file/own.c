@@ -81,15 +81,18 @@ static bool start_timer(struct hf_engine *engine);
 
 /* Which watches a round of looking concerns. */
 struct look {
-    bool all;          /* else those of .wd */
-    const char *entry; /* or, if not NULL, those in this directory */
+    bool all;                        /* else those of .wd */
+    const struct hf_ticket_id *gone; /* or those that this was in the way of */
+    bool woken;                      /* or those that were woken */
     int wd;
 };
 
 static bool concerns(const struct look *look, const struct hf_watch *watch)
 {
-    if (look->entry != NULL)
-        return strcmp(watch->own->entry, look->entry) == 0;
+    if (look->gone != NULL)
+        return hf_ticket_id_equal(&watch->own->way, look->gone);
+    if (look->woken)
+        return watch->woken;
     return look->all || watch->ticket_wd == look->wd ||
            watch->dir_wd == look->wd;
 }
@@ -198,11 +201,20 @@ void hf_own_drain(struct hf_engine *engine)
     }
 }
 
-void hf_own_look(struct hf_engine *engine, const char *entry)
+void hf_own_look(struct hf_engine *engine, const struct hf_ticket_id *gone)
 {
-    const struct look look = {.entry = entry};
+    const struct look look = {.gone = gone};
 
     look_round(engine, &look);
+}
+
+void hf_own_look_at_woken(struct hf_engine *engine)
+{
+    const struct look look = {.woken = true};
+
+    look_round(engine, &look);
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        w->woken = false;
 }
 
 static void on_inotify(uv_poll_t *poll, int failure, int events)
@@ -429,23 +441,38 @@ bool hf_own_arm_look(struct hf_look *look)
     return look->armed;
 }
 
-/* Is a ticket ahead of it being watched? */
-static bool waits(const struct hf_engine *engine,
-                  const struct hf_own_ticket *own)
+/* The first of others' tickets in ${entry} that is watched, or NULL. */
+static const struct hf_ticket *first_watched(const struct hf_engine *engine,
+                                             const char *entry)
 {
+    const struct hf_ticket *first = NULL;
+
     for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->hang_up != NULL && strcmp(w->hang_up->entry, own->entry) == 0 &&
-            hf_ticket_compare(&w->hang_up->ticket, &own->ticket) < 0)
-            return true;
-    return false;
+        if (w->hang_up != NULL && strcmp(w->hang_up->entry, entry) == 0 &&
+            (first == NULL ||
+             hf_ticket_compare(&w->hang_up->ticket, first) < 0))
+            first = &w->hang_up->ticket;
+    return first;
+}
+
+/* Is a ticket ahead of it being watched? */
+static bool waits(const struct hf_own_ticket *own,
+                  const struct hf_ticket *watched)
+{
+    return watched != NULL && hf_ticket_compare(watched, &own->ticket) < 0;
 }
 
 void hf_own_wake(struct hf_engine *engine, const char *entry)
 {
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && w->ticket_wd < 0 &&
-            strcmp(w->own->entry, entry) == 0 && !waits(engine, w->own))
-            (void)arm(engine, w); /* it says so where it could not */
+    const struct hf_ticket *watched = first_watched(engine, entry);
+
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next) {
+        if (w->own == NULL || w->ticket_wd >= 0 || waits(w->own, watched) ||
+            strcmp(w->own->entry, entry) != 0)
+            continue;
+        (void)arm(engine, w); /* it says so where it could not */
+        w->woken = true;
+    }
 }
 
 /* Closed as drop_gone() does it: others may wait for that alone. */
@@ -484,7 +511,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     }
     watch->own = ticket;
     watch->seen = ticket->made_at;
-    if (!waits(engine, ticket) && !arm(engine, watch)) {
+    if (!waits(ticket, first_watched(engine, ticket->entry)) &&
+        !arm(engine, watch)) {
         hf_watch_end(watch);
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
