@@ -310,6 +310,67 @@ static void only_the_first_payload_is_read(void **state)
     seat_close(seat);
 }
 
+/* ------------------------------------------------- one's own, meanwhile -- */
+
+static unsigned armed;
+
+static int count_armed(const char *call)
+{
+    armed += strcmp(call, "inotify_add") == 0;
+    return 0;
+}
+
+static struct call *watch(struct seat *seat, const struct one *one)
+{
+    struct call *call = seat_ask(seat, HF_REQUEST_WATCH, "q", one->ticket.id);
+
+    assert_int_equal(call->answer, HF_EVENT_WATCHING);
+    return call;
+}
+
+static struct one come_too(struct seat *seat)
+{
+    struct one one = {.seat = seat};
+    struct hf_ticket_id id = fresh_id();
+    struct call *call = seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+
+    one.ticket = *call_find(call, id);
+    return one;
+}
+
+/* Of a crowd in one session the first alone takes room of inotify's, and that
+ * when it has been first for a while. */
+static void a_session_watches_the_first_of_its_own(void **state)
+{
+    struct one head = come(HF_TICKET_MUTEX);
+    struct one first = come(HF_TICKET_MUTEX);
+    struct one second = come_too(first.seat);
+    struct call *gone, *own, *own_second;
+    char path[BENCH_FILE_PATH_BYTES];
+
+    (void)state;
+    armed = 0;
+    hf_sys_step = count_armed;
+    gone = watch(first.seat, &head);
+    own = watch(first.seat, &first);
+    (void)watch(first.seat, &first); /* for the second */
+    own_second = watch(first.seat, &second);
+    assert_int_equal(armed, 0);
+    leave(&head);
+    assert_true(seat_sees_gone(first.seat, gone));
+    assert_int_equal(armed, 0);
+    path_of(&second, path);
+    assert_int_equal(unlink(path), 0);
+    path_of(&first, path);
+    assert_int_equal(unlink(path), 0);
+    assert_true(seat_sees_gone(first.seat, own));
+    assert_int_not_equal(armed, 0);
+    assert_true(seat_sees_gone(first.seat, own_second));
+    hf_sys_step = NULL;
+    seat_close(first.seat);
+    seat_close(head.seat);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +385,7 @@ int main(void)
         TEST(the_counter_is_another),
         TEST(what_an_earlier_boot_left_is_forgotten),
         TEST(only_the_first_payload_is_read),
+        TEST(a_session_watches_the_first_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ struct hf_watch {
     struct hf_hang_up *hang_up; /* of another's ticket, else NULL */
     struct hf_own_ticket *own;  /* one's own, else NULL, and what follows */
     struct timespec seen;       /* .own's time when it was last looked at */
-    bool woken;                 /* rested until now, and was not looked at */
+    bool woken;                 /* rested until now, and is about to be armed */
     int ticket_wd;              /* -1: rests, or is looked at now and then */
     int dir_wd;
 };
@@ -79,6 +79,8 @@ struct hf_own_watching {
     int timer_fd;   /* -1: none; looks at what inotify has no room for */
     uv_poll_t inotify;
     uv_poll_t timer;
+    uv_timer_t wake; /* arms what was woken */
+    bool wake_made;  /* .wake is a handle */
     int root_wd; /* the directories above all tickets; -1: not watched */
     int locks_wd;
     bool warned;
@@ -241,18 +243,18 @@ bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
 /* Answer GONE to the watch of a ticket of our own, and why if that is known. */
 void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
-/* Tell what inotify knows by now, and what a look at those of one's own shows
- * that ${gone} is in the way of.  To be done before its GONE is told: a ticket
- * that was removed first must not be admitted on the strength of it. */
+/* Tell what inotify knows by now; and what a look at those of one's own shows
+ * that ${gone} was in the way of, which rest no longer.  To be done before its
+ * GONE is told: a ticket that was removed first must not be admitted on the
+ * strength of it. */
 void hf_own_drain(struct hf_engine *engine);
-void hf_own_look(struct hf_engine *engine, const struct hf_ticket_id *gone);
+void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone);
 /* Have the kernel close the ticket's descriptor before inotify's, which takes
  * it ten milliseconds, when this process is killed. */
 void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket);
-/* A watch of another's ticket in ${entry} has ended: those of one's own that
- * waited behind it no longer rest.  And tell what a look at these shows. */
+/* A watch of another's ticket in ${entry} was taken back: those of one's own
+ * that waited behind it no longer rest. */
 void hf_own_wake(struct hf_engine *engine, const char *entry);
-void hf_own_look_at_woken(struct hf_engine *engine);
 
 /* watch.c: take ${watch} out and free it.  With _gone the core hears GONE. */
 struct hf_watch *hf_watch_new(struct hf_engine *engine,

@@ -285,6 +285,7 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
+    hf_own_moved_up(engine, &own->ticket.id);
     hf_engine_end_watches(engine, own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
     hf_warm_left(&engine->warm, own->entry);

@@ -69,16 +69,12 @@ static void heard(struct hf_hang_up *hang_up)
 {
     struct hf_engine *engine = hang_up->engine;
     const struct hf_ticket_id gone = hang_up->ticket.id;
-    char entry[HF_ENTRY_BYTES];
 
-    memcpy(entry, hang_up->entry, sizeof(entry));
     hf_own_drain(engine);
-    hf_own_look(engine, &gone);
+    hf_own_moved_up(engine, &gone);
     /* That may have had this watch forgotten, or the engine ended. */
     if (!hf_hang_up_is_over(hang_up))
         hf_watch_gone(hang_up->arg);
-    hf_own_wake(engine, entry);
-    hf_own_look_at_woken(engine); /* gone before that: not told of */
 }
 
 /* ${ticket} was found in ${entry}; ${watch} is ended unless it lives. */
