@@ -32,6 +32,7 @@ static void copy_snapshot(struct call *call, const struct hf_snapshot *snapshot)
 {
     assert_true(snapshot->count <= SNAPSHOT_MAX);
     call->count = snapshot->count;
+    call->more = snapshot->more;
     for (size_t i = 0; i < snapshot->count; i++) {
         call->tickets[i] = snapshot->tickets[i];
         assert_non_null(snapshot->tickets[i].payload);
@@ -454,7 +455,7 @@ void seat_close(struct seat *seat)
 const struct hf_ticket *call_find(const struct call *call,
                                   struct hf_ticket_id id)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count, 0};
+    struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
     size_t at = hf_snapshot_find(&snapshot, &id);
 
     return at == call->count ? NULL : &call->tickets[at];

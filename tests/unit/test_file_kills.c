@@ -149,7 +149,7 @@ static bool wait_to_be_first(struct seat *seat, struct call *call,
                              struct hf_ticket_id id)
 {
     for (unsigned i = 0; i < 100; i++) {
-        struct hf_snapshot snapshot = {call->tickets, call->count, 0};
+        struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
         struct hf_admission admission =
             hf_admission_decide(&snapshot, &id, HF_TICKET_MUTEX);
         struct call *watch;

@@ -160,6 +160,9 @@ static hf_status start_page(struct hf_counter *counter, const char *path,
         atomic_store(&page->value, 0);
         atomic_store(&page->limit, 0);
     }
+    /* Hints: of a damaged page they may be anything. */
+    for (size_t i = 0; i < HF_COUNTER_FIRSTS; i++)
+        atomic_store(&page->firsts[i], 0);
     /* Only ever up: without a boot id this runs while others count. */
     raise_to(&page->limit, start + HF_COUNTER_BLOCK);
     raise_to(&page->value, start);
@@ -299,6 +302,17 @@ void hf_counter_renaming(struct hf_counter *counter)
 uint64_t hf_counter_renamings(const struct hf_counter *counter)
 {
     return atomic_load(&counter->page->renamings);
+}
+
+void hf_counter_note_first(struct hf_counter *counter, uint64_t number)
+{
+    atomic_store(&counter->page->firsts[number % HF_COUNTER_FIRSTS], number);
+}
+
+bool hf_counter_was_first(const struct hf_counter *counter, uint64_t number)
+{
+    return atomic_load(&counter->page->firsts[number % HF_COUNTER_FIRSTS]) ==
+           number;
 }
 
 hf_status hf_counter_extend(struct hf_counter *counter, const char *path,

@@ -27,8 +27,11 @@
  * tickets, and a second's worth of the wall clock's microseconds. */
 #define HF_COUNTER_BLOCK (UINT64_C(1) << 20)
 
+/* Room for as many tickets that were seen to be first. */
+#define HF_COUNTER_FIRSTS 480
+
 /* As it lies in the file, in the machine's own byte order.  Written under
- * flock(LOCK_EX) of the file, except .value and .renamings. */
+ * flock(LOCK_EX) of the file, except .value, .renamings and .firsts. */
 struct hf_counter_page {
     _Atomic uint64_t magic; /* written last: the rest is then complete */
     uint32_t version;
@@ -39,6 +42,10 @@ struct hf_counter_page {
     /* How many tickets have been given another name: who lists while one is,
      * may have missed both. */
     _Atomic uint64_t renamings;
+    /* Numbers of tickets ahead of which nobody was, each at itself modulo the
+     * room: hints, of which a later one takes the place of an earlier.  No
+     * number comes twice, so one that is here is that ticket's for ever. */
+    _Atomic uint64_t firsts[HF_COUNTER_FIRSTS];
 };
 
 struct hf_counter {
@@ -77,6 +84,13 @@ bool hf_counter_next(struct hf_counter *counter, uint64_t *number);
  * And how often that was.  Only of a counter that is current. */
 void hf_counter_renaming(struct hf_counter *counter);
 uint64_t hf_counter_renamings(const struct hf_counter *counter);
+
+/* The ticket with this number was seen with nobody ahead of it in its queue.
+ * Nobody can come there, so who stands right behind it is next when it is gone.
+ * And was it?  False also where that is not known any more.  Only of a counter
+ * that is current. */
+void hf_counter_note_first(struct hf_counter *counter, uint64_t number);
+bool hf_counter_was_first(const struct hf_counter *counter, uint64_t number);
 
 /* Reserve another block unless that has been done.
  *   Fails     HF_EUNREACHABLE for a lock held too long; with a ?state= that was

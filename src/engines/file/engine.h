@@ -23,6 +23,9 @@ struct hf_own_ticket {
     int fifo;
     bool held;               /* copies of .fifo were given out by hold() */
     struct timespec made_at; /* .fifo's time when it was made */
+    /* Of the queue as it was last told: */
+    struct hf_ticket before; /* right ahead; .sequence is 0 if nobody is */
+    struct hf_ticket_id way; /* the nearest in the way; all zero if none is */
     struct hf_own_ticket *next;
 };
 
@@ -35,6 +38,7 @@ struct hf_watch {
     struct hf_hang_up *hang_up; /* of another's ticket, else NULL */
     struct hf_own_ticket *own;  /* one's own, else NULL, and what follows */
     struct timespec seen;       /* .own's time when it was last looked at */
+    bool woken;                 /* rested until now, and is about to be armed */
     int ticket_wd;              /* -1: rests, or is looked at now and then */
     int dir_wd;
 };
@@ -75,6 +79,8 @@ struct hf_own_watching {
     int timer_fd;   /* -1: none; looks at what inotify has no room for */
     uv_poll_t inotify;
     uv_poll_t timer;
+    uv_timer_t wake; /* arms what was woken */
+    bool wake_made;  /* .wake is a handle */
     int root_wd; /* the directories above all tickets; -1: not watched */
     int locks_wd;
     bool warned;
@@ -135,6 +141,14 @@ void hf_engine_tell_undurable(struct hf_engine *engine);
 /* All jobs of the helper have been told of; carries out ${engine}->end. */
 void hf_engine_jobs_done(struct hf_engine *engine);
 
+/* ahead.c: note who is ahead of the ticket that ${request} is about, and leave
+ * of ${listing}, which is to be its answer, what decides on that. */
+void hf_ahead_note(struct hf_engine *engine, const struct hf_request *request,
+                   struct hf_listing *listing);
+/* Is it known without a list that nobody is? */
+bool hf_ahead_is_nobody(struct hf_engine *engine,
+                        const struct hf_request *request);
+
 /* Answer with the queue, and remember it: a WATCH of somebody in it follows. */
 void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
                           enum hf_event_kind kind, struct hf_listing *listing);
@@ -154,11 +168,11 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 /* The queue, or its members, as ${request} means them. */
 enum hf_listing_of hf_engine_listed_for(const struct hf_request *request);
 
-/* The tickets as they are; none where there is no directory.  With what their
- * owners say and, of members, the mark; but not of HF_LISTING_ALL.  One
- * reference. */
+/* The tickets as they are; none where there is no directory.  With what the
+ * owners of the first ${payloads} say and, of members, the mark; but not of
+ * HF_LISTING_ALL.  One reference. */
 hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
-                               enum hf_listing_of of,
+                               enum hf_listing_of of, size_t payloads,
                                struct hf_listing **listing,
                                struct hf_error *error);
 
@@ -229,16 +243,17 @@ bool hf_own_present(const struct hf_engine *engine,
                     const struct hf_own_ticket *ticket);
 /* Answer GONE to the watch of a ticket of our own, and why if that is known. */
 void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
-/* Tell what inotify knows by now, and what a look at one's own tickets in
- * ${entry} shows.  To be done before another's GONE is: a ticket that was
- * removed first must not be admitted on the strength of it. */
+/* Tell what inotify knows by now; and what a look at those of one's own shows
+ * that ${gone} was in the way of, which rest no longer.  To be done before its
+ * GONE is told: a ticket that was removed first must not be admitted on the
+ * strength of it. */
 void hf_own_drain(struct hf_engine *engine);
-void hf_own_look(struct hf_engine *engine, const char *entry);
+void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone);
 /* Have the kernel close the ticket's descriptor before inotify's, which takes
  * it ten milliseconds, when this process is killed. */
 void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket);
-/* A watch of another's ticket in ${entry} has ended: those of one's own that
- * waited behind it no longer rest. */
+/* A watch of another's ticket in ${entry} was taken back: those of one's own
+ * that waited behind it no longer rest. */
 void hf_own_wake(struct hf_engine *engine, const char *entry);
 
 /* watch.c: take ${watch} out and free it.  With _gone the core hears GONE. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/admission.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/quote.h"
@@ -170,8 +171,10 @@ hf_status hf_listing_read(struct hf_listing *listing, int dir, const char *path,
         hf_status status = read_through(listing, dir, path, error);
 
         if (status != HF_OK || counter == NULL ||
-            hf_counter_renamings(counter) == before)
+            hf_counter_renamings(counter) == before) {
+            listing->complete = status == HF_OK && counter != NULL;
             return status;
+        }
     }
     return hf_error_set(error, HF_EUNREACHABLE,
                         "%s changes faster than it can be listed", path);
@@ -205,6 +208,8 @@ void hf_listing_clear(struct hf_listing *listing)
     listing->tickets.count = 0;
     listing->payloads.count = 0;
     listing->new_payloads.count = 0;
+    listing->more = 0;
+    listing->complete = false;
 }
 
 static struct hf_ticket *find(const struct hf_ticket_list *list,
@@ -217,31 +222,26 @@ static struct hf_ticket *find(const struct hf_ticket_list *list,
 }
 
 hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
-                                   const struct hf_ticket_id *own,
-                                   const char *own_payload,
-                                   struct hf_error *error)
+                                   size_t count, struct hf_error *error)
 {
     char *text;
 
     assert(listing->text == NULL);
-    if (listing->payloads.count == 0)
+    if (count > listing->tickets.count)
+        count = listing->tickets.count;
+    if (count == 0 || listing->payloads.count == 0)
         return HF_OK;
-    listing->text = hf_alloc(listing->payloads.count * HF_PAYLOAD_BYTES);
+    listing->text = hf_alloc(count * HF_PAYLOAD_BYTES);
     if (listing->text == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory to read payloads");
     text = listing->text;
-    for (size_t i = 0; i < listing->payloads.count; i++) {
-        struct hf_ticket *ticket =
-            find(&listing->tickets, &listing->payloads.items[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct hf_ticket *ticket = &listing->tickets.items[i];
         char file[HF_PAYLOAD_FILE_BYTES];
         ssize_t bytes;
 
-        if (ticket == NULL)
+        if (find(&listing->payloads, ticket) == NULL)
             continue;
-        if (own != NULL && hf_ticket_id_equal(&ticket->id, own)) {
-            ticket->payload = own_payload;
-            continue;
-        }
         hf_payload_file_format(ticket, file);
         bytes = hf_sys_readlinkat(dir, file, text, HF_PAYLOAD_BYTES - 1);
         if (bytes <= 0)
@@ -281,9 +281,27 @@ void hf_listing_drop(struct hf_listing *listing, size_t index)
             (list->count - index) * sizeof(*list->items));
 }
 
+void hf_listing_trim(struct hf_listing *listing,
+                     const struct hf_ticket_id *mine)
+{
+    struct hf_ticket_list *list = &listing->tickets;
+    struct hf_snapshot snapshot = hf_listing_snapshot(listing);
+    size_t place = hf_snapshot_find(&snapshot, mine);
+
+    if (place == list->count ||
+        list->items[place].kind > HF_TICKET_ASKED_LAST ||
+        list->items[place].kind == HF_TICKET_LEASE)
+        return;
+    hf_admission_trim(&snapshot, list->items, mine, list->items[place].kind);
+    memmove(list->items, snapshot.tickets,
+            snapshot.count * sizeof(*list->items));
+    list->count = snapshot.count;
+    listing->more = snapshot.more;
+}
+
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing)
 {
     struct hf_snapshot snapshot = {listing->tickets.items,
-                                   listing->tickets.count, 0};
+                                   listing->tickets.count, listing->more};
     return snapshot;
 }

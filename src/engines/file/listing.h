@@ -29,7 +29,9 @@ struct hf_listing {
     unsigned references; /* of one thread at a time */
     enum hf_listing_of of;
     char entry[HF_ENTRY_BYTES];
-    struct hf_ticket_list tickets;      /* sorted; .payload "" until read */
+    struct hf_ticket_list tickets; /* sorted; .payload "" until read */
+    size_t more;                   /* left out ahead of one's own */
+    bool complete; /* nobody can have been missed ahead of one that is shown */
     struct hf_ticket_list payloads;     /* sorted; those that have one */
     struct hf_ticket_list new_payloads; /* those whose owner was seen writing
                                            one, or ended while he did */
@@ -63,13 +65,11 @@ hf_status hf_listing_read_mark(struct hf_listing *listing, int dir,
 /* Make it that of an empty directory. */
 void hf_listing_clear(struct hf_listing *listing);
 
-/* Read what the owners say; one that is gone by now says "".  ${own} (may be
- * NULL) is known to say ${own_payload}, which must outlive ${listing}'s use.
+/* Read what the owners of the first ${count} tickets say; one that is gone by
+ * now says "".  A decision needs the first ticket's alone; SIZE_MAX: all.
  *   Fails     HF_ENOMEM. */
 hf_status hf_listing_read_payloads(struct hf_listing *listing, int dir,
-                                   const struct hf_ticket_id *own,
-                                   const char *own_payload,
-                                   struct hf_error *error);
+                                   size_t count, struct hf_error *error);
 
 /* Remove the payloads in ${dir} that belong to no ticket, and those that are to
  * replace another: left by processes that ended in the middle.  Under the
@@ -79,6 +79,11 @@ void hf_listing_sweep(struct hf_listing *listing, int dir);
 
 /* Take the ticket at ${index} out of ${listing}. */
 void hf_listing_drop(struct hf_listing *listing, size_t index);
+
+/* Leave what is needed to decide on the ticket ${mine}, if that waits in a
+ * queue; else leave it as it is. */
+void hf_listing_trim(struct hf_listing *listing,
+                     const struct hf_ticket_id *mine);
 
 struct hf_snapshot hf_listing_snapshot(const struct hf_listing *listing);
 

@@ -121,7 +121,7 @@ static bool differs(const struct hf_look *look)
     struct hf_error unused;
 
     if (hf_engine_read_queue(look->engine, look->request->queue,
-                             HF_LISTING_MEMBERS, &listing, &unused) != HF_OK)
+                             HF_LISTING_MEMBERS, 0, &listing, &unused) != HF_OK)
         return true; /* to be seen by whoever looks again */
     note_told(&now, listing);
     hf_listing_unref(listing);
@@ -226,7 +226,7 @@ static hf_status read_members(struct hf_look *look, struct hf_listing **listing,
         hf_listing_unref(*listing);
         wd = look->dir_wd;
         status = hf_engine_read_queue(look->engine, queue, HF_LISTING_MEMBERS,
-                                      listing, error);
+                                      1, listing, error);
         if (status != HF_OK || (*listing)->tickets.count == 0)
             return status;
     }
@@ -246,7 +246,7 @@ static hf_status see(struct hf_look *look, struct hf_listing **listing,
         status = read_members(look, listing, error);
     else
         status = hf_engine_read_queue(look->engine, look->request->queue,
-                                      HF_LISTING_QUEUE, listing, error);
+                                      HF_LISTING_QUEUE, 1, listing, error);
     if (status == HF_OK)
         status = wait_for_all(look, *listing, error);
     if (status == HF_OK)

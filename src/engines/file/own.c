@@ -8,7 +8,9 @@
  * A user has few inotify instances (128) and many processes may wait.  So the
  * watch of a ticket that waits behind another one rests: whether the ticket is
  * still there is looked at when the one before it goes, which is when it
- * matters.  Where inotify has no room a timer looks every LOOK_EVERY_S.
+ * matters.  From then on it is watched if it is there WAKE_AFTER_MS later: most
+ * grants are short, and a watch costs more than they do.  Where inotify has no
+ * room a timer looks every LOOK_EVERY_S.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@
 #include "engines/file/sys.h"
 
 #define LOOK_EVERY_S 1
+#define WAKE_AFTER_MS 5
 #define BUFFER_BYTES 4096
 
 /* One round of reading; what is left wakes the loop again. */
@@ -81,15 +84,18 @@ static bool start_timer(struct hf_engine *engine);
 
 /* Which watches a round of looking concerns. */
 struct look {
-    bool all;          /* else those of .wd */
-    const char *entry; /* or, if not NULL, those in this directory */
+    bool all;                        /* else those of .wd */
+    const struct hf_ticket_id *gone; /* or those that this was in the way of */
+    bool woken;                      /* or those that were woken */
     int wd;
 };
 
 static bool concerns(const struct look *look, const struct hf_watch *watch)
 {
-    if (look->entry != NULL)
-        return strcmp(watch->own->entry, look->entry) == 0;
+    if (look->gone != NULL)
+        return hf_ticket_id_equal(&watch->own->way, look->gone);
+    if (look->woken)
+        return watch->woken;
     return look->all || watch->ticket_wd == look->wd ||
            watch->dir_wd == look->wd;
 }
@@ -196,13 +202,6 @@ void hf_own_drain(struct hf_engine *engine)
             at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
         }
     }
-}
-
-void hf_own_look(struct hf_engine *engine, const char *entry)
-{
-    const struct look look = {.entry = entry};
-
-    look_round(engine, &look);
 }
 
 static void on_inotify(uv_poll_t *poll, int failure, int events)
@@ -429,23 +428,88 @@ bool hf_own_arm_look(struct hf_look *look)
     return look->armed;
 }
 
-/* Is a ticket ahead of it being watched? */
-static bool waits(const struct hf_engine *engine,
-                  const struct hf_own_ticket *own)
+/* ------------------------------------------------------------------ rest -- */
+
+/* The first of others' tickets in ${entry} that is watched, or NULL. */
+static const struct hf_ticket *first_watched(const struct hf_engine *engine,
+                                             const char *entry)
 {
+    const struct hf_ticket *first = NULL;
+
     for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->hang_up != NULL && strcmp(w->hang_up->entry, own->entry) == 0 &&
-            hf_ticket_compare(&w->hang_up->ticket, &own->ticket) < 0)
-            return true;
-    return false;
+        if (w->hang_up != NULL && strcmp(w->hang_up->entry, entry) == 0 &&
+            (first == NULL ||
+             hf_ticket_compare(&w->hang_up->ticket, first) < 0))
+            first = &w->hang_up->ticket;
+    return first;
+}
+
+/* Is it told of a ticket ahead?  ${watched} is first_watched() there. */
+static bool rests(struct hf_engine *engine, const struct hf_own_ticket *own,
+                  const struct hf_ticket *watched)
+{
+    return (watched != NULL && hf_ticket_compare(watched, &own->ticket) < 0) ||
+           hf_engine_own(engine, &own->way) != NULL;
+}
+
+/* Those that were woken, but for those that have begun to rest again; and what
+ * has gone before they were armed. */
+static void arm_woken(struct hf_engine *engine)
+{
+    const struct look look = {.woken = true};
+
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next) {
+        if (!w->woken)
+            continue;
+        w->woken = !rests(engine, w->own, first_watched(engine, w->own->entry));
+        if (w->woken)
+            (void)arm(engine, w); /* it says so where it could not */
+    }
+    look_round(engine, &look);
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        w->woken = false;
+}
+
+static void on_wake(uv_timer_t *timer)
+{
+    arm_woken(timer->data);
+}
+
+static void wake(struct hf_engine *engine, struct hf_watch *watch)
+{
+    struct hf_own_watching *own = &engine->own;
+    uv_loop_t *loop = engine->host.loop(engine->host.host);
+
+    watch->woken = true;
+    if (!own->wake_made && loop != NULL &&
+        uv_timer_init(loop, &own->wake) == 0) {
+        own->wake_made = true;
+        own->wake.data = engine;
+        uv_unref((uv_handle_t *)&own->wake);
+    }
+    if (own->wake_made && !uv_is_active((uv_handle_t *)&own->wake))
+        (void)uv_timer_start(&own->wake, on_wake, WAKE_AFTER_MS, 0);
+}
+
+void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone)
+{
+    const struct look look = {.gone = gone};
+
+    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
+        if (w->own != NULL && w->ticket_wd < 0 && concerns(&look, w))
+            wake(engine, w);
+    look_round(engine, &look);
 }
 
 void hf_own_wake(struct hf_engine *engine, const char *entry)
 {
+    const struct hf_ticket *watched = first_watched(engine, entry);
+
     for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
         if (w->own != NULL && w->ticket_wd < 0 &&
-            strcmp(w->own->entry, entry) == 0 && !waits(engine, w->own))
-            (void)arm(engine, w); /* it says so where it could not */
+            strcmp(w->own->entry, entry) == 0 &&
+            !rests(engine, w->own, watched))
+            wake(engine, w);
 }
 
 /* Closed as drop_gone() does it: others may wait for that alone. */
@@ -467,6 +531,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
         HF_ELIMIT, "cannot watch a ticket: no memory or descriptor for it; "
                    "raise this process's limits (ulimit -n)"};
     struct hf_watch *watch;
+    bool resting;
 
     /* A ticket that is gone already needs no loop to be told of. */
     if (ticket->ticket.kind != request->ticket_kind) {
@@ -484,7 +549,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     }
     watch->own = ticket;
     watch->seen = ticket->made_at;
-    if (!waits(engine, ticket) && !arm(engine, watch)) {
+    resting = rests(engine, ticket, first_watched(engine, ticket->entry));
+    if (!resting && !arm(engine, watch)) {
         hf_watch_end(watch);
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
@@ -493,7 +559,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
     /* It may have gone between the first look and the arming. */
     if (request->engine_data != watch)
         return;
-    if (is_gone(engine, ticket))
+    if (!resting && is_gone(engine, ticket))
         drop_gone(engine, ticket);
     else if (was_asked(watch))
         hf_engine_answer(engine, request, HF_EVENT_REVOKED);
@@ -544,4 +610,8 @@ void hf_own_close(struct hf_engine *engine)
 {
     close_one(engine, &engine->own.inotify_fd, &engine->own.inotify);
     close_one(engine, &engine->own.timer_fd, &engine->own.timer);
+    if (!engine->own.wake_made)
+        return;
+    engine->handles++;
+    uv_close((uv_handle_t *)&engine->own.wake, on_closed);
 }

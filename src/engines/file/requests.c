@@ -33,6 +33,8 @@ void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
 {
     struct hf_event event = {.kind = kind};
 
+    if (!request->whole)
+        hf_ahead_note(engine, request, listing);
     hf_listing_unref(engine->listing);
     engine->listing = hf_listing_ref(listing);
     event.as.answer.request = request;
@@ -55,12 +57,12 @@ enum hf_listing_of hf_engine_listed_for(const struct hf_request *request)
                                                     : HF_LISTING_QUEUE;
 }
 
-/* All that there is to know. */
+/* Of what is there besides tickets. */
 static hf_status read_more(struct hf_listing *listing, int dir,
-                           const char *path, struct hf_error *error)
+                           const char *path, size_t payloads,
+                           struct hf_error *error)
 {
-    hf_status status =
-        hf_listing_read_payloads(listing, dir, NULL, NULL, error);
+    hf_status status = hf_listing_read_payloads(listing, dir, payloads, error);
 
     if (status == HF_OK && listing->of == HF_LISTING_MEMBERS)
         status = hf_listing_read_mark(listing, dir, path, error);
@@ -68,7 +70,7 @@ static hf_status read_more(struct hf_listing *listing, int dir,
 }
 
 hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
-                               enum hf_listing_of of,
+                               enum hf_listing_of of, size_t payloads,
                                struct hf_listing **listing,
                                struct hf_error *error)
 {
@@ -102,7 +104,7 @@ hf_status hf_engine_read_queue(struct hf_engine *engine, const char *queue,
         status = HF_OK;
     }
     if (status == HF_OK && of != HF_LISTING_ALL)
-        status = read_more(*listing, dir, path, error);
+        status = read_more(*listing, dir, path, payloads, error);
     hf_descriptors_close(&engine->descriptors, &dir);
     if (status == HF_OK)
         return HF_OK;
@@ -113,14 +115,31 @@ free_listing:
     return status;
 }
 
+/* Nobody else is needed to decide on it. */
+static void tell_first(struct hf_engine *engine, struct hf_request *request)
+{
+    const struct hf_ticket own =
+        hf_engine_own(engine, &request->ticket)->ticket;
+    struct hf_event event = {.kind = HF_EVENT_LISTED};
+
+    event.as.answer.request = request;
+    event.as.answer.snapshot = (struct hf_snapshot){&own, 1, 0};
+    event.as.answer.text = "";
+    engine->host.event(engine->host.host, &event);
+}
+
 void hf_engine_list(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_listing *listing;
     struct hf_error error;
 
-    if (hf_engine_read_queue(engine, request->queue,
-                             hf_engine_listed_for(request), &listing,
-                             &error) != HF_OK) {
+    if (!request->whole && hf_ahead_is_nobody(engine, request)) {
+        tell_first(engine, request);
+        return;
+    }
+    if (hf_engine_read_queue(
+            engine, request->queue, hf_engine_listed_for(request),
+            request->whole ? SIZE_MAX : 1, &listing, &error) != HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
     }
@@ -160,7 +179,7 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
     if (*found)
         return HF_OK;
     status =
-        hf_engine_read_queue(engine, queue, HF_LISTING_ALL, &listing, error);
+        hf_engine_read_queue(engine, queue, HF_LISTING_ALL, 0, &listing, error);
     if (status != HF_OK)
         return status;
     *found = find_in(listing, id, ticket);
@@ -183,7 +202,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
         return;
     }
     if (hf_engine_read_queue(engine, request->queue,
-                             hf_engine_listed_for(request), &listing,
+                             hf_engine_listed_for(request), 1, &listing,
                              &error) != HF_OK) {
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &error);
         return;
@@ -266,6 +285,7 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
+    hf_own_moved_up(engine, &own->ticket.id);
     hf_engine_end_watches(engine, own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
     hf_warm_left(&engine->warm, own->entry);

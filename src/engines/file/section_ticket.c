@@ -188,14 +188,24 @@ static hf_status drop_the_dead(struct hf_section *s)
     return status;
 }
 
+/* What its owner says is known then. */
+static bool is_first(const struct hf_section *s)
+{
+    const struct hf_ticket_list *list = &s->result->listing->tickets;
+
+    return list->count > 0 &&
+           hf_ticket_id_equal(&list->items[0].id, &s->order->ticket.id);
+}
+
 /* Of what is there besides tickets. */
 static hf_status read_more(struct hf_section *s)
 {
     struct hf_listing *listing = s->result->listing;
-    hf_status status = hf_listing_read_payloads(
-        listing, s->directory->fd, &s->order->ticket.id,
-        s->order->ticket.payload, s->error);
+    hf_status status = HF_OK;
 
+    if (!is_first(s))
+        status =
+            hf_listing_read_payloads(listing, s->directory->fd, 1, s->error);
     if (status == HF_OK && listing->of == HF_LISTING_MEMBERS)
         status =
             hf_listing_read_mark(listing, s->directory->fd, s->path, s->error);

@@ -68,16 +68,13 @@ void hf_watch_forget(struct hf_engine *engine, struct hf_request *request)
 static void heard(struct hf_hang_up *hang_up)
 {
     struct hf_engine *engine = hang_up->engine;
-    char entry[HF_ENTRY_BYTES];
+    const struct hf_ticket_id gone = hang_up->ticket.id;
 
-    memcpy(entry, hang_up->entry, sizeof(entry));
     hf_own_drain(engine);
-    hf_own_look(engine, entry);
+    hf_own_moved_up(engine, &gone);
     /* That may have had this watch forgotten, or the engine ended. */
     if (!hf_hang_up_is_over(hang_up))
         hf_watch_gone(hang_up->arg);
-    hf_own_wake(engine, entry);
-    hf_own_look(engine, entry); /* gone before the waking: not told of */
 }
 
 /* ${ticket} was found in ${entry}; ${watch} is ended unless it lives. */

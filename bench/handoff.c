@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-handoff URL FILE [PROCESSES]: processes that take one lock from each
+ * other, through the library and by flock(2) on FILE, in turn.  Five rounds
+ * each; told is the time from a release to the grant of another process: the
+ * median of the rounds' medians with the least and the most, and the ratio
+ * within each round.
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast/holdfast.h>
+
+#define ROUNDS 5
+#define PROCESSES 8
+#define SAMPLES 4000
+
+struct board {
+    _Atomic pid_t holder; /* the last one */
+    _Atomic uint64_t released_at_ns;
+    atomic_uint count;
+    uint64_t samples[SAMPLES];
+};
+
+static struct board *board;
+static const char *url, *file;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Granted, and about to release.  False once there are samples enough. */
+static bool note(void)
+{
+    uint64_t at_ns = now_ns();
+    pid_t before = atomic_exchange(&board->holder, getpid());
+    uint64_t released_at_ns = atomic_load(&board->released_at_ns);
+    unsigned at = atomic_load(&board->count);
+
+    if (before != 0 && before != getpid() && at < SAMPLES) {
+        board->samples[at] = at_ns - released_at_ns;
+        atomic_store(&board->count, ++at);
+    }
+    atomic_store(&board->released_at_ns, now_ns());
+    return at < SAMPLES;
+}
+
+static void contend_by_library(void)
+{
+    struct hf_client *client;
+    struct hf_lock *lock;
+    struct hf_grant *grant;
+    bool more = true;
+
+    if (hf_client_open(url, NULL, &client, NULL) != HF_OK ||
+        hf_lock_open(client, "bench", NULL, &lock) != HF_OK)
+        exit(1);
+    while (more) {
+        if (hf_lock_acquire(lock, NULL, &grant) != HF_OK)
+            exit(1);
+        more = note();
+        if (hf_grant_release(grant) != HF_OK)
+            exit(1);
+    }
+    hf_lock_free(lock);
+    (void)hf_client_close(client);
+}
+
+static void contend_by_flock(void)
+{
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    bool more = true;
+
+    while (more) {
+        if (flock(fd, LOCK_EX) != 0)
+            exit(1);
+        more = note();
+        if (flock(fd, LOCK_UN) != 0)
+            exit(1);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The median of one round, in us. */
+static double play(void (*contend)(void), int processes)
+{
+    int status;
+
+    atomic_store(&board->count, 0);
+    atomic_store(&board->holder, 0);
+    for (int i = 0; i < processes; i++) {
+        if (fork() == 0) {
+            contend();
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < processes; i++)
+        if (wait(&status) < 0 || status != 0)
+            exit(1);
+    qsort(board->samples, SAMPLES, sizeof(board->samples[0]), compare);
+    return (double)board->samples[SAMPLES / 2] / 1000;
+}
+
+static void tell(const char *what, const char *unit, double *rounds)
+{
+    qsort(rounds, ROUNDS, sizeof(*rounds), compare_doubles);
+    printf("%-10s %8.2f (%.2f-%.2f)%s\n", what, rounds[ROUNDS / 2], rounds[0],
+           rounds[ROUNDS - 1], unit);
+}
+
+int main(int arguments, char **words)
+{
+    double library[ROUNDS], plain[ROUNDS], ratio[ROUNDS];
+    int processes = arguments > 3 ? atoi(words[3]) : PROCESSES;
+
+    if (arguments < 3 || processes < 2)
+        return 64;
+    url = words[1];
+    file = words[2];
+    board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED)
+        return 71;
+    for (int i = 0; i < ROUNDS; i++) {
+        library[i] = play(contend_by_library, processes);
+        plain[i] = play(contend_by_flock, processes);
+        ratio[i] = library[i] / plain[i];
+    }
+    printf("handoff between %d processes\n", processes);
+    tell("holdfast", " us", library);
+    tell("flock(2)", " us", plain);
+    tell("ratio", "", ratio);
+    return 0;
+}
