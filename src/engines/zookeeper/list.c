@@ -289,24 +289,27 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
 static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 {
     struct hf_zk_queue *queue = op->queue;
+    size_t head = queue->live;
 
-    if (queue->count == 0 || own == 0 ||
+    if (head == queue->count || own == head ||
         (queue->head_known &&
-         hf_ticket_id_equal(&queue->head, &queue->children[0].node.id)))
+         hf_ticket_id_equal(&queue->head, &queue->children[head].node.id)))
         return;
     if (queue->head_reader != NULL &&
-        hf_ticket_id_equal(&queue->head_asked, &queue->children[0].node.id)) {
+        hf_ticket_id_equal(&queue->head_asked,
+                           &queue->children[head].node.id)) {
         hf_zk_line_join(&queue->head_waiting, op);
         return;
     }
     if (queue->head_reader == NULL) {
         queue->head_reader = op;
-        queue->head_asked = queue->children[0].node.id;
+        queue->head_asked = queue->children[head].node.id;
     }
-    op->head_watched = own == 1 && op->request->kind != HF_REQUEST_LOOK &&
-                       queue->children[0].node.kind != HF_TICKET_LEASE;
-    hf_zk_send_get_data(zk, call_about(op, 0, head_node), path_at(zk, op, 0),
-                        op->head_watched);
+    op->head_watched = own == head + 1 &&
+                       op->request->kind != HF_REQUEST_LOOK &&
+                       queue->children[head].node.kind != HF_TICKET_LEASE;
+    hf_zk_send_get_data(zk, call_about(op, head, head_node),
+                        path_at(zk, op, head), op->head_watched);
 }
 
 void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
@@ -352,14 +355,19 @@ static void listed(struct hf_zk *zk, struct hf_zk_op *op)
 
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
 {
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op == NULL)
         return;
+    if (own != NULL && hf_zk_kept_serves(zk, op->queue, own)) {
+        hf_zk_list_answer(zk, op);
+        return;
+    }
     hf_zk_op_step(op, listed);
     /* A ticket that we know of is in whatever this server shows, since it does
      * not show us less than before. */
-    if (hf_zk_own_find(zk, &request->ticket) != NULL)
+    if (own != NULL)
         hf_zk_list_children(zk, op);
     else
         hf_zk_look(zk, op);

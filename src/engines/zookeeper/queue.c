@@ -177,6 +177,7 @@ struct hf_zk_own *hf_zk_own_add(struct hf_zk *zk, struct hf_zk_queue *queue,
 
 static void drop_own(struct hf_zk_queues *queues, struct hf_zk_own *own)
 {
+    hf_zk_kept_own_gone(own);
     hf_tree_remove(&queues->ids, &own->by_id, &own->id);
     unlink_own(queues, own);
     leave(queues, own->queue);
@@ -213,6 +214,7 @@ void hf_zk_own_downgraded(const struct hf_zk *zk, struct hf_zk_own *own)
     own->prefix_bytes = strlen(own->prefix);
     own->kind = HF_TICKET_READ;
     own->downgrading = false;
+    own->queue->kept = 0; /* it shows a write ticket */
 }
 
 /* The old name of one that is being downgraded goes with that. */

@@ -14,6 +14,11 @@ struct hf_zk_child {
     struct hf_zk_node node;
     const char *name; /* in .names of the queue */
     int64_t czxid;    /* 0 where nobody asked for it */
+    /* kept_list.c */
+    bool ours;    /* a ticket of this session */
+    bool gone;    /* it was seen to go since it was listed */
+    size_t other; /* so many children there are up to the nearest one ahead
+                     that is not ours; 0: there is none */
 };
 
 /* Requests that wait for one and the same answer, in the order of their
@@ -31,6 +36,10 @@ struct hf_zk_queue {
     size_t count;
     char *names;
     bool unsorted; /* more is known of children of one number */
+    size_t live;   /* the first child that is not .gone, or .count */
+    bool holes;    /* one behind that has gone */
+    uint64_t kept; /* the connection on which it was listed; 0: it does not
+                      serve those who wait in it */
     /* list_call.c: who is served by the list that is under way, and who waits
      * for the next one. */
     struct hf_zk_call list_call;
@@ -111,6 +120,10 @@ size_t hf_zk_queue_place(const struct hf_zk *zk,
                          const struct hf_zk_queue *queue,
                          const struct hf_ticket_id *id);
 
+/* The place of the child called ${id} with that number, or .count. */
+size_t hf_zk_queue_numbered(const struct hf_zk_queue *queue, int32_t sequence,
+                            const struct hf_ticket_id *id);
+
 /* So many nodes the ticket has in the last list, one after the other in number;
  * 0: it is not there.  And so many nodes there have its id. */
 uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
@@ -143,6 +156,20 @@ bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
 void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
                       const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
                       struct hf_snapshot *snapshot);
+
+/* kept_list.c: the last list has been taken in, or put in another order.  What
+ * has gone since is left out. */
+void hf_zk_kept_begin(struct hf_zk_queue *queue);
+
+/* Does it serve our ticket ${own} in place of a new one?  What has gone is then
+ * no more in it. */
+bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
+                       const struct hf_zk_own *own);
+
+/* Our ticket ${own} has gone, and the node at ${path} of the queue called
+ * ${name}. */
+void hf_zk_kept_own_gone(const struct hf_zk_own *own);
+void hf_zk_kept_node_gone(struct hf_zk *zk, const char *name, const char *path);
 
 /* Our ticket called ${id}, or NULL. */
 struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,

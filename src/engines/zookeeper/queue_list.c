@@ -96,6 +96,9 @@ static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
         names[name.count] = '\0';
         children[kept].name = names;
         children[kept].czxid = known_czxid(zk, queue, &children[kept].node);
+        children[kept].ours =
+            hf_zk_own_find(zk, &children[kept].node.id) != NULL;
+        children[kept].gone = false;
         names += name.count + 1;
         kept++;
     }
@@ -168,6 +171,8 @@ static bool update(struct hf_zk *zk, struct hf_zk_queue *queue,
     sort(queue);
     drop_doubles(queue);
     note_downgraded(zk, queue);
+    queue->kept = zk->session.number;
+    hf_zk_kept_begin(queue);
     return true;
 keep:
     hf_free(children);
@@ -184,6 +189,8 @@ enum hf_zk_error hf_zk_queue_take(struct hf_zk *zk, struct hf_zk_queue *queue,
     if (error == HF_ZK_NO_NODE) {
         replace(queue, NULL, 0, NULL);
         queue->unsorted = false;
+        queue->live = 0;
+        queue->kept = 0;
     }
     return error;
 }
@@ -207,6 +214,7 @@ void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
 {
     learn_own(zk, queue);
     sort(queue);
+    hf_zk_kept_begin(queue);
 }
 
 /* The first child whose place is not below ${order}. */
@@ -240,6 +248,13 @@ static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
     return queue->count;
 }
 
+size_t hf_zk_queue_numbered(const struct hf_zk_queue *queue, int32_t sequence,
+                            const struct hf_ticket_id *id)
+{
+    return place_in_tie(queue, lower_bound(queue, hf_zk_node_order(sequence)),
+                        id);
+}
+
 size_t hf_zk_queue_place(const struct hf_zk *zk,
                          const struct hf_zk_queue *queue,
                          const struct hf_ticket_id *id)
@@ -248,13 +263,13 @@ size_t hf_zk_queue_place(const struct hf_zk *zk,
     size_t place = queue->count;
 
     if (own != NULL && own->queue == queue)
-        place = place_in_tie(
-            queue, lower_bound(queue, hf_zk_node_order(own->sequence)), id);
-    if (place < queue->count)
+        place = hf_zk_queue_numbered(queue, own->sequence, id);
+    if (place < queue->count && !queue->children[place].gone)
         return place;
     place = 0;
     while (place < queue->count &&
-           !hf_ticket_id_equal(&queue->children[place].node.id, id))
+           (queue->children[place].gone ||
+            !hf_ticket_id_equal(&queue->children[place].node.id, id)))
         place++;
     return place;
 }
@@ -397,7 +412,7 @@ void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
     const struct hf_zk_child *children = queue->children;
     size_t place = hf_zk_queue_place(zk, queue, mine);
     struct hf_ticket *tickets = zk->queues.part;
-    size_t first = 0, count = 0;
+    size_t first = queue->live, count = 0;
 
     while (first < queue->count &&
            children[first].node.kind == HF_TICKET_MEMBER)
@@ -408,7 +423,8 @@ void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
     if (place == queue->count || place <= first)
         return;
     for (size_t i = place; --i > first && count <= HF_ADMISSION_NEAREST;) {
-        if (hf_admission_concerns(mine, kind, &children[i].node.id,
+        if (!children[i].gone &&
+            hf_admission_concerns(mine, kind, &children[i].node.id,
                                   children[i].node.kind))
             fill_ticket(zk, queue, &children[i], &tickets[count++]);
     }
