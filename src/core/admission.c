@@ -92,24 +92,32 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
     return admission;
 }
 
+bool hf_admission_concerns(const struct hf_ticket_id *mine,
+                           enum hf_ticket_kind kind,
+                           const struct hf_ticket_id *id,
+                           enum hf_ticket_kind of)
+{
+    unsigned kinds = rules[kind].waits_for | rules[kind].foreign;
+
+    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
+    return (kinds & KIND_BIT(of)) != 0 || differ_in_role(mine, id);
+}
+
 void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
                        const struct hf_ticket_id *mine,
                        enum hf_ticket_kind kind)
 {
-    unsigned kinds = rules[kind].waits_for | rules[kind].foreign;
     size_t place = hf_snapshot_find(snapshot, mine);
     size_t first = place; /* of what stays, which moves towards the own one */
     size_t nearest = HF_PLANTED(NEAREST_ALONE) ? 1 : HF_ADMISSION_NEAREST;
 
-    assert(kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_ASKED_LAST);
     assert(kind != HF_TICKET_LEASE && tickets == snapshot->tickets);
     if (place == snapshot->count) {
         snapshot->count = place > 0;
         return;
     }
     for (size_t i = place; i-- > 1 && place - first < nearest;) {
-        if (kinds & KIND_BIT(tickets[i].kind) ||
-            differ_in_role(mine, &tickets[i].id))
+        if (hf_admission_concerns(mine, kind, &tickets[i].id, tickets[i].kind))
             tickets[--first] = tickets[i];
     }
     if (place > 0)

@@ -75,6 +75,14 @@ bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
  * of these two must not seem to let one in while there are more. */
 #define HF_ADMISSION_NEAREST 3
 
+/* Is a ticket called ${id} of ${of}, ahead of the ticket ${mine} of ${kind},
+ * needed to decide on that: may it be in its way, or is it of another kind of
+ * lock?  For engines that put together no more than that. */
+bool hf_admission_concerns(const struct hf_ticket_id *mine,
+                           enum hf_ticket_kind kind,
+                           const struct hf_ticket_id *id,
+                           enum hf_ticket_kind of);
+
 /* Leave of ${snapshot}, which stands at ${tickets} and is sorted, what is
  * needed to decide on the ticket ${mine} of ${kind}: it, the first one, and the
  * nearest ahead of those that may be in its way, or are of another kind of

@@ -53,6 +53,10 @@
  *    with the part of the queue that hf_admission_trim() leaves: the first
  *    ticket, one's own, and those of its nearest that may be in its way.  Any
  *    ticket that is shown beside these does no harm.
+ *  - A LIST of these, of a ticket of ours that was listed before, may show
+ * ahead of it what was there then, less what has been seen to go: WATCH may
+ * find some of that GONE.  Not where a ticket of another session has gone that
+ * may have left a reader in its place.
  *  - Of leases it need not know the order: those of others may stand at 0,
  *    ahead of one's own.
  *  - A LEASE of several permits is one ticket, of which a part may be taken

@@ -162,6 +162,46 @@ class RoundTrips(unittest.TestCase):
         self.fake.delete(first)
         self.crowd.granted(wait)
 
+    def test_a_burst_of_waits_shares_a_list(self):
+        """One is under way at a time, and the next serves all who came: one
+        for the holder, one for the first of the burst, which shows that the
+        queue takes tickets, one for the next, and one for all others."""
+        first = self.crowd.acquire(self.session, NAME)
+        self.crowd.granted(first)
+        held = []
+
+        def hold_back(request):
+            if held or request.op == "getChildren":
+                held.append((request, request.apply()))
+                request.swallow()
+        self.seen = hold_back
+        waits = [self.crowd.acquire(self.session, NAME) for _ in range(20)]
+        self.crowd.acquire(self.session, "cost/aside")
+        self.fake.eventually("all that was started", lambda fake:
+                             fake.count("create2") == 3)
+
+        def let_go():
+            self.seen = None
+            for request, answer in held:
+                request.reply(*answer)
+        self.fake.loop.do(let_go)
+        for nth, wait in enumerate(waits):
+            self.assertEqual(self.crowd.queued(wait), 1 + nth)
+        self.assertEqual(
+            self.asked().count(("getChildren", PATH.rpartition("/")[2])), 4)
+
+    def test_in_one_session_a_handoff_lists_nothing(self):
+        waits = [self.crowd.acquire(self.session, NAME) for _ in range(8)]
+        for wait in waits[1:]:
+            self.crowd.queued(wait)
+        self.settle()
+        asked = len(self.fake.requests)
+        for wait in waits:
+            self.crowd.granted(wait)
+            self.assertEqual(self.crowd.release(wait), "HF_OK")
+        self.assertNotIn(("getChildren", PATH.rpartition("/")[2]),
+                         self.asked(asked))
+
     def test_fn61_a_wait_watches_the_one_before_it_and_itself(self):
         others = self.foreign(3)
         wait = self.crowd.acquire(self.session, NAME)

@@ -96,7 +96,7 @@ static void fn41_queues_are_in_order(void **state)
     assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | DATA q/y/r#7");
     data(&s, "reader", 1, 1);
     assert_string_equal(stage_told(&s),
-                        "ENQUEUED a: y/r#7=reader c/w#9 b#12 a#30@17 x#100");
+                        "ENQUEUED a: y/r#7=reader c/w#9 b#12 a#30@17");
     assert_int_equal(s.lines, 1);
     assert_string_equal(s.logged,
                         "/q has a child that is no ticket and is "
@@ -106,6 +106,120 @@ static void fn41_queues_are_in_order(void **state)
     ask(&s, HF_REQUEST_LIST, "a");
     children(&s, "a#30 \xff\xfe");
     assert_int_equal(s.lines, 1);
+    stage_close(&s);
+}
+
+/* ------------------------------------------------------- one list for all --
+ */
+
+/* A burst asks for one list and one head, however many they are. */
+static void one_list_serves_all_who_wait(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    ask(&s, HF_REQUEST_ENQUEUE, "c");
+    ask(&s, HF_REQUEST_ENQUEUE, "d");
+    assert_string_equal(stage_sent(&s), "CREATE2 q/a; LIST q | CREATE2 q/b | "
+                                        "CREATE2 q/c | CREATE2 q/d");
+    created(&s, 0, 11);
+    children(&s, "a#0");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: a#0@11");
+    assert_string_equal(stage_sent(&s), "LIST q");
+    created(&s, 1, 12);
+    created(&s, 2, 13);
+    created(&s, 3, 14);
+    assert_string_equal(stage_told(&s), "");
+    children(&s, "d#3 c#2 a#0 b#1");
+    assert_string_equal(stage_sent(&s), "DATA q/a#0 w");
+    data(&s, "me", 11, 0);
+    assert_string_equal(stage_told(&s),
+                        "ENQUEUED b: a#0@11=me b#1@12; "
+                        "ENQUEUED c: a#0@11=me b#1@12 c#2@13; "
+                        "ENQUEUED d: a#0@11=me b#1@12 c#2@13 d#3@14");
+    assert_string_equal(stage_sent(&s), "");
+    stage_close(&s);
+}
+
+/* A list that was sent before does not show what they have sent since. */
+static void who_comes_later_waits_for_the_next_list(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    have(&s, "a", 1, 11);
+    ask(&s, HF_REQUEST_LIST, "a");
+    ask(&s, HF_REQUEST_LIST, "a");
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    assert_string_equal(stage_sent(&s), "LIST q | CREATE2 q/b");
+    children(&s, "a#1");
+    assert_string_equal(stage_told(&s), "LISTED a: a#1@11");
+    assert_string_equal(stage_sent(&s), "LIST q");
+    ask(&s, HF_REQUEST_LIST, "a");
+    assert_string_equal(stage_sent(&s), "");
+    created(&s, 2, 12);
+    children(&s, "a#1 b#2");
+    data(&s, "", 11, 0);
+    assert_string_equal(stage_told(&s),
+                        "LISTED a: a#1@11; ENQUEUED b: a#1@11 b#2@12");
+    assert_string_equal(stage_sent(&s), "DATA q/a#1 w; LIST q");
+    children(&s, "a#1 b#2");
+    assert_string_equal(stage_told(&s), "LISTED a: a#1@11");
+    stage_close(&s);
+}
+
+static void a_cut_answers_those_who_wait_for_a_list(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    created(&s, 0, 11);
+    link_down(&s, "hung up");
+    assert_string_equal(stage_told(&s), "SUSPENDED; FAILED ENQUEUE a UNSURE; "
+                                        "FAILED ENQUEUE b UNSURE");
+    stage_close(&s);
+}
+
+/* Nothing is sent behind it, and they are answered all the same. */
+static void a_goodbye_answers_those_who_wait_for_a_list(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    ask(&s, HF_REQUEST_ENQUEUE, "b");
+    ask(&s, HF_REQUEST_END, "");
+    assert_string_equal(stage_sent(&s),
+                        "CREATE2 q/a; LIST q | CREATE2 q/b | CLOSE");
+    created(&s, 0, 11);
+    children(&s, "a#0");
+    created(&s, 1, 12);
+    assert_string_equal(stage_told(&s),
+                        "ENQUEUED a: a#0@11; FAILED ENQUEUE b UNSURE");
+    stage_close(&s);
+}
+
+/* Of many the first, the nearest and one's own. */
+static void a_long_queue_is_answered_in_part(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    ask(&s, HF_REQUEST_ENQUEUE, "a");
+    created(&s, 9, 17);
+    children(&s, "i#8 b#1 c/r#2 d#3 e#4 f#5 g/r#6 h#7 a#9 k#10");
+    data(&s, "head", 1, 1);
+    assert_string_equal(stage_told(&s),
+                        "ENQUEUED a: b#1=head g/r#6 h#7 i#8 a#9@17");
     stage_close(&s);
 }
 
@@ -491,6 +605,11 @@ int main(void)
         cmocka_unit_test(an_uncontended_enqueue_is_one_trip),
         cmocka_unit_test(kinds_and_layouts_and_chroots_and_floors),
         cmocka_unit_test(fn41_queues_are_in_order),
+        cmocka_unit_test(one_list_serves_all_who_wait),
+        cmocka_unit_test(who_comes_later_waits_for_the_next_list),
+        cmocka_unit_test(a_cut_answers_those_who_wait_for_a_list),
+        cmocka_unit_test(a_goodbye_answers_those_who_wait_for_a_list),
+        cmocka_unit_test(a_long_queue_is_answered_in_part),
         cmocka_unit_test(strangers_are_reported_once_for_each_path),
         cmocka_unit_test(reports_of_many_paths_are_forgotten),
         cmocka_unit_test(tickets_that_do_not_see_ours_are_reported),

@@ -108,10 +108,10 @@ static void a_name_comes_once(void **state)
     children(&s, "b#1 c#2");
     stage_node(&s, "c#2", path + 3, sizeof path - 3);
     created_as(&s, path, 13);
-    children(&s, "b#1 c#2");
     data(&s, "me", 11, 0);
-    assert_string_equal(stage_told(&s), "FAILED ENQUEUE c UNSURE; "
-                                        "ENQUEUED c: b#1@11=me c#2@13");
+    children(&s, "b#1 c#2");
+    assert_string_equal(stage_told(&s), "ENQUEUED c: b#1@11=me c#2@13; "
+                                        "FAILED ENQUEUE c UNSURE");
     stage_close(&s);
 }
 
@@ -242,7 +242,7 @@ static void fn02_another_sessions_ticket_is_not_ours(void **state)
     children(&s, "a#4 x#5");
     refused(&s, HF_ZK_NO_NODE);
     (void)stage_sent(&s);
-    assert_string_equal(stage_told(&s), "LISTED a: ?#4 x#5");
+    assert_string_equal(stage_told(&s), "LISTED a: ?#4");
     stage_close(&s);
 }
 
@@ -284,8 +284,7 @@ static void equal_numbers_are_asked_for(void **state)
     exists(&s, 60, 1);
     exists(&s, 40, 1);
     data(&s, "head", 1, 1);
-    assert_string_equal(stage_told(&s), "ENQUEUED a: w#6=head y#7@40 a#7@50 "
-                                        "x#7@60 z#9");
+    assert_string_equal(stage_told(&s), "ENQUEUED a: w#6=head y#7@40 a#7@50");
     stage_close(&s);
 }
 

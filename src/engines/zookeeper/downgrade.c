@@ -42,7 +42,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
     struct hf_zk_queue *queue = op->queue;
-    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+    size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
 
     if (op->list_error != HF_ZK_OK && op->list_error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->list_error, "list", queue->path);

@@ -58,7 +58,7 @@ bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
 /* The create succeeded. */
 static void placed(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
 {
-    size_t place = hf_zk_queue_place(op->queue, &own->id);
+    size_t place = hf_zk_queue_place(zk, op->queue, &own->id);
     bool there = op->list_error == HF_ZK_OK && place < op->queue->count;
 
     if (there) {

@@ -23,12 +23,9 @@ void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
 {
     struct hf_jute_reader body = reply->body;
 
-    op->list_error = op->sync_error != HF_ZK_OK ? op->sync_error : reply->error;
-    if (op->list_error == HF_ZK_NO_NODE)
-        hf_zk_queue_empty(op->queue);
-    else if (op->list_error == HF_ZK_OK &&
-             !hf_zk_queue_update(zk, op->queue, &body))
-        op->list_error = HF_ZK_NONSENSE;
+    op->list_error = op->sync_error != HF_ZK_OK
+                         ? op->sync_error
+                         : hf_zk_queue_take(zk, op->queue, reply->error, &body);
 }
 
 static void children(struct hf_zk *zk, struct hf_zk_call *call,
@@ -38,12 +35,6 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
 
     hf_zk_take_children(zk, op, reply);
     hf_zk_op_answered(zk, op);
-}
-
-void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
-{
-    hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path,
-                            false);
 }
 
 /* Without it the list behind it may be older than what is looked for. */
@@ -72,12 +63,25 @@ void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
 
 /* ------------------------------------------------------------- answering -- */
 
+/* Is the part of the queue that is near enough of an answer?  Not for leases,
+ * which are counted. */
+static bool is_partial(const struct hf_request *request)
+{
+    return request->kind != HF_REQUEST_LOOK &&
+           request->ticket_kind != HF_TICKET_MEMBER &&
+           request->ticket_kind != HF_TICKET_LEASE;
+}
+
 static bool snapshot(struct hf_zk *zk, const struct hf_zk_op *op,
                      struct hf_snapshot *to)
 {
     if (op->request->ticket_kind == HF_TICKET_MEMBER)
         return hf_zk_members_snapshot(zk, op, to);
-    return hf_zk_queue_snapshot(zk, op->queue, to);
+    if (!is_partial(op->request))
+        return hf_zk_queue_snapshot(zk, op->queue, to);
+    hf_zk_queue_part(zk, op->queue, &op->request->ticket,
+                     op->request->ticket_kind, to);
+    return true;
 }
 
 static void answer(struct hf_zk *zk, struct hf_zk_op *op)
@@ -119,7 +123,8 @@ static void known(struct hf_zk *zk, struct hf_zk_op *op)
             return;
         if (hf_zk_members_ask(zk, op, known))
             return;
-        hf_zk_queue_sort(zk, op->queue);
+        if (op->queue->unsorted || !is_partial(op->request))
+            hf_zk_queue_sort(zk, op->queue);
         answer(zk, op);
         return;
     }
@@ -136,6 +141,7 @@ static void learn_czxid(struct hf_zk_queue *queue, size_t place, int64_t czxid)
     const struct hf_ticket_id id = queue->children[place].node.id;
     bool all = hf_zk_node_is_permit(&queue->children[place].node);
 
+    queue->unsorted = true;
     do
         queue->children[place].czxid = czxid;
     while (all && ++place < queue->count &&
@@ -149,7 +155,7 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     const struct hf_ticket_id *id = &op->request->ticket;
-    size_t place = hf_zk_queue_place(op->queue, id);
+    size_t place = hf_zk_queue_place(zk, op->queue, id);
     struct hf_zk_stat stat;
     const char *name;
 
@@ -161,7 +167,7 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
         if (stat.owner != zk->session.id && !HF_PLANTED(ZK_OWNER_IGNORED))
             hf_zk_queue_disown(op->queue, id);
         else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
-                               hf_zk_queue_weight(op->queue, id),
+                               hf_zk_queue_weight(zk, op->queue, id),
                                stat.czxid) == NULL)
             op->error = HF_ZK_NONSENSE;
         else
@@ -178,12 +184,29 @@ static void tie_node(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_jute_reader body = reply->body;
     size_t place;
 
-    place = hf_zk_queue_place(op->queue, &op->ids[call - op->calls]);
+    place = hf_zk_queue_place(zk, op->queue, &op->ids[call - op->calls]);
     if (reply->error == HF_ZK_OK && place < op->queue->count)
-        op->queue->children[place].czxid = hf_zk_get_stat(&body).czxid;
+        learn_czxid(op->queue, place, hf_zk_get_stat(&body).czxid);
     else if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE)
         op->error = reply->error;
     hf_zk_op_answered(zk, op);
+}
+
+/* For ${op}, and then for those who want to know of the same head. */
+static void head_answered(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_queue *queue = op->queue;
+    struct hf_zk_line line = {0};
+
+    queue->users++;
+    if (queue->head_reader == op) {
+        line = queue->head_waiting;
+        queue->head_waiting = (struct hf_zk_line){0};
+        queue->head_reader = NULL;
+    }
+    hf_zk_op_answered(zk, op);
+    hf_zk_line_serve(zk, &line);
+    hf_zk_queue_leave(zk, queue);
 }
 
 /* The ticket at the head: whose is it?  Nothing depends on it. */
@@ -193,7 +216,7 @@ static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     const struct hf_ticket_id *id = &op->ids[call - op->calls];
     struct hf_jute_reader body = reply->body;
-    size_t place = hf_zk_queue_place(op->queue, id);
+    size_t place = hf_zk_queue_place(zk, op->queue, id);
     struct hf_jute_piece payload;
 
     if (reply->error == HF_ZK_OK) {
@@ -206,7 +229,7 @@ static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
                                  op->queue->children[place].name),
                 payload, hf_zk_get_stat(&body).version);
     }
-    hf_zk_op_answered(zk, op);
+    head_answered(zk, op);
 }
 
 static const char *path_at(struct hf_zk *zk, const struct hf_zk_op *op,
@@ -223,14 +246,25 @@ static struct hf_zk_call *call_about(struct hf_zk_op *op, size_t place,
     return hf_zk_op_call(op, answered);
 }
 
+static bool is_tied(const struct hf_zk_queue *queue, size_t place, size_t own)
+{
+    return place < queue->count && queue->children[place].node.sequence ==
+                                       queue->children[own].node.sequence;
+}
+
+/* Those stand next to it. */
 static void ask_about_ties(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 {
-    const struct hf_zk_child *children_ = op->queue->children;
-    size_t asked = 0;
+    const struct hf_zk_queue *queue = op->queue;
+    size_t first = own, asked = 0;
 
-    for (size_t i = 0; i < op->queue->count && asked < HF_ZK_TIES_MAX; i++) {
-        if (i == own || hf_zk_node_is_permit(&children_[own].node) ||
-            children_[i].node.sequence != children_[own].node.sequence)
+    if (hf_zk_node_is_permit(&queue->children[own].node))
+        return;
+    while (first > 0 && is_tied(queue, first - 1, own))
+        first--;
+    for (size_t i = first; is_tied(queue, i, own) && asked < HF_ZK_TIES_MAX;
+         i++) {
+        if (i == own)
             continue;
         hf_zk_send_exists(zk, call_about(op, i, tie_node), path_at(zk, op, i));
         asked++;
@@ -244,8 +278,8 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
     if (own == NULL)
         hf_zk_send_exists(zk, call_about(op, place, own_node),
                           path_at(zk, op, place));
-    else
-        op->queue->children[place].czxid = own->czxid;
+    else if (op->queue->unsorted)
+        learn_czxid(op->queue, place, own->czxid);
     if (op->request->ticket_kind != HF_TICKET_MEMBER)
         ask_about_ties(zk, op, place);
 }
@@ -254,16 +288,28 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
  * whoever is right behind it. */
 static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 {
-    const struct hf_zk_queue *queue = op->queue;
+    struct hf_zk_queue *queue = op->queue;
+    size_t head = queue->live;
 
-    if (queue->count == 0 || own == 0 ||
+    if (head == queue->count || own == head ||
         (queue->head_known &&
-         hf_ticket_id_equal(&queue->head, &queue->children[0].node.id)))
+         hf_ticket_id_equal(&queue->head, &queue->children[head].node.id)))
         return;
-    op->head_watched = own == 1 && op->request->kind != HF_REQUEST_LOOK &&
-                       queue->children[0].node.kind != HF_TICKET_LEASE;
-    hf_zk_send_get_data(zk, call_about(op, 0, head_node), path_at(zk, op, 0),
-                        op->head_watched);
+    if (queue->head_reader != NULL &&
+        hf_ticket_id_equal(&queue->head_asked,
+                           &queue->children[head].node.id)) {
+        hf_zk_line_join(&queue->head_waiting, op);
+        return;
+    }
+    if (queue->head_reader == NULL) {
+        queue->head_reader = op;
+        queue->head_asked = queue->children[head].node.id;
+    }
+    op->head_watched = own == head + 1 &&
+                       op->request->kind != HF_REQUEST_LOOK &&
+                       queue->children[head].node.kind != HF_TICKET_LEASE;
+    hf_zk_send_get_data(zk, call_about(op, head, head_node),
+                        path_at(zk, op, head), op->head_watched);
 }
 
 void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
@@ -275,13 +321,13 @@ void hf_zk_list_answer(struct hf_zk *zk, struct hf_zk_op *op)
 
     /* Gone, whoever removed it: its check would fail those of all others.  So
      * is a lease of which somebody has taken a part. */
-    if (hf_zk_queue_weight(queue, id) <
+    if (hf_zk_queue_weight(zk, queue, id) <
         (own != NULL ? own->weight : op->request->weight)) {
         if (own != NULL)
             hf_zk_own_drop(zk, own);
         hf_zk_queue_disown(queue, id);
     }
-    place = hf_zk_queue_place(queue, id);
+    place = hf_zk_queue_place(zk, queue, id);
     if (hf_zk_take_back_beyond(zk, op))
         return;
     hf_zk_op_step(op, known);
@@ -309,14 +355,19 @@ static void listed(struct hf_zk *zk, struct hf_zk_op *op)
 
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request)
 {
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
     if (op == NULL)
         return;
+    if (own != NULL && hf_zk_kept_serves(zk, op->queue, own)) {
+        hf_zk_list_answer(zk, op);
+        return;
+    }
     hf_zk_op_step(op, listed);
     /* A ticket that we know of is in whatever this server shows, since it does
      * not show us less than before. */
-    if (hf_zk_own_find(zk, &request->ticket) != NULL)
+    if (own != NULL)
         hf_zk_list_children(zk, op);
     else
         hf_zk_look(zk, op);

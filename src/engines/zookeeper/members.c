@@ -20,7 +20,7 @@ int64_t hf_zk_member_known(const struct hf_zk *zk,
 
     if (own != NULL)
         return own->czxid;
-    place = hf_zk_queue_place(queue, &node->id);
+    place = hf_zk_queue_place(zk, queue, &node->id);
     return place < queue->count ? queue->children[place].czxid : 0;
 }
 
@@ -52,7 +52,7 @@ static void member_read(struct hf_zk *zk, struct hf_zk_call *call,
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_zk_queue *queue = op->queue;
-    size_t place = hf_zk_queue_place(queue, &op->ids[call - op->calls]);
+    size_t place = hf_zk_queue_place(zk, queue, &op->ids[call - op->calls]);
 
     if (reply->error != HF_ZK_OK && reply->error != HF_ZK_NO_NODE)
         op->error = reply->error;
@@ -222,7 +222,7 @@ static size_t count_members(const struct hf_zk_queue *queue)
 static void counted(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_ticket_id *id = &op->request->ticket;
-    size_t own = hf_zk_queue_place(op->queue, id);
+    size_t own = hf_zk_queue_place(zk, op->queue, id);
 
     if (op->error == HF_ZK_OK && op->list_error != HF_ZK_OK)
         op->error = op->list_error;

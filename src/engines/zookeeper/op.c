@@ -90,3 +90,31 @@ void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op)
     if (--op->pending == 0)
         op->then(zk, op);
 }
+
+void hf_zk_line_join(struct hf_zk_line *line, struct hf_zk_op *op)
+{
+    op->pending++;
+    op->next_in_line = NULL;
+    if (line->first == NULL)
+        line->first = op;
+    else
+        line->last->next_in_line = op;
+    line->last = op;
+}
+
+struct hf_zk_op *hf_zk_line_take(struct hf_zk_line *line)
+{
+    struct hf_zk_op *op = line->first;
+
+    if (op != NULL)
+        line->first = op->next_in_line;
+    return op;
+}
+
+void hf_zk_line_serve(struct hf_zk *zk, struct hf_zk_line *line)
+{
+    struct hf_zk_op *op;
+
+    while ((op = hf_zk_line_take(line)) != NULL)
+        hf_zk_op_answered(zk, op);
+}

@@ -49,11 +49,12 @@ struct hf_zk_op {
     bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
     uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */
     void (*removed)(struct hf_zk *zk, struct hf_zk_op *op);
-    struct hf_zk_op *next_look; /* WATCH, LOOK: of those that look */
-    struct whole *whole;        /* LIST: one for people */
-    int64_t czxid;              /* of a mark */
-    bool mark_known;            /* it has been asked for */
-    bool parent;                /* it has children, and is none */
+    struct hf_zk_op *next_in_line; /* of those that wait for one answer */
+    struct hf_zk_op *next_look;    /* WATCH, LOOK: of those that look */
+    struct whole *whole;           /* LIST: one for people */
+    int64_t czxid;                 /* of a mark */
+    bool mark_known;               /* it has been asked for */
+    bool parent;                   /* it has children, and is none */
 };
 
 /* For ${request}; NULL, having answered FAILED, for lack of memory. */
@@ -73,6 +74,16 @@ void hf_zk_op_end_look(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* One call of the step less to wait for. */
 void hf_zk_op_answered(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* Wait, in the current step, for what others of the line wait for too. */
+void hf_zk_line_join(struct hf_zk_line *line, struct hf_zk_op *op);
+
+/* The first of the line, taken out of it, or NULL. */
+struct hf_zk_op *hf_zk_line_take(struct hf_zk_line *line);
+
+/* It has come: hf_zk_op_answered() for each of them.  Any of them may be the
+ * last to use the queue that ${line} was taken from. */
+void hf_zk_line_serve(struct hf_zk *zk, struct hf_zk_line *line);
 
 /* Give it back; the request has been answered. */
 void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op);
@@ -102,7 +113,9 @@ void hf_zk_fail_below(struct hf_zk *zk, struct hf_zk_op *op, const char *what,
 /* FAILED: with layout=kazoo no lock and no barrier has that name. */
 void hf_zk_fail_name(struct hf_zk *zk, struct hf_request *request);
 
-/* Ask for the children of the queue; .list_error says how it went. */
+/* Have the children of the queue listed after all that this step has sent so
+ * far; .list_error says how it went.  One list serves all who ask before it is
+ * sent: see list_call.c. */
 void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* Take them in; the caller says that the call is answered. */

@@ -3,6 +3,7 @@
 #ifndef HF_ENGINES_ZOOKEEPER_QUEUE_H
 #define HF_ENGINES_ZOOKEEPER_QUEUE_H
 
+#include "core/admission.h"
 #include "core/engine.h"
 #include "core/tree.h"
 #include "engines/zookeeper/node.h"
@@ -13,6 +14,19 @@ struct hf_zk_child {
     struct hf_zk_node node;
     const char *name; /* in .names of the queue */
     int64_t czxid;    /* 0 where nobody asked for it */
+    /* kept_list.c */
+    bool ours;    /* a ticket of this session */
+    bool gone;    /* it was seen to go since it was listed */
+    size_t other; /* so many children there are up to the nearest one ahead
+                     that is not ours; 0: there is none */
+};
+
+/* Requests that wait for one and the same answer, in the order of their
+ * asking. */
+struct hf_zk_op;
+struct hf_zk_line {
+    struct hf_zk_op *first;
+    struct hf_zk_op *last;
 };
 
 struct hf_zk_queue {
@@ -21,6 +35,20 @@ struct hf_zk_queue {
     struct hf_zk_child *children; /* of the last list, in order */
     size_t count;
     char *names;
+    bool unsorted; /* more is known of children of one number */
+    size_t live;   /* the first child that is not .gone, or .count */
+    bool holes;    /* one behind that has gone */
+    uint64_t kept; /* the connection on which it was listed; 0: it does not
+                      serve those who wait in it */
+    /* list_call.c: who is served by the list that is under way, and who waits
+     * for the next one. */
+    struct hf_zk_call list_call;
+    struct hf_zk_line listing;
+    struct hf_zk_line waiting;
+    /* list.c: the head that is being asked for, and who waits for that too. */
+    struct hf_zk_op *head_reader;
+    struct hf_ticket_id head_asked;
+    struct hf_zk_line head_waiting;
     /* What the first ticket says of itself, if anybody asked. */
     struct hf_ticket_id head;
     bool head_known;
@@ -58,6 +86,7 @@ struct hf_zk_queues {
     struct hf_zk_own **own_end; /* where the next one is linked; NULL: .own */
     struct hf_ticket *snapshot; /* of the last one that was handed out */
     size_t snapshot_size;
+    struct hf_ticket part[HF_ADMISSION_NEAREST + 2]; /* the same of a part */
 };
 
 /* The queue called ${name}, to be given back by _leave(); NULL for lack of
@@ -70,11 +99,12 @@ void hf_zk_queue_leave(struct hf_zk *zk, struct hf_zk_queue *queue);
 const char *hf_zk_child_path(struct hf_zk *zk, const struct hf_zk_queue *queue,
                              const char *name);
 
-/* Take in the answer to a getChildren; an empty one for NoNode.  False if it
- * makes no sense or there is no memory, then nothing has changed. */
-bool hf_zk_queue_update(struct hf_zk *zk, struct hf_zk_queue *queue,
-                        struct hf_jute_reader *body);
-void hf_zk_queue_empty(struct hf_zk_queue *queue);
+/* Take in the answer to a getChildren, whose ${error} is passed on: an empty
+ * list for NoNode.  HF_ZK_NONSENSE if it makes no sense or there is no memory,
+ * then nothing has changed. */
+enum hf_zk_error hf_zk_queue_take(struct hf_zk *zk, struct hf_zk_queue *queue,
+                                  enum hf_zk_error error,
+                                  struct hf_jute_reader *body);
 
 /* hf_zk_node_parse(), or as permits are named where those are, or as members
  * are. */
@@ -84,13 +114,20 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
 /* Put the children in order again, now that more is known of them. */
 void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue);
 
-/* The place of the ticket in the last list, or .count. */
-size_t hf_zk_queue_place(const struct hf_zk_queue *queue,
+/* The place of the ticket in the last list, or .count.  One of ours is found by
+ * its number, which does not walk the list. */
+size_t hf_zk_queue_place(const struct hf_zk *zk,
+                         const struct hf_zk_queue *queue,
                          const struct hf_ticket_id *id);
+
+/* The place of the child called ${id} with that number, or .count. */
+size_t hf_zk_queue_numbered(const struct hf_zk_queue *queue, int32_t sequence,
+                            const struct hf_ticket_id *id);
 
 /* So many nodes the ticket has in the last list, one after the other in number;
  * 0: it is not there.  And so many nodes there have its id. */
-uint32_t hf_zk_queue_weight(const struct hf_zk_queue *queue,
+uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
+                            const struct hf_zk_queue *queue,
                             const struct hf_ticket_id *id);
 size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
                          const struct hf_ticket_id *id);
@@ -113,6 +150,26 @@ void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
  * memory. */
 bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_snapshot *snapshot);
+
+/* The part of it that hf_admission_trim() would leave for ${mine} of ${kind},
+ * put together without the rest; valid until the next call of this. */
+void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                      const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
+                      struct hf_snapshot *snapshot);
+
+/* kept_list.c: the last list has been taken in, or put in another order.  What
+ * has gone since is left out. */
+void hf_zk_kept_begin(struct hf_zk_queue *queue);
+
+/* Does it serve our ticket ${own} in place of a new one?  What has gone is then
+ * no more in it. */
+bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
+                       const struct hf_zk_own *own);
+
+/* Our ticket ${own} has gone, and the node at ${path} of the queue called
+ * ${name}. */
+void hf_zk_kept_own_gone(const struct hf_zk_own *own);
+void hf_zk_kept_node_gone(struct hf_zk *zk, const char *name, const char *path);
 
 /* Our ticket called ${id}, or NULL. */
 struct hf_zk_own *hf_zk_own_find(const struct hf_zk *zk,

@@ -29,7 +29,7 @@ static void written(struct hf_zk *zk, struct hf_zk_call *call,
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
-    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+    size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
 
     op->error = op->list_error;
     if (op->error == HF_ZK_OK && place == queue->count)

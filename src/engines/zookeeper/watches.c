@@ -26,6 +26,8 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
     bool asking = watch->asking;
 
     hf_zk_own_gone(zk, watch->path);
+    if (watch->watchers != NULL)
+        hf_zk_kept_node_gone(zk, watch->watchers->request->queue, watch->path);
     /* First: whoever is told may want to watch the path again. */
     hf_zk_watch_take_out(&zk->watches, watch);
     watch->asking = true;

@@ -125,7 +125,7 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
-    size_t place = hf_zk_queue_place(queue, &op->request->ticket);
+    size_t place = hf_zk_queue_place(zk, queue, &op->request->ticket);
     bool listed = op->list_error == HF_ZK_OK;
 
     if (listed && place < queue->count && hf_zk_session_usable(&zk->session)) {

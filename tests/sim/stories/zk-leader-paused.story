@@ -59,15 +59,17 @@ expect
  19251.000  a       server session expires
  19251.474  b       server removes ticket 0000000001 from one
  19251.668  a       server removes ticket 0000000000 from one
+ 19252.474  b       m2 WAITING ahead=1 holder=a/m1
+ 19252.668  b       m2 WAITING ahead=0 holder=
  19254.837  b       m2 GRANTED token=8589934595 safe-until=23690
  20000.000  -       s3 thaw
  21000.000  -       s3 has too few followers
- 21606.403  -       s3 follows s2
+ 21667.311  -       s3 follows s2
  25000.000  a       release m1
  25000.000  a       m1 RELEASED HF_ELOST
  25000.000  a       m1 FORGOTTEN
  26000.000  b       release m2
- 26001.480  b       server removes ticket 0000000002 from one
- 26002.480  b       m2 RELEASED HF_OK
- 26002.480  b       m2 FORGOTTEN
+ 26001.626  b       server removes ticket 0000000002 from one
+ 26002.626  b       m2 RELEASED HF_OK
+ 26002.626  b       m2 FORGOTTEN
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0

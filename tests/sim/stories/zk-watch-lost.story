@@ -33,9 +33,9 @@ expect
   1011.000  b       state SUSPENDED
   1015.000  b       engine resumed to s3
   1015.000  b       state CONNECTED
-  1019.000  b       m2 GRANTED token=4294967302 safe-until=6942
+  1017.000  b       m2 GRANTED token=4294967302 safe-until=6942
   2000.000  b       release m2
-  2001.144  b       server removes ticket 0000000001 from one
-  2002.144  b       m2 RELEASED HF_OK
-  2002.144  b       m2 FORGOTTEN
+  2001.259  b       server removes ticket 0000000001 from one
+  2002.259  b       m2 RELEASED HF_OK
+  2002.259  b       m2 FORGOTTEN
   3000.000  -       end, tickets left: 0, nodes: 1, watches: 0

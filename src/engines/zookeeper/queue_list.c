@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last list of a queue: its children in order, and what they are as
+ * tickets. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/admission.h"
+#include "core/memory.h"
+#include "core/plant.h"
+#include "core/quote.h"
+#include "core/utf8.h"
+#include "engines/zookeeper/members.h"
+#include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/private.h"
+
+/* A string of no byte is as short as an element of a list gets. */
+#define CHILD_LEAST_BYTES 4
+
+/* ----------------------------------------------------------------- lists -- */
+
+bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
+                       size_t bytes, struct hf_zk_node *node)
+{
+    return (queue->permits && hf_zk_permit_parse(name, bytes, node)) ||
+           hf_zk_member_parse(name, bytes, node) ||
+           hf_zk_node_parse(name, bytes, node);
+}
+
+/* The place of a child; of a permit its czxid, if that is known, and others are
+ * taken for older. */
+static uint64_t order_of(const struct hf_zk_child *child)
+{
+    return hf_zk_node_is_permit(&child->node) ||
+                   child->node.kind == HF_TICKET_MEMBER
+               ? (uint64_t)child->czxid
+               : hf_zk_node_order(child->node.sequence);
+}
+
+/* Permits of one ticket stand together. */
+static int compare_permits(const struct hf_zk_node *x,
+                           const struct hf_zk_node *y)
+{
+    int order = memcmp(x->id.bytes, y->id.bytes, sizeof x->id.bytes);
+
+    if (!hf_zk_node_is_permit(x) || !hf_zk_node_is_permit(y))
+        return 0;
+    return order != 0 ? order : x->sequence - y->sequence;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct hf_zk_child *x = a, *y = b;
+    uint64_t left = order_of(x), right = order_of(y);
+
+    if (HF_PLANTED(ZK_ORDER_BY_NAME))
+        return strcmp(x->name, y->name);
+    if (left != right)
+        return left < right ? -1 : 1;
+    if (x->czxid != y->czxid)
+        return x->czxid < y->czxid ? -1 : 1;
+    return compare_permits(&x->node, &y->node);
+}
+
+/* What orders permits of ours; of others nobody has to know. */
+static int64_t known_czxid(const struct hf_zk *zk,
+                           const struct hf_zk_queue *queue,
+                           const struct hf_zk_node *node)
+{
+    const struct hf_zk_own *own;
+
+    if (node->kind == HF_TICKET_MEMBER)
+        return hf_zk_member_known(zk, queue, node);
+    own = hf_zk_node_is_permit(node) ? hf_zk_own_find(zk, &node->id) : NULL;
+    return own == NULL ? 0 : own->czxid;
+}
+
+/* Children that are tickets, their names put to ${names}. */
+static size_t take_children(struct hf_zk *zk, struct hf_zk_queue *queue,
+                            struct hf_jute_reader *body, size_t count,
+                            struct hf_zk_child *children, char *names)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(body);
+
+        if (name.bytes == NULL ||
+            !hf_zk_queue_parse(queue, name.bytes, name.count,
+                               &children[kept].node)) {
+            hf_zk_stranger_ignored(zk, queue, name);
+            continue;
+        }
+        hf_zk_stranger_check(zk, queue, name, &children[kept].node);
+        memcpy(names, name.bytes, name.count);
+        names[name.count] = '\0';
+        children[kept].name = names;
+        children[kept].czxid = known_czxid(zk, queue, &children[kept].node);
+        children[kept].ours =
+            hf_zk_own_find(zk, &children[kept].node.id) != NULL;
+        children[kept].gone = false;
+        names += name.count + 1;
+        kept++;
+    }
+    return kept;
+}
+
+static void replace(struct hf_zk_queue *queue, struct hf_zk_child *children,
+                    size_t count, char *names)
+{
+    hf_free(queue->children);
+    hf_free(queue->names);
+    queue->children = children;
+    queue->count = count;
+    queue->names = names;
+}
+
+/* A list that shows a ticket of ours as a reader has the answer to a downgrade
+ * that got none. */
+static void note_downgraded(struct hf_zk *zk, const struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_node *node = &queue->children[i].node;
+        struct hf_zk_own *own =
+            node->kind == HF_TICKET_READ ? hf_zk_own_find(zk, &node->id) : NULL;
+
+        if (own != NULL && own->downgrading && own->sequence == node->sequence)
+            hf_zk_own_downgraded(zk, own);
+    }
+}
+
+static void sort(struct hf_zk_queue *queue)
+{
+    if (queue->count > 0)
+        qsort(queue->children, queue->count, sizeof *queue->children, compare);
+    queue->unsorted = false;
+}
+
+/* A name that is listed twice is there once: counted twice, a permit would
+ * stand in its owner's way for good. */
+static void drop_doubles(struct hf_zk_queue *queue)
+{
+    struct hf_zk_child *children = queue->children;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < queue->count; i++) {
+        if (kept > 0 && strcmp(children[i].name, children[kept - 1].name) == 0)
+            continue;
+        /* Two of one number: who came first is still to be told. */
+        if (kept > 0 && order_of(&children[i]) == order_of(&children[kept - 1]))
+            queue->unsorted = true;
+        children[kept++] = children[i];
+    }
+    queue->count = kept;
+}
+
+static bool update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                   struct hf_jute_reader *body)
+{
+    size_t bytes = body->left;
+    size_t count = hf_jute_get_count(body, CHILD_LEAST_BYTES);
+    struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
+    char *names = hf_alloc(bytes + 1);
+
+    if (children == NULL || names == NULL)
+        goto keep;
+    count = take_children(zk, queue, body, count, children, names);
+    if (body->failed)
+        goto keep;
+    replace(queue, children, count, names);
+    sort(queue);
+    drop_doubles(queue);
+    note_downgraded(zk, queue);
+    queue->kept = zk->session.number;
+    hf_zk_kept_begin(queue);
+    return true;
+keep:
+    hf_free(children);
+    hf_free(names);
+    return false;
+}
+
+enum hf_zk_error hf_zk_queue_take(struct hf_zk *zk, struct hf_zk_queue *queue,
+                                  enum hf_zk_error error,
+                                  struct hf_jute_reader *body)
+{
+    if (error == HF_ZK_OK && !update(zk, queue, body))
+        return HF_ZK_NONSENSE;
+    if (error == HF_ZK_NO_NODE) {
+        replace(queue, NULL, 0, NULL);
+        queue->unsorted = false;
+        queue->live = 0;
+        queue->kept = 0;
+    }
+    return error;
+}
+
+/* By what the snapshot says of our tickets: two may have one number, where a
+ * server says so or somebody else has made a node. */
+static void learn_own(const struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    for (size_t i = 0; i < queue->count; i++) {
+        struct hf_zk_child *child = &queue->children[i];
+        const struct hf_zk_own *own = child->node.kind == HF_TICKET_MEMBER
+                                          ? NULL
+                                          : hf_zk_own_find(zk, &child->node.id);
+
+        if (own != NULL)
+            child->czxid = own->czxid;
+    }
+}
+
+void hf_zk_queue_sort(const struct hf_zk *zk, struct hf_zk_queue *queue)
+{
+    learn_own(zk, queue);
+    sort(queue);
+    hf_zk_kept_begin(queue);
+}
+
+/* The first child whose place is not below ${order}. */
+static size_t lower_bound(const struct hf_zk_queue *queue, uint64_t order)
+{
+    size_t low = 0, high = queue->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (order_of(&queue->children[middle]) < order)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The place of ${id} from ${place} on, among children of that number. */
+static size_t place_in_tie(const struct hf_zk_queue *queue, size_t place,
+                           const struct hf_ticket_id *id)
+{
+    const struct hf_zk_child *children = queue->children;
+
+    for (size_t i = place; i < queue->count; i++) {
+        if (order_of(&children[i]) != order_of(&children[place]))
+            break;
+        if (hf_ticket_id_equal(&children[i].node.id, id))
+            return i;
+    }
+    return queue->count;
+}
+
+size_t hf_zk_queue_numbered(const struct hf_zk_queue *queue, int32_t sequence,
+                            const struct hf_ticket_id *id)
+{
+    return place_in_tie(queue, lower_bound(queue, hf_zk_node_order(sequence)),
+                        id);
+}
+
+size_t hf_zk_queue_place(const struct hf_zk *zk,
+                         const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id)
+{
+    const struct hf_zk_own *own = hf_zk_own_find(zk, id);
+    size_t place = queue->count;
+
+    if (own != NULL && own->queue == queue)
+        place = hf_zk_queue_numbered(queue, own->sequence, id);
+    if (place < queue->count && !queue->children[place].gone)
+        return place;
+    place = 0;
+    while (place < queue->count &&
+           (queue->children[place].gone ||
+            !hf_ticket_id_equal(&queue->children[place].node.id, id)))
+        place++;
+    return place;
+}
+
+uint32_t hf_zk_queue_weight(const struct hf_zk *zk,
+                            const struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id)
+{
+    size_t place = hf_zk_queue_place(zk, queue, id), next = place;
+    const struct hf_zk_node *first;
+    const struct hf_zk_node *node;
+
+    if (place == queue->count)
+        return 0;
+    first = &queue->children[place].node;
+    do {
+        next++;
+        node = &queue->children[next].node;
+    } while (next < queue->count && first->kind == HF_TICKET_LEASE &&
+             node->kind == HF_TICKET_LEASE &&
+             hf_ticket_id_equal(&node->id, id) &&
+             (uint32_t)node->sequence ==
+                 (uint32_t)first->sequence + (uint32_t)(next - place));
+    return (uint32_t)(next - place);
+}
+
+size_t hf_zk_queue_nodes(const struct hf_zk_queue *queue,
+                         const struct hf_ticket_id *id)
+{
+    size_t nodes = 0;
+
+    for (size_t i = 0; i < queue->count; i++)
+        nodes += hf_ticket_id_equal(&queue->children[i].node.id, id);
+    return nodes;
+}
+
+void hf_zk_queue_disown(struct hf_zk_queue *queue,
+                        const struct hf_ticket_id *id)
+{
+    struct hf_ticket_id other = *id;
+
+    /* No id that anybody makes: see node.c. */
+    other.bytes[6] = (uint8_t)((other.bytes[6] & 0x0f) | 0x80);
+    for (size_t i = 0; i < queue->count; i++) {
+        if (hf_ticket_id_equal(&queue->children[i].node.id, id))
+            queue->children[i].node.id = other;
+    }
+}
+
+/* What others wrote is anything; a payload is valid UTF-8 without NUL. */
+size_t hf_zk_payload_copy(char payload[HF_PAYLOAD_BYTES],
+                          struct hf_jute_piece data)
+{
+    size_t bytes = data.count;
+
+    if (bytes >= HF_PAYLOAD_BYTES)
+        bytes = HF_PAYLOAD_BYTES - 1;
+    if (bytes > 0)
+        memcpy(payload, data.bytes, bytes);
+    payload[bytes] = '\0';
+    if (strlen(payload) != bytes || !hf_utf8_valid(payload, bytes)) {
+        struct hf_quoted quoted = hf_quote(data.bytes, data.count);
+
+        memcpy(payload, quoted.text, strlen(quoted.text) + 1);
+    }
+    return strlen(payload);
+}
+
+void hf_zk_queue_learn_head(struct hf_zk_queue *queue,
+                            const struct hf_ticket_id *id,
+                            struct hf_jute_piece payload)
+{
+    queue->head = *id;
+    queue->head_known = true;
+    (void)hf_zk_payload_copy(queue->head_payload, payload);
+}
+
+static void fill_ticket(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                        const struct hf_zk_child *child,
+                        struct hf_ticket *ticket)
+{
+    const struct hf_zk_own *own = hf_zk_own_find(zk, &child->node.id);
+    int64_t czxid = own != NULL ? own->czxid : child->czxid;
+
+    ticket->id = child->node.id;
+    ticket->sequence = order_of(child);
+    ticket->token = czxid > 0 ? (uint64_t)czxid + zk->config.token_floor : 0;
+    ticket->kind = child->node.kind;
+    ticket->weight = 1;
+    ticket->payload = "";
+    if (queue->head_known && hf_ticket_id_equal(&queue->head, &ticket->id))
+        ticket->payload = queue->head_payload;
+}
+
+/* Is it one permit more of ${ticket}?  Such nodes are made at once, so that
+ * nobody's is between them. */
+static bool belongs_to(const struct hf_zk_child *child,
+                       const struct hf_ticket *ticket)
+{
+    return child->node.kind == HF_TICKET_LEASE &&
+           ticket->kind == HF_TICKET_LEASE &&
+           hf_ticket_id_equal(&child->node.id, &ticket->id);
+}
+
+bool hf_zk_queue_snapshot(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                          struct hf_snapshot *snapshot)
+{
+    struct hf_zk_queues *queues = &zk->queues;
+    size_t size = queues->snapshot_size;
+    struct hf_ticket *tickets = queues->snapshot;
+
+    if (queue->count > size) {
+        size = 2 * queue->count;
+        tickets = hf_realloc(tickets, size * sizeof *tickets);
+        if (tickets == NULL)
+            return false;
+        queues->snapshot = tickets;
+        queues->snapshot_size = size;
+    }
+    snapshot->tickets = tickets;
+    snapshot->count = 0;
+    for (size_t i = 0; i < queue->count; i++) {
+        const struct hf_zk_child *child = &queue->children[i];
+
+        if (child->node.kind == HF_TICKET_MEMBER)
+            continue; /* see members.c */
+        if (snapshot->count > 0 &&
+            belongs_to(child, &tickets[snapshot->count - 1]))
+            tickets[snapshot->count - 1].weight++;
+        else
+            fill_ticket(zk, queue, child, &tickets[snapshot->count++]);
+    }
+    return true;
+}
+
+void hf_zk_queue_part(struct hf_zk *zk, const struct hf_zk_queue *queue,
+                      const struct hf_ticket_id *mine, enum hf_ticket_kind kind,
+                      struct hf_snapshot *snapshot)
+{
+    const struct hf_zk_child *children = queue->children;
+    size_t place = hf_zk_queue_place(zk, queue, mine);
+    struct hf_ticket *tickets = zk->queues.part;
+    size_t first = queue->live, count = 0;
+
+    while (first < queue->count &&
+           children[first].node.kind == HF_TICKET_MEMBER)
+        first++;
+    if (first < queue->count)
+        fill_ticket(zk, queue, &children[first], &tickets[count++]);
+    *snapshot = (struct hf_snapshot){tickets, count, 0};
+    if (place == queue->count || place <= first)
+        return;
+    for (size_t i = place; --i > first && count <= HF_ADMISSION_NEAREST;) {
+        if (!children[i].gone &&
+            hf_admission_concerns(mine, kind, &children[i].node.id,
+                                  children[i].node.kind))
+            fill_ticket(zk, queue, &children[i], &tickets[count++]);
+    }
+    snapshot->more = place - first - count;
+    fill_ticket(zk, queue, &children[place], &tickets[count++]);
+    snapshot->count = count;
+    qsort(tickets, count, sizeof *tickets, hf_ticket_compare);
+}
