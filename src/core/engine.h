@@ -42,7 +42,9 @@
  *  - A WATCH of one's own ticket that was answered WATCHING may hear REVOKED
  *    any number of times: somebody asks the owner to let go.  It goes on.
  *    Requests to let go that come close together may be told as one, none is
- *    lost while the session lives, and one made before the WATCH is told too.
+ *    lost while the session lives, and one made before the WATCH is told too,
+ *    though an earlier WATCH may have told it; so is one made before, or while,
+ *    the ticket was downgraded.
  *    A WATCH of another's ticket may hear REVOKED as well, where it means
  *    nothing.
  *  - A snapshot need not know the payload of one's own ticket, nor of another

@@ -106,6 +106,7 @@
     X(ZK_DELETE_ONCE, 5, "a delete without an answer is taken for done")       \
     X(ZK_SET_WATCHES_LATE, 5, "SetWatches goes behind requests")               \
     X(ZK_DOWNGRADE_GAP, 1, "a downgrade deletes first and then creates")       \
+    X(ZK_DOWNGRADE_UNHEARD, 4, "a downgrade deletes a request to let go")      \
     X(ZK_WITHDRAW_OLD_NAME, 5, "a downgrade without an answer is forgotten")   \
     X(ZK_MEMBER_UNCHECKED, 1, "a stamp is made though members have gone")      \
     X(ZK_MEMBER_LOWERED, 4, "the mark goes while members are there")           \

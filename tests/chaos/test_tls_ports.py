@@ -40,11 +40,11 @@ AT_ONCE_S = 12
 
 
 class Case(unittest.TestCase):
-    def run_tool(self, url):
+    def run_tool(self, url, wait="60s"):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("HOLDFAST", "PG"))}
         return subprocess.run(
-            [HOLDFAST, "run", "-t", "60s", NAME, "--", "echo", "held"],
+            [HOLDFAST, "run", "-t", wait, NAME, "--", "echo", "held"],
             env=dict(clean, HOLDFAST_URL=url), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=place.PATIENCE_S,
             check=False)
@@ -62,6 +62,15 @@ class Case(unittest.TestCase):
             self.assertIn(text, reason)
         self.assertNotIn(SECRET, done.stderr)
         return done.stderr
+
+    def told(self, url, *texts):
+        """Waiting may mend it, so it is waited for; the last line tells what
+        it may be."""
+        done = self.run_tool(url, "5s")
+        self.assertEqual((done.returncode, done.stdout), (UNREACHABLE, ""),
+                         done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr.splitlines()[-1])
 
     def works(self, url):
         done = self.run_tool(url)
@@ -228,6 +237,31 @@ class Alert(socketserver.BaseRequestHandler):
         self.request.sendall(b"\x15\x03\x01\x00\x02\x02\x46")
 
 
+class Mute(socketserver.BaseRequestHandler):
+    """Of what is said to it nothing begins TLS: it hangs up."""
+
+    def handle(self):
+        self.request.recv(4096)
+
+
+class Abrupt(socketserver.BaseRequestHandler):
+    """It hangs up with something unread, which resets the connection."""
+
+    def handle(self):
+        self.request.recv(1)
+
+
+class Silent(socketserver.BaseRequestHandler):
+    """It waits for more."""
+
+    def handle(self):
+        try:
+            while self.request.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+
+
 class PostgreSQL(Case):
     ACCESS = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n"
 
@@ -261,6 +295,21 @@ class PostgreSQL(Case):
             self.refused(self.url(server, "disable"), DENIED, "no encryption",
                          "expected sslmode=require")
             self.works(self.url(server, "require"))
+
+    def test_a_port_that_says_nothing(self):
+        for handler, mode, text in (
+                (Mute, "disable", "TLS alone"), (Mute, "require", "TLS alone"),
+                (Abrupt, "disable", "TLS alone"),
+                (Silent, "disable", "TLS alone"),
+                (Silent, "require", "no answer to the request for TLS")):
+            with self.subTest(handler.__name__, mode=mode), \
+                    socketserver.ThreadingTCPServer(("127.0.0.1", 0),
+                                                    handler) as s:
+                s.daemon_threads = True
+                threading.Thread(target=s.serve_forever, daemon=True).start()
+                self.told("postgresql://u@127.0.0.1:%d/d?sslmode=%s" % (
+                    s.server_address[1], mode), text)
+                s.shutdown()
 
     def test_a_port_for_tls_alone(self):
         with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Alert) as s:

@@ -413,6 +413,94 @@ static void story_a_downgraded_ticket_is_watched_anew(void **state)
     seat_close(s.seat);
 }
 
+/* Under its new name. */
+static bool hears_of_a_request(struct stand *s)
+{
+    struct hf_ticket reader = *call_find(s->call, s->id);
+    struct call *own;
+
+    reader.kind = HF_TICKET_READ;
+    own = seat_watch(s->seat, "q", &reader);
+    assert_int_equal(own->answer, HF_EVENT_WATCHING);
+    return seat_sees_revoked(s->seat, own, 0);
+}
+
+/* The core takes back its watch before it asks for the downgrade.  A request
+ * that comes in between is told by the watch that is set afterwards. */
+static void story_a_downgrade_keeps_a_request_to_let_go(void **state)
+{
+    struct stand s = enqueue(*state, HF_TICKET_WRITE);
+    struct seat *other = seat_open(*state);
+    struct call *own = seat_watch(s.seat, "q", call_find(s.call, s.id));
+
+    assert_int_equal(own->answer, HF_EVENT_WATCHING);
+    seat_settle(s.seat);
+    seat_forget(s.seat, own);
+    assert_true(seat_insist(other, HF_REQUEST_REVOKE, "q", s.id)->found);
+    assert_int_equal(own->revoked, 0);
+    assert_downgraded(&s);
+    assert_true(hears_of_a_request(&s));
+    seat_close(other);
+    seat_close(s.seat);
+}
+
+enum { BESIDE_ROUNDS = 20 }; /* in every second the other one is first */
+
+/* What ${kind}, from ${other}, was answered beside a downgrade, and that. */
+static struct call *beside_a_downgrade(struct stand *s, struct seat *other,
+                                       enum hf_request_kind kind, bool first,
+                                       struct call **change)
+{
+    struct call *call = NULL;
+
+    if (first)
+        call = seat_ask_only(other, kind, "q", s->id);
+    *change = seat_ask_only(s->seat, HF_REQUEST_DOWNGRADE, "q", s->id);
+    if (!first)
+        call = seat_ask_only(other, kind, "q", s->id);
+    (void)seat_wait(other, call);
+    (void)seat_wait(s->seat, *change);
+    assert_true(call->found); /* the ticket was there all the time */
+    return call;
+}
+
+static void story_a_request_to_let_go_finds_what_is_downgraded(void **state)
+{
+    struct call *change;
+
+    for (int i = 0; i < BESIDE_ROUNDS; i++) {
+        struct stand s = enqueue(*state, HF_TICKET_WRITE);
+        struct seat *other = seat_open(*state);
+        struct call *ask = beside_a_downgrade(&s, other, HF_REQUEST_REVOKE,
+                                              i % 2 == 0, &change);
+
+        assert_int_equal(ask->answer, HF_EVENT_ASKED);
+        assert_int_equal(change->answer, HF_EVENT_DOWNGRADED);
+        assert_true(hears_of_a_request(&s));
+        seat_close(other);
+        seat_close(s.seat);
+    }
+}
+
+static void story_an_eviction_finds_what_is_downgraded(void **state)
+{
+    struct call *change;
+
+    for (int i = 0; i < BESIDE_ROUNDS; i++) {
+        struct stand s = enqueue(*state, HF_TICKET_WRITE);
+        struct seat *other = seat_open(*state);
+        struct call *take = beside_a_downgrade(&s, other, HF_REQUEST_WITHDRAW,
+                                               i % 2 == 0, &change);
+
+        assert_int_equal(take->answer, HF_EVENT_WITHDRAWN);
+        if (change->answer == HF_EVENT_FAILED)
+            assert_int_equal(change->status, HF_ELOST);
+        assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", s.id)->count, 0);
+        seat_close(other);
+        seat_close(s.seat);
+    }
+}
+
 static void story_a_downgrade_and_a_withdrawal_leave_nothing(void **state)
 {
     struct stand s = enqueue(*state, HF_TICKET_WRITE);

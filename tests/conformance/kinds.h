@@ -18,6 +18,9 @@
     X(a_downgrade_is_idempotent)                                               \
     X(what_is_gone_cannot_be_downgraded)                                       \
     X(a_downgraded_ticket_is_watched_anew)                                     \
+    X(a_downgrade_keeps_a_request_to_let_go)                                   \
+    X(a_request_to_let_go_finds_what_is_downgraded)                            \
+    X(an_eviction_finds_what_is_downgraded)                                    \
     X(a_downgrade_and_a_withdrawal_leave_nothing)                              \
     X(a_downgraded_writer_describes_itself)
 

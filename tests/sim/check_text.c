@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the texts of tickets say: what their owners wrote, or the request to
- * release; and once things are calm, that the owner has heard of that. */
+ * release; and once things are calm, that the owner has heard of that, also
+ * where the text shows nothing of a request whose asker was told that it found
+ * the ticket. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -68,10 +70,10 @@ static void check_said(struct world *world, struct ticket_record *record,
     bool overwritten = strcmp(text, OVERWRITTEN) == 0;
     uint64_t now_us = hf_sim_now_us(world->sim);
 
-    if ((!overwritten && !record->heard) || strstr(text, WORLD_ASKED) != NULL ||
-        !is_listened_to(record) || !client->alive || client->closing ||
-        world->denied || !hf_sim_connected(client->engine) ||
-        hf_sim_frozen(client->engine)) {
+    if ((!overwritten && !record->heard && !record->found) ||
+        strstr(text, WORLD_ASKED) != NULL || !is_listened_to(record) ||
+        !client->alive || client->closing || world->denied ||
+        !hf_sim_connected(client->engine) || hf_sim_frozen(client->engine)) {
         record->unsaid_us = 0;
         return;
     }

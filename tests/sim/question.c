@@ -162,6 +162,17 @@ static void check_passed(const struct question *question)
                      question->gate->up_us / 1000);
 }
 
+/* From now on its owner has to hear of the request. */
+static void note_found(const struct question *question)
+{
+    struct ticket_record *record =
+        world_record(question->client->world, &question->inquiry.ticket);
+
+    if (question->inquiry.kind == HF_REQUEST_REVOKE &&
+        question->inquiry.found && record != NULL)
+        record->found = true;
+}
+
 static void told_answered(struct question *question)
 {
     struct world *world = question->client->world;
@@ -174,6 +185,7 @@ static void told_answered(struct question *question)
     world->answers++;
     if (inquiry->status == HF_OK) {
         check_passed(question);
+        note_found(question);
         return;
     }
     if (!may_fail(question))

@@ -149,6 +149,7 @@ struct ticket_record {
     bool asked;              /* of a crew: to let go of it, ... */
     bool told;               /* ... which a member heard */
     bool heard;              /* its owner was told of a request to release */
+    bool found;         /* one who asked was told that the ticket is there */
     uint64_t unsaid_us; /* since then its text should say so, and does not; 0:
                            it need not */
 };

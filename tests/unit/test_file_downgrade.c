@@ -21,14 +21,17 @@ static struct {
     unsigned long left; /* calls of the other one until then; 0: has been */
 } writer;
 
+static struct call *downgrade(void)
+{
+    return seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id);
+}
+
 static int downgrade_in_time(const char *call)
 {
     (void)call;
     if (writer.left > 0 && --writer.left == 0) {
         hf_sys_step = NULL; /* its own calls do not count */
-        assert_int_equal(
-            seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id)->answer,
-            HF_EVENT_DOWNGRADED);
+        assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
     }
     return 0;
 }
@@ -154,12 +157,157 @@ static void a_watch_hears_of_the_change(void **state)
         watch = seat_watch(other, "q", call_find(call, writer.id));
         changed = has_changed();
         if (!changed)
-            assert_int_equal(
-                seat_ask(writer.seat, HF_REQUEST_DOWNGRADE, "q", writer.id)
-                    ->answer,
-                HF_EVENT_DOWNGRADED);
+            assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
         assert_true(seat_sees_gone(other, watch));
         seat_close(other);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+/* The owner hears of it under its ticket's new name. */
+static void assert_heard(void)
+{
+    struct call *list = seat_ask(writer.seat, HF_REQUEST_LIST, "q", writer.id);
+    struct call *own = seat_watch(writer.seat, "q", call_find(list, writer.id));
+
+    assert_int_equal(call_find(list, writer.id)->kind, HF_TICKET_READ);
+    assert_int_equal(own->answer, HF_EVENT_WATCHING);
+    assert_true(seat_sees_revoked(writer.seat, own, 0));
+}
+
+static void a_request_finds_the_ticket_while_it_changes(void **state)
+{
+    bool changed = true;
+
+    (void)state;
+    for (unsigned long nth = 1; changed; nth++) {
+        struct seat *other;
+        struct call *call;
+
+        begin(nth);
+        other = seat_open(&bench_file);
+        hf_sys_step = downgrade_in_time;
+        call = seat_ask(other, HF_REQUEST_REVOKE, "q", writer.id);
+        changed = has_changed();
+        if (!changed)
+            assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
+        assert_int_equal(call->answer, HF_EVENT_ASKED);
+        assert_true(call->found);
+        assert_heard();
+        seat_close(other);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+/* The other way round: who asks, and when. */
+static struct {
+    struct seat *seat;
+    unsigned long left; /* calls of the writer until then; 0: has been */
+} asker;
+
+static int ask_in_time(const char *call)
+{
+    (void)call;
+    if (asker.left > 0 && --asker.left == 0) {
+        hf_sys_step = NULL;
+        assert_true(
+            seat_insist(asker.seat, HF_REQUEST_REVOKE, "q", writer.id)->found);
+    }
+    return 0;
+}
+
+static void the_change_keeps_a_request(void **state)
+{
+    bool asked = true;
+
+    (void)state;
+    for (unsigned long nth = 1; asked; nth++) {
+        begin(0);
+        asker.seat = seat_open(&bench_file);
+        asker.left = nth;
+        hf_sys_step = ask_in_time;
+        assert_int_equal(downgrade()->answer, HF_EVENT_DOWNGRADED);
+        hf_sys_step = NULL;
+        asked = asker.left == 0;
+        if (asked)
+            assert_heard();
+        seat_close(asker.seat);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+static int downgrade_if_there(const char *call)
+{
+    (void)call;
+    if (writer.left > 0 && --writer.left == 0) {
+        hf_sys_step = NULL;
+        (void)downgrade();
+    }
+    return 0;
+}
+
+static void assert_taken_out(struct seat *other)
+{
+    assert_int_equal(seat_ask(other, HF_REQUEST_LIST, "q", writer.id)->count,
+                     0);
+}
+
+static void an_eviction_finds_the_ticket_while_it_changes(void **state)
+{
+    bool changed = true;
+
+    (void)state;
+    for (unsigned long nth = 1; changed; nth++) {
+        struct seat *other;
+
+        begin(nth);
+        other = seat_open(&bench_file);
+        hf_sys_step = downgrade_if_there;
+        assert_true(
+            seat_ask(other, HF_REQUEST_WITHDRAW, "q", writer.id)->found);
+        changed = has_changed();
+        assert_taken_out(other);
+        seat_close(other);
+        seat_close(writer.seat);
+        bench_file.finish(&bench_file);
+        assert_true(nth < 200);
+    }
+}
+
+static int evict_in_time(const char *call)
+{
+    (void)call;
+    if (asker.left > 0 && --asker.left == 0) {
+        hf_sys_step = NULL;
+        assert_true(
+            seat_ask(asker.seat, HF_REQUEST_WITHDRAW, "q", writer.id)->found);
+    }
+    return 0;
+}
+
+/* Either the change comes too late, or the eviction finds what has changed. */
+static void what_is_evicted_while_it_changes_is_gone(void **state)
+{
+    bool evicted = true;
+
+    (void)state;
+    for (unsigned long nth = 1; evicted; nth++) {
+        begin(0);
+        asker.seat = seat_open(&bench_file);
+        asker.left = nth;
+        hf_sys_step = evict_in_time;
+        (void)downgrade();
+        hf_sys_step = NULL;
+        evicted = asker.left == 0;
+        if (evicted)
+            assert_taken_out(asker.seat);
+        seat_close(asker.seat);
         seat_close(writer.seat);
         bench_file.finish(&bench_file);
         assert_true(nth < 200);
@@ -172,6 +320,10 @@ int main(void)
         cmocka_unit_test(an_enqueue_sees_one_of_the_two),
         cmocka_unit_test(a_list_sees_one_of_the_two),
         cmocka_unit_test(a_watch_hears_of_the_change),
+        cmocka_unit_test(a_request_finds_the_ticket_while_it_changes),
+        cmocka_unit_test(the_change_keeps_a_request),
+        cmocka_unit_test(an_eviction_finds_the_ticket_while_it_changes),
+        cmocka_unit_test(what_is_evicted_while_it_changes_is_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "engines/zookeeper/watches.h"
 #include "zk_stage.h"
 
 /* a is a write ticket of ours, alone in the queue. */
@@ -18,10 +19,15 @@ static void begin(struct stage *s)
     have(s, "a", 5, 17);
 }
 
+#define CHANGE "MULTI +q/a/r#5 -q/a/w#5 v2"
+
+/* Of a ticket whose text is not known, as nobody has watched it. */
 static void downgrade(struct stage *s)
 {
     ask(s, HF_REQUEST_DOWNGRADE, "a");
-    assert_string_equal(stage_sent(s), "MULTI +q/a/r#5 -q/a/w#5");
+    assert_string_equal(stage_sent(s), "DATA q/a/w#5");
+    data(s, "me", 17, STAGE_SESSION);
+    assert_string_equal(stage_sent(s), CHANGE);
 }
 
 static void one_transaction_for_both(void **state)
@@ -63,7 +69,8 @@ static void its_old_name_goes_with_it(void **state)
     forget(&s, watch);
     (void)stage_told(&s);
     (void)stage_sent(&s);
-    downgrade(&s);
+    ask(&s, HF_REQUEST_DOWNGRADE, "a"); /* its text is known */
+    assert_string_equal(stage_sent(&s), CHANGE);
     event(&s, HF_ZK_NODE_DELETED, "q/a/w#5");
     assert_string_equal(stage_told(&s), "");
     changed(&s);
@@ -132,6 +139,65 @@ static void without_an_answer_it_is_asked_again(void **state)
     downgrade(&s); /* the first one had not happened */
     changed(&s);
     assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    stage_close(&s);
+}
+
+/* What it says is written to the read ticket, whose watch will tell of it. */
+static void a_request_to_let_go_is_taken_over(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    ask(&s, HF_REQUEST_DOWNGRADE, "a");
+    s.payload = HF_ZK_REVOKE; /* what the transaction is to write */
+    data(&s, HF_ZK_REVOKE, 17, STAGE_SESSION);
+    assert_string_equal(stage_sent(&s), "DATA q/a/w#5 | " CHANGE);
+    changed(&s);
+    assert_string_equal(stage_told(&s), "DOWNGRADED a");
+    stage_close(&s);
+}
+
+/* It has been overwritten since it was read: it is read again, but not for
+ * ever. */
+static void another_version_is_read_first(void **state)
+{
+    struct stage s;
+    int rounds = 0;
+
+    (void)state;
+    begin(&s);
+    downgrade(&s);
+    part_failed(&s, 1, HF_ZK_BAD_VERSION);
+    assert_string_equal(stage_sent(&s), "DATA q/a/w#5");
+    s.payload = HF_ZK_REVOKE;
+    data(&s, HF_ZK_REVOKE, 17, STAGE_SESSION);
+    assert_string_equal(stage_sent(&s), CHANGE);
+    while (s.first != NULL && rounds++ < 100) {
+        part_failed(&s, 1, HF_ZK_BAD_VERSION);
+        if (s.first != NULL)
+            data(&s, HF_ZK_REVOKE, 17, STAGE_SESSION);
+    }
+    assert_in_range(rounds, 2, 20);
+    assert_string_equal(stage_told(&s), "FAILED DOWNGRADE a RETRY");
+    stage_close(&s);
+}
+
+/* Withdrawn while its text is read: nothing is made. */
+static void a_withdrawal_ends_the_reading(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    begin(&s);
+    ask(&s, HF_REQUEST_DOWNGRADE, "a");
+    ask(&s, HF_REQUEST_WITHDRAW, "a");
+    assert_string_equal(stage_sent(&s), "DATA q/a/w#5 | DELETE q/a/w#5");
+    data(&s, "me", 17, STAGE_SESSION);
+    assert_string_equal(stage_sent(&s), "");
+    done(&s);
+    assert_string_equal(stage_told(&s),
+                        "FAILED DOWNGRADE a FATAL; WITHDRAWN a found");
     stage_close(&s);
 }
 
@@ -259,6 +325,9 @@ int main(void)
         cmocka_unit_test(its_old_name_goes_with_it),
         cmocka_unit_test(a_proof_does_without_it),
         cmocka_unit_test(without_an_answer_it_is_asked_again),
+        cmocka_unit_test(a_request_to_let_go_is_taken_over),
+        cmocka_unit_test(another_version_is_read_first),
+        cmocka_unit_test(a_withdrawal_ends_the_reading),
         cmocka_unit_test(a_ticket_that_is_gone_is_lost),
         cmocka_unit_test(a_refusal_without_a_reason_is_asked_again),
         cmocka_unit_test(a_refusal_leaves_a_writer),

@@ -231,6 +231,9 @@ static void a_withdrawal_takes_what_is_left(void **state)
     children(&s, "a/l#7");
     assert_string_equal(stage_sent(&s), "SYNC q; LIST q | DELETE q/a/l#7");
     refused(&s, HF_ZK_NO_NODE);
+    assert_string_equal(stage_sent(&s), "SYNC q; LIST q");
+    done(&s);
+    children(&s, "");
     assert_string_equal(stage_told(&s), "WITHDRAWN a");
     ask(&s, HF_REQUEST_PROVE, "");
     assert_string_equal(stage_sent(&s), "MULTI /");

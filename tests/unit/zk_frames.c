@@ -143,6 +143,7 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
                        : opcode == HF_ZK_CREATE ? "+"
                                                 : "-";
     char path[STAGE_PATH_BYTES], text[STAGE_PATH_BYTES];
+    int32_t version;
 
     read_path(frame, path, sizeof path);
     shorten(s, path, text, sizeof text);
@@ -155,7 +156,10 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
         STAGE_MUST(hf_jute_get_int(frame) == flags_of(text));
     } else {
         STAGE_MUST(opcode == HF_ZK_CHECK || opcode == HF_ZK_DELETE);
-        STAGE_MUST(hf_jute_get_int(frame) == -1); /* version */
+        version = hf_jute_get_int(frame);
+        STAGE_MUST(version == HF_ZK_ANY_VERSION || opcode == HF_ZK_DELETE);
+        if (version != HF_ZK_ANY_VERSION)
+            stage_say(&s->sent, "", " v%d", (int)version);
     }
 }
 

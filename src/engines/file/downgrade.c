@@ -9,6 +9,9 @@
  * whoever lists both sees the first (listing.c): nobody tests the second before
  * it is locked.  Who lists meanwhile could pass the second one's place before
  * it is there, and the first one's when it is gone; the counter tells of that.
+ *
+ * A request to let go touches the first FIFO (others.c) until its name is gone.
+ * Its time is read after that, and the second ticket takes the request over.
  */
 #include <assert.h>
 #include <errno.h>
@@ -44,6 +47,12 @@ static hf_status trouble(const struct change *c, const char *what)
     return hf_trouble(c->error, what, c->path);
 }
 
+static hf_status removed(const struct change *c)
+{
+    return hf_error_set(c->error, HF_ELOST, "the ticket was removed from %s",
+                        c->path);
+}
+
 /* In the directory where the write ticket is: HF_ELOST if it is in none. */
 static hf_status open_directory(struct change *c)
 {
@@ -66,8 +75,7 @@ static hf_status open_directory(struct change *c)
         return trouble(c, "examine a ticket of");
     if (!found || there.st_dev != open_one.st_dev ||
         there.st_ino != open_one.st_ino)
-        return hf_error_set(c->error, HF_ELOST,
-                            "the ticket was removed from %s", c->path);
+        return removed(c);
     return HF_OK;
 }
 
@@ -100,6 +108,13 @@ static hf_status make_fifo(struct change *c)
     return HF_OK;
 }
 
+static void drop_reader(struct change *c)
+{
+    (void)hf_sys_unlinkat(c->dir, c->file);
+    (void)hf_sys_unlinkat(c->dir, c->payload_file);
+    hf_descriptors_close(&c->engine->descriptors, &c->fifo);
+}
+
 /* The read ticket, beside the other. */
 static hf_status make_reader(struct change *c)
 {
@@ -109,36 +124,55 @@ static hf_status make_reader(struct change *c)
         return status;
     if ((status = make_payload(c)) == HF_OK)
         status = make_fifo(c);
-    if (status == HF_OK)
-        return HF_OK;
-    (void)hf_sys_unlinkat(c->dir, c->file);
-    (void)hf_sys_unlinkat(c->dir, c->payload_file);
-    hf_descriptors_close(&c->engine->descriptors, &c->fifo);
+    if (status != HF_OK)
+        drop_reader(c);
     return status;
 }
 
-/* The session's own is the read ticket from now on.  In this order: removed, so
- * that it is not taken for a dead one; closed, which is what others wait for.
- */
-static void give_up_writer(struct change *c)
+/* Has anybody asked for the writer?  Where it cannot be told, yes: a request is
+ * not lost. */
+static bool was_asked(const struct hf_own_ticket *writer)
+{
+    struct stat status;
+
+    return hf_sys_fstat(writer->fifo, &status) != 0 ||
+           status.st_mtim.tv_sec != writer->made_at.tv_sec ||
+           status.st_mtim.tv_nsec != writer->made_at.tv_nsec;
+}
+
+/* HF_ELOST if somebody else has removed it: for him the ticket is gone. */
+static hf_status remove_writer(struct change *c)
 {
     struct hf_engine *engine = c->engine;
-    struct hf_own_ticket *own = c->own;
     char file[HF_TICKET_FILE_BYTES];
+
+    hf_ticket_file_format(&c->own->ticket, file);
+    if (hf_counter_current(&engine->place->counter, engine->site.counter))
+        hf_counter_renaming(&engine->place->counter);
+    if (hf_sys_unlinkat(c->dir, file) == 0)
+        return HF_OK;
+    if (errno == ENOENT)
+        return removed(c);
+    engine->host.log(engine->host.host, HF_LOG_WARNING,
+                     "a write ticket is left to be found dead in %s", c->path);
+    return HF_OK;
+}
+
+/* The session's own is the read ticket from now on.  Closed after it was
+ * removed, so that it is not taken for a dead one; others wait for that. */
+static void give_up_writer(struct change *c)
+{
+    /* No file has it, so that the next watch takes the ticket for touched. */
+    static const struct timespec asked_before = {0, -1};
+    struct hf_engine *engine = c->engine;
+    struct hf_own_ticket *own = c->own;
     char payload_file[HF_PAYLOAD_FILE_BYTES];
     int fifo = own->fifo;
 
-    hf_ticket_file_format(&own->ticket, file);
     hf_payload_file_format(&own->ticket, payload_file);
-    if (hf_counter_current(&engine->place->counter, engine->site.counter))
-        hf_counter_renaming(&engine->place->counter);
+    own->made_at = was_asked(own) ? asked_before : c->made_at;
     own->ticket.kind = HF_TICKET_READ;
     own->fifo = c->fifo;
-    own->made_at = c->made_at;
-    if (hf_sys_unlinkat(c->dir, file) != 0 && errno != ENOENT)
-        engine->host.log(engine->host.host, HF_LOG_WARNING,
-                         "a write ticket is left to be found dead in %s",
-                         c->path);
     hf_descriptors_close(&engine->descriptors, &fifo);
     (void)hf_sys_unlinkat(c->dir, payload_file);
     hf_own_put_above(engine, own);
@@ -159,6 +193,8 @@ static hf_status carry_out(struct change *c)
     hf_ticket_file_format(&c->reader, c->file);
     hf_payload_file_format(&c->reader, c->payload_file);
     status = make_reader(c);
+    if (status == HF_OK && (status = remove_writer(c)) != HF_OK)
+        drop_reader(c);
     if (status == HF_OK)
         give_up_writer(c);
     hf_descriptors_close(&c->engine->descriptors, &c->dir);

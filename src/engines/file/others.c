@@ -10,6 +10,9 @@
  * Who is asked to let go is asked by touching the ticket: inotify tells of it,
  * who looks later sees it, anybody who could take the ticket out can do it
  * (with touch(1) too), and nothing is left to be cleared away.
+ *
+ * A write ticket that becomes a read ticket has another name from then on: a
+ * ticket that is gone since it was listed is looked for once more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +29,21 @@ static void path_of(const struct hf_engine *engine, const char *entry,
 
     hf_ticket_file_format(ticket, file);
     hf_site_path(&engine->site, entry, file, path);
+}
+
+#define NAMES_MAX 2 /* of one ticket, as a writer and as a reader */
+
+/* From the directory and not from the last list told: a writer may be a reader
+ * by now. */
+static hf_status find(struct hf_engine *engine,
+                      const struct hf_request *request,
+                      struct hf_ticket *ticket, bool *listed,
+                      struct hf_error *error)
+{
+    hf_listing_unref(engine->listing);
+    engine->listing = NULL;
+    return hf_engine_find(engine, request->queue, &request->ticket, ticket,
+                          listed, error);
 }
 
 /* ---------------------------------------------------------------- evict -- */
@@ -60,21 +78,33 @@ static hf_status take_out(struct hf_engine *engine, const char *entry,
     return status;
 }
 
+static hf_status find_and_take_out(struct hf_engine *engine,
+                                   const struct hf_request *request,
+                                   const char *entry, bool *found,
+                                   struct hf_error *error)
+{
+    hf_status status = HF_OK;
+    struct hf_ticket ticket;
+    bool listed = true;
+
+    *found = false;
+    for (int i = 0; i < NAMES_MAX && status == HF_OK && listed && !*found;
+         i++) {
+        status = find(engine, request, &ticket, &listed, error);
+        if (status == HF_OK && listed)
+            status = take_out(engine, entry, &ticket, found, error);
+    }
+    return status;
+}
+
 void hf_engine_evict(struct hf_engine *engine, struct hf_request *request)
 {
     char entry[HF_ENTRY_BYTES];
-    struct hf_ticket ticket;
     struct hf_error error;
     bool found;
 
     hf_entry_format(request->queue, entry);
-    /* From the directory and not from the last list told: a writer may be a
-     * reader by now. */
-    hf_listing_unref(engine->listing);
-    engine->listing = NULL;
-    if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
-                       &found, &error) != HF_OK ||
-        (found && take_out(engine, entry, &ticket, &found, &error) != HF_OK)) {
+    if (find_and_take_out(engine, request, entry, &found, &error) != HF_OK) {
         hf_engine_refuse(engine, request, &error);
         return;
     }
@@ -92,20 +122,24 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* HF_OK with ${found}.  The clock of a filesystem goes in steps of some
- * milliseconds: two touches in one of them would be one. */
-static hf_status touch(const char *path, bool *found, struct hf_error *error)
+/* HF_OK; ${found}, if it was touched; and ${gone}, if it is not there any more:
+ * its owner has heard already, or it is touched under the name that it has now.
+ * The clock of a filesystem goes in steps of some milliseconds: two touches in
+ * one of them would be one. */
+static hf_status touch(const char *path, bool *found, bool *gone,
+                       struct hf_error *error)
 {
     struct stat before, after;
 
-    *found = false;
+    *gone = true;
     if (hf_sys_lstat(path, &before) != 0)
         goto missing;
     if (hf_sys_touch(path) != 0)
         goto missing;
     *found = true;
-    if (hf_sys_lstat(path, &after) != 0) /* its owner has heard already */
+    if (hf_sys_lstat(path, &after) != 0)
         return HF_OK;
+    *gone = false;
     if (same_time(&before.st_mtim, &after.st_mtim))
         return hf_error_set(error, HF_EPROTOCOL,
                             "%s was touched a moment ago; try again", path);
@@ -115,31 +149,39 @@ missing:
     return errno == ENOENT ? HF_OK : hf_trouble(error, "touch", path);
 }
 
-void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
+/* As touch(); a ticket that is not listed is not ${gone}. */
+static hf_status find_and_touch(struct hf_engine *engine,
+                                const struct hf_request *request,
+                                const char *entry, bool *found, bool *gone,
+                                struct hf_error *error)
 {
-    char entry[HF_ENTRY_BYTES];
     char path[HF_PATH_BYTES];
     struct hf_ticket ticket;
+    hf_status status = find(engine, request, &ticket, gone, error);
+
+    if (status != HF_OK || !*gone)
+        return status;
+    path_of(engine, entry, &ticket, path);
+    if (hf_section_probe(&engine->descriptors, path, NULL, error) ==
+        HF_LIFE_DEAD)
+        return HF_OK; /* or not under that name */
+    return touch(path, found, gone, error);
+}
+
+void hf_engine_revoke(struct hf_engine *engine, struct hf_request *request)
+{
+    hf_status status = HF_OK;
+    char entry[HF_ENTRY_BYTES];
     struct hf_error error;
-    bool found;
+    bool found = false, gone = true;
 
     hf_entry_format(request->queue, entry);
-    if (hf_engine_find(engine, request->queue, &request->ticket, &ticket,
-                       &found, &error) != HF_OK)
-        goto failed;
-    if (found) {
-        path_of(engine, entry, &ticket, path);
-        if (hf_section_probe(&engine->descriptors, path, NULL, &error) ==
-            HF_LIFE_DEAD)
-            found = false;
-        else if (touch(path, &found, &error) != HF_OK)
-            goto failed;
-    }
-    hf_engine_answer_found(engine, request, HF_EVENT_ASKED, found);
-    return;
-
-failed:
-    hf_engine_refuse(engine, request, &error);
+    for (int i = 0; i < NAMES_MAX && status == HF_OK && gone; i++)
+        status = find_and_touch(engine, request, entry, &found, &gone, &error);
+    if (status == HF_OK)
+        hf_engine_answer_found(engine, request, HF_EVENT_ASKED, found);
+    else
+        hf_engine_refuse(engine, request, &error);
 }
 
 /* ----------------------------------------------------------------- bury -- */

@@ -195,13 +195,21 @@ static void free_store(struct hf_store *store)
     uv_close((uv_handle_t *)&store->later, on_idle_closed);
 }
 
-/* libpq does its own TLS. */
+/* libpq does its own TLS.  A port for TLS alone waits for more of a greeting
+ * without it. */
 static const char *store_missing(const struct hf_store *store)
 {
-    bool shaking = store->state == HF_PG_CONNECTING &&
-                   PQstatus(store->conn) == CONNECTION_SSL_STARTUP;
-
-    return shaking ? "answer to the request for TLS" : NULL;
+    if (store->state != HF_PG_CONNECTING)
+        return NULL;
+    switch (PQstatus(store->conn)) {
+    case CONNECTION_SSL_STARTUP:
+        return "answer to the request for TLS";
+    case CONNECTION_AWAITING_RESPONSE:
+        return "answer to the greeting (expected a port of PostgreSQL's: one "
+               "for TLS alone gives none)";
+    default:
+        return NULL;
+    }
 }
 
 static const struct hf_store_ops ops = {

@@ -161,10 +161,24 @@ static const struct permanent *find_permanent(const char *line)
     return NULL;
 }
 
-static hf_status why_of_libpq(const char *message, char text[HF_PG_TEXT_BYTES])
+/* A port for TLS alone that is greeted without it does not always say so, and
+ * nor does another program's: it may end the connection without a byte. */
+static const char *advice_on_end(const struct hf_store *store, const char *line)
+{
+    bool ended = strstr(line, "server closed the connection") != NULL ||
+                 strstr(line, "Connection reset by peer") != NULL;
+
+    return ended && store->state == HF_PG_CONNECTING
+               ? "; expected a port of PostgreSQL's: one for TLS alone, or of "
+                 "another program, hangs up like that"
+               : "";
+}
+
+static hf_status why_of_libpq(const struct hf_store *store, const char *message,
+                              char text[HF_PG_TEXT_BYTES])
 {
     const struct permanent *permanent;
-    char line[HF_PG_TEXT_BYTES - 64];
+    char line[HF_PG_TEXT_BYTES - 128];
 
     hf_pg_one_line(line, sizeof line, after_address(message));
     if (line[0] == '\0')
@@ -173,7 +187,8 @@ static hf_status why_of_libpq(const char *message, char text[HF_PG_TEXT_BYTES])
      * libpq cannot read its options either. */
     permanent = find_permanent(line);
     (void)snprintf(text, HF_PG_TEXT_BYTES, "%s%s", line,
-                   permanent != NULL ? permanent->advice : "");
+                   permanent != NULL ? permanent->advice
+                                     : advice_on_end(store, line));
     return permanent != NULL ? permanent->status : HF_EUNREACHABLE;
 }
 
@@ -212,5 +227,5 @@ hf_status hf_pg_why(const struct hf_store *store, char text[HF_PG_TEXT_BYTES])
         memcpy(text, store->said, HF_PG_TEXT_BYTES);
         return HF_EUNREACHABLE;
     }
-    return why_of_libpq(message, text);
+    return why_of_libpq(store, message, text);
 }

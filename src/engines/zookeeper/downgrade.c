@@ -7,6 +7,12 @@
  * One that got no answer may have happened, or may yet, until it is known of
  * either node.  It happens once, for it needs the one and makes the other:
  * asked again it fails, and a look shows what is there.
+ *
+ * A request to let go is written over the text of the write node, which nobody
+ * watches meanwhile.  So that node is deleted only in the version whose text is
+ * known, and the read node takes a request over: the watch that is set on it
+ * afterwards tells of it.  Where the text has changed, the transaction fails,
+ * and the text is read before the next one.
  */
 #include "core/plant.h"
 #include "engines/zookeeper/op.h"
@@ -70,6 +76,42 @@ static bool is_doubtful(const struct hf_zk_op *op)
            (op->open_before && !hf_zk_leaves_open(op->error));
 }
 
+/* Our write ticket; NULL, having answered, if it is not that any more or the
+ * session has ended meanwhile. */
+static struct hf_zk_own *find_writer(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (own == NULL || own->leaving) {
+        fail_gone(zk, hf_zk_op_end(zk, op));
+    } else if (own->kind == HF_TICKET_READ) {
+        answer(zk, hf_zk_op_end(zk, op));
+    } else if (!hf_zk_session_usable(&zk->session)) {
+        op->error = HF_ZK_CUT;
+        fail(zk, op);
+    } else {
+        return own;
+    }
+    return NULL;
+}
+
+static void read_text(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* The transaction has failed, or the text could not be read. */
+static void refused(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+
+    if (is_doubtful(op) && hf_zk_session_usable(&zk->session)) {
+        hf_zk_op_step(op, looked);
+        hf_zk_look(zk, op);
+        return;
+    }
+    if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))
+        own->downgrading = false;
+    fail(zk, op);
+}
+
 static void changed(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
@@ -78,13 +120,12 @@ static void changed(struct hf_zk *zk, struct hf_zk_op *op)
         if (own != NULL) /* not withdrawn meanwhile */
             hf_zk_own_downgraded(zk, own);
         answer(zk, hf_zk_op_end(zk, op));
-    } else if (is_doubtful(op) && hf_zk_session_usable(&zk->session)) {
-        hf_zk_op_step(op, looked);
-        hf_zk_look(zk, op);
+    } else if (op->error == HF_ZK_BAD_VERSION) {
+        if (own != NULL)
+            own->downgrading = op->open_before;
+        read_text(zk, op);
     } else {
-        if (own != NULL && !op->open_before && !hf_zk_leaves_open(op->error))
-            own->downgrading = false;
-        fail(zk, op);
+        refused(zk, op);
     }
 }
 
@@ -103,12 +144,16 @@ static void answered(struct hf_zk *zk, struct hf_zk_call *call,
 static void put_change(struct hf_zk *zk, const struct hf_zk_op *op,
                        const struct hf_zk_own *own)
 {
+    bool unheard = HF_PLANTED(ZK_DOWNGRADE_UNHEARD);
     char name[HF_ZK_NODE_BYTES];
 
     hf_zk_own_read_name(zk, own, name);
     hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
-                       op->request->payload, HF_ZK_EPHEMERAL);
-    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0));
+                       op->revoked && !unheard ? HF_ZK_REVOKE
+                                               : op->request->payload,
+                       HF_ZK_EPHEMERAL);
+    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0),
+                       unheard ? HF_ZK_ANY_VERSION : op->version);
 }
 
 static void noted(struct hf_zk *zk, struct hf_zk_call *call,
@@ -135,22 +180,10 @@ static void one_after_the_other(struct hf_zk *zk, struct hf_zk_op *op,
                       op->request->payload, HF_ZK_EPHEMERAL);
 }
 
-void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
+static void change(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
 {
-    struct hf_zk_own *own = hf_zk_own_find(zk, &request->ticket);
-    struct hf_zk_op *op;
     size_t begin;
 
-    if (own == NULL) {
-        fail_gone(zk, request);
-        return;
-    }
-    if (own->kind == HF_TICKET_READ) {
-        answer(zk, request);
-        return;
-    }
-    if ((op = hf_zk_op_new(zk, request)) == NULL)
-        return;
     op->open_before = own->downgrading;
     own->downgrading = true;
     hf_zk_op_step(op, changed);
@@ -161,4 +194,59 @@ void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
     begin = hf_zk_call_begin(zk, hf_zk_op_call(op, answered), HF_ZK_MULTI);
     put_change(zk, op, own);
     hf_zk_multi_end(zk, begin);
+}
+
+static void text_read(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    struct hf_zk_own *own;
+
+    if (op->error != HF_ZK_OK)
+        refused(zk, op);
+    else if ((own = find_writer(zk, op)) != NULL)
+        change(zk, op, own);
+}
+
+static void text_answered(struct hf_zk *zk, struct hf_zk_call *call,
+                          const struct hf_zk_reply *reply)
+{
+    struct hf_jute_reader body = reply->body;
+    struct hf_zk_op *op = call->owner;
+
+    op->error = reply->error;
+    if (op->error == HF_ZK_OK) {
+        op->revoked = hf_zk_says_revoke(hf_jute_get_buffer(&body));
+        op->version = hf_zk_get_stat(&body).version;
+    }
+    hf_zk_op_answered(zk, op);
+}
+
+static void read_text(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    const struct hf_zk_own *own = find_writer(zk, op);
+
+    if (own == NULL)
+        return;
+    if (op->rounds++ == HF_ZK_ROUNDS_MAX) {
+        hf_zk_fail(zk, hf_zk_op_end(zk, op), HF_FAILURE_RETRY, HF_EBUSY,
+                   "others write to the ticket all the time");
+        return;
+    }
+    op->open_before = own->downgrading;
+    hf_zk_op_step(op, text_read);
+    hf_zk_send_get_data(zk, hf_zk_op_call(op, text_answered),
+                        hf_zk_own_path(zk, own, 0), false);
+}
+
+void hf_zk_downgrade(struct hf_zk *zk, struct hf_request *request)
+{
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
+    struct hf_zk_own *own;
+
+    if (op == NULL || (own = find_writer(zk, op)) == NULL)
+        return;
+    if (hf_zk_watches_data(zk, hf_zk_own_path(zk, own, 0), &op->revoked,
+                           &op->version))
+        change(zk, op, own);
+    else
+        read_text(zk, op);
 }

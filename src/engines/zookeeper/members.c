@@ -205,7 +205,7 @@ static void send_stamp(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
     check_members(zk, op, own);
     if (op->czxid > 0)
-        hf_zk_multi_delete(zk, ready_path(zk, op));
+        hf_zk_multi_delete(zk, ready_path(zk, op), HF_ZK_ANY_VERSION);
     hf_zk_multi_create(zk, ready_path(zk, op), "", HF_ZK_PERSISTENT);
     hf_zk_multi_end(zk, begin);
 }
@@ -289,8 +289,8 @@ void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_step(op, cleared);
     call = hf_zk_op_call(op, clear_answered);
     begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
-    hf_zk_multi_delete(zk, ready_path(zk, op));
+    hf_zk_multi_delete(zk, ready_path(zk, op), HF_ZK_ANY_VERSION);
     if (!HF_PLANTED(ZK_MEMBER_LOWERED))
-        hf_zk_multi_delete(zk, op->queue->path);
+        hf_zk_multi_delete(zk, op->queue->path, HF_ZK_ANY_VERSION);
     hf_zk_multi_end(zk, begin);
 }

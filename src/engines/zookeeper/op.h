@@ -40,11 +40,16 @@ struct hf_zk_op {
                                    0: none, no node was there to create it in */
     enum hf_zk_error parent_error;
     bool open_before; /* DOWNGRADE: an earlier one may have happened */
+    /* DOWNGRADE: the text of the write node, in this version, asks its owner to
+     * let go. */
+    bool revoked;
+    int32_t version;
     /* LIST: which child each call is about. */
     struct hf_ticket_id ids[HF_ZK_OP_CALLS];
     bool head_watched;
-    bool many; /* nodes are being deleted, not one */
-    bool torn; /* somebody else had deleted some of them */
+    bool many;   /* nodes are being deleted, not one */
+    bool listed; /* what is being deleted was found in a list */
+    bool torn;   /* somebody else had deleted some of them */
     /* Of kazoo's permits. */
     bool gate_gone;   /* ENQUEUE: the lock in front of them was not there */
     uint32_t permits; /* LOOK: so many there are by their node; 0: unknown */

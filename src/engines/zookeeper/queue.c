@@ -255,7 +255,7 @@ void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
     }
     begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
     for (uint32_t i = 0; i < own->weight; i++)
-        hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, i));
+        hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, i), HF_ZK_ANY_VERSION);
     hf_zk_multi_end(zk, begin);
 }
 

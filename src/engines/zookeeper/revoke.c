@@ -26,6 +26,19 @@ static void written(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
+static void look(struct hf_zk *zk, struct hf_zk_op *op);
+
+/* A node that was listed and is gone may have another name by now: its write
+ * ticket has become a read ticket. */
+static void overwritten(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    if (op->error == HF_ZK_NO_NODE && op->rounds++ < HF_ZK_ROUNDS_MAX &&
+        hf_zk_session_usable(&zk->session))
+        look(zk, op);
+    else
+        asked(zk, op);
+}
+
 static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 {
     const struct hf_zk_queue *queue = op->queue;
@@ -40,19 +53,23 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
         asked(zk, op);
         return;
     }
-    hf_zk_op_step(op, asked);
+    hf_zk_op_step(op, overwritten);
     hf_zk_send_set_data(
         zk, hf_zk_op_call(op, written),
         hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE,
         HF_ZK_ANY_VERSION);
 }
 
+static void look(struct hf_zk *zk, struct hf_zk_op *op)
+{
+    hf_zk_op_step(op, looked);
+    hf_zk_look(zk, op);
+}
+
 void hf_zk_revoke(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = hf_zk_op_new(zk, request);
 
-    if (op == NULL)
-        return;
-    hf_zk_op_step(op, looked);
-    hf_zk_look(zk, op);
+    if (op != NULL)
+        look(zk, op);
 }

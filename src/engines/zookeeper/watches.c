@@ -41,7 +41,7 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
 }
 
 /* The data of a node whose owner is asked to let go: Revoker of Curator. */
-static bool says_revoke(struct hf_jute_piece data)
+bool hf_zk_says_revoke(struct hf_jute_piece data)
 {
     return data.count == strlen(HF_ZK_REVOKE) &&
            memcmp(data.bytes, HF_ZK_REVOKE, data.count) == 0;
@@ -140,7 +140,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
-        watch->revoked = says_revoke(hf_jute_get_buffer(&body));
+        watch->revoked = hf_zk_says_revoke(hf_jute_get_buffer(&body));
         watch->version = hf_zk_get_stat(&body).version;
         if (watch->revoked)
             all_revoked(zk, watch);
@@ -230,7 +230,7 @@ void hf_zk_watches_note(struct hf_zk *zk, const char *path,
     if (watch == NULL)
         return; /* without memory it is set once more: harmless */
     watch->armed = true;
-    watch->revoked = says_revoke(data);
+    watch->revoked = hf_zk_says_revoke(data);
     watch->version = version;
 }
 
@@ -242,6 +242,19 @@ bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
 
     if (watch == NULL || !watch->armed || watch->watchers == NULL)
         return false;
+    *version = watch->version;
+    return true;
+}
+
+bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
+                        int32_t *version)
+{
+    const struct hf_zk_watch *watch =
+        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, strlen(path));
+
+    if (watch == NULL || !watch->armed)
+        return false;
+    *revoked = watch->revoked;
     *version = watch->version;
     return true;
 }

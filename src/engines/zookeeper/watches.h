@@ -67,6 +67,15 @@ void hf_zk_watches_note(struct hf_zk *zk, const char *path,
 bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version);
 
+/* What a watch that is set on ${path}, whether or not anybody waits for it, has
+ * read of the node's data; false where none is set.  The data may have changed
+ * since then: the version shows it. */
+bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
+                        int32_t *version);
+
+/* Do ${data} ask the owner of the node to let go? */
+bool hf_zk_says_revoke(struct hf_jute_piece data);
+
 /* The server tells of ${path}. */
 void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
                          const char *path, size_t bytes);

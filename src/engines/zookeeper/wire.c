@@ -145,11 +145,11 @@ void hf_zk_send_sync(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_call_end(zk, begin);
 }
 
-/* The record of a DELETE or a CHECK: of any version. */
-static void put_of_any_version(struct hf_zk *zk, const char *path)
+/* The record of a DELETE or a CHECK. */
+static void put_versioned(struct hf_zk *zk, const char *path, int32_t version)
 {
     hf_jute_put_string(&zk->wire.out, path);
-    hf_jute_put_int(&zk->wire.out, -1);
+    hf_jute_put_int(&zk->wire.out, version);
 }
 
 void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
@@ -157,7 +157,7 @@ void hf_zk_send_delete(struct hf_zk *zk, struct hf_zk_call *call,
 {
     size_t begin = hf_zk_call_begin(zk, call, HF_ZK_DELETE);
 
-    put_of_any_version(zk, path);
+    put_versioned(zk, path, HF_ZK_ANY_VERSION);
     hf_zk_call_end(zk, begin);
 }
 
@@ -207,16 +207,16 @@ void hf_zk_multi_create(struct hf_zk *zk, const char *path, const char *data,
     put_create(zk, path, data, flags);
 }
 
-void hf_zk_multi_delete(struct hf_zk *zk, const char *path)
+void hf_zk_multi_delete(struct hf_zk *zk, const char *path, int32_t version)
 {
     put_header(zk, HF_ZK_DELETE, false);
-    put_of_any_version(zk, path);
+    put_versioned(zk, path, version);
 }
 
 void hf_zk_multi_check(struct hf_zk *zk, const char *path)
 {
     put_header(zk, HF_ZK_CHECK, false);
-    put_of_any_version(zk, path);
+    put_versioned(zk, path, HF_ZK_ANY_VERSION);
 }
 
 void hf_zk_multi_end(struct hf_zk *zk, size_t begin)

@@ -91,7 +91,7 @@ void hf_zk_send_create(struct hf_zk *zk, struct hf_zk_call *call,
  * operations. */
 void hf_zk_multi_create(struct hf_zk *zk, const char *path, const char *data,
                         enum hf_zk_create_flags flags);
-void hf_zk_multi_delete(struct hf_zk *zk, const char *path);
+void hf_zk_multi_delete(struct hf_zk *zk, const char *path, int32_t version);
 void hf_zk_multi_check(struct hf_zk *zk, const char *path);
 void hf_zk_multi_end(struct hf_zk *zk, size_t begin);
 

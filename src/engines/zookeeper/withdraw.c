@@ -2,7 +2,9 @@
 /*
  * WITHDRAW: delete the ticket, wherever it is found by its id.  The nodes of a
  * lease go in one transaction; where somebody has removed one of them before,
- * that fails, and those that are left are looked for.
+ * that fails, and those that are left are looked for.  A node that was listed
+ * and is gone is looked for once more as well: another's write ticket may have
+ * become a read ticket, which has another name.
  */
 #include "core/plant.h"
 #include "engines/zookeeper/op.h"
@@ -22,8 +24,8 @@ static void removed(struct hf_zk *zk, struct hf_zk_op *op)
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
     bool gone = op->error == HF_ZK_OK || op->error == HF_ZK_NO_NODE;
 
-    if (op->error == HF_ZK_NO_NODE && op->many && op->rounds++ < ROUNDS_MAX &&
-        hf_zk_session_usable(&zk->session)) {
+    if (op->error == HF_ZK_NO_NODE && (op->many || op->listed) &&
+        op->rounds++ < ROUNDS_MAX && hf_zk_session_usable(&zk->session)) {
         look(zk, op);
         return;
     }
@@ -98,6 +100,7 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
     struct hf_zk_call *call;
     size_t begin;
 
+    op->listed = true;
     op->many = nodes > 1;
     op->torn |= nodes < op->request->weight;
     op->error = HF_ZK_NO_NODE;
@@ -113,7 +116,8 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
             if (!hf_ticket_id_equal(&queue->children[place].node.id, id))
                 continue;
             hf_zk_multi_delete(
-                zk, hf_zk_child_path(zk, queue, queue->children[place].name));
+                zk, hf_zk_child_path(zk, queue, queue->children[place].name),
+                HF_ZK_ANY_VERSION);
             i++;
         }
         hf_zk_multi_end(zk, begin);
@@ -133,7 +137,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
                       hf_zk_queue_nodes(queue, &op->request->ticket));
         return;
     }
-    op->many = false;
+    op->many = op->listed = false;
     op->error = op->list_error;
     if (listed)
         op->error = place < queue->count ? HF_ZK_CUT : HF_ZK_NO_NODE;
@@ -153,7 +157,7 @@ void hf_zk_remove(struct hf_zk *zk, struct hf_zk_op *op,
 
     op->removed = then;
     op->rounds = 0;
-    op->torn = false;
+    op->torn = op->listed = false;
     if (own != NULL)
         delete_own(zk, op, own);
     else

@@ -33,14 +33,14 @@ expect
    210.000  a       state SUSPENDED
    214.435  a       engine resumed to s2
    214.435  a       state CONNECTED
-   219.703  a       w1 DOWNGRADED HF_OK
+   218.977  a       w1 DOWNGRADED HF_OK
    900.000  a       release w1
-   901.304  a       server removes ticket 0000000000 from one
-   902.577  b       w2 GRANTED token=4294967302 safe-until=10902
-   902.674  a       w1 RELEASED HF_OK
-   902.674  a       w1 FORGOTTEN
+   901.754  a       server removes ticket 0000000000 from one
+   902.970  b       w2 GRANTED token=4294967302 safe-until=10902
+   903.186  a       w1 RELEASED HF_OK
+   903.186  a       w1 FORGOTTEN
   1000.000  b       release w2
-  1001.517  b       server removes ticket 0000000001 from one
-  1002.723  b       w2 RELEASED HF_OK
-  1002.723  b       w2 FORGOTTEN
+  1001.489  b       server removes ticket 0000000001 from one
+  1002.668  b       w2 RELEASED HF_OK
+  1002.668  b       w2 FORGOTTEN
   1500.000  -       end, tickets left: 0, nodes: 1, watches: 0
