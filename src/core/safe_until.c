@@ -27,7 +27,7 @@ uint64_t hf_safe_until_end(const struct hf_safe_until *word,
 uint64_t hf_safe_until_read(const struct hf_safe_until *word,
                             const _Atomic bool *valid)
 {
-    struct hf_safe_until_reading reading;
+    struct hf_safe_until_reading reading = {0};
 
     hf_safe_until_begin(word, valid, &reading);
     return hf_safe_until_end(word, valid, &reading);
