@@ -81,7 +81,7 @@ struct hf_own_watching {
     uv_poll_t timer;
     uv_timer_t wake; /* arms what was woken */
     bool wake_made;  /* .wake is a handle */
-    int root_wd; /* the directories above all tickets; -1: not watched */
+    int root_wd;     /* the directories above all tickets; -1: not watched */
     int locks_wd;
     bool warned;
 };
