@@ -240,7 +240,7 @@ static void answer_query(struct connection *c, const char *query)
 /* --------------------------------------------------------------- answers -- */
 
 static const uint32_t types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
-                                        23, 23, 17, 20, 23, 20, 23};
+                                        23, 23, 17, 20, 23, 20,   23};
 
 static void put_head(struct bytes *to, const struct hf_store_answer *answer,
                      const struct bytes *own)

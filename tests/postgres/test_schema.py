@@ -403,7 +403,8 @@ class SchemaTest(unittest.TestCase):
                     self.b.look_ahead(self.queue, tickets[place], reads),
                     ([tickets[n] for n in shown + [place]],
                      place - len(shown)))
-        self.assertEqual(self.b.look_ahead(self.queue, NOBODY), ([], 0))
+        self.assertEqual(self.b.look_ahead(self.queue, NOBODY),
+                         ([tickets[0]], 0))
 
     def test_a_ticket_is_not_in_its_own_way_when_it_is_found(self):
         """With the kind that it has by now."""

@@ -44,9 +44,11 @@
  *    wait for nobody, and nobody for them.  READY is of no session, and there
  *    for as long as a member is, if not longer.
  *  - A ticket lives until it is withdrawn or its session has not been renewed
- *    for ttl_ms, by the server's clock alone.  Whatever touches a queue takes
- *    out all tickets that have run out first, and then acts.  Nothing brings a
- *    ticket back.
+ *    for ttl_ms, by the server's clock alone.  A call that touches a queue
+ *    takes out all tickets that have run out first, and then acts.  Where it
+ *    need not look at all of them (a part of a queue, PROBE, WITHDRAW) it may
+ *    do so only if one that it looks at has run out: every ticket that is
+ *    shown lives.  Nothing brings a ticket back.
  *  - What a call does it does whole, at one instant, or not at all.
  *  - Nothing is written once the server's clock is past not_after_ms: the call
  *    answers RETRY with HF_STORE_LATE as its text.  So what lay in the buffers
@@ -95,7 +97,8 @@ enum hf_store_call_kind {
      * them has, and call it .missing: it must then keep from the client that a
      * ticket is there, until a RENEW has reached that. */
     HF_STORE_RENEW,
-    /* Put the ticket in, behind all others, for ttl_ms from now on; or find it
+    /* Put the ticket in, behind all others, for ttl_ms from now on, or for as
+     * long as an answered RENEW has promised to all of the session; or find it
      * by its id, as it is.  The answer's tickets are the queue just after, or a
      * part of it (.partial). */
     HF_STORE_ENQUEUE,
