@@ -285,12 +285,12 @@ $$;
 
 -- ----------------------------------------------------------------- part --
 
--- What decides on the ticket with that number (NULL: there is none, and the
--- first one is all): it, the first one, and the nearest three that may be in its way, behind a head that counts the others
--- ahead, up to a thousand.  reads: it is a reader's, and other readers are not
--- in its way.  If one of these has ended, all that has ended is taken out, and
--- the next ones are looked at; otherwise what has ended is left to those behind.
--- is_locked: the queue is.
+-- What decides on the ticket with that number: it, the first one, and the
+-- nearest three that may be in its way, behind a head that counts the others
+-- ahead, up to a thousand.  If there is none (NULL): the first one.  reads: it
+-- is a reader's, and other readers are not in its way.  If one of these has
+-- ended, all that has ended is taken out, and the next ones are looked at;
+-- otherwise what has ended is left to those behind.  is_locked: the queue is.
 CREATE FUNCTION holdfast.near(q bigint, queue_name bytea, own bigint,
                               reads boolean, is_locked boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$

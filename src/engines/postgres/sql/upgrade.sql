@@ -32,8 +32,8 @@ BEGIN
                   AND NOT indisunique LOOP
         EXECUTE 'DROP INDEX ' || its.name;
     END LOOP;
-    CREATE INDEX IF NOT EXISTS ticket_before_readers ON holdfast.ticket (queue, sequence)
-        WHERE kind NOT IN (2, 8, 9);
+    CREATE INDEX IF NOT EXISTS ticket_before_readers
+        ON holdfast.ticket (queue, sequence) WHERE kind NOT IN (2, 8, 9);
     IF NOT EXISTS (SELECT FROM pg_attribute
                     WHERE attrelid = 'holdfast.answer'::regclass
                       AND attname = 'more' AND NOT attisdropped) THEN
