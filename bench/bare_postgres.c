@@ -4,13 +4,16 @@
  * advisory locks, by libpq's blocking calls of prepared statements.  Requests:
  *
  *   pair COUNT          SELECT 1 twice: two round trips
- *   commit COUNT        two UPDATEs of a row, each a transaction: the least
- * that a lock which outlives its connection has to do advisory COUNT SELECT
- * pg_advisory_lock(1) and _unlock(1) contend CLIENTS MS  for MS each of
- * CLIENTS, a connection and a thread each, takes that lock and gives it back,
- * again and again; a sample is from the call of a release to the grant of
+ *   commit COUNT        INSERT and DELETE of a row with a key, each a
+ *                       transaction: the least that a lock which outlives its
+ *                       connection has to do
+ *   advisory COUNT      SELECT pg_advisory_lock(1) and _unlock(1)
+ *   contend CLIENTS MS  for MS each of CLIENTS, a connection and a thread each,
+ *                       takes that lock and gives it back, again and again; a
+ *                       sample is from the call of a release to the grant of
  *                       another client
- *   handoff COUNT       NOTIFY, and wait for the notice at another connection
+ *   handoff COUNT       DELETE with a NOTIFY, the notice at another connection,
+ *                       and its INSERT
  */
 #include <libpq-fe.h>
 #include <poll.h>
@@ -28,10 +31,13 @@ static const struct {
     const char *name, *text;
 } statements[] = {
     {"one", "SELECT 1"},
-    {"write", "UPDATE bench_bare SET number = number + 1"},
+    {"insert", "INSERT INTO bench_bare VALUES (1)"},
+    {"delete", "DELETE FROM bench_bare WHERE number = 1"},
     {"lock", "SELECT pg_advisory_lock(1)"},
     {"unlock", "SELECT pg_advisory_unlock(1)"},
-    {"notify", "SELECT pg_notify('bench_bare', 'news')"},
+    {"leave", "WITH gone AS (DELETE FROM bench_bare WHERE number = 1"
+              " RETURNING number)"
+              " SELECT pg_notify('bench_bare', number::text) FROM gone"},
 };
 
 static const char *conninfo;
@@ -190,15 +196,19 @@ static void handoffs(unsigned count)
     PGconn *listener = dial();
     uint64_t began_ns;
 
+    prepare(listener);
     query(listener, "LISTEN bench_bare");
+    run(conn, "insert");
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
         began_ns = bench_now_ns();
-        run(conn, "notify");
+        run(conn, "leave");
         hear(listener);
+        run(listener, "insert");
         bench_sample(bench_now_ns() - began_ns);
     }
     bench_end(count);
+    run(conn, "delete");
     PQfinish(listener);
 }
 
@@ -215,7 +225,7 @@ int main(int count, char **arguments)
         if (strcmp(request.word, "pair") == 0)
             pairs("one", "one", request.first);
         else if (strcmp(request.word, "commit") == 0)
-            pairs("write", "write", request.first);
+            pairs("insert", "delete", request.first);
         else if (strcmp(request.word, "advisory") == 0)
             pairs("lock", "unlock", request.first);
         else if (strcmp(request.word, "contend") == 0)

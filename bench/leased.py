@@ -58,15 +58,15 @@ class Redis:
 
 class Postgres:
     packages = "postgresql-15 libpq5 libuv1".split()
-    floor, notice = "two UPDATEs, bare", "NOTIFY to notice, server idle"
+    floor = "INSERT and DELETE, bare"
+    notice = "DELETE, notice, INSERT, bare"
     rivals = ("holdfast", "pg_advisory_lock")
 
     def server(self):
         return postgres.Server()
 
     def contenders(self, build, server):
-        server.sql("CREATE TABLE bench_bare (number bigint);"
-                   "INSERT INTO bench_bare VALUES (0)")
+        server.sql("CREATE TABLE bench_bare (number bigint PRIMARY KEY)")
         bare = Contender(self.floor, [
             build + "/bench/bench-bare-postgres", server.address()])
         ours = library(build, server.url() + "?ttl=10s")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What many locks and many waiters cost, beside few of them.
 
-usage: scale.py BUILD file|zookeeper [LOCKS [WAITERS [SESSIONS]]]
+usage: scale.py BUILD file|zookeeper|postgres [LOCKS [WAITERS [SESSIONS]]]
 
 LOCKS, WAITERS and SESSIONS are numbers with "," between them, the least first.
 The server has its data in memory and a heap of 512 MB.  All is measured in one
@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "servers"))
 sys.dont_write_bytecode = True
 
 import place  # noqa: E402
+import postgres  # noqa: E402
 from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
@@ -69,6 +70,12 @@ def zookeeper_engine(build):
                 session.create(path)
         yield ("zk://%s?timeout=%s" % (server.address(), TIMEOUT),
                [build + "/bench/bench-wire", str(server.port), "/bench/wire"])
+
+
+@contextlib.contextmanager
+def postgres_engine(_build):
+    with postgres.Server() as server:
+        yield server.url() + "?ttl=" + TIMEOUT, None
 
 
 # ---- what is measured
@@ -196,7 +203,8 @@ def tell_calls(build, url):
             [("fill", 2 * CALLS, 1), ("drain",)], CALLS)]])
 
 
-ENGINES = {"file": file_engine, "zookeeper": zookeeper_engine}
+ENGINES = {"file": file_engine, "zookeeper": zookeeper_engine,
+           "postgres": postgres_engine}
 
 
 def measure(build, engine, locks, waiters, sessions):

@@ -92,7 +92,7 @@ class Cost(unittest.TestCase):
                     self.crowd.granted(waits[number + 1])
                 # The one who goes, and the one who comes: no others.
                 self.assertEqual(self.since(before), {"withdraw": passed,
-                                                      "list": passed})
+                                                      "ahead": passed})
                 for wait in waits[passed:]:
                     self.crowd.say("cancel", wait)
                 self.crowd.release(waits[passed])

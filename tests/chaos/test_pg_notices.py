@@ -23,8 +23,8 @@ OPTIONS = "?ttl=60s"
 # Of purge(): what it says, and what it says instead.
 MUTATIONS = {
     "PG_PURGE_TELLS_NO_WAITER": (
-        "PERFORM holdfast.remove(q, queue_name, array(",
-        "PERFORM holdfast.remove_silently(q, queue_name, array("),
+        "PERFORM holdfast.remove(q, queue_name, gone",
+        "PERFORM holdfast.remove_silently(q, queue_name, gone"),
 }
 SILENTLY = """
 CREATE FUNCTION holdfast.remove_silently(q bigint, queue_name bytea,

@@ -205,7 +205,7 @@ class Additions(RightsCase):
 
     CHANGES = (
         (TRIGGER, "trigger seize on holdfast.ticket calls trap.seize"),
-        ("ALTER TABLE holdfast.ticket DISABLE TRIGGER ALL", "enabled D"),
+        ("ALTER TABLE holdfast.look DISABLE TRIGGER ALL", "enabled D"),
         ("CREATE RULE extra AS ON INSERT TO holdfast.ticket DO ALSO SELECT 1",
          "rule extra on holdfast.ticket"),
         ("CREATE POLICY mine ON holdfast.ticket USING (true)",
@@ -223,7 +223,7 @@ class Additions(RightsCase):
         ("ALTER TABLE holdfast.ticket ADD CHECK (weight > 0)",
          "CHECK ((weight > 0))"),
         ("CREATE DOMAIN public.odd AS integer CHECK (value > 0);"
-         "ALTER TABLE holdfast.ticket ALTER kind TYPE public.odd",
+         "ALTER TABLE holdfast.ticket ALTER weight TYPE public.odd",
          "public.odd"),
         ("CREATE TABLE public.child () INHERITS (holdfast.ticket)",
          "public.child inherits from holdfast.ticket"),
@@ -272,7 +272,7 @@ class Additions(RightsCase):
         database = self.made_by("postgres")
         for change in ("CREATE INDEX ON holdfast.ticket (session, queue)",
                        "ALTER TABLE holdfast.ticket SET (fillfactor = 30)",
-                       "ALTER INDEX holdfast.session_expires_at RENAME TO e",
+                       "ALTER INDEX holdfast.ticket_session RENAME TO e",
                        "COMMENT ON TABLE holdfast.ticket IS 'ours'",
                        "ALTER ROLE postgres SET quote_all_identifiers = on"):
             with self.subTest(change):

@@ -43,13 +43,15 @@ static const struct statement {
     const char *name;
     enum hf_store_call_kind kind;
     /* What its parameters are: s session, t ttl, n not after, q queue, i id, k
-     * kind, w weight, p payload, f whole, m members, P ids, l limit, M mark */
+     * kind, w weight, p payload, f whole, m members, r reads, P ids, l limit, M
+     * mark */
     const char *parameters;
 } statements[] = {
     {"hf_renew", HF_STORE_RENEW, "stn"},
     {"hf_renew_without", HF_STORE_RENEW, "stnP"},
     {"hf_enqueue", HF_STORE_ENQUEUE, "stnqikwp"},
     {"hf_list", HF_STORE_LIST, "qfm"},
+    {"hf_ahead", HF_STORE_LIST, "qir"},
     {"hf_look", HF_STORE_LIST, "stnqm"},
     {"hf_probe", HF_STORE_PROBE, "qP"},
     {"hf_withdraw", HF_STORE_WITHDRAW, "snqi"},
@@ -104,6 +106,8 @@ static void take_parameter(struct hf_store_call *call, char what,
         call->whole = value[0] == 't';
     else if (what == 'm')
         call->ticket_kind = value[0] == 't' ? HF_TICKET_MEMBER : 0;
+    else if (what == 'r')
+        call->ticket_kind = value[0] == 't' ? HF_TICKET_READ : HF_TICKET_MUTEX;
     else
         call->count = take_ids(value);
 }

@@ -15,7 +15,7 @@
 #include "pg_message.h"
 
 #define CONNECTIONS_MAX 16
-#define COLUMNS 13
+#define COLUMNS 14
 #define ROUNDS_MAX 64
 #define BACKEND 7
 
@@ -240,7 +240,7 @@ static void answer_query(struct connection *c, const char *query)
 /* --------------------------------------------------------------- answers -- */
 
 static const uint32_t types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
-                                        23, 23, 17, 20, 23, 20};
+                                        23, 23, 17, 20, 23, 20,   23};
 
 static void put_head(struct bytes *to, const struct hf_store_answer *answer,
                      const struct bytes *own)
@@ -253,8 +253,9 @@ static void put_head(struct bytes *to, const struct hf_store_answer *answer,
     pg_put_value_number(&row, BACKEND, 4);
     pg_put_value_number(&row, answer->found, 1);
     pg_put_value(&row, own->bytes, own->count);
-    for (int i = 5; i < COLUMNS; i++)
+    for (int i = 5; i < COLUMNS - 1; i++)
         pg_put_null(&row);
+    pg_put_value_number(&row, answer->more, 4);
     pg_put_body(to, 'D', &row);
 }
 
@@ -274,6 +275,7 @@ static void put_ticket(struct bytes *to, const struct hf_ticket *ticket,
     pg_put_value_number(&row, lease->expires_in_ms, 8);
     pg_put_value_number(&row, lease->revoked, 4);
     pg_put_value_number(&row, ticket->created_utc_ms, 8);
+    pg_put_null(&row);
     pg_put_body(to, 'D', &row);
 }
 
@@ -619,6 +621,7 @@ void pg_begin(struct client *client)
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         net.connections[i].fd = -1;
     leases_begin(&net.leases, client, 0);
+    lease_server_show_parts(net.leases.server);
     net.leases.notice = on_notice;
 }
 

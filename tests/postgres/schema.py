@@ -16,6 +16,17 @@ FILES = ["tables.sql", "common.sql", "calls.sql"]
 
 MUTEX, READ, WRITE, LEASE, BARRIER, MEMBER, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
+
+# The tables of this version are those of version 1 again.
+EARLIER = """
+    ALTER TABLE holdfast.ticket
+        ADD FOREIGN KEY (queue) REFERENCES holdfast.queue,
+        ADD FOREIGN KEY (session) REFERENCES holdfast.session;
+    CREATE INDEX session_expires_at ON holdfast.session (expires_at);
+    DROP INDEX holdfast.ticket_before_readers;
+    ALTER TYPE holdfast.answer DROP ATTRIBUTE more CASCADE;
+    UPDATE holdfast.version SET version = 1;
+"""
 NEVER_MS = 1 << 62
 
 
@@ -43,6 +54,7 @@ class Session:
     def __init__(self, server, ttl_ms=TTL_MS, database="postgres"):
         self.id = str(uuid.uuid4())
         self.ttl_ms = ttl_ms
+        self.ahead = 0  # of the last one that it put in
         self.connection = server.connect(database=database)
         self.cursor = self.connection.cursor()
         self.cursor.execute('LISTEN "holdfast_%s"' % self.id.replace("-", ""))
@@ -63,17 +75,23 @@ class Session:
         return rows[0], rows[1:]
 
     def enqueue(self, queue, kind=MUTEX, ticket=None, not_after_ms=NEVER_MS):
-        """The ticket's id, and the queue as (id, sequence) just after."""
+        """The ticket's id, and what decides on it as (id, sequence)."""
         ticket = ticket or str(uuid.uuid4())
         head, rows = self.call("enqueue", self.id, self.ttl_ms, not_after_ms,
                                queue.encode(), ticket, kind, 1, b"me")
         assert head["code"] == 0, head
+        self.ahead = len(rows) - 1 + (head["more"] or 0)
         return ticket, [(row["id"], row["sequence"]) for row in rows]
 
     def list(self, queue):
         return [(row["id"], row["sequence"])
                 for row in self.call("list", queue.encode(), False,
                                      False)[1]]
+
+    def look_ahead(self, queue, ticket, reads=False):
+        """What decides on the ticket, and how many more are ahead."""
+        head, rows = self.call("ahead", queue.encode(), ticket, reads)
+        return [row["id"] for row in rows], head["more"]
 
     def withdraw(self, queue, ticket):
         head, _ = self.call("withdraw", self.id, NEVER_MS, queue.encode(),

@@ -345,7 +345,9 @@ class SchemaTest(unittest.TestCase):
     def test_whoever_comes_by_takes_out_what_has_ended(self):
         comers = {
             "list": lambda: self.b.list(self.queue),
-            "probe": lambda: self.b.call("probe", self.queue.encode(), "{}"),
+            "probe": lambda: self.b.call("probe", self.queue.encode(),
+                                         "{%s}" % ticket),
+            "ahead": lambda: self.b.look_ahead(self.queue, behind),
             "look": lambda: self.b.call("look", self.b.id, 60000, NEVER_MS,
                                         self.queue.encode(), False),
             "stamp": lambda: self.b.call("stamp", NEVER_MS,
@@ -354,7 +356,6 @@ class SchemaTest(unittest.TestCase):
             "lower": lambda: self.b.call("lower", NEVER_MS,
                                          self.queue.encode(), READY),
             "enqueue": lambda: self.b.enqueue(self.queue),
-            "withdraw": lambda: self.b.withdraw(self.queue, NOBODY),
             "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
                                              self.queue.encode(), NOBODY),
             "revoke": lambda: self.b.call("revoke", NEVER_MS,
@@ -364,7 +365,7 @@ class SchemaTest(unittest.TestCase):
             with self.subTest(name):
                 dead, waiter = self.session(), self.session()
                 ticket, _ = dead.enqueue(self.queue)
-                waiter.enqueue(self.queue)
+                behind, _ = waiter.enqueue(self.queue)
                 dead.end()
                 come()
                 notice = ("gone", ticket, "0", self.queue)
@@ -374,6 +375,65 @@ class SchemaTest(unittest.TestCase):
                 self.assertEqual(dead.renew(), set())
                 for session in (waiter, self.b):
                     session.call("goodbye", session.id, NEVER_MS)
+
+    def test_what_has_ended_is_left_to_those_behind_it(self):
+        """By whoever is served by others; they find it, each time as the
+        nearest ones have gone."""
+        sessions, tickets = self.queue_of([MUTEX] * 9)
+        for number in (1, 2, 3, 4):
+            sessions[number].end()
+        self.assertEqual(sessions[8].look_ahead(self.queue, tickets[8]),
+                         ([tickets[n] for n in (0, 5, 6, 7, 8)], 4))
+        self.assertTrue(sessions[0].withdraw(self.queue, tickets[0]))
+        self.assertEqual(sessions[5].notices(), [])
+        self.assertEqual(sessions[5].look_ahead(self.queue, tickets[5]),
+                         ([tickets[5]], 0))
+        self.assertEqual(self.ids(), tickets[5:])
+
+    def test_a_part_has_the_first_the_nearest_and_the_own(self):
+        kinds = [WRITE, READ, WRITE, READ, READ, WRITE, READ, READ]
+        _, tickets = self.queue_of(kinds)
+        for place, reads, shown in ((7, True, [0, 2, 5]),
+                                    (4, True, [0, 2]),
+                                    (0, False, []),
+                                    (5, False, [0, 2, 3, 4]),
+                                    (7, False, [0, 4, 5, 6])):
+            with self.subTest(place=place, reads=reads):
+                self.assertEqual(
+                    self.b.look_ahead(self.queue, tickets[place], reads),
+                    ([tickets[n] for n in shown + [place]],
+                     place - len(shown)))
+        self.assertEqual(self.b.look_ahead(self.queue, NOBODY),
+                         ([tickets[0]], 0))
+
+    def test_a_ticket_is_not_in_its_own_way_when_it_is_found(self):
+        """With the kind that it has by now."""
+        ticket, seen = self.a.enqueue(self.queue, WRITE)
+        self.a.call("downgrade", self.a.id, NEVER_MS, self.queue.encode(),
+                    ticket)
+        head, rows = self.a.call("enqueue", self.a.id, 60000, NEVER_MS,
+                                 self.queue.encode(), ticket, WRITE, 1, b"")
+        self.assertEqual([(row["id"], row["sequence"], row["kind"])
+                          for row in rows], [(*seen[0], READ)])
+
+    def test_a_session_with_half_its_time_is_left_as_it_is(self):
+        self.a.enqueue(self.queue)
+        expires = "SELECT expires_at FROM holdfast.session WHERE id = %s"
+        before = self.server.sql(expires, (self.a.id,))
+        self.a.enqueue(self.queue)
+        self.assertEqual(self.server.sql(expires, (self.a.id,)), before)
+        self.server.sql("UPDATE holdfast.session SET expires_at = "
+                        "clock_timestamp() + interval '20 s' WHERE id = %s",
+                        (self.a.id,))
+        self.a.enqueue(self.queue)
+        self.assertGreater(self.server.sql(expires, (self.a.id,)), before)
+
+    def test_a_ticket_without_a_session_has_ended(self):
+        self.a.enqueue(self.queue)
+        self.server.sql("DELETE FROM holdfast.session WHERE id = %s",
+                        (self.a.id,))
+        mine, seen = self.b.enqueue(self.queue)
+        self.assertEqual([ticket for ticket, _ in seen], [mine])
 
     def test_several_that_ended_are_told_as_the_queue_was(self):
         sessions, tickets = self.queue_of([WRITE, WRITE, READ, WRITE])

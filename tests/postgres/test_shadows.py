@@ -82,7 +82,7 @@ class ShadowsTest(unittest.TestCase):
 
     def test_so_does_what_people_run(self):
         session = self.session()
-        session.cursor.execute("UPDATE holdfast.version SET version = 1")
+        session.cursor.execute(schema.EARLIER)
         session.cursor.execute("".join(map(
             schema.file, ["upgrade.sql", "common.sql", "calls.sql"])))
         session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog;"

@@ -183,6 +183,7 @@ static struct hf_sim_config choose_leased(uint64_t seed,
         config.traits = HF_ENGINE_GONE_ADMITS;
     config.timeout_ms = config.least_timeout_ms =
         HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
+    config.partial = seed % 2 == 0;
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
     plan.faults = 0;

@@ -26,6 +26,7 @@ struct hf_store {
     enum hf_event_kind kind;
     enum hf_failure failure;
     hf_status status;
+    size_t more;
     char trouble[HF_ERROR_TEXT_BYTES];
 };
 
@@ -65,6 +66,7 @@ static void on_event(void *host, struct hf_event *event)
     to->kind = event->kind;
     to->failure = event->as.answer.failure;
     to->status = event->as.answer.status;
+    to->more = event->as.answer.snapshot.more;
 }
 
 static void on_log(void *host, enum hf_log_level level, const char *format, ...)
@@ -252,6 +254,50 @@ static void kinds_and_permits_have_a_range(void **state)
     }
 }
 
+/* Our ticket is the third: two ahead of it are too few where more are. */
+static void a_part_shows_the_nearest(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    lie.answer.partial = true;
+    lie.answer.more = 1;
+    enqueue_gets(lie, "hides the tickets that are nearest");
+    lie.answer.more = HF_STORE_TICKETS_MAX + 1;
+    enqueue_gets(lie, "counts too many tickets");
+    lie.answer.partial = false;
+    lie.answer.more = 1;
+    enqueue_gets(lie, "shows a part of a queue");
+}
+
+static void a_part_is_told_with_what_it_leaves_out(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    memset(lie.tickets[2].id.bytes, 'x', HF_TICKET_ID_BYTES);
+    memset(lie.tickets[3].id.bytes, 'c', HF_TICKET_ID_BYTES);
+    lie.answer.partial = true;
+    lie.answer.more = 7;
+    ask(HF_REQUEST_ENQUEUE);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_ENQUEUED);
+    assert_int_equal(store.more, 7);
+}
+
+static void who_looks_gets_the_whole_queue(void **state)
+{
+    struct lie lie = truth(ROWS);
+
+    (void)state;
+    lie.answer.partial = true;
+    ask(HF_REQUEST_LOOK);
+    say(&lie);
+    assert_int_equal(store.kind, HF_EVENT_FAILED);
+    assert_false(store.linked);
+    assert_non_null(strstr(store.trouble, "shows a part of a queue"));
+}
+
 /* Nobody looks at what is behind the bound. */
 static void a_queue_has_a_bound(void **state)
 {
@@ -343,6 +389,9 @@ int main(void)
         STORY(our_own_ticket_has_to_be_there),
         STORY(numbers_have_a_range),
         STORY(kinds_and_permits_have_a_range),
+        STORY(a_part_shows_the_nearest),
+        STORY(a_part_is_told_with_what_it_leaves_out),
+        STORY(who_looks_gets_the_whole_queue),
         STORY(a_queue_has_a_bound),
         STORY(leases_of_years_are_taken),
         STORY(a_list_is_asked_for_again),

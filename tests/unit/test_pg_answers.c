@@ -72,10 +72,10 @@ static struct hf_store store = {.engine = &engine, .backend = 7};
 
 /* ------------------------------------------------------------------ rows -- */
 
-enum { COLUMNS = 13 };
+enum { COLUMNS = 14 };
 
 static const Oid types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
-                                   23, 23, 17, 20, 23, 20};
+                                   23, 23, 17, 20, 23, 20,   23};
 
 static PGresult *rows_of(const Oid of[COLUMNS], int count)
 {

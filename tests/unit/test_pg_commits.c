@@ -125,12 +125,12 @@ static void add_message(struct message *to, char kind,
     add(to, body->bytes, body->count);
 }
 
-enum { COLUMNS = 13 };
+enum { COLUMNS = 14 };
 
 static void add_columns(struct message *to)
 {
     static const uint32_t types[COLUMNS] = {23, 20, 23, 16, 17, 2950, 20,
-                                            23, 23, 17, 20, 23, 20};
+                                            23, 23, 17, 20, 23, 20,   23};
     struct message body = {.count = 0};
 
     add_two(&body, COLUMNS);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/admission.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -139,14 +140,45 @@ static bool is_as_asked(const struct hf_store_call *call,
             ticket->kind == HF_TICKET_READ);
 }
 
+static size_t own_place(const struct hf_store_call *call,
+                        const struct hf_store_answer *answer)
+{
+    const struct hf_snapshot queue = {answer->tickets, answer->count, 0};
+
+    return hf_snapshot_find(&queue, &call->ticket);
+}
+
+/* An answer that hides tickets must not admit ours: the nearest ones are shown.
+ * Which of them are in a reader's way depends on their kinds, so that only the
+ * first one can be expected there. */
+static hf_status check_part(const struct hf_store_call *call,
+                            const struct hf_store_answer *answer,
+                            struct hf_error *why)
+{
+    size_t least =
+        call->ticket_kind == HF_TICKET_READ ? 1 : HF_ADMISSION_NEAREST;
+    size_t place = own_place(call, answer);
+
+    if (!answer->partial && answer->more == 0)
+        return HF_OK;
+    if (!answer->partial || !hf_store_call_may_be_partial(call))
+        return refuse(why, "shows a part of a queue", "the whole queue");
+    if (answer->more > HF_STORE_TICKETS_MAX)
+        return refuse(why, "counts too many tickets ahead of ours",
+                      "at most 65536");
+    if (answer->more > 0 && place < answer->count && place < least)
+        return refuse(why, "hides the tickets that are nearest to ours",
+                      "the first one and the three nearest");
+    return HF_OK;
+}
+
 /* One of several servers may have lost the ticket, or have it without a number
  * that counts.  The quorum engine, which asks them all, judges that. */
 static hf_status check_own(const struct hf_store_call *call,
                            const struct hf_store_answer *answer,
                            struct hf_error *why)
 {
-    const struct hf_snapshot queue = {answer->tickets, answer->count, 0};
-    size_t place = hf_snapshot_find(&queue, &call->ticket);
+    size_t place = own_place(call, answer);
     const struct hf_ticket *own;
 
     if (call->accord != NULL)
@@ -183,5 +215,7 @@ hf_status hf_store_answer_check(const struct hf_store_call *call,
         status = check_rows(call, answer, why);
     if (status == HF_OK && of_queue)
         status = check_own(call, answer, why);
+    if (status == HF_OK && of_queue)
+        status = check_part(call, answer, why);
     return status;
 }

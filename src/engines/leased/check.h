@@ -13,7 +13,8 @@
 /* Check ${answer}, which is .ok, to ${call}: its numbers are in range, and
  * there are no more tickets than were asked for; a queue is in order, has each
  * ticket once, and only kinds that belong there; the ticket of the call, if it
- * is listed, has a token, and an ENQUEUE lists it.  HF_EPROTOCOL with ${why}:
+ * is listed, has a token, and an ENQUEUE lists it; a part of a queue was
+ * allowed, and shows the nearest tickets.  HF_EPROTOCOL with ${why}:
  * what is wrong, what was expected, and what to do; HF_ENOMEM: it could not be
  * checked. */
 hf_status hf_store_answer_check(const struct hf_store_call *call,

@@ -77,6 +77,7 @@ void hf_leased_tell_snapshot(struct hf_leased *leased,
     event.as.answer.request = request;
     event.as.answer.snapshot.tickets = answer->tickets;
     event.as.answer.snapshot.count = answer->count;
+    event.as.answer.snapshot.more = answer->more;
     event.as.answer.foreign = answer->foreign;
     event.as.answer.foreign_count = answer->foreign_count;
     hf_leased_tell(leased, &event);

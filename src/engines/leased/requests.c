@@ -32,7 +32,8 @@ static bool lists(const struct hf_store_answer *answer,
 }
 
 /* What is gone and not watched: its owner hears of it by this list if it was he
- * who asked for it, else when he watches it. */
+ * who asked for it, else when he watches it.  A part of a queue tells of the
+ * ticket that it was asked for, and not of others: renewals tell of these. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_op *op,
                           const struct hf_store_answer *answer)
@@ -40,12 +41,14 @@ static void drop_unlisted(struct hf_leased *leased,
     struct hf_leased_own *own = op->queue->owns, *next;
 
     for (; own != NULL; own = next) {
+        bool asked = hf_ticket_id_equal(&own->id, &op->call.ticket);
+
         next = own->next_in_queue;
-        if (own->state != HF_LEASED_OWN_THERE || lists(answer, &own->id) ||
-            hf_leased_watched_by_owner(own))
+        if (own->state != HF_LEASED_OWN_THERE || (answer->partial && !asked) ||
+            lists(answer, &own->id) || hf_leased_watched_by_owner(own))
             continue;
         own->gone = true;
-        if (hf_ticket_id_equal(&own->id, &op->call.ticket))
+        if (asked)
             hf_leased_own_drop(leased, own);
     }
 }

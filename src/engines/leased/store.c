@@ -11,6 +11,16 @@ bool hf_store_call_writes(const struct hf_store_call *call)
              (call->kind == HF_STORE_LIST && !call->looks));
 }
 
+bool hf_store_call_may_be_partial(const struct hf_store_call *call)
+{
+    bool lists = call->kind == HF_STORE_ENQUEUE || call->kind == HF_STORE_LIST;
+    enum hf_ticket_kind kind = call->ticket_kind;
+
+    return lists && !call->whole && !call->looks && call->accord == NULL &&
+           ((kind >= HF_TICKET_MUTEX && kind <= HF_TICKET_WRITE) ||
+            kind == HF_TICKET_ELECTION);
+}
+
 bool hf_store_is_apart(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_MEMBER || kind == HF_TICKET_READY;

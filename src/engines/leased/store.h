@@ -44,9 +44,11 @@
  *    wait for nobody, and nobody for them.  READY is of no session, and there
  *    for as long as a member is, if not longer.
  *  - A ticket lives until it is withdrawn or its session has not been renewed
- *    for ttl_ms, by the server's clock alone.  Whatever touches a queue takes
- *    out all tickets that have run out first, and then acts.  Nothing brings a
- *    ticket back.
+ *    for ttl_ms, by the server's clock alone.  A call that touches a queue
+ *    takes out all tickets that have run out first, and then acts.  Where it
+ *    need not look at all of them (a part of a queue, PROBE, WITHDRAW) it may
+ *    do so only if one that it looks at has run out: every ticket that is
+ *    shown lives.  Nothing brings a ticket back.
  *  - What a call does it does whole, at one instant, or not at all.
  *  - Nothing is written once the server's clock is past not_after_ms: the call
  *    answers RETRY with HF_STORE_LATE as its text.  So what lay in the buffers
@@ -95,11 +97,14 @@ enum hf_store_call_kind {
      * them has, and call it .missing: it must then keep from the client that a
      * ticket is there, until a RENEW has reached that. */
     HF_STORE_RENEW,
-    /* Put the ticket in, behind all others, for ttl_ms from now on; or find it
-     * by its id, as it is.  The answer's tickets are the queue just after. */
+    /* Put the ticket in, behind all others, for ttl_ms from now on, or for as
+     * long as an answered RENEW has promised to all of the session; or find it
+     * by its id, as it is.  The answer's tickets are the queue just after, or a
+     * part of it (.partial). */
     HF_STORE_ENQUEUE,
-    /* The answer's tickets are the queue.  With .looks: until a ticket goes, or
-     * the session ends, CHANGED is told when there is something to tell. */
+    /* The answer's tickets are the queue, or a part of it.  With .looks: until
+     * a ticket goes, or the session ends, CHANGED is told when there is
+     * something to tell. */
     HF_STORE_LIST,
     /* The answer's tickets are those of .tickets that are there, with .id,
      * .kind and their leases at least, in any order. */
@@ -172,9 +177,10 @@ struct hf_store_call {
     const char *session;
     const char *queue;                  /* NULL: RENEW, GOODBYE */
     struct hf_ticket_id ticket;         /* ENQUEUE WITHDRAW DOWNGRADE REVOKE
-                                           DESCRIBE RAISE STAMP */
-    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER; LIST: MEMBER, or
-                                           another */
+                                           DESCRIBE RAISE STAMP; LIST that is
+                                           not .whole and does not look */
+    enum hf_ticket_kind ticket_kind;    /* ENQUEUE RAISE LOWER; LIST: of the
+                                           ticket, or MEMBER, or another */
     uint32_t weight;                    /* ENQUEUE */
     uint32_t limit;                     /* STAMP */
     struct hf_ticket_id mark;           /* STAMP: fresh */
@@ -196,6 +202,12 @@ struct hf_store_call {
 
 /* Does it change anything at the server? */
 bool hf_store_call_writes(const struct hf_store_call *call);
+
+/* May the answer show a part of the queue?  It may where a single ticket asks
+ * who is in its way: a mutex, a read or write ticket, or one of an election.
+ * One of several servers shows all, because only all of them together show
+ * which tickets count. */
+bool hf_store_call_may_be_partial(const struct hf_store_call *call);
 
 /* Is it the number of a kind of tickets and marks that stores keep? */
 bool hf_store_keeps(uint64_t kind);
@@ -241,6 +253,11 @@ struct hf_store_answer {
     const struct hf_ticket *tickets;
     const struct hf_store_lease *leases; /* one for each ticket */
     size_t count;
+    /* Where hf_store_call_may_be_partial(): the tickets are the part of the
+     * queue that hf_admission_trim() leaves, and so many more are ahead of the
+     * ticket of the call, or fewer: some of them may have ended. */
+    bool partial;
+    size_t more;
     /* Of a whole LIST: names of what is there and no ticket. */
     const char *const *foreign;
     size_t foreign_count;

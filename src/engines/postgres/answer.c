@@ -26,6 +26,7 @@ enum column {
     EXPIRES_IN_MS,
     REVOKED,
     MADE_MS,
+    MORE,
     COLUMNS
 };
 
@@ -45,7 +46,7 @@ static const struct {
     [SEQUENCE] = {TYPE_INT8, 8},      [KIND] = {TYPE_INT4, 4},
     [WEIGHT] = {TYPE_INT4, 4},        [PAYLOAD] = {TYPE_BYTEA, 0},
     [EXPIRES_IN_MS] = {TYPE_INT8, 8}, [REVOKED] = {TYPE_INT4, 4},
-    [MADE_MS] = {TYPE_INT8, 8},
+    [MADE_MS] = {TYPE_INT8, 8},       [MORE] = {TYPE_INT4, 4},
 };
 
 enum { LATE = 1 }; /* the head's code */
@@ -288,6 +289,8 @@ static void tell_rows(struct hf_store *store, struct hf_store_call *call,
         .tickets = memory->tickets,
         .leases = memory->leases,
         .count = rows,
+        .partial = hf_store_call_may_be_partial(call),
+        .more = (size_t)number(result, 0, MORE),
     };
 
     for (size_t i = 0; i < rows; i++)

@@ -20,6 +20,7 @@ const char hf_pg_prepare[] =
              "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
              "$1, $2, $3, $4, $5, $6, $7, $8")
     PREPARED("list", "bytea, boolean, boolean", "$1, $2, $3")
+    PREPARED("ahead", "bytea, uuid, boolean", "$1, $2, $3")
     PREPARED("look", "uuid, bigint, bigint, bytea, boolean",
              "$1, $2, $3, $4, $5")
     PREPARED("probe", "bytea, uuid[]", "$1, $2")
@@ -110,11 +111,25 @@ static bool send_probe(PGconn *conn, const struct hf_store_call *call)
     return sent;
 }
 
-static bool send_list(PGconn *conn, const struct hf_store_call *call)
+static bool send_ahead(PGconn *conn, const struct hf_store_call *call,
+                       const char *ticket)
+{
+    struct parameters p = {.count = 0};
+
+    add_bytes(&p, call->queue);
+    add_text(&p, ticket);
+    add_text(&p, call->ticket_kind == HF_TICKET_READ ? "t" : "f");
+    return send_call(conn, "hf_ahead", &p);
+}
+
+static bool send_list(PGconn *conn, const struct hf_store_call *call,
+                      const char *ticket)
 {
     const char *members = call->ticket_kind == HF_TICKET_MEMBER ? "t" : "f";
     struct parameters p = {.count = 0};
 
+    if (hf_store_call_may_be_partial(call))
+        return send_ahead(conn, call, ticket);
     if (call->looks) {
         add_text(&p, call->session);
         add_number(&p, call->ttl_ms);
@@ -245,7 +260,7 @@ bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call)
     case HF_STORE_ENQUEUE:
         return send_enqueue(conn, call, ticket);
     case HF_STORE_LIST:
-        return send_list(conn, call);
+        return send_list(conn, call, ticket);
     case HF_STORE_PROBE:
         return send_probe(conn, call);
     case HF_STORE_WITHDRAW:

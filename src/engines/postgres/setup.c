@@ -29,7 +29,7 @@
 /* Where a role or a database has other ideas of these.  A lock that somebody
  * else keeps must not keep the renewals behind it for long.  Of tables that are
  * nearly empty and full of dead rows a planner knows too little: an index is
- * what there is for each query. */
+ * what there is for each query, and one plan of it, made once. */
 static void say_settings(const struct hf_store *store, char *query, size_t room)
 {
     uint64_t ttl_ms = store->config.ttl_ms;
@@ -47,6 +47,7 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         "SET jit = off;"
         "SET enable_seqscan = off;"
         "SET enable_bitmapscan = off;"
+        "SET plan_cache_mode = force_generic_plan;"
         "%s"
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') = 'off';"

@@ -268,6 +268,11 @@ struct lease_server *lease_server_new(const struct lease_watcher *watcher)
     return server;
 }
 
+void lease_server_show_parts(struct lease_server *server)
+{
+    server->partial = true;
+}
+
 static void tell_nobody(void *arg, const struct lease_notice *notice)
 {
     (void)arg;
@@ -280,6 +285,7 @@ struct lease_server *lease_server_copy(const struct lease_server *from)
     struct lease_server *server = lease_server_new(&nobody);
 
     server->last = from->last;
+    server->partial = from->partial;
     server->row_count = server->row_room = from->row_count;
     server->look_count = server->look_room = from->look_count;
     server->rows =

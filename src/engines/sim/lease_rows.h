@@ -31,6 +31,7 @@ struct lease_server {
     size_t look_count;
     size_t look_room;
     uint64_t last; /* sequence and token */
+    bool partial;  /* answers show no more of a queue than they must */
     struct lease_watcher watcher;
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/admission.h"
 #include "core/plant.h"
 
 /* --------------------------------------------------------------- answers -- */
@@ -32,6 +33,37 @@ static void add_missing(struct lease_answer *answer,
 
 /* ----------------------------------------------------------------- calls -- */
 
+static const struct hf_store_lease *lease_of(const struct lease_answer *answer,
+                                             const struct hf_ticket_id *id)
+{
+    const struct hf_snapshot queue = {answer->tickets, answer->answer.count, 0};
+
+    return &answer->leases[hf_snapshot_find(&queue, id)];
+}
+
+/* Of the queue that ${answer} shows, the part that it must show. */
+static void trim(const struct hf_store_call *call, struct lease_answer *answer)
+{
+    struct lease_answer queue = *answer;
+    size_t count = queue.answer.count;
+    struct hf_ticket *tickets = lease_must(calloc(count + 1, sizeof *tickets));
+    struct hf_snapshot part = {tickets, count, 0};
+
+    for (size_t i = 0; i < count; i++)
+        tickets[i] = queue.tickets[i];
+    hf_admission_trim(&part, tickets, &call->ticket, call->ticket_kind);
+    answer->tickets = NULL;
+    answer->leases = NULL;
+    answer->answer.count = 0;
+    for (size_t i = 0; i < part.count; i++)
+        lease_answer_add(answer, &part.tickets[i],
+                         lease_of(&queue, &part.tickets[i].id));
+    answer->answer.partial = true;
+    answer->answer.more = part.more;
+    free(tickets);
+    lease_answer_free(&queue);
+}
+
 /* Of others, and younger than the snapshot of one who had to wait? */
 static bool is_unseen(const struct lease_row *row,
                       const struct hf_store_call *call, uint64_t clock_ms)
@@ -55,6 +87,8 @@ static void list(const struct lease_server *server, uint64_t clock_ms,
             hf_store_is_apart(row->ticket.kind) == members)
             add(answer, row, clock_ms);
     }
+    if (server->partial && hf_store_call_may_be_partial(call))
+        trim(call, answer);
 }
 
 static void enqueue(struct lease_server *server, uint64_t clock_ms,

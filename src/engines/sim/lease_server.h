@@ -51,6 +51,8 @@ struct lease_watcher {
 };
 
 struct lease_server *lease_server_new(const struct lease_watcher *watcher);
+/* From now on it answers with no more of a queue than it must. */
+void lease_server_show_parts(struct lease_server *server);
 void lease_server_free(struct lease_server *server);
 
 /* One with the same tickets, which tells nobody of what happens. */

@@ -240,6 +240,8 @@ struct lease_world *lease_world_new(struct hf_sim *sim)
                                     .arg = sim};
 
     world->server = lease_server_new(&watcher);
+    if (sim->config.partial)
+        lease_server_show_parts(world->server);
     sim->clock.base_us = LEASE_EPOCH_US;
     return world;
 }

@@ -20,20 +20,20 @@ BEGIN
            NULL::bytea, t.id, t.sequence, t.kind, t.weight,
            CASE WHEN whole OR row_number() OVER (ORDER BY t.sequence) = 1
                 THEN t.payload ELSE ''::bytea END,
-           CASE WHEN s.expires_at <= at THEN 0
-                WHEN isfinite(s.expires_at)
-                THEN holdfast.ms(s.expires_at) - holdfast.ms(at)
-                ELSE 9223372036854775807 END,
-           t.revoked, holdfast.ms(t.made_at)
-      FROM holdfast.ticket t JOIN holdfast.session s ON s.id = t.session
+           holdfast.lives_ms(s.expires_at, at), t.revoked,
+           holdfast.ms(t.made_at), NULL::integer
+      FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
      WHERE t.queue = q
        AND (members IS NULL OR (t.kind IN (8, 9)) = members)
      ORDER BY t.sequence;
 END
 $$;
 
--- Put a ticket in behind all others, or find it as it is.  The queue just
--- after.
+-- Put a ticket in behind all others, or find it as it is.  What stands in its
+-- way just after; of a lease or a member, the queue.
+--
+-- Half of an acquire, so that it calls no function on its way where nobody else
+-- is in the queue.
 CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
                                  not_after_ms bigint, queue_name bytea,
                                  ticket_id uuid, ticket_kind integer,
@@ -41,35 +41,73 @@ CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    q bigint;
+    n bigint;
+    lives_until timestamptz;
+    is_new boolean;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM holdfast.check_isolation();
+    END IF;
     -- First the lock, so that a number that was given is in the queue, or
     -- given up, before anybody gets the next one.
-    q bigint := holdfast.lock_queue(queue_name, true);
-BEGIN
+    UPDATE holdfast.queue
+       SET counter = greatest(counter + 1, floor(
+               extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+     WHERE name = queue_name RETURNING number, counter INTO q, n;
+    IF q IS NULL THEN
+        q := holdfast.lock_queue(queue_name, true);
+        n := holdfast.next(q);
+    END IF;
+    -- Then a number was given out, and no more is done.
     IF holdfast.is_late(not_after_ms) THEN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.begin(whose, ttl_ms);
-    PERFORM holdfast.purge(q, queue_name);
-    IF NOT EXISTS (SELECT FROM holdfast.ticket
-                    WHERE queue = q AND id = ticket_id) THEN
-        INSERT INTO holdfast.ticket
-            (queue, sequence, id, session, kind, weight, payload)
-        VALUES (q, holdfast.next(q), ticket_id, whose, ticket_kind,
-                ticket_weight, ticket_payload);
-        IF ticket_kind = 8 THEN
-            PERFORM holdfast.tell_lookers(q, queue_name);
-        END IF;
+    -- Shared, so that it cannot end and begin anew in between.  A renewal has
+    -- seen to it that there is time left, unless there was nothing to renew.
+    SELECT expires_at INTO lives_until FROM holdfast.session
+     WHERE id = whose FOR KEY SHARE;
+    IF lives_until IS NULL OR
+       lives_until < clock_timestamp() + ttl_ms * interval '0.5 ms' THEN
+        PERFORM holdfast.begin(whose, ttl_ms);
     END IF;
-    RETURN NEXT holdfast.head(0, NULL);
-    -- A statement of its own: it sees all that was there when it began.
-    RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
+    INSERT INTO holdfast.ticket
+        (queue, sequence, id, session, kind, weight, payload)
+    VALUES (q, n, ticket_id, whose, ticket_kind, ticket_weight, ticket_payload)
+    ON CONFLICT (queue, id) DO NOTHING;
+    is_new := FOUND;
+    IF NOT is_new THEN
+        SELECT sequence INTO STRICT n FROM holdfast.ticket
+         WHERE queue = q AND id = ticket_id;
+    ELSIF ticket_kind = 8 THEN
+        PERFORM holdfast.tell_lookers(q, queue_name);
+    END IF;
+    -- Statements of their own: they see all that was there when they began.
+    IF ticket_kind IN (4, 8) THEN
+        PERFORM holdfast.purge(q, queue_name);
+        RETURN NEXT holdfast.head(0, NULL);
+        RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
+    ELSIF is_new AND NOT EXISTS (
+        SELECT FROM holdfast.ticket
+         WHERE queue = q AND sequence < n AND kind NOT IN (8, 9)) THEN
+        RETURN QUERY
+        VALUES (0, holdfast.ms(clock_timestamp()), pg_backend_pid(),
+                NULL::boolean, NULL::bytea, NULL::uuid, NULL::bigint,
+                NULL::integer, NULL::integer, NULL::bytea, NULL::bigint,
+                NULL::integer, NULL::bigint, 0),
+               (NULL, NULL, NULL, NULL, NULL, ticket_id, n, ticket_kind,
+                ticket_weight, ticket_payload, ttl_ms, 0, NULL, NULL);
+    ELSE
+        RETURN QUERY SELECT * FROM holdfast.near(q, queue_name, n,
+                                                 ticket_kind = 2, true);
+    END IF;
 END
 $$;
 
--- The queue.  Nothing is locked nor written unless a ticket's session has
--- ended, or there are standbys that have to have what it shows: people, who want
--- the whole, do not enter by that.
+-- The queue, or of members what is apart.  Nothing is locked nor written unless
+-- a ticket's session has ended, or there are standbys that have to have what it
+-- shows: people, who want the whole, do not enter by that.
 CREATE FUNCTION holdfast.list(queue_name bytea, whole boolean,
                               members boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
@@ -88,6 +126,24 @@ BEGIN
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
+END
+$$;
+
+-- What stands in the way of a ticket, of a reader or not; if it is not there,
+-- the first one.
+CREATE FUNCTION holdfast.ahead(queue_name bytea, ticket_id uuid, reads boolean)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    q bigint;
+    n bigint;
+BEGIN
+    PERFORM holdfast.check_isolation();
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    SELECT sequence INTO n FROM holdfast.ticket
+     WHERE queue = q AND id = ticket_id;
+    PERFORM holdfast.await_standbys();
+    RETURN QUERY SELECT * FROM holdfast.near(q, queue_name, n, reads, false);
 END
 $$;
 
@@ -118,9 +174,30 @@ $$;
 CREATE FUNCTION holdfast.probe(queue_name bytea, ticket_ids uuid[])
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    q bigint;
+    at timestamptz := clock_timestamp();
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.list(queue_name, false, NULL) AS a
-                  WHERE a.code IS NOT NULL OR a.id = ANY (ticket_ids);
+    PERFORM holdfast.check_isolation();
+    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
+    IF EXISTS (SELECT FROM holdfast.ticket t
+                 LEFT JOIN holdfast.session s ON s.id = t.session
+                WHERE t.queue = q AND t.id = ANY (ticket_ids)
+                  AND coalesce(s.expires_at <= at, true)) THEN
+        PERFORM holdfast.lock_queue(queue_name, false);
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
+    PERFORM holdfast.await_standbys();
+    RETURN NEXT holdfast.head(0, NULL);
+    at := clock_timestamp();
+    RETURN QUERY
+    SELECT NULL::integer, NULL::bigint, NULL::integer, NULL::boolean,
+           NULL::bytea, t.id, t.sequence, t.kind, t.weight, ''::bytea,
+           holdfast.lives_ms(s.expires_at, at), t.revoked,
+           holdfast.ms(t.made_at), NULL::integer
+      FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
+     WHERE t.queue = q AND t.id = ANY (ticket_ids)
+     ORDER BY t.sequence;
 END
 $$;
 
@@ -180,26 +257,46 @@ BEGIN
 END
 $$;
 
--- Take the ticket out, whoever owns it.
+-- Take the ticket out, whoever owns it.  The other half of an acquire: as
+-- enqueue(), and what has ended is left to those who wait behind it.
 CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
                                   queue_name bytea, ticket_id uuid)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    q bigint := holdfast.lock_queue(queue_name, false);
-    is_there boolean;
+    q bigint;
+    gone holdfast.ticket;
+    is_last boolean;
+    is_looked_at boolean;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM holdfast.check_isolation();
+    END IF;
+    SELECT number INTO q FROM holdfast.queue
+     WHERE name = queue_name FOR NO KEY UPDATE;
     IF holdfast.is_late(not_after_ms) THEN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
-    is_there := EXISTS (SELECT FROM holdfast.ticket
-                         WHERE queue = q AND id = ticket_id);
-    IF is_there THEN
-        PERFORM holdfast.remove(q, queue_name, ARRAY[ticket_id], whose);
+    DELETE FROM holdfast.ticket WHERE queue = q AND id = ticket_id
+    RETURNING * INTO gone;
+    IF gone.id IS NOT NULL THEN
+        SELECT NOT EXISTS (SELECT FROM holdfast.ticket
+                            WHERE queue = q AND sequence > gone.sequence),
+               EXISTS (SELECT FROM holdfast.look WHERE queue = q)
+          INTO is_last, is_looked_at;
+        IF NOT is_last THEN
+            PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
+        END IF;
+        IF gone.session <> whose THEN
+            PERFORM holdfast.tell(gone.session,
+                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+        END IF;
+        IF is_looked_at THEN
+            PERFORM holdfast.tell_lookers(q, queue_name);
+        END IF;
     END IF;
-    RETURN NEXT holdfast.head(0, is_there);
+    RETURN NEXT holdfast.head(0, gone.id IS NOT NULL);
 END
 $$;
 
@@ -374,6 +471,7 @@ BEGIN
              WHERE t.queue = its.number AND t.session = whose), whose);
     END LOOP;
     -- Should a ticket have come since, it has ended with the session.
+    PERFORM FROM holdfast.session WHERE id = whose FOR UPDATE;
     UPDATE holdfast.session SET expires_at = '-infinity' WHERE id = whose;
     DELETE FROM holdfast.session WHERE id = whose
        AND NOT EXISTS (SELECT FROM holdfast.ticket WHERE session = whose);

@@ -14,6 +14,16 @@ LANGUAGE sql STABLE AS $$
         extract(epoch FROM at) OPERATOR(pg_catalog.*) 1000)::bigint
 $$;
 
+-- How long what lives until then lives on.
+CREATE FUNCTION holdfast.lives_ms(expires_at timestamptz, at timestamptz)
+RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN coalesce(expires_at OPERATOR(pg_catalog.<=) at, true) THEN 0
+        WHEN pg_catalog.isfinite(expires_at) THEN
+            holdfast.ms(expires_at) OPERATOR(pg_catalog.-) holdfast.ms(at)
+        ELSE 9223372036854775807 END
+$$;
+
 -- The row that an answer begins with.
 CREATE FUNCTION holdfast.head(code integer, was_there boolean)
 RETURNS holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
@@ -118,9 +128,12 @@ BEGIN
         RETURN;
     END IF;
     INSERT INTO holdfast.session (id, expires_at)
-    VALUES (whose, clock_timestamp() + ttl_ms * interval '1 ms')
-    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at;
-    -- Nothing can have been added since: that takes the session's row.
+    VALUES (whose, '-infinity') ON CONFLICT (id) DO NOTHING;
+    -- Nothing is added meanwhile: an enqueue shares the session's row.
+    PERFORM FROM holdfast.session WHERE id = whose FOR UPDATE;
+    UPDATE holdfast.session
+       SET expires_at = clock_timestamp() + ttl_ms * interval '1 ms'
+     WHERE id = whose;
     UPDATE holdfast.ticket
        SET session = '00000000-0000-0000-0000-000000000000'
      WHERE session = whose;
@@ -231,39 +244,108 @@ DECLARE
     at timestamptz := clock_timestamp();
 BEGIN
     RETURN EXISTS (
-        SELECT FROM holdfast.session s
-         WHERE s.expires_at <= at
-           AND EXISTS (SELECT FROM holdfast.ticket t
-                        WHERE t.session = s.id AND t.queue = q));
+        SELECT FROM holdfast.ticket t
+          LEFT JOIN holdfast.session s ON s.id = t.session
+         WHERE t.queue = q AND coalesce(s.expires_at <= at, true));
 END
 $$;
 
 -- Take out of the queue, which is locked, every ticket whose session has
--- ended.  A session is judged by what its row says once that is locked: a
--- renewal may be under way that nobody sees yet.  A row that somebody else has
--- locked is being renewed, or is dealt with elsewhere; the ticket is there for
--- whoever comes next.
-CREATE FUNCTION holdfast.purge(q bigint, queue_name bytea) RETURNS void
+-- ended; false if there is none.  A session is judged by what its row says once
+-- that is locked: a renewal may be under way that nobody sees yet.  A row that
+-- somebody else has locked is being renewed, or is dealt with elsewhere; the
+-- ticket is there for whoever comes next.
+CREATE FUNCTION holdfast.purge(q bigint, queue_name bytea) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     at timestamptz := clock_timestamp();
     ended uuid[];
+    gone uuid[];
 BEGIN
-    SELECT array_agg(id) INTO ended FROM (
+    IF NOT holdfast.has_dead(q) THEN
+        RETURN false;
+    END IF;
+    ended := array(
         SELECT s.id FROM holdfast.session s
          WHERE s.expires_at <= at
            AND EXISTS (SELECT FROM holdfast.ticket t
                         WHERE t.session = s.id AND t.queue = q)
-           FOR UPDATE OF s SKIP LOCKED) AS locked;
-    IF ended IS NULL THEN
-        RETURN;
-    END IF;
+           FOR UPDATE OF s SKIP LOCKED);
     -- For good, even if this server's clock is set back.
     UPDATE holdfast.session SET expires_at = '-infinity'
      WHERE id = ANY (ended) AND expires_at > '-infinity';
-    PERFORM holdfast.remove(q, queue_name, array(
+    gone := array(
         SELECT t.id FROM holdfast.ticket t
-         WHERE t.queue = q AND t.session = ANY (ended)), NULL);
+          LEFT JOIN holdfast.session s ON s.id = t.session
+         WHERE t.queue = q AND (s.id IS NULL OR s.id = ANY (ended)));
+    PERFORM holdfast.remove(q, queue_name, gone, NULL);
+    RETURN cardinality(gone) > 0;
+END
+$$;
+
+-- ----------------------------------------------------------------- part --
+
+-- What decides on the ticket with that number: it, the first one, and the
+-- nearest three that may be in its way, behind a head that counts the others
+-- ahead, up to a thousand.  If there is none (NULL): the first one.  reads: it
+-- is a reader's, and other readers are not in its way.  If one of these has
+-- ended, all that has ended is taken out, and the next ones are looked at;
+-- otherwise what has ended is left to those behind.  is_locked: the queue is.
+CREATE FUNCTION holdfast.near(q bigint, queue_name bytea, own bigint,
+                              reads boolean, is_locked boolean)
+RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz;
+    shown holdfast.answer[];
+    head holdfast.answer;
+BEGIN
+    LOOP
+        at := clock_timestamp();
+        -- One statement, so that all of it stood in the queue at one time.
+        shown := array(
+            SELECT ROW(NULL, NULL, NULL, NULL, NULL, t.id, t.sequence, t.kind,
+                       t.weight,
+                       CASE row_number() OVER (ORDER BY t.sequence)
+                            WHEN 1 THEN t.payload ELSE ''::bytea END,
+                       holdfast.lives_ms(s.expires_at, at), t.revoked,
+                       holdfast.ms(t.made_at), NULL)::holdfast.answer
+              FROM holdfast.ticket t
+              LEFT JOIN holdfast.session s ON s.id = t.session
+             WHERE t.queue = q AND t.sequence = ANY (own ||
+                   array(SELECT sequence FROM holdfast.ticket
+                          WHERE queue = q
+                            AND sequence < coalesce(own, 9223372036854775807)
+                            AND kind NOT IN (8, 9)
+                          ORDER BY sequence LIMIT 1) ||
+                   CASE WHEN reads THEN
+                       array(SELECT sequence FROM holdfast.ticket
+                              WHERE queue = q AND sequence < own
+                                AND kind NOT IN (2, 8, 9)
+                              ORDER BY sequence DESC LIMIT 3)
+                   ELSE
+                       array(SELECT sequence FROM holdfast.ticket
+                              WHERE queue = q AND sequence < own
+                                AND kind NOT IN (8, 9)
+                              ORDER BY sequence DESC LIMIT 3)
+                   END)
+             ORDER BY t.sequence);
+        EXIT WHEN NOT EXISTS (SELECT FROM unnest(shown) AS its
+                               WHERE its.expires_in_ms = 0);
+        IF NOT is_locked THEN
+            PERFORM holdfast.lock_queue(queue_name, false);
+            is_locked := true;
+        END IF;
+        EXIT WHEN NOT holdfast.purge(q, queue_name);
+    END LOOP;
+    head := holdfast.head(0, NULL);
+    head.more := count(*) FROM (
+        SELECT FROM holdfast.ticket t
+         WHERE t.queue = q AND t.sequence < own AND t.kind NOT IN (8, 9)
+           AND t.sequence <> ALL (array(
+               SELECT its.sequence FROM unnest(shown) AS its))
+         LIMIT 1000) AS others;
+    RETURN NEXT head;
+    RETURN QUERY SELECT * FROM unnest(shown);
 END
 $$;
 
@@ -280,8 +362,8 @@ BEGIN
     FOR left_behind IN
         SELECT q.number, q.name FROM holdfast.queue q
          WHERE q.number IN (SELECT t.queue FROM holdfast.ticket t
-                              JOIN holdfast.session s ON s.id = t.session
-                             WHERE s.expires_at <= since)
+                              LEFT JOIN holdfast.session s ON s.id = t.session
+                             WHERE coalesce(s.expires_at, '-infinity') <= since)
          ORDER BY q.number LIMIT 100
            FOR NO KEY UPDATE OF q SKIP LOCKED LOOP
         PERFORM holdfast.purge(left_behind.number, left_behind.name);

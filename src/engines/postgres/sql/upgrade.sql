@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Take the schema of an earlier version to this one, in one transaction with
--- the functions, which follow.  The tables have been the same since version 1,
--- and what is in them stays: tickets, and the numbers that were given out.
+-- the functions, which follow.  What is in the tables stays: tickets, and the
+-- numbers that were given out.
 
 SET search_path = pg_catalog, pg_temp;
 
@@ -9,6 +9,7 @@ DO $upgrade$
 DECLARE
     was integer;
     function regprocedure;
+    its record;
 BEGIN
     SELECT version INTO STRICT was FROM holdfast.version FOR UPDATE;
     IF was >= 3 THEN
@@ -19,5 +20,24 @@ BEGIN
                      WHERE pronamespace = 'holdfast'::regnamespace LOOP
         EXECUTE 'DROP FUNCTION ' || function;
     END LOOP;
+    -- Names of constraints and indexes are their owner's.
+    FOR its IN SELECT conname FROM pg_constraint
+                WHERE conrelid = 'holdfast.ticket'::regclass
+                  AND contype = 'f' LOOP
+        EXECUTE format('ALTER TABLE holdfast.ticket DROP CONSTRAINT %I',
+                       its.conname);
+    END LOOP;
+    FOR its IN SELECT indexrelid::regclass AS name FROM pg_index
+                WHERE indrelid = 'holdfast.session'::regclass
+                  AND NOT indisunique LOOP
+        EXECUTE 'DROP INDEX ' || its.name;
+    END LOOP;
+    CREATE INDEX IF NOT EXISTS ticket_before_readers
+        ON holdfast.ticket (queue, sequence) WHERE kind NOT IN (2, 8, 9);
+    IF NOT EXISTS (SELECT FROM pg_attribute
+                    WHERE attrelid = 'holdfast.answer'::regclass
+                      AND attname = 'more' AND NOT attisdropped) THEN
+        ALTER TYPE holdfast.answer ADD ATTRIBUTE more integer;
+    END IF;
 END
 $upgrade$;
