@@ -26,7 +26,7 @@ struct stand {
 
 static void judge(struct stand *stand, struct call *call)
 {
-    struct hf_snapshot snapshot = {call->tickets, call->count, 0};
+    struct hf_snapshot snapshot = {call->tickets, call->count, call->more};
 
     stand->call = call;
     stand->place = hf_admission_decide(&snapshot, &stand->id, stand->kind);

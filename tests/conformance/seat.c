@@ -32,6 +32,7 @@ static void copy_snapshot(struct call *call, const struct hf_snapshot *snapshot)
 {
     assert_true(snapshot->count <= SNAPSHOT_MAX);
     call->count = snapshot->count;
+    call->more = snapshot->more;
     for (size_t i = 0; i < snapshot->count; i++) {
         call->tickets[i] = snapshot->tickets[i];
         assert_non_null(snapshot->tickets[i].payload);

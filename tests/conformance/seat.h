@@ -21,6 +21,7 @@ struct call {
     hf_status status;
     char text[HF_ERROR_TEXT_BYTES];
     size_t count; /* ENQUEUED, LISTED */
+    size_t more;
     struct hf_ticket tickets[SNAPSHOT_MAX];
     char payloads[SNAPSHOT_MAX][HF_PAYLOAD_BYTES];
     size_t foreign; /* LISTED: how many things are no tickets */
