@@ -135,11 +135,10 @@ struct hf_request {
     enum hf_request_kind kind;
     const char *queue; /* the lock's name */
     struct hf_ticket_id ticket;
-    enum hf_ticket_kind
-        ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and LOWER: of
-                        the mark; LOOK: of a mark, MEMBER,
-                        or 0; LIST: of the ticket, or, of a
-                        whole one, MEMBER or another */
+    enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and
+                                        LOWER: of the mark; LOOK: of a mark,
+                                        MEMBER, or 0; LIST: of the ticket, or,
+                                        of a whole one, MEMBER or another */
     /* ENQUEUE, LIST: of a LEASE how many permits it is to have, else 1.  A LIST
      * needs it for a ticket that it does not know: whose enqueue got no answer,
      * and of which a part may have been taken.  WITHDRAW: how many it had; 0:

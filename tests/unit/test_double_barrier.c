@@ -26,7 +26,7 @@ static struct hf_ticket_id id_of(char name)
  * stamp; each has the token of its place, from 1. */
 static struct scene *scene(struct scene *s, const char *who)
 {
-    *s = (struct scene){.snapshot = {s->tickets, 0}};
+    *s = (struct scene){.snapshot = {s->tickets, 0, 0}};
     for (; *who != '\0'; who++) {
         struct hf_ticket *ticket = &s->tickets[s->snapshot.count++];
 
