@@ -5,6 +5,8 @@
  *
  *   pair COUNT      SET with NX and PX, then DEL: one round trip each, and the
  *                   least that anybody's lock has to send
+ *   script COUNT    the same SET, then a script that deletes the key if it is
+ *                   still one's own: what a lock with an owner has to send
  *   handoff COUNT   PUBLISH, and wait for the message at another connection
  */
 #include <arpa/inet.h>
@@ -24,6 +26,11 @@ static const char set[] = "*6\r\n$3\r\nSET\r\n$10\r\nbench:bare\r\n$32\r\n"
                           "0123456789abcdef0123456789abcdef\r\n$2\r\nNX\r\n"
                           "$2\r\nPX\r\n$5\r\n10000\r\n";
 static const char del[] = "*2\r\n$3\r\nDEL\r\n$10\r\nbench:bare\r\n";
+static const char compare[] = "*5\r\n$4\r\nEVAL\r\n$92\r\n"
+                              "if redis.call('get', KEYS[1]) == ARGV[1] then "
+                              "return redis.call('del', KEYS[1]) end return 0"
+                              "\r\n$1\r\n1\r\n$10\r\nbench:bare\r\n"
+                              "$32\r\n0123456789abcdef0123456789abcdef\r\n";
 static const char subscribe[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nbench\r\n";
 static const char publish[] =
     "*3\r\n$7\r\nPUBLISH\r\n$5\r\nbench\r\n$4\r\nnews\r\n";
@@ -61,24 +68,24 @@ static void hear(int fd)
         bench_fail("the server answers with an error");
 }
 
-static void one_pair(int fd)
+static void one_pair(int fd, const char *release)
 {
     send_all(fd, set);
     hear(fd);
-    send_all(fd, del);
+    send_all(fd, release);
     hear(fd);
 }
 
-static void pairs(int fd, unsigned count)
+static void pairs(int fd, const char *release, unsigned count)
 {
     uint64_t began_ns;
 
     for (unsigned i = 0; i < WARM_UP; i++)
-        one_pair(fd);
+        one_pair(fd, release);
     bench_begin();
     for (unsigned i = 0; i < count; i++) {
         began_ns = bench_now_ns();
-        one_pair(fd);
+        one_pair(fd, release);
         bench_sample(bench_now_ns() - began_ns);
     }
     bench_end(count);
@@ -112,7 +119,9 @@ int main(int count, char **arguments)
     hear(listener);
     while (bench_told(&request)) {
         if (strcmp(request.word, "pair") == 0)
-            pairs(fd, request.first);
+            pairs(fd, del, request.first);
+        else if (strcmp(request.word, "script") == 0)
+            pairs(fd, compare, request.first);
         else if (strcmp(request.word, "handoff") == 0)
             handoffs(fd, listener, request.first);
         else

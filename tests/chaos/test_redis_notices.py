@@ -103,7 +103,7 @@ class Notices(unittest.TestCase):
             self.assertEqual(waiter.wait(place.PATIENCE_S), 0)
             self.control.ask("ECHO", "the end")
             return sum('"probe"' in line and held in line
-                       for line in monitor.until("the end"))
+                       for line in monitor.until('"ECHO" "the end"'))
 
     def test_a_purge_tells_who_waits(self):
         for kind in KINDS:

@@ -16,6 +16,7 @@
 #include "conformance/kinds.h"
 #include "conformance/others.h"
 #include "conformance/suite.h"
+#include "core/admission.h"
 
 /* So often is a list asked for again, each of which gives the servers that are
  * behind some time. */
@@ -483,6 +484,62 @@ static void withdrawing_what_is_gone_finds_nothing(void **state)
     seat_close(a);
 }
 
+/* An answer to who waits shows at least what the rule of the core needs of the
+ * queue, and hides no ticket without counting it. */
+static void expect_near(const struct call *call, struct call *whole,
+                        struct hf_ticket_id id, enum hf_ticket_kind kind)
+{
+    struct hf_snapshot queue = {whole->tickets, whole->count, 0};
+    struct hf_snapshot shown = {call->tickets, call->count, call->more};
+    size_t ahead = hf_snapshot_find(&queue, &id);
+
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_true(ahead < whole->count);
+    assert_true(hf_snapshot_find(&shown, &id) + shown.more >= ahead);
+    hf_admission_trim(&queue, whole->tickets, &id, kind);
+    for (size_t i = 0; i < queue.count; i++)
+        assert_non_null(call_find(call, queue.tickets[i].id));
+    if (call->more > 0)
+        assert_true(call->count < ahead + 1);
+}
+
+static void who_waits_sees_who_is_near(void **state)
+{
+    static const enum hf_ticket_kind kinds[] = {
+        HF_TICKET_READ,  HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_READ,
+        HF_TICKET_READ,  HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_WRITE,
+        HF_TICKET_WRITE, HF_TICKET_READ, HF_TICKET_WRITE, HF_TICKET_READ};
+    static const size_t leavers[] = {0, 7, 4, 2};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    struct seat *a = seat_open(bench);
+    struct hf_ticket_id ids[KINDS];
+    bool gone[KINDS] = {false};
+    struct call *call;
+
+    (void)state;
+    if (bench_shown(bench, HF_TICKET_READ) == 0) {
+        seat_close(a);
+        return;
+    }
+    for (size_t i = 0; i < KINDS; i++) {
+        ids[i] = fresh_id();
+        call = seat_enqueue(a, "q", ids[i], kinds[i], "");
+        expect_near(call, seat_look(a, "q"), ids[i], kinds[i]);
+    }
+    for (size_t k = 0; k < sizeof leavers / sizeof leavers[0]; k++) {
+        leave_place(a, "q", ids[leavers[k]]);
+        gone[leavers[k]] = true;
+        expect_length(a, "q", KINDS - k - 1);
+        for (size_t i = 0; i < KINDS; i++) {
+            if (gone[i])
+                continue;
+            call = seat_enqueue(a, "q", ids[i], kinds[i], "");
+            expect_near(call, seat_look(a, "q"), ids[i], kinds[i]);
+        }
+    }
+    seat_close(a);
+}
+
 static void leaving_from_the_middle_keeps_the_order(void **state)
 {
     struct seat *a = seat_open(bench);
@@ -562,6 +619,7 @@ int suite_run(struct bench *of)
         STORY(removal_by_force_is_told),
         STORY(an_own_ticket_that_is_gone_is_gone),
         STORY(withdrawing_what_is_gone_finds_nothing),
+        STORY(who_waits_sees_who_is_near),
         STORY(leaving_from_the_middle_keeps_the_order),
         STORY(the_end_takes_all_tickets),
         STORY(a_session_can_be_proven),

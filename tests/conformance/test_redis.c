@@ -143,6 +143,11 @@ static void evict(struct bench *of, const char *queue,
         (void)snprintf(command, sizeof command, words[i], id);
         assert_int_equal(ask_number(command, key), 1);
     }
+    if (ticket->kind != HF_TICKET_WRITE)
+        return;
+    hf_redis_key(queue, "writers", key);
+    (void)snprintf(command, sizeof command, words[0], id);
+    assert_int_equal(ask_number(command, key), 1);
 }
 
 static void be_short(void)

@@ -99,6 +99,33 @@ static void a_ticket_is_read(void **state)
     assert_int_equal(a->leases[0].expires_in_ms, 9000);
 }
 
+/* How many more are ahead stands behind the rows. */
+static void a_part_says_how_many_more_there_are(void **state)
+{
+    static const char *const numbers[] = {"", "x", "-1", "1.5", "7 "};
+    const struct hf_store_answer *a;
+    char text[256];
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "*4\r\n%s%s*0\r\n%s",
+                   bulk("1700000000000"), bulk("ok"), bulk("7"));
+    a = take(HF_STORE_LIST, text);
+    assert_int_equal(a->status, HF_OK);
+    assert_true(a->partial);
+    assert_int_equal(a->more, 7);
+    a = take(HF_STORE_LIST,
+             listed(ID, "1", "1", "1 1 0 1700000000000 " OWNER " x"));
+    assert_false(a->partial);
+    assert_int_equal(a->more, 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        (void)snprintf(text, sizeof text, "*4\r\n%s%s*0\r\n%s",
+                       bulk("1700000000000"), bulk("ok"), bulk(numbers[i]));
+        a = take(HF_STORE_LIST, text);
+        assert_int_equal(a->failure, HF_FAILURE_UNSURE);
+        assert_int_equal(a->status, HF_EPROTOCOL);
+    }
+}
+
 /* What somebody else has put there is reported, and no ticket. */
 static void what_is_no_ticket_is_foreign(void **state)
 {
@@ -544,6 +571,7 @@ int main(void)
 #define STORY(name) cmocka_unit_test_teardown(name, finish)
     const struct CMUnitTest tests[] = {
         STORY(a_ticket_is_read),
+        STORY(a_part_says_how_many_more_there_are),
         STORY(what_is_no_ticket_is_foreign),
         STORY(a_payload_that_is_no_text_is_left_out),
         STORY(nonsense_is_unsure),

@@ -32,24 +32,37 @@ static bool lists(const struct hf_store_answer *answer,
 }
 
 /* What is gone and not watched: its owner hears of it by this list if it was he
- * who asked for it, else when he watches it.  A part of a queue tells of the
- * ticket that it was asked for, and not of others: renewals tell of these. */
+ * who asked for it, else when he watches it. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_op *op,
-                          const struct hf_store_answer *answer)
+                          const struct hf_store_answer *answer,
+                          struct hf_leased_own *own)
+{
+    if (own->queue != op->queue || own->state != HF_LEASED_OWN_THERE ||
+        lists(answer, &own->id) || hf_leased_watched_by_owner(own))
+        return;
+    own->gone = true;
+    if (hf_ticket_id_equal(&own->id, &op->call.ticket))
+        hf_leased_own_drop(leased, own);
+}
+
+/* A part of a queue tells of the ticket that it was asked for, and not of
+ * others: renewals tell of these. */
+static void drop_all_unlisted(struct hf_leased *leased,
+                              const struct hf_leased_op *op,
+                              const struct hf_store_answer *answer)
 {
     struct hf_leased_own *own = op->queue->owns, *next;
 
+    if (answer->partial) {
+        own = hf_leased_own_find(leased, &op->call.ticket);
+        if (own != NULL)
+            drop_unlisted(leased, op, answer, own);
+        return;
+    }
     for (; own != NULL; own = next) {
-        bool asked = hf_ticket_id_equal(&own->id, &op->call.ticket);
-
         next = own->next_in_queue;
-        if (own->state != HF_LEASED_OWN_THERE || (answer->partial && !asked) ||
-            lists(answer, &own->id) || hf_leased_watched_by_owner(own))
-            continue;
-        own->gone = true;
-        if (asked)
-            hf_leased_own_drop(leased, own);
+        drop_unlisted(leased, op, answer, own);
     }
 }
 
@@ -105,7 +118,7 @@ static void listed(struct hf_leased *leased, struct hf_leased_op *op,
         return;
     }
     note_own(leased, op, answer);
-    drop_unlisted(leased, op, answer);
+    drop_all_unlisted(leased, op, answer);
     hf_leased_tell_snapshot(leased, op->request, HF_EVENT_LISTED, answer);
 }
 

@@ -346,6 +346,21 @@ static void take_queue(struct hf_redis_answer *answer,
     }
 }
 
+/* Behind the rows, where these are a part of the queue: how many more are ahead
+ * of the ticket of the call. */
+static void take_more(struct hf_redis_answer *answer,
+                      const struct redisReply *more)
+{
+    uint64_t number;
+
+    if (!get_number(more, &number)) {
+        fail_nonsense(answer);
+        return;
+    }
+    answer->answer.partial = true;
+    answer->answer.more = (size_t)number;
+}
+
 /* Rows of our script about tickets that we named: nothing else is in between.
  */
 static void take_rows(struct hf_redis_answer *answer,
@@ -443,6 +458,8 @@ void hf_redis_answer_take(struct hf_redis_answer *answer,
         fail_nonsense(answer);
     else
         take_body(answer, call, reply->element[2]);
+    if (reply->elements > 3)
+        take_more(answer, reply->element[3]);
     keep_payload(answer);
 }
 

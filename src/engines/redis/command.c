@@ -26,18 +26,18 @@ void hf_redis_key(const char *queue, const char *word,
 
 /* -------------------------------------------------------------- commands -- */
 
-#define KEYS 5
+#define KEYS 7
 #define PLAIN_KEYS 2
 /* Operation, lock name, not_after, ttl, session. */
 #define ARGUMENTS 5
 
-static const char *const words[KEYS] = {"queue", "until", "tickets", "last",
-                                        "looks"};
+static const char *const words[KEYS] = {"queue", "until",   "tickets", "last",
+                                        "looks", "writers", "members"};
 
 /* Of a server that is one of several, whose tickets are others. */
-static const char *const accord_words[KEYS] = {"quorum:queue", "quorum:until",
-                                               "quorum:tickets", "quorum:last",
-                                               "quorum:looks"};
+static const char *const accord_words[KEYS] = {
+    "quorum:queue", "quorum:until",   "quorum:tickets", "quorum:last",
+    "quorum:looks", "quorum:writers", "quorum:members"};
 
 static const char *const operations[] = {
     [HF_STORE_RENEW] = "renew",       [HF_STORE_ENQUEUE] = "enqueue",
@@ -223,10 +223,14 @@ void hf_redis_command_put(struct hf_resp *resp,
         put_enqueue(resp, call, manner);
         break;
     case HF_STORE_LIST:
-        put_head(resp, call, manner, call->queue, 3);
+        put_head(resp, call, manner, call->queue, 4);
         put_flag(resp, call->looks);
         put_flag(resp, call->whole);
         hf_resp_put_number(resp, call->ticket_kind);
+        if (hf_store_call_may_be_partial(call))
+            put_id(resp, &call->ticket);
+        else
+            hf_resp_put_text(resp, "");
         break;
     case HF_STORE_PROBE:
         put_head(resp, call, manner, call->queue, call->count);

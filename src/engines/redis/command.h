@@ -8,6 +8,8 @@
  *     holdfast:{NAME}:tickets  hash: what else a ticket is
  *     holdfast:{NAME}:last     the last sequence given out; never goes
  *     holdfast:{NAME}:looks    zset: session that looks, until when
+ *     holdfast:{NAME}:writers  zset: write ticket by sequence, of the queue
+ *     holdfast:{NAME}:members  zset: what is apart, by sequence
  *
  * and with layout=redis-py also, which are not in one slot,
  *

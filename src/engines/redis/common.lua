@@ -3,18 +3,23 @@
 -- The other side of src/engines/leased/store.h: the parts of src/engines/redis
 -- are put together to one script, which is run for one queue at a time:
 --
---     KEYS  queue, untils, tickets, last, looks, all of one hash slot; and with
---           layout=redis-py the key that others SET, and who of us has it
+--     KEYS  queue, untils, tickets, last, looks, writers, members, all of one
+--           hash slot; and with layout=redis-py the key that others SET, and who
+--           of us has it
 --     ARGV  operation, lock name, not_after or '', ttl, session, and its own
 --
--- and answers {now, 'ok', ...}, or {now, WORD}, having done nothing, where WORD
+-- and answers {now, 'ok', ...}, with 'more' at the end where it shows a part
+-- of a queue, or {now, WORD}, having done nothing, where WORD
 -- is 'late' or 'unsupported'.  Numbers
 -- that may be large are given as text: milliseconds since 1970, and the
 -- microseconds that sequences are made of, below 2^53 until the year 2255.
 
 local queue, untils, tickets = KEYS[1], KEYS[2], KEYS[3]
 local last, looks = KEYS[4], KEYS[5]
-local plain, having = KEYS[6], KEYS[7]
+-- The tickets of the queue that are WRITE, by their sequence as well; the
+-- tickets that are apart, which are not in the queue.
+local writers, members = KEYS[6], KEYS[7]
+local plain, having = KEYS[8], KEYS[9]
 local name = ARGV[2]
 local ttl = tonumber(ARGV[4])
 local session = ARGV[5]
@@ -29,6 +34,11 @@ local MEMBER, READY = '8', '9'
 -- Those wait for nobody, and nobody for them; only who asks for them sees them.
 local function is_apart(kind)
     return kind == MEMBER or kind == READY
+end
+
+-- The sorted set that has tickets of ${kind} by their sequence.
+local function line_of(kind)
+    return is_apart(kind) and members or queue
 end
 
 -- Readers that one step of a walk through a queue looks at.
@@ -67,14 +77,29 @@ local function put(id, value)
         value.payload}, ' '))
 end
 
--- Have the keys live longer than any ticket in them.
-local function keep()
-    if redis.call('PTTL', tickets) >= ttl + LEFT_ALONE then
-        return
-    end
-    for _, key in ipairs({queue, untils, tickets}) do
+local function expire(...)
+    for _, key in ipairs({...}) do
         redis.call('PEXPIRE', key, 2 * ttl + LEFT_ALONE)
     end
+end
+
+-- Have the keys live longer than any ticket in them.
+local function keep()
+    local left = redis.call('PTTL', tickets)
+
+    if left >= ttl + LEFT_ALONE then
+        return
+    end
+    expire(queue, untils, tickets)
+    if left >= 0 then -- else these are new, see keep_along()
+        expire(writers, members)
+    end
+end
+
+-- A set that began after the last keep() must not end before the tickets do:
+-- a WRITE that is in the queue alone would be in no reader's way.
+local function keep_along(key)
+    redis.call('PEXPIRE', key, redis.call('PTTL', tickets))
 end
 
 local function tell(whom, what)
@@ -83,7 +108,7 @@ end
 
 -- Tell GONE to those who waited for ${id}, a ticket of ${kind}, and stay: of a
 -- READ that is the nearest WRITE ahead, of a LEASE nothing, of any other the
--- nearest ticket but those apart.  ${was}: what it has stopped to be, '0' if it
+-- nearest ticket.  ${was}: what it has stopped to be, '0' if it
 -- goes.
 local function tell_waiters(id, kind, going, was)
     local sequence = redis.call('ZSCORE', queue, id)
@@ -92,7 +117,7 @@ local function tell_waiters(id, kind, going, was)
     local nearest = true
     local behind, other
 
-    if not sequence or is_apart(kind) then
+    if not sequence then
         return
     end
     repeat
@@ -100,7 +125,7 @@ local function tell_waiters(id, kind, going, was)
                             'LIMIT', at, step)
         for _, id_behind in ipairs(behind) do
             other = ticket(id_behind)
-            if other and not is_apart(other.kind) then
+            if other then
                 if not going[id_behind] and (
                         (kind == WRITE and other.kind == READ) or
                         (nearest and other.kind ~= READ and
@@ -149,7 +174,10 @@ local function remove(ids, by)
         tell_waiters(id, going[id].kind, going, '0')
     end
     for _, id in ipairs(ids) do
-        redis.call('ZREM', queue, id)
+        redis.call('ZREM', line_of(going[id].kind), id)
+        if going[id].kind == WRITE then
+            redis.call('ZREM', writers, id)
+        end
         redis.call('ZREM', untils, id)
         redis.call('HDEL', tickets, id)
         give_back(id)
@@ -160,12 +188,12 @@ local function remove(ids, by)
     tell_lookers()
 end
 
--- Those of ARGV from ${first} on that are in the queue.
+-- Those of ARGV from ${first} on that are there.
 local function those_there(first)
     local found = {}
 
     for i = first, #ARGV do
-        if redis.call('ZSCORE', queue, ARGV[i]) then
+        if redis.call('HEXISTS', tickets, ARGV[i]) == 1 then
             found[#found + 1] = ARGV[i]
         end
     end

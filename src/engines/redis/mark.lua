@@ -8,7 +8,7 @@ local function those_of(kind)
     local found = {}
     local its
 
-    for _, id in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
+    for _, id in ipairs(redis.call('ZRANGE', line_of(kind), 0, -1)) do
         its = ticket(id)
         if its and its.kind == kind then
             found[#found + 1] = id
@@ -18,7 +18,7 @@ local function those_of(kind)
 end
 
 local function mark(id, kind)
-    place(id, NEVER)
+    place(id, kind, NEVER)
     put(id, {kind = kind, weight = '1', revoked = '0', created = text(now),
              session = '0', payload = ''})
 end
