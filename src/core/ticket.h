@@ -82,8 +82,8 @@ struct hf_ticket {
 struct hf_snapshot {
     const struct hf_ticket *tickets;
     size_t count;
-    size_t more; /* tickets ahead of one's own beside those shown; at most, for
-                    some of them may have gone */
+    size_t more; /* tickets ahead of one's own that are not shown, for people:
+                    some may have gone, and an engine may end its count */
 };
 
 bool hf_ticket_id_equal(const struct hf_ticket_id *a,
