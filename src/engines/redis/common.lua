@@ -193,7 +193,7 @@ local function those_there(first)
     local found = {}
 
     for i = first, #ARGV do
-        if redis.call('HEXISTS', tickets, ARGV[i]) == 1 then
+        if redis.call('ZSCORE', untils, ARGV[i]) then
             found[#found + 1] = ARGV[i]
         end
     end
