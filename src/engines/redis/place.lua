@@ -88,10 +88,10 @@ local function part(id, kind)
     end
     rank = redis.call('ZRANK', queue, id)
     sequence = rank and redis.call('ZSCORE', queue, id)
-    own = rank and row(id, sequence)
+    own = row(id, sequence) -- a user without the right to hashes is refused
     rows = other and {{other, '0', text(GLANCE), '1 1 0 0 0 '}} or
         walk(queue, 0, 1, 1)
-    if not own then
+    if not own or not rank then
         return rows, '0'
     end
     if #rows == 0 or rows[1][1] == id then
