@@ -181,6 +181,27 @@ class Outages(Quorum):
         two.end()
 
 
+class Limits(Quorum):
+    def run_tool(self, *arguments):
+        return subprocess.run([HOLDFAST, "run", "-c", self.url, *arguments],
+                              capture_output=True, text=True, timeout=90,
+                              check=False)
+
+    def test_a_disagreement_is_told_while_one_server_is_down(self):
+        """Texts are read from whichever server answers first."""
+        holder = subprocess.Popen(
+            [HOLDFAST, "run", "-c", self.url, "-p", "2/2", "pool", "--",
+             "sh", "-c", "echo in; read line"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.communicate)
+        self.assertEqual(holder.stdout.readline(), "in\n")
+        self.servers[0].kill()
+        ran = self.run_tool("-p", "1/3", "-t", "60s", "pool", "--", "true")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn('the limits of "pool" differ: 3 here, 2 at a ticket '
+                      "ahead", ran.stderr)
+
+
 class Clocks(Quorum):
     """Each server has its own."""
 
