@@ -466,6 +466,33 @@ static size_t count_of(struct hf_lock *lock, enum hf_tickets_which which)
 }
 
 /* Those who have permits stand first, and those who wait are as good as any. */
+/* A ticket whose owner is to hear of a request. */
+struct asked_ticket {
+    struct hf_lock *lock;
+    const char *id;
+};
+
+static bool says_asked(void *arg)
+{
+    struct asked_ticket *asked = arg;
+    struct hf_tickets *tickets;
+    char at[HF_OWNER_VALUE_MAX];
+    bool says = false;
+
+    assert_int_equal(
+        hf_lock_tickets(asked->lock, HF_TICKETS_ALL, HF_FOREVER, &tickets),
+        HF_OK);
+    for (size_t i = 0; i < hf_tickets_count(tickets); i++) {
+        const struct hf_ticket_view *view = hf_tickets_at(tickets, i);
+
+        says |=
+            strcmp(view->id, asked->id) == 0 &&
+            hf_owner_text_get(view->owner, "asked", at, sizeof(at)) == HF_OK;
+    }
+    hf_tickets_free(tickets);
+    return says;
+}
+
 static void who_waits_for_permits_is_seen_and_asked(void **state)
 {
     struct hf_acquire_opts opts = HF_ACQUIRE_OPTS_INIT;
@@ -473,6 +500,7 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     struct hf_tickets *tickets;
     struct hf_lock *mine, *theirs;
     struct hf_grant *grant;
+    struct asked_ticket heard;
     struct outcome first, second;
     struct world w;
     _Atomic int asked = 0;
@@ -505,11 +533,15 @@ static void who_waits_for_permits_is_seen_and_asked(void **state)
     assert_null(hf_tickets_at(tickets, 3));
     view = hf_tickets_at(tickets, 1);
     assert_int_equal(hf_lock_revoke(mine, view->id, HF_FOREVER), HF_OK);
-    /* One who is evicted goes to the tail. */
+    heard.lock = mine;
+    heard.id = view->id;
+    front_until(&w.a, says_asked, &heard);
+    /* One who is evicted hears of it when the one ahead has gone, and goes to
+     * the tail. */
     view = hf_tickets_at(tickets, 2);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_OK);
     assert_int_equal(hf_lock_evict(mine, view->id, HF_FOREVER), HF_EGONE);
-    kit_await_tickets(&w.place, 3);
+    kit_await_tickets(&w.place, 2);
     hf_tickets_free(tickets);
     assert_int_equal(front_give(&w.a, grant), HF_OK);
     front_await(&first);
