@@ -14,13 +14,13 @@ struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request)
         return NULL;
     }
     op->request = request;
-    if (request->kind == HF_REQUEST_PROVE)
-        return op;
-    if ((op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
+    if (request->kind != HF_REQUEST_PROVE &&
+        (op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
         hf_free(op);
         hf_zk_fail_memory(zk, request);
         return NULL;
     }
+    zk->window.under_way++;
     return op;
 }
 
@@ -31,6 +31,7 @@ void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_queue_leave(zk, op->queue);
     hf_free(op->parents);
     hf_free(op);
+    zk->window.under_way--;
 }
 
 /* Freed last: ${error} and ${path} may be of the operation. */
