@@ -152,7 +152,7 @@ static void choose_limits(struct hf_sim_config *config,
         least_ms / 4;
 }
 
-/* In half of the worlds clients have few requests under way.  From numbers of
+/* In half of the worlds clients have few calls under way.  From numbers of
  * its own: with a wide window a seed is the world it always was. */
 static void choose_window(struct hf_sim_config *config, uint64_t seed)
 {

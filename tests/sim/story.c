@@ -14,7 +14,7 @@
  * late= (in a million), plain (an engine without traits), suspends (losses are
  * told at SUSPENDED).  With servers= the
  * world is an ensemble for the client of ZooKeeper, and there are also: tick=
- * limit= (of ticks) containers= floor= (ms), lag= (us), window= (requests under
+ * limit= (of ticks) containers= floor= (ms), lag= (us), window= (calls under
  * way), known (the tick), strict, old, split, moved, unmoved, zxid, and unsafe:
  * an invariant will break.  Servers are called s1, s2 and so on; the last one
  * leads first.

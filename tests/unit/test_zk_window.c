@@ -14,7 +14,7 @@
 #include "heap/heap.h"
 #include "zk_stage.h"
 
-/* A session whose window has room for ${window} requests. */
+/* A session with a window of ${window} calls. */
 static void connected(struct stage *s, unsigned window)
 {
     stage_init(s);
@@ -57,7 +57,7 @@ static void so_many_are_under_way(void **state)
     struct stage s;
 
     (void)state;
-    connected(&s, 2);
+    connected(&s, 3);
     ask_in(&s, "a", HF_REQUEST_ENQUEUE, "a");
     ask_in(&s, "b", HF_REQUEST_ENQUEUE, "b");
     ask_in(&s, "c", HF_REQUEST_ENQUEUE, "c");

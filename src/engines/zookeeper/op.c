@@ -20,7 +20,6 @@ struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request)
         hf_zk_fail_memory(zk, request);
         return NULL;
     }
-    zk->window.under_way++;
     return op;
 }
 
@@ -31,7 +30,6 @@ void hf_zk_op_free(struct hf_zk *zk, struct hf_zk_op *op)
         hf_zk_queue_leave(zk, op->queue);
     hf_free(op->parents);
     hf_free(op);
-    zk->window.under_way--;
 }
 
 /* Freed last: ${error} and ${path} may be of the operation. */

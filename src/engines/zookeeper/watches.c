@@ -138,7 +138,6 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
 
     /* Kept from being freed while those who are told change the list. */
     assert(watch->asking);
-    zk->window.under_way--;
     if (reply->error == HF_ZK_OK) {
         watch->armed = true;
         watch->revoked = hf_zk_says_revoke(hf_jute_get_buffer(&body));
@@ -166,7 +165,6 @@ void hf_zk_watch_read(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->asking = true;
     watch->armed = false;
-    zk->window.under_way++;
     watch->call.answered = asked;
     watch->call.owner = watch;
     hf_zk_send_get_data(zk, &watch->call, watch->path, true);

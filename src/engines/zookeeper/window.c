@@ -114,17 +114,16 @@ static struct hf_request *take(struct hf_zk_window *window)
 
 /* ---------------------------------------------------------------- window -- */
 
-static bool has_room(const struct hf_zk_window *window)
+static bool has_room(const struct hf_zk *zk)
 {
-    return window->under_way < window->size;
+    return zk->wire.calls < zk->window.size;
 }
 
 bool hf_zk_window_keeps(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_window *window = &zk->window;
 
-    if (is_urgent(request) ||
-        (has_room(window) && window->requests.root == NULL))
+    if (is_urgent(request) || (has_room(zk) && window->requests.root == NULL))
         return false;
     if (!add(window, request))
         hf_zk_fail_memory(zk, request);
@@ -135,7 +134,7 @@ void hf_zk_window_open(struct hf_zk *zk)
 {
     struct hf_request *request;
 
-    while (hf_zk_session_usable(&zk->session) && has_room(&zk->window) &&
+    while (hf_zk_session_usable(&zk->session) && has_room(zk) &&
            (request = take(&zk->window)) != NULL)
         hf_zk_begin(zk, request);
 }

@@ -6,15 +6,17 @@
  * A server carries out the requests of a session in their order.  All that was
  * sent stands ahead of what is sent next: behind ten thousand creates, lists
  * and watches a release takes seconds, and a proof may come too late for the
- * session.  So only so many requests of the core are under way at a time.  The
- * others wait here, before anything of them is sent, but for those that are
- * urgent: they are sent at once.
+ * session.  So a request of the core begins only while fewer than so many calls
+ * are under way.  Until then it waits here, before anything of it is sent; but
+ * for urgent ones, which are sent at once.
  *
  * A request waits as a whole.  From when it begins its calls go to the wire as
- * they are made, those of its later steps too, so that N requests are at most a
- * small multiple of N calls.  What it does depends on what is known when it
- * begins.  A call gets its number, and the times that decide what it proves,
- * when it is put on the wire (wire.c), and what waits has no call yet.
+ * they are made, those of its later steps too, so that there may be somewhat
+ * more calls than the window has.  Those who wait for a list that another has
+ * asked for have no call: while a long list is under way others go on.  What a
+ * request does depends on what is known when it begins.  A call gets its
+ * number, and the times that decide what it proves, when it is put on the wire
+ * (wire.c), and what waits has no call yet.
  *
  * What relies on the order of requests on one connection, and what keeps it:
  *
@@ -58,8 +60,8 @@
 struct hf_zk;
 struct hf_zk_waiting;
 
-/* So many requests are under way at a time: enough to keep a server busy, and
- * few enough for a release behind them to take some milliseconds. */
+/* So many calls: enough to keep a server busy, few enough for a release behind
+ * them to take some milliseconds, and twice what a whole list has under way. */
 #define HF_ZK_WINDOW 128
 
 /* The classes of requests that wait.  They take turns, so that neither keeps
@@ -71,10 +73,7 @@ enum hf_zk_class {
 };
 
 struct hf_zk_window {
-    unsigned size;
-    /* Operations, and reads of watched nodes.  Urgent ones count, though they
-     * do not wait. */
-    unsigned under_way;
+    unsigned size;         /* in calls; those of urgent requests count */
     enum hf_zk_class turn; /* of the next one to begin */
     struct {
         struct hf_zk_waiting *first;

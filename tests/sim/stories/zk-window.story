@@ -1,5 +1,5 @@
-# A client has two requests under way at a time.  Its release goes before all
-# that waits to be sent: b is granted long before the last enqueue is sent.
+# A request begins only while fewer than two calls are under way.  The release
+# goes before all that waits: b is granted long before the last enqueue is sent.
 world servers=1 timeout=6000 clients=2 window=2
   100    a  want mutex one
   110    b  want mutex one
@@ -34,13 +34,13 @@ expect
    202.000  a       m1 RELEASED HF_OK
    202.000  a       m1 FORGOTTEN
    203.000  a       server adds ticket 0 to two
-   203.000  a       server adds ticket 0 to three
-   204.000  a       m3 GRANTED token=4294967307 safe-until=6942
-   204.000  a       m4 GRANTED token=4294967309 safe-until=6942
-   207.000  a       server adds ticket 0 to four
-   207.000  a       server adds ticket 0 to five
-   208.000  a       m5 GRANTED token=4294967313 safe-until=6942
-   208.000  a       m6 GRANTED token=4294967315 safe-until=6942
-   211.000  a       server adds ticket 0 to six
-   212.000  a       m7 GRANTED token=4294967318 safe-until=6942
+   204.000  a       m3 GRANTED token=4294967306 safe-until=6942
+   207.000  a       server adds ticket 0 to three
+   208.000  a       m4 GRANTED token=4294967310 safe-until=6942
+   209.000  a       server adds ticket 0 to four
+   210.000  a       m5 GRANTED token=4294967312 safe-until=6942
+   213.000  a       server adds ticket 0 to five
+   214.000  a       m6 GRANTED token=4294967316 safe-until=6942
+   215.000  a       server adds ticket 0 to six
+   216.000  a       m7 GRANTED token=4294967318 safe-until=6942
    500.000  -       end, tickets left: 6, nodes: 12, watches: 6
