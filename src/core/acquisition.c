@@ -572,6 +572,8 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!a->description.request.busy || a->description.is_asked ||
            !hf_ticket_id_equal(&a->description.request.ticket, &a->ticket));
     assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
+    assert(a->own.state == HF_WITHDRAWAL_NONE ||
+           !hf_acquisition_enqueue_unanswered(a)); /* nor overtakes it */
     assert(!a->told || a->state >= STATE(RELEASING));
     assert(!a->downgrading || a->state == STATE(HELD));
     assert(a->kind != HF_TICKET_MEMBER || a->state != STATE(HELD) ||

@@ -38,7 +38,11 @@
  *  - An ENQUEUE that was answered FAILED{UNSURE} may still take effect, though
  *    not later than one session timeout after that answer, nor after the
  *    session; without a lease, not after the next answer.
- *  - While not CONNECTED an engine may answer any request FAILED{RETRY}.
+ *  - While not CONNECTED an engine may answer any request FAILED{RETRY}, and
+ *    so those that it had not begun when a connection ended.
+ *  - The core asks for the WITHDRAW of a ticket only when no ENQUEUE of it is
+ *    under way.  Apart from that an engine may carry out a WITHDRAW, DOWNGRADE
+ *    or PROVE ahead of requests that were asked for earlier.
  *  - A WATCH of one's own ticket that was answered WATCHING may hear REVOKED
  *    any number of times: somebody asks the owner to let go.  It goes on.
  *    Requests to let go that come close together may be told as one, none is

@@ -97,6 +97,9 @@
     X(ZK_CHILDREN_UNHEARD, 4, "an event of a queue's children is nobody's")    \
     X(ZK_CHILDREN_NOT_RESUMED, 4, "child watches end with their connection")   \
     X(ZK_NEWS_BEFORE_LIST, 4, "what happens before a list is told is no news") \
+    X(ZK_LAST_FIRST, 14, "of what waits to be sent the last goes first")       \
+    X(ZK_WAITING_DROPPED, 4, "what waits to be sent goes with its connection") \
+    X(ZK_URGENT_WAITS, 4, "releases and proofs wait behind other requests")    \
     X(ZK_EARLIER_LIST, 13, "a list sent before the create serves it")          \
     X(ZK_STRUCK_BEHIND, 1, "who stands behind one that went is struck too")    \
     X(ZK_WRITER_STRUCK, 1, "a write ticket that went leaves nobody behind")    \

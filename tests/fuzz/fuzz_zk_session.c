@@ -242,6 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     p.honest = play_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
     stage_init(&p.s);
+    p.s.config.window = bytes / 4 % 4; /* 0: wide */
     p.s.then = play_on_event;
     honest_begin(&p.s, &p.server);
     p.server.no_containers = p.honest && bytes % 2 == 1;

@@ -152,6 +152,17 @@ static void choose_limits(struct hf_sim_config *config,
         least_ms / 4;
 }
 
+/* In half of the worlds clients have few calls under way.  From numbers of
+ * its own: with a wide window a seed is the world it always was. */
+static void choose_window(struct hf_sim_config *config, uint64_t seed)
+{
+    struct hf_random random;
+
+    hf_random_seed(&random, seed ^ 0x77696e646f77);
+    if (hf_random_below(&random, 2) == 0)
+        config->ensemble.window = 1 + (unsigned)hf_random_below(&random, 4);
+}
+
 /* A tenth of the ensembles are calm. */
 static struct hf_sim_config choose_zookeeper(uint64_t seed,
                                              struct hf_random *random)
@@ -165,6 +176,7 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     if (hf_random_below(random, 10) != 0)
         troubled(&config, random);
     choose_limits(&config, random);
+    choose_window(&config, seed);
     plan.fault_count = FAULT_COUNT_ENSEMBLE;
     plan.leader_freeze_most_us = leader_freeze_most_us(&config);
     return config;

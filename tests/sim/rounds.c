@@ -388,6 +388,7 @@ static void choose_ensemble(struct hf_sim_config *config)
     config->timeout_ms = ensemble->tick_ms * (200 + below(400)) / 100;
     config->least_timeout_ms = config->timeout_ms;
     config->notices_apart = false;
+    ensemble->window = (unsigned)(config->seed % 4); /* 0: as outside */
 }
 
 static struct hf_sim_config calm(uint64_t seed, enum world_sort sort)

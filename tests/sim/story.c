@@ -14,9 +14,10 @@
  * late= (in a million), plain (an engine without traits), suspends (losses are
  * told at SUSPENDED).  With servers= the
  * world is an ensemble for the client of ZooKeeper, and there are also: tick=
- * limit= (of ticks) containers= floor= (ms), lag= (us), known (the tick),
- * strict, old, split, moved, unmoved, zxid, and unsafe: an invariant will
- * break.  Servers are called s1, s2 and so on; the last one leads first.
+ * limit= (of ticks) containers= floor= (ms), lag= (us), window= (calls under
+ * way), known (the tick), strict, old, split, moved, unmoved, zxid, and unsafe:
+ * an invariant will break.  Servers are called s1, s2 and so on; the last one
+ * leads first.
  * Attempts are called by kind and number, in the order they are wanted.  A
  * client's clock shows 1000 at the start.  Verbs stand in the table of verb.c,
  * what servers and others do in deed.c.
@@ -76,6 +77,7 @@ static void ensemble_word(struct hf_sim_config *config, const char *word)
     e->container_ms = number_after(word, "containers=", e->container_ms);
     e->lag_most_us = (uint32_t)number_after(word, "lag=", e->lag_most_us);
     e->timeout_floor_ms = number_after(word, "floor=", e->timeout_floor_ms);
+    e->window = (unsigned)number_after(word, "window=", e->window);
     e->tick_known |= strcmp(word, "known") == 0;
     e->strict_proof |= strcmp(word, "strict") == 0;
     e->old |= strcmp(word, "old") == 0;

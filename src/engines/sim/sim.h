@@ -50,6 +50,8 @@ struct hf_sim_ensemble {
     bool tells_moved;   /* a session that moved is answered so, instead of
                            ending the connection */
     bool tells_zxid;    /* events name their transaction, as from 3.9 on */
+    unsigned window;    /* so many calls of a client are under way at a
+                           time, 0: as many as outside the simulator */
     bool ignores_moves; /* what is late on an old connection takes effect,
                            as with a server that does not see it moved */
     /* ?layout= of every client, and of other programs. */

@@ -253,6 +253,7 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
     config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
     config->strict_proof = ensemble->strict_proof;
     config->layout = ensemble->layout;
+    config->window = ensemble->window;
     hf_random_seed(&config->random, hf_random_next(&sim->random));
     hf_zk_config_shuffle(config);
 }

@@ -44,6 +44,8 @@ struct hf_zk_config {
     bool strict_proof;
     uint64_t token_floor;      /* added to every token */
     enum hf_zk_dialect layout; /* how tickets are written */
+    unsigned window;           /* so many calls are under way at a time; 0:
+                                  HF_ZK_WINDOW */
     bool tls;
     struct hf_pem_files files; /* of TLS */
     struct hf_random random;   /* seeded; .servers are shuffled by it */

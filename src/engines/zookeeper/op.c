@@ -14,9 +14,8 @@ struct hf_zk_op *hf_zk_op_new(struct hf_zk *zk, struct hf_request *request)
         return NULL;
     }
     op->request = request;
-    if (request->kind == HF_REQUEST_PROVE)
-        return op;
-    if ((op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
+    if (request->kind != HF_REQUEST_PROVE &&
+        (op->queue = hf_zk_queue_use(zk, request->queue)) == NULL) {
         hf_free(op);
         hf_zk_fail_memory(zk, request);
         return NULL;

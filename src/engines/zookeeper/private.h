@@ -10,6 +10,7 @@
 #include "engines/zookeeper/session.h"
 #include "engines/zookeeper/stranger.h"
 #include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/window.h"
 #include "engines/zookeeper/wire.h"
 #include "engines/zookeeper/zk.h"
 
@@ -21,6 +22,7 @@ struct hf_zk {
     uint64_t now_ms; /* of the call that is being carried out */
     struct hf_zk_session session;
     struct hf_zk_wire wire;
+    struct hf_zk_window window;
     struct hf_zk_proof proof;
     struct hf_zk_queues queues;
     struct hf_zk_watches watches;
@@ -59,6 +61,9 @@ uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call);
 void hf_zk_tell_committed(struct hf_zk *zk, const struct hf_zk_call *call);
 
 /* -------------------------------------------------------------- requests -- */
+
+/* Carry out ${request}, which does not wait any more; the session is usable. */
+void hf_zk_begin(struct hf_zk *zk, struct hf_request *request);
 
 void hf_zk_enqueue(struct hf_zk *zk, struct hf_request *request);
 void hf_zk_list(struct hf_zk *zk, struct hf_request *request);

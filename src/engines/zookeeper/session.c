@@ -335,7 +335,7 @@ static void closed(struct hf_zk *zk)
     struct hf_event event = {.kind = HF_EVENT_CLOSED};
 
     move(zk, HF_ZK_ENDED);
-    hf_zk_wire_cut(zk);
+    hf_zk_window_cut(zk);
     hf_zk_watches_clear(zk);
     hf_zk_queues_clear(&zk->queues);
     event.as.answer.request = zk->session.end;
@@ -389,7 +389,7 @@ static void drop(struct hf_zk *zk, hf_status status, const char *format,
     try_at(zk, next_ms);
     if (was_up) {
         hf_zk_tell(zk, &event);
-        hf_zk_wire_cut(zk);
+        hf_zk_window_cut(zk);
     }
     end_if_asked(zk);
     if (session->state == HF_ZK_IDLE)
@@ -434,7 +434,7 @@ void hf_zk_session_lose(struct hf_zk *zk, const char *format, ...)
     forget_session(session);
     if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
         open_next(zk);
-    hf_zk_wire_cut(zk);
+    hf_zk_window_cut(zk);
     hf_zk_watches_clear(zk);
     hf_zk_queues_clear(&zk->queues);
     event.as.answer.status = HF_ELOST;

@@ -66,6 +66,7 @@ size_t hf_zk_call_begin(struct hf_zk *zk, struct hf_zk_call *call,
     else
         wire->first = call;
     wire->last = call;
+    wire->calls++;
     return begin_request(zk, call->xid, opcode);
 }
 
@@ -366,6 +367,7 @@ static struct hf_zk_call *take_off(struct hf_zk_wire *wire,
     if (wire->last == call)
         wire->last = before;
     call->next = NULL;
+    wire->calls--;
     return call;
 }
 

@@ -47,6 +47,7 @@ struct hf_zk_wire {
     int32_t xid; /* of the last call, from 1 */
     struct hf_zk_call *first;
     struct hf_zk_call *last;
+    unsigned calls;                     /* so many are under way */
     uint64_t pings_ms[HF_ZK_PINGS_MAX]; /* when those unanswered were sent */
     size_t pings;
     uint64_t written_at_ms; /* when something was last put out */

@@ -24,6 +24,7 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
     zk->config = *config;
     zk->host = *host;
     zk->now_ms = now_ms;
+    hf_zk_window_init(&zk->window, config->window);
     hf_zk_queues_init(&zk->queues);
     hf_zk_watches_init(&zk->watches);
     hf_zk_session_begin(zk);
@@ -40,7 +41,7 @@ void hf_zk_free(struct hf_zk *zk)
 {
     zk->host.event = tell_nobody;
     zk->session.state = HF_ZK_ENDED;
-    hf_zk_wire_cut(zk); /* frees what was under way */
+    hf_zk_window_cut(zk); /* frees what was under way */
     hf_zk_watches_clear(zk);
     hf_zk_queues_free(&zk->queues);
     hf_zk_wire_free(&zk->wire);
@@ -206,6 +207,12 @@ void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    zk->session.trouble);
         return;
     }
+    if (!hf_zk_window_keeps(zk, request))
+        hf_zk_begin(zk, request);
+}
+
+void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
+{
     switch (request->kind) {
     case HF_REQUEST_ENQUEUE:
         hf_zk_enqueue(zk, request);
@@ -458,8 +465,10 @@ void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
         else
             answer_came(zk, &frame);
     }
-    if (is_current(zk, number))
-        hf_zk_wire_worked_off(&zk->wire, offset);
+    if (!is_current(zk, number))
+        return;
+    hf_zk_wire_worked_off(&zk->wire, offset);
+    hf_zk_window_open(zk);
 }
 
 /* ------------------------------------------------------------ connection -- */
