@@ -32,6 +32,7 @@
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/ticket.h"
+#include "core/tree.h"
 #include "core/watch.h"
 #include "core/withdrawal.h"
 
@@ -108,6 +109,7 @@ struct hf_acquisition {
                                       this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
+    struct hf_tree_node waiting;      /* a member that waits: in its cohort's */
     struct hf_acquisition *next_held; /* HELD: in the core's list of these;
                                          just lost: in that of core.c */
     struct hf_acquisition *previous_held;

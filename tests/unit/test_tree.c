@@ -56,6 +56,17 @@ static void must_have(const struct hf_tree *tree, unsigned key)
         assert_null(found);
 }
 
+/* Those in before each key are counted. */
+static void must_count(const struct hf_tree *tree, unsigned keys)
+{
+    size_t before = 0;
+
+    for (unsigned key = 0; key < keys; key++) {
+        assert_int_equal(hf_tree_rank(tree, &key), before);
+        before += entries[key].in ? 1 : 0;
+    }
+}
+
 static struct hf_tree empty(void)
 {
     memset(entries, 0, sizeof(entries));
@@ -79,6 +90,8 @@ static void it_has_what_went_in_and_not_out(void **state)
         else
             put(&tree, key);
         must_have(&tree, (unsigned)hf_random_below(&random, 256));
+        if (i % 100 == 0)
+            must_count(&tree, 256);
     }
     for (unsigned key = 0; key < 256; key++)
         must_have(&tree, key);
