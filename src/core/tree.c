@@ -82,6 +82,21 @@ struct hf_tree_node *hf_tree_find(const struct hf_tree *tree, const void *key)
     return node;
 }
 
+struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key)
+{
+    struct hf_tree_node *node = tree->root, *after = NULL;
+
+    while (node != NULL) {
+        if (tree->compare(key, node) < 0) {
+            after = node;
+            node = node->left;
+        } else {
+            node = node->right;
+        }
+    }
+    return after;
+}
+
 size_t hf_tree_rank(const struct hf_tree *tree, const void *key)
 {
     const struct hf_tree_node *node = tree->root;

@@ -30,6 +30,9 @@ struct hf_tree {
 /* The node of ${key}, or NULL. */
 struct hf_tree_node *hf_tree_find(const struct hf_tree *tree, const void *key);
 
+/* The first node behind ${key}, which need not be in it, or NULL. */
+struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key);
+
 /* How many nodes come before ${key}.  As quick as a search. */
 size_t hf_tree_rank(const struct hf_tree *tree, const void *key);
 
