@@ -168,6 +168,7 @@ static hf_status open_engine(const struct hf_url *url,
     mine->host = *host;
     mine->own.inotify_fd = -1;
     mine->own.timer_fd = -1;
+    hf_own_wds_init(&mine->own);
     mine->warm.site = &mine->site;
     mine->warm.descriptors = &mine->descriptors;
     hf_own_tickets_init(&mine->tickets);

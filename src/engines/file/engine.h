@@ -54,6 +54,8 @@ struct hf_watch {
     struct hf_watch **woken; /* NULL: it is not */
     int ticket_wd;           /* -1: rests, or is looked at now and then */
     int dir_wd;
+    struct hf_tree_node by_ticket_wd; /* while .ticket_wd is not -1 */
+    struct hf_tree_node by_dir_wd;
 };
 
 /* A LOOK that was answered LISTED; its request's engine_data. */
@@ -95,6 +97,9 @@ struct hf_own_watching {
     uv_timer_t wake; /* arms what was woken */
     bool wake_made;  /* .wake is a handle */
     struct hf_watch *woken;
+    struct hf_tree
+        ticket_wds;         /* the watches of one's own, by .ticket_wd, ... */
+    struct hf_tree dir_wds; /* ... and by .dir_wd */
     int root_wd; /* the directories above all tickets; -1: not watched */
     int locks_wd;
     bool warned;
@@ -267,6 +272,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
                   struct hf_own_ticket *ticket);
 void hf_own_forget(struct hf_watch *watch);
 void hf_own_close(struct hf_engine *engine);
+/* own_wds.c. */
+void hf_own_wds_init(struct hf_own_watching *own);
 /* ROOT was opened anew: its directories are other ones. */
 void hf_own_place_opened(struct hf_engine *engine);
 /* Is the ticket still in its queue, in the directory at its path?  Yes where it

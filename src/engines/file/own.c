@@ -81,6 +81,8 @@ void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request)
 
 static bool start_timer(struct hf_engine *engine);
 
+/* ------------------------------------------------------------------ look -- */
+
 /* Of the watches of one's own that ${look} may concern, the first; and the
  * next. The lists of what was woken and of what waits for one ticket are short.
  */
@@ -101,7 +103,10 @@ static struct hf_watch *first(const struct hf_engine *engine,
 {
     if (look->gone != NULL)
         return next_behind(engine, look, NULL);
-    return look->woken ? engine->own.woken : engine->watches;
+    if (look->woken)
+        return engine->own.woken;
+    return look->all ? engine->watches
+                     : hf_own_next_of_wd(engine, look->wd, NULL);
 }
 
 static struct hf_watch *next(const struct hf_engine *engine,
@@ -112,16 +117,9 @@ static struct hf_watch *next(const struct hf_engine *engine,
         return next_behind(engine, look, watch->own);
     if (look->gone != NULL)
         return watch->next_of_own;
-    return look->woken ? watch->next_woken : watch->next;
-}
-
-static bool concerns(const struct hf_own_look *look,
-                     const struct hf_watch *watch)
-{
-    if (look->gone != NULL || look->woken)
-        return true;
-    return watch->own != NULL && (look->all || watch->ticket_wd == look->wd ||
-                                  watch->dir_wd == look->wd);
+    if (look->woken)
+        return watch->next_woken;
+    return look->all ? watch->next : hf_own_next_of_wd(engine, look->wd, watch);
 }
 
 /* Where it cannot be told, for want of memory say, it is looked at again. */
@@ -139,7 +137,7 @@ static struct hf_watch *first_gone(struct hf_engine *engine,
 {
     struct hf_watch *w = first(engine, look);
 
-    while (w != NULL && !(concerns(look, w) && is_gone(engine, w->own)))
+    while (w != NULL && !(w->own != NULL && is_gone(engine, w->own)))
         w = next(engine, look, w);
     return w;
 }
@@ -164,7 +162,7 @@ static struct hf_watch *first_asked(struct hf_engine *engine,
 {
     struct hf_watch *w = first(engine, look);
 
-    while (w != NULL && !(concerns(look, w) && was_asked(w)))
+    while (w != NULL && !(w->own != NULL && was_asked(w)))
         w = next(engine, look, w);
     return w;
 }
@@ -393,9 +391,8 @@ static bool settle(struct hf_engine *engine, int wd, int dir_wd)
 
 static bool shared_wd(const struct hf_engine *engine, int wd)
 {
-    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
-            return true;
+    if (hf_own_next_of_wd(engine, wd, NULL) != NULL)
+        return true;
     for (const struct hf_mark_look *l = engine->mark_looks; l != NULL;
          l = l->next)
         if (l->mark_wd == wd || l->dir_wd == wd)
@@ -415,8 +412,10 @@ static void unwatch(struct hf_engine *engine, int wd)
 bool hf_own_arm(struct hf_engine *engine, struct hf_watch *watch)
 {
     if (start_inotify(engine)) {
-        watch->ticket_wd = watch_inode(engine, watch->own->fifo);
-        watch->dir_wd = watch_directory(engine, watch->own->entry);
+        int ticket_wd = watch_inode(engine, watch->own->fifo);
+
+        hf_own_set_wds(watch, ticket_wd,
+                       watch_directory(engine, watch->own->entry));
     }
     return settle(engine, watch->ticket_wd, watch->dir_wd);
 }
@@ -513,6 +512,7 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
 void hf_own_forget(struct hf_watch *watch)
 {
     hf_own_unwake(watch);
+    hf_own_remove_wds(watch);
     unwatch(watch->engine, watch->ticket_wd);
     unwatch(watch->engine, watch->dir_wd);
 }

@@ -20,6 +20,14 @@ void hf_own_look_round(struct hf_engine *engine,
 /* own.c: have inotify or the timer tell of the ticket; false: neither can. */
 bool hf_own_arm(struct hf_engine *engine, struct hf_watch *watch);
 
+/* own_wds.c: what inotify calls the ticket and its directory; -1: nothing. */
+void hf_own_set_wds(struct hf_watch *watch, int ticket_wd, int dir_wd);
+void hf_own_remove_wds(struct hf_watch *watch);
+/* Walk through those whose ticket is watched as ${wd}, then those whose
+ * directory is: no inode is both.  ${after} NULL: the first. */
+struct hf_watch *hf_own_next_of_wd(const struct hf_engine *engine, int wd,
+                                   const struct hf_watch *after);
+
 /* own_wake.c: does it rest, because a watched ticket is ahead of ${own}? */
 bool hf_own_rests(const struct hf_engine *engine,
                   const struct hf_own_ticket *own);
