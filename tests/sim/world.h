@@ -28,7 +28,7 @@
 #define WORLD_PLACES 8
 #define WORLD_GATES 2
 #define WORLD_CLAIMS 6
-#define WORLD_TICKETS 4096
+#define WORLD_TICKETS 16384
 #define WORLD_TEXT 320
 /* What stands behind the text of a ticket whose owner was asked. */
 #define WORLD_ASKED " asked=1"

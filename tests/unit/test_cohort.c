@@ -349,6 +349,8 @@ static void a_ticket_asked_for_in_time_serves_one(void **state)
     expect(&hall, "m1 GRANTED; m1 REVOKED");
     release(&hall, 1);
     expect(&hall, "FORGET t1; WITHDRAW t1; ENQUEUE t2");
+    withdrawn(&hall, "WITHDRAW t1");
+    expect(&hall, "m1 RELEASED HF_OK; m1 FORGOTTEN");
 }
 
 /* ------------------------------------------------------------------ ends -- */
