@@ -270,10 +270,12 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
     hf_description_free(&a->description);
-    if (a->cohort != NULL)
+    if (a->cohort != NULL) {
         hf_cohort_part(core, a);
-    else
+    } else {
+        hf_ticket_table_remove(&core->tickets, a);
         unlink(core, a);
+    }
     hf_acquisition_tell(core, a, &a->forgotten_effect, HF_EFFECT_FORGOTTEN);
 }
 
@@ -579,5 +581,7 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(a->kind != HF_TICKET_MEMBER || a->state != STATE(HELD) ||
            a->stamp > a->token);
     assert(a->state != STATE(QUEUED) || a->blocking > 0 || !a->before_known);
+    assert(a->state != STATE(QUEUED) ||
+           hf_ticket_table_find(&core->tickets, &a->ticket) == a);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);
 }

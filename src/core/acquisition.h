@@ -32,6 +32,7 @@
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/ticket.h"
+#include "core/tree.h"
 #include "core/watch.h"
 #include "core/withdrawal.h"
 
@@ -108,6 +109,10 @@ struct hf_acquisition {
                                       this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
+    union {
+        struct hf_tree_node waiting;   /* a member that waits: its cohort's */
+        struct hf_tree_node by_ticket; /* others: see ticket_table.h */
+    };
     struct hf_acquisition *next_held; /* HELD: in the core's list of these;
                                          just lost: in that of core.c */
     struct hf_acquisition *previous_held;

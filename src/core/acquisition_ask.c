@@ -85,17 +85,27 @@ void hf_acquisition_disown(struct hf_acquisition *a)
     hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, 0, true);
 }
 
+static struct hf_ticket_id new_ticket(struct hf_core *core,
+                                      const struct hf_acquisition *a)
+{
+    struct hf_ticket_id id = hf_random_ticket_id(&core->config.random);
+
+    if (hf_queue_has_roles(a->queue))
+        hf_ticket_id_set_role(&id, a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
+    return id;
+}
+
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
+    struct hf_ticket_id ticket;
+
     /* One slot is kept for this very enqueue, should it get no answer. */
     if (a->ask.busy || core->now_ms < a->enqueue_at_ms ||
         !hf_acquisition_can_enqueue(a) ||
         hf_enqueue_order_before(core, a) != NULL)
         return;
-    a->ticket = hf_random_ticket_id(&core->config.random);
-    if (hf_queue_has_roles(a->queue))
-        hf_ticket_id_set_role(&a->ticket,
-                              a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
+    ticket = new_ticket(core, a);
+    hf_ticket_table_set(&core->tickets, a, &ticket);
     a->session = core->session.number;
     a->waited = false;
     a->revoked = false;

@@ -59,7 +59,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
     const char *trouble = trouble_of(core, ticket_of(a));
     const char *colon = trouble[0] != '\0' ? ": " : "";
     const struct hf_acquisition *at = ticket_of(a);
-    bool placed = a->cohort != NULL && hf_cohort_place(core, a);
+    bool placed = a->cohort != NULL && hf_cohort_place(a);
 
     if (!core->session.ever_connected)
         hf_session_never_connected(&core->session, core->config.place,

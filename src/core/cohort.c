@@ -7,6 +7,7 @@
 #include "core/cohort.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/acquisition_private.h"
@@ -15,10 +16,22 @@
 #include "core/instant.h"
 #include "core/plant.h"
 
+/* ${number}: of a WANT. */
+static int compare(const void *number, const struct hf_tree_node *node)
+{
+    const char *a =
+        (const char *)node - offsetof(struct hf_acquisition, waiting);
+    uint64_t x = *(const uint64_t *)number;
+    uint64_t y = ((const struct hf_acquisition *)(const void *)a)->entry.number;
+
+    return (x > y) - (x < y);
+}
+
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
                     uint32_t handoffs)
 {
-    *cohort = (struct hf_cohort){.queue = queue, .handoffs = handoffs};
+    *cohort = (struct hf_cohort){
+        .queue = queue, .handoffs = handoffs, .waiting = {.compare = compare}};
 }
 
 static bool tickets_over(const struct hf_cohort *cohort)
@@ -78,6 +91,18 @@ static void take_out(struct hf_acquisition **first,
     *(a->next != NULL ? &a->next->previous : last) = a->previous;
 }
 
+static void begin_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
+{
+    append(&cohort->first, &cohort->last, a);
+    hf_tree_add(&cohort->waiting, &a->waiting, &a->entry.number);
+}
+
+static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
+{
+    take_out(&cohort->first, &cohort->last, a);
+    hf_tree_remove(&cohort->waiting, &a->waiting, &a->entry.number);
+}
+
 void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
@@ -86,10 +111,10 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
     assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
     if (cohort->count++ == 0)
         enlist(core, cohort);
-    append(&cohort->first, &cohort->last, a);
+    begin_wait(cohort, a);
     hf_cohort_touch(core, cohort);
     if (a->only_try && taken) {
-        (void)hf_cohort_place(core, a);
+        (void)hf_cohort_place(a);
         hf_acquisition_end_busy(core, a);
     }
 }
@@ -101,7 +126,7 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
     if (a == cohort->holder)
         cohort->holder = NULL;
     else if (hf_acquisition_is_waiting(a))
-        take_out(&cohort->first, &cohort->last, a);
+        end_wait(cohort, a);
     append(&cohort->first_leaving, &cohort->last_leaving, a);
     a->awaits = NULL;
     hf_cohort_touch(core, cohort);
@@ -133,7 +158,7 @@ hf_status hf_cohort_release_status(struct hf_acquisition *a)
     return a->awaits->status;
 }
 
-bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a)
+bool hf_cohort_place(struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
@@ -144,12 +169,8 @@ bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a)
         return false;
     hf_payload_copy(a->holder,
                     queued ? ticket->holder : cohort->holder->payload);
-    a->ahead = queued ? ticket->ahead : 1;
-    for (const struct hf_acquisition *m = a->previous; m != NULL;
-         m = m->previous) {
-        hf_core_visit(core);
-        a->ahead++;
-    }
+    a->ahead = (queued ? ticket->ahead : 1) +
+               (uint32_t)hf_tree_rank(&cohort->waiting, &a->entry.number);
     return true;
 }
 
@@ -291,7 +312,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
         (cohort->holder != NULL && !HF_PLANTED(COHORT_SHARES)) ||
         !hf_session_may_admit(&core->session, core->now_ms))
         return;
-    take_out(&cohort->first, &cohort->last, a);
+    end_wait(cohort, a);
     cohort->holder = a;
     cohort->grants++;
     a->ticket = ticket->ticket;
@@ -370,7 +391,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
 {
     const struct hf_acquisition *previous = NULL;
     const struct hf_acquisition *holder = cohort->holder;
-    size_t count = holder != NULL;
+    size_t count = holder != NULL, waiting = 0;
 
     assert(!cohort->dirty);
     if (holder != NULL) {
@@ -382,6 +403,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     for (const struct hf_acquisition *a = cohort->first; a != NULL;
          a = a->next) {
         assert(a->previous == previous && a->state == STATE(PAUSED));
+        assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting++);
         hf_acquisition_check(core, a);
         previous = a;
         count++;

@@ -59,6 +59,7 @@ struct hf_cohort {
     struct hf_acquisition *holder;
     struct hf_acquisition *first; /* of those who wait */
     struct hf_acquisition *last;
+    struct hf_tree waiting; /* the same, by the number of their WANT */
     struct hf_acquisition *first_leaving; /* given up or released, in order */
     struct hf_acquisition *last_leaving;
     size_t count; /* members, from WANT to FORGOTTEN */
@@ -107,7 +108,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
 
 /* Set .ahead and .holder of member ${a}, which waits; false if they are not
  * known, for the ticket has no place. */
-bool hf_cohort_place(const struct hf_core *core, struct hf_acquisition *a);
+bool hf_cohort_place(struct hf_acquisition *a);
 
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,

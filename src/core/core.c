@@ -28,6 +28,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
     hf_enqueue_order_init(&core->order);
+    hf_ticket_table_init(&core->tickets);
     hf_session_init(&core->session, &core->effects,
                     hf_after_ms(now_ms, config->connect_ms), config->loss_at);
 }

@@ -27,6 +27,7 @@
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/session.h"
+#include "core/ticket_table.h"
 
 struct hf_core_config {
     unsigned traits; /* HF_ENGINE_... of the engine in use */
@@ -46,6 +47,7 @@ struct hf_core {
      * a cohort: these are the cohort's, and its tickets are here. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
+    struct hf_ticket_table tickets; /* the same */
     struct hf_acquisition *dirty;   /* wholes that something was heard for */
     struct hf_cohort *first_cohort; /* those that have members */
     struct hf_cohort *dirty_cohort;

@@ -2,11 +2,21 @@
 #include "core/tree.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 static unsigned level_of(const struct hf_tree_node *node)
 {
     return node != NULL ? node->level : 0;
+}
+
+static unsigned count_of(const struct hf_tree_node *node)
+{
+    return node != NULL ? node->count : 0;
+}
+
+/* What is below ${node} has changed. */
+static void recount(struct hf_tree_node *node)
+{
+    node->count = count_of(node->left) + 1 + count_of(node->right);
 }
 
 /* No left child is on its parent's level. */
@@ -19,6 +29,8 @@ static struct hf_tree_node *skew(struct hf_tree_node *node)
     left = node->left;
     node->left = left->right;
     left->right = node;
+    recount(node);
+    recount(left);
     return left;
 }
 
@@ -34,6 +46,8 @@ static struct hf_tree_node *split(struct hf_tree_node *node)
     node->right = right->left;
     right->left = node;
     right->level++;
+    recount(node);
+    recount(right);
     return right;
 }
 
@@ -48,6 +62,7 @@ static struct hf_tree_node *balance(struct hf_tree_node *node)
         if (level < right)
             node->right->level = level;
     }
+    recount(node);
     node = skew(node);
     node->right = skew(node->right);
     if (node->right != NULL)
@@ -67,6 +82,38 @@ struct hf_tree_node *hf_tree_find(const struct hf_tree *tree, const void *key)
     return node;
 }
 
+struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key)
+{
+    struct hf_tree_node *node = tree->root, *after = NULL;
+
+    while (node != NULL) {
+        if (tree->compare(key, node) < 0) {
+            after = node;
+            node = node->left;
+        } else {
+            node = node->right;
+        }
+    }
+    return after;
+}
+
+size_t hf_tree_rank(const struct hf_tree *tree, const void *key)
+{
+    const struct hf_tree_node *node = tree->root;
+    size_t rank = 0;
+    int order;
+
+    while (node != NULL) {
+        order = tree->compare(key, node);
+        if (order >= 0)
+            rank += count_of(node->left) + (order > 0 ? 1 : 0);
+        if (order == 0)
+            return rank;
+        node = order < 0 ? node->left : node->right;
+    }
+    return rank;
+}
+
 static struct hf_tree_node *add(const struct hf_tree *tree,
                                 struct hf_tree_node *root,
                                 struct hf_tree_node *node, const void *key)
@@ -81,13 +128,14 @@ static struct hf_tree_node *add(const struct hf_tree *tree,
         root->left = add(tree, root->left, node, key);
     else
         root->right = add(tree, root->right, node, key);
+    recount(root);
     return split(skew(root));
 }
 
 void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,
                  const void *key)
 {
-    *node = (struct hf_tree_node){.level = 1};
+    *node = (struct hf_tree_node){.level = 1, .count = 1};
     tree->root = add(tree, tree->root, node, key);
 }
 
@@ -120,7 +168,8 @@ static struct hf_tree_node *remove_node(const struct hf_tree *tree,
     if (root->left == NULL || root->right == NULL)
         return root->left != NULL ? root->left : root->right;
     right = remove_first(root->right, &next);
-    *next = (struct hf_tree_node){root->left, right, root->level};
+    *next = (struct hf_tree_node){
+        .left = root->left, .right = right, .level = root->level};
     return balance(next);
 }
 

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A balanced tree of nodes that are embedded in what they stand for, to find
- * these by a key.  It allocates nothing, so that it cannot fail and never has
- * to be made larger; and its keys, which others may choose, decide neither its
- * shape nor what a search costs: twice the logarithm of their number at most.
- * An AA tree (Andersson, "Balanced Search Trees Made Simple", WADS 1993).
+ * these by a key and to count those before one.  It allocates nothing, so that
+ * it cannot fail and never has to be made larger; and its keys, which others
+ * may choose, decide neither its shape nor what a search costs: twice the
+ * logarithm of their number at most. An AA tree (Andersson, "Balanced Search
+ * Trees Made Simple", WADS 1993).
  */
 #ifndef HF_CORE_TREE_H
 #define HF_CORE_TREE_H
+
+#include <stddef.h>
 
 struct hf_tree_node {
     struct hf_tree_node *left;
     struct hf_tree_node *right;
     unsigned level;
+    unsigned count; /* of nodes: this one and those below it */
 };
 
 /* Is ${key} before (< 0), at or behind ${node}? */
@@ -25,6 +29,12 @@ struct hf_tree {
 
 /* The node of ${key}, or NULL. */
 struct hf_tree_node *hf_tree_find(const struct hf_tree *tree, const void *key);
+
+/* The first node behind ${key}, which need not be in it, or NULL. */
+struct hf_tree_node *hf_tree_after(const struct hf_tree *tree, const void *key);
+
+/* How many nodes come before ${key}.  As quick as a search. */
+size_t hf_tree_rank(const struct hf_tree *tree, const void *key);
 
 /* Put in ${node}, whose ${key} no other has; take it out. */
 void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,

@@ -23,6 +23,7 @@
 #include <pthread.h>
 
 #include "core/core.h"
+#include "core/heap.h"
 #include "core/tree.h"
 #include "host/background.h"
 #include "host/borrowed.h"
@@ -103,7 +104,8 @@ struct hf_client {
 
     struct hf_grant *loss_fds; /* grants that have a loss descriptor */
     struct hf_election_wait *election_waits;
-    struct hf_grave *graveyard; /* freed once the lock is given up */
+    struct hf_heap election_deadlines; /* theirs; each step reads the first */
+    struct hf_grave *graveyard;        /* freed once the lock is given up */
     char description[HF_DESCRIPTION_BYTES];
     struct hf_error error;
 

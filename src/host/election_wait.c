@@ -2,6 +2,7 @@
 #include "host/election_wait.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "core/error.h"
 #include "core/instant.h"
@@ -27,6 +28,7 @@ static void delist(struct hf_election_wait *wait)
     while (*link != wait)
         link = &(*link)->next;
     *link = wait->next;
+    hf_heap_remove(&wait->deadline);
 }
 
 static void end(struct hf_election_wait *wait, const struct hf_error *why)
@@ -98,16 +100,23 @@ void hf_election_waits_try(struct hf_election *e)
     }
 }
 
+static struct hf_election_wait *of_deadline(struct hf_heap_node *node)
+{
+    size_t offset = offsetof(struct hf_election_wait, deadline);
+
+    return (struct hf_election_wait *)(void *)((char *)node - offset);
+}
+
 void hf_election_waits_expire(struct hf_client *client)
 {
-    struct hf_election_wait *wait, *next;
+    struct hf_heap_node *first;
     uint64_t now_ms = hf_now_ms();
     struct hf_error why;
 
-    for (wait = client->election_waits; wait != NULL; wait = next) {
-        next = wait->next;
-        if (now_ms < wait->deadline_at_ms)
-            continue;
+    while ((first = client->election_deadlines.first) != NULL &&
+           first->key <= now_ms) {
+        struct hf_election_wait *wait = of_deadline(first);
+
         hf_acquisition_explain_overdue(
             &client->core, &wait->election->grant->acquisition,
             now_ms - wait->started_at_ms, wait->only_try, &why);
@@ -117,12 +126,9 @@ void hf_election_waits_expire(struct hf_client *client)
 
 uint64_t hf_election_waits_wake_at_ms(const struct hf_client *client)
 {
-    const struct hf_election_wait *wait;
-    uint64_t at_ms = HF_FOREVER;
+    const struct hf_heap_node *first = client->election_deadlines.first;
 
-    for (wait = client->election_waits; wait != NULL; wait = wait->next)
-        at_ms = hf_earlier_ms(at_ms, wait->deadline_at_ms);
-    return at_ms;
+    return first != NULL ? first->key : HF_FOREVER;
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -163,12 +169,16 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
 {
     const struct hf_error elected = {.status = HF_OK};
     struct hf_client *client = e->client;
+    uint64_t at_ms;
 
     wait->client = client;
     wait->election = e;
     wait->only_try = wait_ms == 0;
     wait->started_at_ms = hf_now_ms();
-    wait->deadline_at_ms = deadline_at_ms(client, wait->started_at_ms, wait_ms);
+    at_ms = deadline_at_ms(client, wait->started_at_ms, wait_ms);
+    if (at_ms != HF_FOREVER)
+        hf_heap_add(&client->election_deadlines, &wait->deadline, at_ms,
+                    wait->started_at_ms);
     wait->next = client->election_waits;
     client->election_waits = wait;
     if (wait->slot == NULL)

@@ -20,7 +20,7 @@ struct hf_election_wait {
     unsigned references; /* under the client's lock, as the rest */
     bool only_try;       /* end with HF_EBUSY where somebody else is ahead */
     uint64_t started_at_ms;
-    uint64_t deadline_at_ms; /* HF_FOREVER: none */
+    struct hf_heap_node deadline; /* in the client's, if there is one */
     bool ended;
     struct hf_error outcome;
     struct hf_slot *slot; /* who waits; NULL: it was started, with .done */

@@ -416,6 +416,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_FORGOTTEN:
         hf_grant_set_unsettled(grant, false);
+        hf_members_forgotten(grant);
         hf_grant_dereference(grant);
         break;
     case HF_EFFECT_REQUEST:

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/name.h"
+#include "host/members.h"
 #include "host/opts.h"
 #include "host/owner.h"
 
@@ -138,30 +139,8 @@ static hf_status check_limit(const struct hf_lock *lock, uint32_t limit,
     return HF_OK;
 }
 
-static bool is_uninformed(const struct hf_lock *lock,
-                          const struct hf_acquisition *a)
-{
-    return a->queue == lock->leases && a->limit != lock->limit;
-}
-
-/* One that waits for ${lock} by another number, or will when those parts of its
- * whole that come first are had; or NULL. */
-static struct hf_acquisition *uninformed(const struct hf_lock *lock)
-{
-    for (struct hf_acquisition *a = lock->client->core.first; a != NULL;
-         a = a->next) {
-        if (is_uninformed(lock, a))
-            return a;
-        for (size_t i = 0; a->bundle != NULL && i < a->bundle->count; i++)
-            if (is_uninformed(lock, &a->bundle->parts[i]))
-                return &a->bundle->parts[i];
-    }
-    return NULL;
-}
-
 hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
 {
-    struct hf_event event = {.kind = HF_EVENT_LIMIT};
     struct hf_client *client = lock->client;
     struct hf_error error;
     hf_status status = hf_client_enter(client);
@@ -169,11 +148,10 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
     if (status != HF_OK)
         return status;
     if ((status = check_limit(lock, limit, &error)) == HF_OK) {
-        lock->limit = event.as.limit.permits = limit;
+        lock->limit = limit;
         lock->limit_changed = true;
         lock->other_limit = 0;
-        while ((event.as.limit.acquisition = uninformed(lock)) != NULL)
-            hf_client_step(client, &event);
+        hf_members_inform(lock);
     } else {
         hf_lock_fail(lock, "hf_lock_set_limit", &error);
     }

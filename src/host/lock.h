@@ -7,6 +7,8 @@
 #include "host/client.h"
 #include "host/local_queue.h"
 
+struct hf_member;
+
 struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
@@ -16,6 +18,10 @@ struct hf_lock {
     uint32_t limit;           /* ... of so many; under client->lock */
     bool limit_changed;       /* hf_lock_set_limit() was called */
     bool limit_warned;        /* the log has said that limits differ */
+    /* Under client->lock, of a semaphore: what wants it, from WANT to
+     * FORGOTTEN, but for what has yet to hear of another limit. */
+    struct hf_member *members;
+    struct hf_member *uninformed;
     uint32_t other_limit; /* by the ticket ahead of the last one that waited,
                              where it is not .limit; else 0 */
     struct hf_local_queue *local; /* a mutex that shares its tickets within the

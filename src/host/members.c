@@ -90,6 +90,62 @@ static struct hf_acquisition *want_semaphore(struct hf_acquisition *parts,
     return &parts[1];
 }
 
+/* --------------------------------------------------------------- limits -- */
+
+static void put(struct hf_member **first, struct hf_member *member)
+{
+    member->next = *first;
+    member->link = first;
+    if (*first != NULL)
+        (*first)->link = &member->next;
+    *first = member;
+}
+
+static void take_out(struct hf_member *member)
+{
+    if (member->link == NULL)
+        return;
+    *member->link = member->next;
+    if (member->next != NULL)
+        member->next->link = member->link;
+    member->link = NULL;
+}
+
+void hf_members_forgotten(struct hf_grant *grant)
+{
+    for (size_t i = 0; i < grant->member_count; i++)
+        take_out(&grant->members[i]);
+}
+
+static void move_all(struct hf_member **from, struct hf_member **to)
+{
+    assert(*to == NULL);
+    *to = *from;
+    *from = NULL;
+    if (*to != NULL)
+        (*to)->link = to;
+}
+
+/* A step may end any of them, which takes it out. */
+void hf_members_inform(struct hf_lock *lock)
+{
+    struct hf_event event = {.kind = HF_EVENT_LIMIT};
+    struct hf_member *member;
+
+    event.as.limit.permits = lock->limit;
+    move_all(&lock->members, &lock->uninformed);
+    while ((member = lock->uninformed) != NULL) {
+        take_out(member);
+        put(&lock->members, member);
+        if (member->acquisition->limit == lock->limit)
+            continue;
+        event.as.limit.acquisition = member->acquisition;
+        hf_client_step(lock->client, &event);
+    }
+}
+
+/* ----------------------------------------------------------------- want -- */
+
 void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
                      struct hf_acquisition *parts)
 {
@@ -100,10 +156,12 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
         struct hf_member *member = &grant->members[i];
 
         member->acquisition = part;
-        if (member->lock->kind == HF_TICKET_LEASE)
+        if (member->lock->kind == HF_TICKET_LEASE) {
             member->acquisition = want_semaphore(part, grant, member->lock);
-        else
+            put(&member->lock->members, member);
+        } else {
             want(part, grant, member->lock->name, member->lock->kind);
+        }
         if (member->lock->local != NULL)
             member->acquisition->cohort = &member->lock->local->cohort;
         if (member->lock == grant->lock && parts != NULL)

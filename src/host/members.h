@@ -11,6 +11,9 @@ struct hf_grant;
 struct hf_member {
     struct hf_lock *lock;
     struct hf_acquisition *acquisition; /* that has its ticket */
+    /* Of a semaphore, in one of its lists; .link is NULL: in none. */
+    struct hf_member *next;
+    struct hf_member **link;
 };
 
 /* May the ${count} ${locks} be had together? */
@@ -25,6 +28,13 @@ size_t hf_members_parts(struct hf_lock *const *locks, size_t count);
  * that is the grant's own. */
 void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
                      struct hf_acquisition *parts);
+
+/* ${grant} was FORGOTTEN. */
+void hf_members_forgotten(struct hf_grant *grant);
+
+/* The limit of ${lock}, a semaphore, is another: tell the core of each that
+ * goes by the one before. */
+void hf_members_inform(struct hf_lock *lock);
 
 /* What ${grant} has seen at the head of its queues says by which limits others
  * go: hf_lock_compare_limit() for each semaphore among its locks. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/tickets.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/admission.h"
@@ -159,39 +158,17 @@ static bool wanted(enum hf_tickets_which which, bool holds)
     return which == HF_TICKETS_ALL || (which == HF_TICKETS_HOLDERS) == holds;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const struct hf_ticket *const *x = a, *const *y = b;
-
-    return memcmp(&(*x)->id, &(*y)->id, sizeof((*x)->id));
-}
-
-static int compare_with_id(const void *id, const void *element)
-{
-    const struct hf_ticket *const *ticket = element;
-
-    return memcmp(id, &(*ticket)->id, sizeof((*ticket)->id));
-}
-
-/* ${by_id} has room for a pointer to each ticket: with as many of our own as
- * there are tickets, no list is gone through for each. */
+/* Each ticket is looked up among the client's, however many these are. */
 static void mark_own(const struct hf_client *client, const char *queue,
-                     struct maker *maker, const struct hf_ticket **by_id)
+                     struct maker *maker)
 {
     const struct hf_snapshot *snapshot = maker->snapshot;
-    const struct hf_ticket *const *found;
 
-    for (size_t i = 0; i < snapshot->count; i++)
-        by_id[i] = &snapshot->tickets[i];
-    qsort(by_id, snapshot->count, sizeof(by_id[0]), compare_ids);
-    for (const struct hf_acquisition *a = client->core.first; a != NULL;
-         a = a->next) {
-        if (strcmp(a->queue, queue) != 0)
-            continue;
-        found = bsearch(&a->ticket, by_id, snapshot->count, sizeof(by_id[0]),
-                        compare_with_id);
-        if (found != NULL)
-            maker->own[*found - snapshot->tickets] = true;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const struct hf_acquisition *a = hf_ticket_table_find(
+            &client->core.tickets, &snapshot->tickets[i].id);
+
+        maker->own[i] = a != NULL && strcmp(a->queue, queue) == 0;
     }
 }
 
@@ -272,10 +249,8 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     const struct hf_snapshot *snapshot = &listed->as.answer.snapshot;
     struct maker maker = {.snapshot = snapshot, .waits = queue == lock->locks};
     bool *marks = hf_alloc(2 * snapshot->count + 1);
-    const struct hf_ticket **by_id =
-        hf_alloc((snapshot->count + 1) * sizeof(by_id[0]));
 
-    if (marks == NULL || by_id == NULL ||
+    if (marks == NULL ||
         (maker.tickets = allocate(listed, cohort_of(lock))) == NULL)
         goto free_marks;
     maker.holds = marks;
@@ -285,7 +260,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
         mark_members(snapshot, maker.holds);
     else if (!maker.waits)
         hf_admission_mark(snapshot, maker.holds);
-    mark_own(lock->client, queue, &maker, by_id);
+    mark_own(lock->client, queue, &maker);
     add_all(&maker, lock, which);
     for (size_t i = 0; i < listed->as.answer.foreign_count; i++)
         maker.tickets->foreign[maker.tickets->foreign_count++] =
@@ -293,7 +268,6 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     maker.tickets->next = *tickets;
     *tickets = maker.tickets;
 free_marks:
-    hf_free(by_id);
     hf_free(marks);
     return maker.tickets != NULL;
 }

@@ -255,6 +255,36 @@ static void who_waits_at_the_gate_hears_of_another_size(enum way way)
     world_close(&w);
 }
 
+/* A part that is not taken yet is taken by the new limit. */
+static void who_waits_for_another_lock_first_hears_of_another_size(enum way way)
+{
+    struct world w;
+    struct hf_lock *mine[2], *theirs[2];
+    struct hf_grant *grants[2];
+    struct outcome outcome;
+
+    world_open(&w, way);
+    mine[0] = front_lock(&w.a, "a"); /* before the semaphore */
+    mine[1] = semaphore(&w.a, 1, 1);
+    theirs[0] = front_lock(&w.b, "a");
+    theirs[1] = semaphore(&w.b, 1, 1);
+    for (size_t i = 0; i < 2; i++)
+        grants[i] = front_take(&w.a, mine[i]);
+    front_acquire_all(&w.b, theirs, 2, NULL, &outcome);
+    kit_await_tickets(&w.place, 3);
+    assert_int_equal(hf_lock_set_limit(theirs[1], 2), HF_OK);
+    assert_int_equal(front_give(&w.a, grants[0]), HF_OK);
+    front_await(&outcome);
+    assert_int_equal(outcome.status, HF_OK);
+    assert_int_equal(front_give(&w.a, grants[1]), HF_OK);
+    assert_int_equal(front_give(&w.b, outcome.grant), HF_OK);
+    for (size_t i = 0; i < 2; i++) {
+        hf_lock_free(mine[i]);
+        hf_lock_free(theirs[i]);
+    }
+    world_close(&w);
+}
+
 /* ---------------------------------------------------------- several locks */
 
 static void fn63_all_of_them_or_none(enum way way)
@@ -645,6 +675,7 @@ static void wrong_permits_are_refused(void **state)
     X(a_wait_for_permits_ends_in_time)                                         \
     X(fn33_who_waits_hears_of_another_size)                                    \
     X(who_waits_at_the_gate_hears_of_another_size)                             \
+    X(who_waits_for_another_lock_first_hears_of_another_size)                  \
     X(fn63_all_of_them_or_none)                                                \
     X(lost_with_the_first_that_is)
 #include "in_each_way.h"

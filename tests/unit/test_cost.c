@@ -455,8 +455,6 @@ static uint64_t passes_on(struct fixture *f)
 
 #define WITH(sort) (1u << IDLE_##sort)
 #define NOTHING 0
-/* MEMBERS: how many are ahead is counted one by one, for the text of the error.
- */
 
 struct row {
     const char *what;
@@ -489,7 +487,7 @@ static const struct row rows[] = {
     {"asked", HF_EVENT_ASKED, request_to_let_go, NOTHING},
     {"recall", HF_EVENT_RECALL, recall, NOTHING},
     {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
-    {"a member's deadline", HF_EVENT_TICK, member_deadline, WITH(MEMBERS)},
+    {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
     {"proof", HF_EVENT_PROVEN, proof, NOTHING},
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},

@@ -56,6 +56,22 @@ static void must_have(const struct hf_tree *tree, unsigned key)
         assert_null(found);
 }
 
+/* Those in before each key are counted, and the one behind it is found. */
+static void must_stand_in_order(const struct hf_tree *tree, unsigned keys)
+{
+    size_t before = 0;
+    unsigned after = 0;
+
+    for (unsigned key = 0; key < keys; key++) {
+        assert_int_equal(hf_tree_rank(tree, &key), before);
+        before += entries[key].in ? 1 : 0;
+        for (after = key + 1; after < keys && !entries[after].in;)
+            after++;
+        assert_ptr_equal(hf_tree_after(tree, &key),
+                         after < keys ? &entries[after].node : NULL);
+    }
+}
+
 static struct hf_tree empty(void)
 {
     memset(entries, 0, sizeof(entries));
@@ -79,6 +95,8 @@ static void it_has_what_went_in_and_not_out(void **state)
         else
             put(&tree, key);
         must_have(&tree, (unsigned)hf_random_below(&random, 256));
+        if (i % 100 == 0)
+            must_stand_in_order(&tree, 256);
     }
     for (unsigned key = 0; key < 256; key++)
         must_have(&tree, key);

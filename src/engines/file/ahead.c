@@ -29,16 +29,16 @@ static bool stands_in_line(const struct hf_own_ticket *own)
            own->ticket.kind != HF_TICKET_LEASE;
 }
 
-static void note_way(struct hf_own_ticket *own,
+static void note_way(struct hf_engine *engine, struct hf_own_ticket *own,
                      const struct hf_listing *listing)
 {
     const struct hf_snapshot snapshot = hf_listing_snapshot(listing);
     const struct hf_admission admission =
         hf_admission_decide(&snapshot, &own->ticket.id, own->ticket.kind);
 
-    memset(&own->way, 0, sizeof(own->way));
-    if (admission.before != NULL)
-        own->way = admission.before->id;
+    hf_own_tickets_set_way(&engine->tickets, own,
+                           admission.before != NULL ? &admission.before->id
+                                                    : NULL);
 }
 
 /* All that were there before one's own came are in a list that shows it; of
@@ -68,7 +68,7 @@ void hf_ahead_note(struct hf_engine *engine, const struct hf_request *request,
         return;
     note_before(&engine->place->counter, own, listing);
     hf_listing_trim(listing, &own->ticket.id);
-    note_way(own, listing);
+    note_way(engine, own, listing);
 }
 
 static bool is_absent(int dir, const struct hf_ticket *ticket)
@@ -136,6 +136,6 @@ bool hf_ahead_is_nobody(struct hf_engine *engine,
         return false;
     hf_counter_note_first(counter, own->ticket.sequence);
     own->before.sequence = 0;
-    memset(&own->way, 0, sizeof(own->way));
+    hf_own_tickets_set_way(&engine->tickets, own, NULL);
     return true;
 }

@@ -201,6 +201,28 @@ static hf_status carry_out(struct change *c)
     return status;
 }
 
+static struct hf_watch *first_of_writer(const struct hf_own_ticket *own)
+{
+    struct hf_watch *watch = own->watches;
+
+    while (watch != NULL && watch->request->ticket_kind == own->ticket.kind)
+        watch = watch->next_of_own;
+    return watch;
+}
+
+/* The core may have the ticket withdrawn, and watch the reader, when it hears
+ * of one. */
+static void end_watches_of_writer(struct hf_engine *engine,
+                                  const struct hf_ticket_id *id)
+{
+    const struct hf_own_ticket *own;
+    struct hf_watch *watch;
+
+    while ((own = hf_engine_own(engine, id)) != NULL &&
+           (watch = first_of_writer(own)) != NULL)
+        hf_watch_gone(watch);
+}
+
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
@@ -222,7 +244,7 @@ void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
     } else {
         /* Others of this session who wait for the writer.  Before the answer:
          * in that the ticket may be withdrawn. */
-        hf_engine_end_watches(engine, own);
+        end_watches_of_writer(engine, &request->ticket);
         hf_engine_answer(engine, request, HF_EVENT_DOWNGRADED);
     }
 }

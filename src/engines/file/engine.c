@@ -168,8 +168,11 @@ static hf_status open_engine(const struct hf_url *url,
     mine->host = *host;
     mine->own.inotify_fd = -1;
     mine->own.timer_fd = -1;
+    hf_own_wds_init(&mine->own);
     mine->warm.site = &mine->site;
     mine->warm.descriptors = &mine->descriptors;
+    hf_own_tickets_init(&mine->tickets);
+    hf_watch_others_init(&mine->others);
     status = hf_site_choose(url, &mine->site, error);
     if (status == HF_OK)
         status = describe_site(mine, error);
@@ -189,15 +192,16 @@ static hf_status open_engine(const struct hf_url *url,
 
 static void drop_all(struct hf_engine *engine)
 {
+    struct hf_own_ticket *own;
+
     while (engine->looks != NULL)
         hf_look_end(engine->looks);
     while (engine->mark_looks != NULL)
         hf_mark_look_end(engine->mark_looks);
     while (engine->watches != NULL)
         hf_watch_end(engine->watches);
-    for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
-        while (engine->tickets[i] != NULL)
-            (void)hf_engine_drop(engine, engine->tickets[i]);
+    while ((own = hf_own_tickets_first(&engine->tickets)) != NULL)
+        (void)hf_engine_drop(engine, own);
 }
 
 void hf_engine_jobs_done(struct hf_engine *engine)

@@ -9,16 +9,16 @@
 
 #include <uv.h>
 
+#include "core/tree.h"
 #include "engines/file/file.h"
 #include "engines/file/hang_up.h"
 #include "engines/file/helper.h"
 #include "engines/file/warm.h"
 
-#define HF_TICKET_BUCKETS 256
-
 /* One of this session's own. */
 struct hf_own_ticket {
-    struct hf_ticket ticket; /* .payload is not kept */
+    struct hf_tree_node by_id; /* first */
+    struct hf_ticket ticket;   /* .payload is not kept */
     char entry[HF_ENTRY_BYTES];
     int fifo;
     bool held;               /* copies of .fifo were given out by hold() */
@@ -26,7 +26,14 @@ struct hf_own_ticket {
     /* Of the queue as it was last told: */
     struct hf_ticket before; /* right ahead; .sequence is 0 if nobody is */
     struct hf_ticket_id way; /* the nearest in the way; all zero if none is */
-    struct hf_own_ticket *next;
+    struct hf_tree_node by_way;
+    struct hf_watch *watches; /* of it, the newest first */
+};
+
+/* own_tickets.c. */
+struct hf_own_tickets {
+    struct hf_tree ids;
+    struct hf_tree ways; /* those that have one in the way, by it */
 };
 
 /* A WATCH that was answered WATCHING; its request's engine_data. */
@@ -35,12 +42,20 @@ struct hf_watch {
     struct hf_request *request;
     struct hf_watch *next;
     struct hf_watch **link;
-    struct hf_hang_up *hang_up; /* of another's ticket, else NULL */
-    struct hf_own_ticket *own;  /* one's own, else NULL, and what follows */
-    struct timespec seen;       /* .own's time when it was last looked at */
-    bool woken;                 /* rested until now, and is about to be armed */
-    int ticket_wd;              /* -1: rests, or is looked at now and then */
+    struct hf_hang_up *hang_up;   /* of another's ticket, else NULL */
+    struct hf_tree_node by_place; /* if so, in the engine's */
+    uint64_t number;              /* in the order in which they were made */
+    struct hf_own_ticket *own;    /* one's own, else NULL, and what follows */
+    struct hf_watch *next_of_own;
+    struct hf_watch **of_own;
+    struct timespec seen; /* .own's time when it was last looked at */
+    struct hf_watch
+        *next_woken;         /* rested until now, and is about to be armed */
+    struct hf_watch **woken; /* NULL: it is not */
+    int ticket_wd;           /* -1: rests, or is looked at now and then */
     int dir_wd;
+    struct hf_tree_node by_ticket_wd; /* while .ticket_wd is not -1 */
+    struct hf_tree_node by_dir_wd;
 };
 
 /* A LOOK that was answered LISTED; its request's engine_data. */
@@ -81,7 +96,11 @@ struct hf_own_watching {
     uv_poll_t timer;
     uv_timer_t wake; /* arms what was woken */
     bool wake_made;  /* .wake is a handle */
-    int root_wd;     /* the directories above all tickets; -1: not watched */
+    struct hf_watch *woken;
+    struct hf_tree
+        ticket_wds;         /* the watches of one's own, by .ticket_wd, ... */
+    struct hf_tree dir_wds; /* ... and by .dir_wd */
+    int root_wd; /* the directories above all tickets; -1: not watched */
     int locks_wd;
     bool warned;
 };
@@ -93,8 +112,10 @@ struct hf_engine {
     struct hf_descriptors descriptors;
     struct hf_place *place; /* NULL: a client that looks found none */
     struct hf_warm warm;
-    struct hf_own_ticket *tickets[HF_TICKET_BUCKETS];
+    struct hf_own_tickets tickets;
     struct hf_watch *watches;
+    struct hf_tree others; /* the watches of others' tickets, by place */
+    uint64_t watch_number; /* of the last watch */
     struct hf_look *looks;
     struct hf_mark_look *mark_looks;
     struct hf_own_watching own;
@@ -153,15 +174,31 @@ bool hf_ahead_is_nobody(struct hf_engine *engine,
 void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
                           enum hf_event_kind kind, struct hf_listing *listing);
 
-/* Where the session's own tickets with such an id are. */
-struct hf_own_ticket **hf_engine_bucket(struct hf_engine *engine,
-                                        const struct hf_ticket_id *id);
-/* The session's own ticket, or NULL. */
-struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
+/* own_tickets.c: the session's own ticket, or NULL. */
+struct hf_own_ticket *hf_engine_own(const struct hf_engine *engine,
                                     const struct hf_ticket_id *id);
-/* Tell GONE to whoever watches it. */
-void hf_engine_end_watches(struct hf_engine *engine,
-                           const struct hf_own_ticket *own);
+/* Zeroed before. */
+void hf_own_tickets_init(struct hf_own_tickets *tickets);
+/* ${own}, with nothing in its way and no watches; and what none watches. */
+void hf_own_tickets_add(struct hf_own_tickets *tickets,
+                        struct hf_own_ticket *own);
+void hf_own_tickets_remove(struct hf_own_tickets *tickets,
+                           struct hf_own_ticket *own);
+/* ${way} is the nearest in the way of ${own}; NULL: none is. */
+void hf_own_tickets_set_way(struct hf_own_tickets *tickets,
+                            struct hf_own_ticket *own,
+                            const struct hf_ticket_id *way);
+/* Walk through all, by id; NULL: there is no other. */
+struct hf_own_ticket *
+hf_own_tickets_first(const struct hf_own_tickets *tickets);
+struct hf_own_ticket *hf_own_tickets_after(const struct hf_own_tickets *tickets,
+                                           const struct hf_own_ticket *own);
+/* Walk through those that ${way} is in the way of; ${after} NULL: the first. */
+struct hf_own_ticket *
+hf_own_tickets_behind(const struct hf_own_tickets *tickets,
+                      const struct hf_ticket_id *way,
+                      const struct hf_own_ticket *after);
+
 /* Take it out of its queue and free it; was it still there? */
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
 
@@ -235,6 +272,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
                   struct hf_own_ticket *ticket);
 void hf_own_forget(struct hf_watch *watch);
 void hf_own_close(struct hf_engine *engine);
+/* own_wds.c. */
+void hf_own_wds_init(struct hf_own_watching *own);
 /* ROOT was opened anew: its directories are other ones. */
 void hf_own_place_opened(struct hf_engine *engine);
 /* Is the ticket still in its queue, in the directory at its path?  Yes where it
@@ -248,17 +287,25 @@ void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
  * GONE is told: a ticket that was removed first must not be admitted on the
  * strength of it. */
 void hf_own_drain(struct hf_engine *engine);
+/* own_wake.c. */
 void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone);
 /* Have the kernel close the ticket's descriptor before inotify's, which takes
  * it ten milliseconds, when this process is killed. */
 void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket);
-/* A watch of another's ticket in ${entry} was taken back: those of one's own
- * that waited behind it no longer rest. */
+/* own_wake.c: a watch of another's ticket in ${entry} was taken back: those of
+ * one's own that waited behind it no longer rest. */
 void hf_own_wake(struct hf_engine *engine, const char *entry);
 
 /* watch.c: take ${watch} out and free it.  With _gone the core hears GONE. */
 struct hf_watch *hf_watch_new(struct hf_engine *engine,
                               struct hf_request *request);
+/* It is of ${own}. */
+void hf_watch_is_of_own(struct hf_watch *watch, struct hf_own_ticket *own);
+/* The first of others' tickets in ${entry} that is watched, or NULL. */
+const struct hf_ticket *hf_watch_first_other(const struct hf_engine *engine,
+                                             const char *entry);
+/* Keep the watches of others' tickets by place. */
+void hf_watch_others_init(struct hf_tree *others);
 void hf_watch_end(struct hf_watch *watch);
 void hf_watch_gone(struct hf_watch *watch);
 

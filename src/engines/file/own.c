@@ -8,9 +8,9 @@
  * A user has few inotify instances (128) and many processes may wait.  So the
  * watch of a ticket that waits behind another one rests: whether the ticket is
  * still there is looked at when the one before it goes, which is when it
- * matters.  From then on it is watched if it is there WAKE_AFTER_MS later: most
- * grants are short, and a watch costs more than they do.  Where inotify has no
- * room a timer looks every LOOK_EVERY_S.
+ * matters.  From then on it is watched if it is there 5 ms later (own_wake.c):
+ * most grants are short, and a watch costs more than they do.  Where inotify
+ * has no room a timer looks every LOOK_EVERY_S.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "engines/file/engine.h"
+#include "engines/file/own_private.h"
 #include "engines/file/sys.h"
 
 #define LOOK_EVERY_S 1
-#define WAKE_AFTER_MS 5
 #define BUFFER_BYTES 4096
 
 /* One round of reading; what is left wakes the loop again. */
@@ -82,22 +81,45 @@ void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request)
 
 static bool start_timer(struct hf_engine *engine);
 
-/* Which watches a round of looking concerns. */
-struct look {
-    bool all;                        /* else those of .wd */
-    const struct hf_ticket_id *gone; /* or those that this was in the way of */
-    bool woken;                      /* or those that were woken */
-    int wd;
-};
+/* ------------------------------------------------------------------ look -- */
 
-static bool concerns(const struct look *look, const struct hf_watch *watch)
+/* Of the watches of one's own that ${look} may concern, the first; and the
+ * next. The lists of what was woken and of what waits for one ticket are short.
+ */
+static struct hf_watch *next_behind(const struct hf_engine *engine,
+                                    const struct hf_own_look *look,
+                                    const struct hf_own_ticket *after)
+{
+    const struct hf_own_ticket *own = after;
+
+    do
+        own = hf_own_tickets_behind(&engine->tickets, look->gone, own);
+    while (own != NULL && own->watches == NULL);
+    return own != NULL ? own->watches : NULL;
+}
+
+static struct hf_watch *first(const struct hf_engine *engine,
+                              const struct hf_own_look *look)
 {
     if (look->gone != NULL)
-        return hf_ticket_id_equal(&watch->own->way, look->gone);
+        return next_behind(engine, look, NULL);
     if (look->woken)
-        return watch->woken;
-    return look->all || watch->ticket_wd == look->wd ||
-           watch->dir_wd == look->wd;
+        return engine->own.woken;
+    return look->all ? engine->watches
+                     : hf_own_next_of_wd(engine, look->wd, NULL);
+}
+
+static struct hf_watch *next(const struct hf_engine *engine,
+                             const struct hf_own_look *look,
+                             const struct hf_watch *watch)
+{
+    if (look->gone != NULL && watch->next_of_own == NULL)
+        return next_behind(engine, look, watch->own);
+    if (look->gone != NULL)
+        return watch->next_of_own;
+    if (look->woken)
+        return watch->next_woken;
+    return look->all ? watch->next : hf_own_next_of_wd(engine, look->wd, watch);
 }
 
 /* Where it cannot be told, for want of memory say, it is looked at again. */
@@ -111,12 +133,13 @@ static bool is_gone(struct hf_engine *engine, const struct hf_own_ticket *own)
 }
 
 static struct hf_watch *first_gone(struct hf_engine *engine,
-                                   const struct look *look)
+                                   const struct hf_own_look *look)
 {
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && concerns(look, w) && is_gone(engine, w->own))
-            return w;
-    return NULL;
+    struct hf_watch *w = first(engine, look);
+
+    while (w != NULL && !(w->own != NULL && is_gone(engine, w->own)))
+        w = next(engine, look, w);
+    return w;
 }
 
 /* Somebody has touched the ticket since ${watch} last looked: see others.c. */
@@ -135,12 +158,13 @@ static bool was_asked(struct hf_watch *watch)
 }
 
 static struct hf_watch *first_asked(struct hf_engine *engine,
-                                    const struct look *look)
+                                    const struct hf_own_look *look)
 {
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && concerns(look, w) && was_asked(w))
-            return w;
-    return NULL;
+    struct hf_watch *w = first(engine, look);
+
+    while (w != NULL && !(w->own != NULL && was_asked(w)))
+        w = next(engine, look, w);
+    return w;
 }
 
 /* Nothing hangs up for one's own: who looks at its queue here is told. */
@@ -155,7 +179,7 @@ static void drop_gone(struct hf_engine *engine, struct hf_own_ticket *own)
 
 /* From the start after each: the core may forget any watch meanwhile.  The
  * ticket that is gone is closed too, for the next in line waits for that. */
-static void look_round(struct hf_engine *engine, const struct look *look)
+void hf_own_look_round(struct hf_engine *engine, const struct hf_own_look *look)
 {
     struct hf_watch *watch;
 
@@ -169,7 +193,7 @@ static void take_in(struct hf_engine *engine, const struct inotify_event *event)
 {
     /* The places above have no watch of a ticket's own: their wd is -1 there,
      * as it is in an overflow.  IGNORED only says that a wd has ended. */
-    struct look look = {.wd = event->wd};
+    struct hf_own_look look = {.wd = event->wd};
 
     if ((event->mask & IN_IGNORED) != 0)
         return;
@@ -180,7 +204,7 @@ static void take_in(struct hf_engine *engine, const struct inotify_event *event)
     look.all = (event->mask & (IN_Q_OVERFLOW | IN_UNMOUNT)) != 0 ||
                event->wd == engine->own.root_wd ||
                event->wd == engine->own.locks_wd;
-    look_round(engine, &look);
+    hf_own_look_round(engine, &look);
     hf_marks_heard(engine, look.wd, look.all);
     hf_looks_heard(engine, look.wd, look.all, NULL);
 }
@@ -214,14 +238,14 @@ static void on_inotify(uv_poll_t *poll, int failure, int events)
 static void on_timer(uv_poll_t *poll, int failure, int events)
 {
     struct hf_engine *engine = poll->data;
-    const struct look look = {.all = true};
+    const struct hf_own_look look = {.all = true};
     uint64_t expirations;
 
     (void)failure;
     (void)events;
     if (read(engine->own.timer_fd, &expirations, sizeof(expirations)) <= 0)
         return;
-    look_round(engine, &look);
+    hf_own_look_round(engine, &look);
     hf_marks_heard(engine, -1, true);
     hf_looks_heard(engine, -1, true, NULL);
 }
@@ -282,9 +306,10 @@ void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket)
 
 static void put_all_above(struct hf_engine *engine)
 {
-    for (size_t i = 0; i < HF_TICKET_BUCKETS; i++)
-        for (struct hf_own_ticket *t = engine->tickets[i]; t; t = t->next)
-            hf_own_put_above(engine, t);
+    struct hf_own_ticket *t = hf_own_tickets_first(&engine->tickets);
+
+    for (; t != NULL; t = hf_own_tickets_after(&engine->tickets, t))
+        hf_own_put_above(engine, t);
 }
 
 static bool start_inotify(struct hf_engine *engine)
@@ -366,9 +391,8 @@ static bool settle(struct hf_engine *engine, int wd, int dir_wd)
 
 static bool shared_wd(const struct hf_engine *engine, int wd)
 {
-    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && (w->ticket_wd == wd || w->dir_wd == wd))
-            return true;
+    if (hf_own_next_of_wd(engine, wd, NULL) != NULL)
+        return true;
     for (const struct hf_mark_look *l = engine->mark_looks; l != NULL;
          l = l->next)
         if (l->mark_wd == wd || l->dir_wd == wd)
@@ -385,11 +409,13 @@ static void unwatch(struct hf_engine *engine, int wd)
         (void)inotify_rm_watch(engine->own.inotify_fd, wd);
 }
 
-static bool arm(struct hf_engine *engine, struct hf_watch *watch)
+bool hf_own_arm(struct hf_engine *engine, struct hf_watch *watch)
 {
     if (start_inotify(engine)) {
-        watch->ticket_wd = watch_inode(engine, watch->own->fifo);
-        watch->dir_wd = watch_directory(engine, watch->own->entry);
+        int ticket_wd = watch_inode(engine, watch->own->fifo);
+
+        hf_own_set_wds(watch, ticket_wd,
+                       watch_directory(engine, watch->own->entry));
     }
     return settle(engine, watch->ticket_wd, watch->dir_wd);
 }
@@ -428,89 +454,7 @@ bool hf_own_arm_look(struct hf_look *look)
     return look->armed;
 }
 
-/* ------------------------------------------------------------------ rest -- */
-
-/* The first of others' tickets in ${entry} that is watched, or NULL. */
-static const struct hf_ticket *first_watched(const struct hf_engine *engine,
-                                             const char *entry)
-{
-    const struct hf_ticket *first = NULL;
-
-    for (const struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->hang_up != NULL && strcmp(w->hang_up->entry, entry) == 0 &&
-            (first == NULL ||
-             hf_ticket_compare(&w->hang_up->ticket, first) < 0))
-            first = &w->hang_up->ticket;
-    return first;
-}
-
-/* Is it told of a ticket ahead?  ${watched} is first_watched() there. */
-static bool rests(struct hf_engine *engine, const struct hf_own_ticket *own,
-                  const struct hf_ticket *watched)
-{
-    return (watched != NULL && hf_ticket_compare(watched, &own->ticket) < 0) ||
-           hf_engine_own(engine, &own->way) != NULL;
-}
-
-/* Those that were woken, but for those that have begun to rest again; and what
- * has gone before they were armed. */
-static void arm_woken(struct hf_engine *engine)
-{
-    const struct look look = {.woken = true};
-
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next) {
-        if (!w->woken)
-            continue;
-        w->woken = !rests(engine, w->own, first_watched(engine, w->own->entry));
-        if (w->woken)
-            (void)arm(engine, w); /* it says so where it could not */
-    }
-    look_round(engine, &look);
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        w->woken = false;
-}
-
-static void on_wake(uv_timer_t *timer)
-{
-    arm_woken(timer->data);
-}
-
-static void wake(struct hf_engine *engine, struct hf_watch *watch)
-{
-    struct hf_own_watching *own = &engine->own;
-    uv_loop_t *loop = engine->host.loop(engine->host.host);
-
-    watch->woken = true;
-    if (!own->wake_made && loop != NULL &&
-        uv_timer_init(loop, &own->wake) == 0) {
-        own->wake_made = true;
-        own->wake.data = engine;
-        uv_unref((uv_handle_t *)&own->wake);
-    }
-    if (own->wake_made && !uv_is_active((uv_handle_t *)&own->wake))
-        (void)uv_timer_start(&own->wake, on_wake, WAKE_AFTER_MS, 0);
-}
-
-void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone)
-{
-    const struct look look = {.gone = gone};
-
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && w->ticket_wd < 0 && concerns(&look, w))
-            wake(engine, w);
-    look_round(engine, &look);
-}
-
-void hf_own_wake(struct hf_engine *engine, const char *entry)
-{
-    const struct hf_ticket *watched = first_watched(engine, entry);
-
-    for (struct hf_watch *w = engine->watches; w != NULL; w = w->next)
-        if (w->own != NULL && w->ticket_wd < 0 &&
-            strcmp(w->own->entry, entry) == 0 &&
-            !rests(engine, w->own, watched))
-            wake(engine, w);
-}
+/* ----------------------------------------------------------------- watch -- */
 
 /* Closed as drop_gone() does it: others may wait for that alone. */
 static void answer_gone(struct hf_engine *engine, struct hf_request *request,
@@ -547,10 +491,9 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
     }
-    watch->own = ticket;
-    watch->seen = ticket->made_at;
-    resting = rests(engine, ticket, first_watched(engine, ticket->entry));
-    if (!resting && !arm(engine, watch)) {
+    hf_watch_is_of_own(watch, ticket);
+    resting = hf_own_rests(engine, ticket);
+    if (!resting && !hf_own_arm(engine, watch)) {
         hf_watch_end(watch);
         hf_engine_fail(engine, request, HF_FAILURE_RETRY, &no_room);
         return;
@@ -568,6 +511,8 @@ void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
 /* ${watch} is out of the engine's list by now. */
 void hf_own_forget(struct hf_watch *watch)
 {
+    hf_own_unwake(watch);
+    hf_own_remove_wds(watch);
     unwatch(watch->engine, watch->ticket_wd);
     unwatch(watch->engine, watch->dir_wd);
 }

@@ -10,22 +10,6 @@
 #include "engines/file/sys.h"
 #include "engines/file/trouble.h"
 
-struct hf_own_ticket **hf_engine_bucket(struct hf_engine *engine,
-                                        const struct hf_ticket_id *id)
-{
-    return &engine->tickets[id->bytes[0] % HF_TICKET_BUCKETS];
-}
-
-struct hf_own_ticket *hf_engine_own(struct hf_engine *engine,
-                                    const struct hf_ticket_id *id)
-{
-    struct hf_own_ticket *own = *hf_engine_bucket(engine, id);
-
-    while (own != NULL && !hf_ticket_id_equal(&own->ticket.id, id))
-        own = own->next;
-    return own;
-}
-
 /* --------------------------------------------------------------- listing -- */
 
 void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
@@ -219,19 +203,11 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
 
 /* -------------------------------------------------------------- withdraw -- */
 
-void hf_engine_end_watches(struct hf_engine *engine,
-                           const struct hf_own_ticket *own)
+/* The core may forget others of them when it hears of one. */
+static void end_watches(struct hf_own_ticket *own)
 {
-    struct hf_watch *watch = engine->watches;
-
-    while (watch != NULL) {
-        if (watch->own == own) {
-            hf_watch_gone(watch);
-            watch = engine->watches; /* the core may have forgotten others */
-        } else {
-            watch = watch->next;
-        }
-    }
+    while (own->watches != NULL)
+        hf_watch_gone(own->watches);
 }
 
 /* Copies given out by hold() keep the ticket in the queue until the last one
@@ -278,15 +254,12 @@ static bool leave(struct hf_engine *engine, struct hf_own_ticket *own)
 
 bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
 {
-    struct hf_own_ticket **link = hf_engine_bucket(engine, &own->ticket.id);
     bool found;
 
-    /* First, for whoever is told of it may ask for it to be dropped. */
-    while (*link != own)
-        link = &(*link)->next;
-    *link = own->next;
+    /* First, because the one who is told of it may ask for it to be dropped. */
+    hf_own_tickets_remove(&engine->tickets, own);
     hf_own_moved_up(engine, &own->ticket.id);
-    hf_engine_end_watches(engine, own);
+    end_watches(own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
     hf_warm_left(&engine->warm, own->entry);
     hf_free(own);

@@ -1,9 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WATCH: of another's ticket by its hang-up, of one's own as own.c has it. */
+#include <stddef.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "engines/file/engine.h"
+
+/* ------------------------------------------------------------- by place -- */
+
+struct place_key {
+    const char *entry;
+    struct hf_ticket ticket;
+    uint64_t number;
+};
+
+static struct hf_watch *of_place(const struct hf_tree_node *node)
+{
+    size_t offset = offsetof(struct hf_watch, by_place);
+
+    if (node == NULL)
+        return NULL;
+    return (struct hf_watch *)(void *)((char *)node - offset);
+}
+
+/* In each directory in the order of the tickets. */
+static int compare(const void *a, const struct hf_tree_node *node)
+{
+    const struct hf_watch *watch = of_place(node);
+    const struct place_key *key = a;
+    int order = strcmp(key->entry, watch->hang_up->entry);
+
+    if (order == 0)
+        order = hf_ticket_compare(&key->ticket, &watch->hang_up->ticket);
+    if (order == 0)
+        order = (key->number > watch->number) - (key->number < watch->number);
+    return order;
+}
+
+void hf_watch_others_init(struct hf_tree *others)
+{
+    others->compare = compare;
+}
+
+static struct place_key key_of(const struct hf_watch *watch)
+{
+    return (struct place_key){watch->hang_up->entry, watch->hang_up->ticket,
+                              watch->number};
+}
+
+const struct hf_ticket *hf_watch_first_other(const struct hf_engine *engine,
+                                             const char *entry)
+{
+    const struct place_key key = {.entry = entry};
+    const struct hf_watch *watch =
+        of_place(hf_tree_after(&engine->others, &key));
+
+    if (watch == NULL || strcmp(watch->hang_up->entry, entry) != 0)
+        return NULL;
+    return &watch->hang_up->ticket;
+}
+
+static void add_other(struct hf_watch *watch)
+{
+    const struct place_key key = key_of(watch);
+
+    hf_tree_add(&watch->engine->others, &watch->by_place, &key);
+}
+
+static void end_other(struct hf_watch *watch)
+{
+    const struct place_key key = key_of(watch);
+
+    hf_tree_remove(&watch->engine->others, &watch->by_place, &key);
+    hf_hang_up_end(watch->hang_up);
+}
+
+/* ---------------------------------------------------------------- watches --
+ */
+
+void hf_watch_is_of_own(struct hf_watch *watch, struct hf_own_ticket *own)
+{
+    watch->own = own;
+    watch->seen = own->made_at;
+    watch->next_of_own = own->watches;
+    watch->of_own = &own->watches;
+    if (watch->next_of_own != NULL)
+        watch->next_of_own->of_own = &watch->next_of_own;
+    own->watches = watch;
+}
+
+static void end_own(struct hf_watch *watch)
+{
+    *watch->of_own = watch->next_of_own;
+    if (watch->next_of_own != NULL)
+        watch->next_of_own->of_own = watch->of_own;
+    hf_own_forget(watch);
+}
 
 struct hf_watch *hf_watch_new(struct hf_engine *engine,
                               struct hf_request *request)
@@ -14,6 +106,7 @@ struct hf_watch *hf_watch_new(struct hf_engine *engine,
         return NULL;
     watch->engine = engine;
     watch->request = request;
+    watch->number = ++engine->watch_number;
     watch->ticket_wd = -1;
     watch->dir_wd = -1;
     watch->next = engine->watches;
@@ -32,9 +125,9 @@ void hf_watch_end(struct hf_watch *watch)
         watch->next->link = watch->link;
     watch->request->engine_data = NULL;
     if (watch->own != NULL)
-        hf_own_forget(watch);
+        end_own(watch);
     if (watch->hang_up != NULL)
-        hf_hang_up_end(watch->hang_up);
+        end_other(watch);
     hf_free(watch);
 }
 
@@ -88,6 +181,7 @@ static void watch_found(struct hf_watch *watch, const char *entry,
     switch (hf_hang_up_begin(engine, entry, ticket, heard, watch,
                              &watch->hang_up, &error)) {
     case HF_LIFE_ALIVE:
+        add_other(watch);
         hf_engine_answer(engine, request, HF_EVENT_WATCHING);
         return;
     case HF_LIFE_DEAD:

@@ -37,7 +37,6 @@ static struct hf_own_ticket *own_new(const struct hf_section_result *result,
 static void adopt(struct hf_engine *engine, struct hf_request *request,
                   struct hf_section_result *result)
 {
-    struct hf_own_ticket **bucket = hf_engine_bucket(engine, &request->ticket);
     struct hf_listing *listing = result->listing;
     struct hf_error error, unused;
     struct hf_own_ticket *own = own_new(result, &error);
@@ -50,8 +49,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         hf_descriptors_close(&engine->descriptors, &result->fifo);
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
-        own->next = *bucket;
-        *bucket = own;
+        hf_own_tickets_add(&engine->tickets, own);
         result->fifo = -1;
         hf_own_put_above(engine, own);
         hf_engine_tell_queue(engine, request, HF_EVENT_ENQUEUED, listing);

@@ -31,6 +31,7 @@ struct hf_leased_own {
     enum hf_ticket_kind kind;
     const struct hf_acquisition *owner; /* who asked for it; only compared */
     uint32_t revoked; /* how often its owner was asked to let go */
+    uint64_t listed;  /* number of the LIST that showed it last, or 0 */
     struct hf_leased_queue *queue;
     struct hf_leased_own *next_in_queue;
     struct hf_leased_own **from_in_queue; /* what points to it there */

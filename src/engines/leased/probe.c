@@ -59,7 +59,7 @@ static void failed(struct hf_leased *leased, struct hf_leased_op *op,
     if (answer != NULL) /* with a link all is asked for anew */
         hf_leased_queue_probe_by(&leased->queues, op->queue,
                                  hf_after_ms(leased->now_ms, soon_ms));
-    hf_leased_watches_fail(leased, op->queue, op->number, answer);
+    hf_leased_watches_fail(leased, op, answer);
 }
 
 static void probed(struct hf_leased *leased, struct hf_leased_op *op,

@@ -8,6 +8,7 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
+#include "engines/leased/watches.h"
 
 static int compare(const void *name, const struct hf_tree_node *node)
 {
@@ -36,6 +37,7 @@ static struct hf_leased_queue *queue_new(const char *name)
     if (queue == NULL)
         return NULL;
     queue->probe_at_ms = HF_FOREVER;
+    hf_leased_watched_init(&queue->watched);
     queue->name = hf_strdup(name);
     if (queue->name == NULL) {
         hf_free(queue);

@@ -20,7 +20,8 @@ struct hf_leased_queue {
     char *name;
     size_t users;
     struct hf_leased_own *owns;
-    struct hf_leased_watch *watches;
+    struct hf_leased_watch *watches; /* the newest first, ... */
+    struct hf_tree watched;          /* ... and by ticket and number */
     struct hf_leased_look *looks;
     /* When what is watched and looked at here is to be asked for, HF_FOREVER
      * if never or while it is. */
@@ -33,6 +34,7 @@ struct hf_leased_queues {
     struct hf_tree names;
     struct hf_leased_queue *first; /* the same, the newest first */
     size_t own_count;              /* tickets, in all queues */
+    uint64_t watch_number;         /* of the last watch, of any queue */
     /* No queue is to be probed before. */
     uint64_t probe_at_ms;
 };

@@ -15,9 +15,11 @@ static void note_own(struct hf_leased *leased, const struct hf_leased_op *op,
         struct hf_leased_own *own =
             hf_leased_own_find(leased, &answer->tickets[i].id);
 
-        if (own != NULL && own->queue == op->queue &&
-            own->state == HF_LEASED_OWN_THERE)
-            own->kind = answer->tickets[i].kind;
+        if (own == NULL || own->queue != op->queue ||
+            own->state != HF_LEASED_OWN_THERE)
+            continue;
+        own->kind = answer->tickets[i].kind;
+        own->listed = op->number;
     }
 }
 
@@ -35,11 +37,10 @@ static bool lists(const struct hf_store_answer *answer,
  * who asked for it, else when he watches it. */
 static void drop_unlisted(struct hf_leased *leased,
                           const struct hf_leased_op *op,
-                          const struct hf_store_answer *answer,
                           struct hf_leased_own *own)
 {
     if (own->queue != op->queue || own->state != HF_LEASED_OWN_THERE ||
-        lists(answer, &own->id) || hf_leased_watched_by_owner(own))
+        own->listed == op->number || hf_leased_watched_by_owner(own))
         return;
     own->gone = true;
     if (hf_ticket_id_equal(&own->id, &op->call.ticket))
@@ -57,12 +58,12 @@ static void drop_all_unlisted(struct hf_leased *leased,
     if (answer->partial) {
         own = hf_leased_own_find(leased, &op->call.ticket);
         if (own != NULL)
-            drop_unlisted(leased, op, answer, own);
+            drop_unlisted(leased, op, own);
         return;
     }
     for (; own != NULL; own = next) {
         next = own->next_in_queue;
-        drop_unlisted(leased, op, answer, own);
+        drop_unlisted(leased, op, own);
     }
 }
 

@@ -2,16 +2,59 @@
 #include "engines/leased/watches.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/plant.h"
 #include "engines/leased/private.h"
+
+/* ----------------------------------------------------------------- table -- */
+
+struct key {
+    struct hf_ticket_id id;
+    uint64_t number;
+};
+
+static int compare(const void *a, const struct hf_tree_node *node)
+{
+    const struct hf_leased_watch *watch =
+        (const struct hf_leased_watch *)(const void *)node;
+    const struct key *key = a;
+    int order = memcmp(&key->id, &watch->id, sizeof key->id);
+
+    if (order != 0)
+        return order;
+    return (key->number > watch->number) - (key->number < watch->number);
+}
+
+void hf_leased_watched_init(struct hf_tree *watched)
+{
+    *watched = (struct hf_tree){.compare = compare};
+}
+
+static struct key key_of(const struct hf_leased_watch *watch)
+{
+    return (struct key){watch->id, watch->number};
+}
+
+/* The first of those who watch ${id} with a number above ${number}, or NULL. */
+static struct hf_leased_watch *watch_after(const struct hf_leased_queue *queue,
+                                           const struct hf_ticket_id *id,
+                                           uint64_t number)
+{
+    const struct key key = {*id, number};
+    struct hf_leased_watch *watch =
+        (struct hf_leased_watch *)(void *)hf_tree_after(&queue->watched, &key);
+
+    return watch != NULL && hf_ticket_id_equal(&watch->id, id) ? watch : NULL;
+}
 
 static struct hf_leased_watch *watch_new(struct hf_leased *leased,
                                          struct hf_request *request)
 {
     struct hf_leased_watch *watch = hf_alloc(sizeof *watch);
     struct hf_leased_queue *queue;
+    struct key key;
 
     if (watch == NULL)
         return NULL;
@@ -23,7 +66,10 @@ static struct hf_leased_watch *watch_new(struct hf_leased *leased,
     watch->request = request;
     watch->queue = queue;
     watch->id = request->ticket;
+    watch->number = ++leased->queues.watch_number;
     watch->kind = request->ticket_kind;
+    key = key_of(watch);
+    hf_tree_add(&queue->watched, &watch->by_ticket, &key);
     watch->from = &queue->watches;
     watch->next = queue->watches;
     if (watch->next != NULL)
@@ -35,6 +81,9 @@ static struct hf_leased_watch *watch_new(struct hf_leased *leased,
 
 static void watch_free(struct hf_leased *leased, struct hf_leased_watch *watch)
 {
+    const struct key key = key_of(watch);
+
+    hf_tree_remove(&watch->queue->watched, &watch->by_ticket, &key);
     *watch->from = watch->next;
     if (watch->next != NULL)
         watch->next->from = watch->from;
@@ -49,8 +98,10 @@ void hf_leased_watch_forget(struct hf_leased *leased,
     watch_free(leased, watch);
 }
 
-/* Whoever is told may ask for anything, so that each of the following begins
- * its walk anew when it has told somebody, who is then not told again. */
+/* ------------------------------------------------------------------ tell -- */
+
+/* The one who is told may ask for anything, so that each of the following looks
+ * for the next one by number. */
 
 static void tell_gone(struct hf_leased *leased, struct hf_leased_watch *watch)
 {
@@ -72,52 +123,28 @@ static void tell_watching(struct hf_leased *leased,
     hf_leased_tell(leased, &event);
 }
 
-static bool is_of(const struct hf_leased_watch *watch,
-                  const struct hf_ticket_id *id)
-{
-    return hf_ticket_id_equal(&watch->id, id);
-}
-
-/* One who is to be told that ${id} is no ticket of ${kind} any more. */
-static struct hf_leased_watch *find_bereft(const struct hf_leased *leased,
-                                           struct hf_leased_queue *queue,
-                                           const struct hf_ticket_id *id,
-                                           enum hf_ticket_kind kind)
-{
-    struct hf_leased_watch *watch = queue->watches;
-
-    while (watch != NULL &&
-           !(is_of(watch, id) && (kind == 0 || watch->kind == kind)) &&
-           !(HF_PLANTED(LEASED_ANY_NOTICE_GONE) &&
-             hf_leased_own_find(leased, &watch->id) == NULL))
-        watch = watch->next;
-    return watch;
-}
-
 void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
                             const struct hf_ticket_id *id,
                             enum hf_ticket_kind kind)
 {
     struct hf_leased_queue *place =
         hf_leased_queue_find(&leased->queues, queue);
+    struct hf_ticket_id gone = *id;
     struct hf_leased_watch *watch;
+    uint64_t number = 0;
 
     if (place == NULL)
         return;
+    if (HF_PLANTED(LEASED_ANY_NOTICE_GONE) && place->watches != NULL &&
+        hf_leased_own_find(leased, &place->watches->id) == NULL)
+        gone = place->watches->id;
     place->users++; /* it may be the last thing that they wanted of it */
-    while ((watch = find_bereft(leased, place, id, kind)) != NULL)
-        tell_gone(leased, watch);
+    while ((watch = watch_after(place, &gone, number)) != NULL) {
+        number = watch->number;
+        if (kind == 0 || watch->kind == kind)
+            tell_gone(leased, watch);
+    }
     hf_leased_queue_leave(&leased->queues, place);
-}
-
-static struct hf_leased_watch *find_asked(struct hf_leased_queue *queue,
-                                          const struct hf_ticket_id *id)
-{
-    struct hf_leased_watch *watch = queue->watches;
-
-    while (watch != NULL && !(is_of(watch, id) && !watch->watching))
-        watch = watch->next;
-    return watch;
 }
 
 void hf_leased_watches_seen(struct hf_leased *leased,
@@ -126,26 +153,18 @@ void hf_leased_watches_seen(struct hf_leased *leased,
                             enum hf_ticket_kind kind)
 {
     struct hf_leased_watch *watch;
+    uint64_t number = 0;
 
     queue->users++;
     /* The other way round it is an old answer: no ticket becomes a writer. */
     if (kind == HF_TICKET_READ)
         hf_leased_watches_gone(leased, queue->name, id, HF_TICKET_WRITE);
-    while ((watch = find_asked(queue, id)) != NULL)
-        tell_watching(leased, watch);
+    while ((watch = watch_after(queue, id, number)) != NULL) {
+        number = watch->number;
+        if (!watch->watching)
+            tell_watching(leased, watch);
+    }
     hf_leased_queue_leave(&leased->queues, queue);
-}
-
-static struct hf_leased_watch *find_unasked(struct hf_leased_queue *queue,
-                                            const struct hf_ticket_id *id,
-                                            uint32_t revoked)
-{
-    struct hf_leased_watch *watch = queue->watches;
-
-    while (watch != NULL &&
-           !(is_of(watch, id) && watch->watching && watch->revoked < revoked))
-        watch = watch->next;
-    return watch;
 }
 
 static void tell_revoked(struct hf_leased *leased, struct hf_leased_own *own)
@@ -154,11 +173,15 @@ static void tell_revoked(struct hf_leased *leased, struct hf_leased_own *own)
     const struct hf_ticket_id id = own->id;
     uint32_t revoked = own->revoked;
     struct hf_leased_watch *watch;
+    uint64_t number = 0;
 
     queue->users++;
-    while ((watch = find_unasked(queue, &id, revoked)) != NULL) {
+    while ((watch = watch_after(queue, &id, number)) != NULL) {
         struct hf_event event = {.kind = HF_EVENT_REVOKED};
 
+        number = watch->number;
+        if (!watch->watching || watch->revoked >= revoked)
+            continue;
         watch->revoked = revoked;
         event.as.answer.request = watch->request;
         hf_leased_tell(leased, &event);
@@ -179,36 +202,37 @@ void hf_leased_watches_revoked(struct hf_leased *leased,
 
 bool hf_leased_watched_by_owner(const struct hf_leased_own *own)
 {
-    const struct hf_leased_watch *watch = own->queue->watches;
+    const struct hf_leased_watch *watch = watch_after(own->queue, &own->id, 0);
 
-    while (watch != NULL && !(is_of(watch, &own->id) &&
-                              watch->request->acquisition == own->owner))
-        watch = watch->next;
+    while (watch != NULL && watch->request->acquisition != own->owner)
+        watch = watch_after(own->queue, &own->id, watch->number);
     return watch != NULL;
 }
 
-static struct hf_leased_watch *find_of_op(struct hf_leased_queue *queue,
-                                          uint64_t op)
-{
-    struct hf_leased_watch *watch = queue->watches;
-
-    while (watch != NULL && !(watch->op == op && !watch->watching))
-        watch = watch->next;
-    return watch;
-}
-
-void hf_leased_watches_fail(struct hf_leased *leased,
-                            struct hf_leased_queue *queue, uint64_t op,
-                            const struct hf_store_answer *answer)
+static void fail_of(struct hf_leased *leased, const struct hf_leased_op *op,
+                    const struct hf_ticket_id *id,
+                    const struct hf_store_answer *answer)
 {
     struct hf_leased_watch *watch;
+    uint64_t number = 0;
 
-    while ((watch = find_of_op(queue, op)) != NULL) {
+    while ((watch = watch_after(op->queue, id, number)) != NULL) {
         struct hf_request *request = watch->request;
 
+        number = watch->number;
+        if (watch->watching || watch->op != op->number)
+            continue;
         watch_free(leased, watch);
         hf_leased_fail_as(leased, request, answer);
     }
+}
+
+void hf_leased_watches_fail(struct hf_leased *leased,
+                            const struct hf_leased_op *op,
+                            const struct hf_store_answer *answer)
+{
+    for (size_t i = 0; i < op->call.count; i++)
+        fail_of(leased, op, &op->call.tickets[i], answer);
 }
 
 /* ------------------------------------------------------------------- new -- */

@@ -13,11 +13,14 @@
 #include "engines/leased/store.h"
 
 struct hf_leased;
+struct hf_leased_op;
 
 struct hf_leased_watch {
+    struct hf_tree_node by_ticket; /* first */
     struct hf_request *request;
     struct hf_leased_queue *queue;
     struct hf_ticket_id id;
+    uint64_t number; /* in the order in which they were asked for */
     enum hf_ticket_kind kind;
     bool watching;    /* was answered so */
     uint64_t op;      /* number of the PROBE that will answer it, or 0 */
@@ -25,6 +28,9 @@ struct hf_leased_watch {
     struct hf_leased_watch *next;
     struct hf_leased_watch **from;
 };
+
+/* Keep the watches of a queue by ticket and number. */
+void hf_leased_watched_init(struct hf_tree *watched);
 
 /* HF_REQUEST_WATCH */
 void hf_leased_watch(struct hf_leased *leased, struct hf_request *request);
@@ -54,10 +60,9 @@ void hf_leased_watches_seen(struct hf_leased *leased,
 void hf_leased_watches_revoked(struct hf_leased *leased,
                                const struct hf_ticket_id *id, uint32_t revoked);
 
-/* The PROBE of that number has failed: so have those that it should have
- * answered. */
+/* The PROBE ${op} has failed: so have those that it should have answered. */
 void hf_leased_watches_fail(struct hf_leased *leased,
-                            struct hf_leased_queue *queue, uint64_t op,
+                            const struct hf_leased_op *op,
                             const struct hf_store_answer *answer);
 
 /* The session is over: all end in silence. */
