@@ -183,12 +183,12 @@ static void mark_own(const struct hf_client *client, const char *queue,
 
     for (size_t i = 0; i < snapshot->count; i++)
         by_id[i] = &snapshot->tickets[i];
-    qsort(by_id, snapshot->count, sizeof(by_id[0]), compare_ids);
+    qsort(by_id, snapshot->count, sizeof(void *), compare_ids);
     for (const struct hf_acquisition *a = client->core.first; a != NULL;
          a = a->next) {
         if (strcmp(a->queue, queue) != 0)
             continue;
-        found = bsearch(&a->ticket, by_id, snapshot->count, sizeof(by_id[0]),
+        found = bsearch(&a->ticket, by_id, snapshot->count, sizeof(void *),
                         compare_with_id);
         if (found != NULL)
             maker->own[*found - snapshot->tickets] = true;
@@ -273,7 +273,7 @@ bool hf_tickets_add(struct hf_tickets **tickets, const struct hf_lock *lock,
     struct maker maker = {.snapshot = snapshot, .waits = queue == lock->locks};
     bool *marks = hf_alloc(2 * snapshot->count + 1);
     const struct hf_ticket **by_id =
-        hf_alloc((snapshot->count + 1) * sizeof(by_id[0]));
+        hf_alloc((snapshot->count + 1) * sizeof(void *));
 
     if (marks == NULL || by_id == NULL ||
         (maker.tickets = allocate(listed, cohort_of(lock))) == NULL)
