@@ -205,7 +205,8 @@ static void pump_downgrade(struct hf_core *core, struct hf_acquisition *a)
     ask(core, a, HF_REQUEST_DOWNGRADE);
 }
 
-/* Of a ticket that stays as it is for now. */
+/* Write the text again, unless the ticket is about to go or to become a read
+ * ticket. */
 static void pump_description(struct hf_core *core, struct hf_acquisition *a)
 {
     bool stays = a->state == STATE(QUEUED) ||

@@ -70,9 +70,9 @@ hf_admission_not_a_lease(const struct hf_snapshot *leases);
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit);
 
-/* Of a queue that is not one of leases, so many of the tickets that may be in
- * the way of one's own are needed.  Two of them are watched, and the deletion
- * of these two must not seem to let one in while there are more. */
+/* The number of tickets in the way of one's own that a part of a queue shows
+ * (queues of leases are always whole).  Two of them are watched, and the
+ * deletion of these two must not seem to let one in while there are more. */
 #define HF_ADMISSION_NEAREST 3
 
 /* Is a ticket called ${id} of ${of}, ahead of the ticket ${mine} of ${kind},
@@ -84,10 +84,9 @@ bool hf_admission_concerns(const struct hf_ticket_id *mine,
                            enum hf_ticket_kind of);
 
 /* Leave of ${snapshot}, which stands at ${tickets} and is sorted, what is
- * needed to decide on the ticket ${mine} of ${kind}: it, the first one, and the
- * nearest ahead of those that may be in its way, or are of another kind of
- * lock.  If
- * ${mine} is not there: the first one. */
+ * needed to decide on the ticket ${mine} of ${kind}: that ticket, the first
+ * one, and the nearest ahead of those that may be in its way or are of another
+ * kind of lock.  If ${mine} is not there, only the first one is left. */
 void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
                        const struct hf_ticket_id *mine,
                        enum hf_ticket_kind kind);

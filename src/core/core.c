@@ -85,7 +85,8 @@ static struct hf_acquisition *lose_all(struct hf_core *core, bool tickets_live,
     return lost;
 }
 
-/* What is had on the way to a grant is kept, for a wait outlasts the link. */
+/* Acquisitions that wait keep their tickets, because a wait outlasts the
+ * connection. */
 static struct hf_acquisition *lose_with_link(struct hf_core *core)
 {
     static const char why[] =

@@ -340,7 +340,7 @@ struct call *seat_describe(struct seat *seat, const char *queue,
     return call;
 }
 
-/* So often a list is asked for, in which a server shows what it had before. */
+/* A server may show an earlier state this often before it shows the present. */
 #define LOOKS_MAX 100
 
 bool seat_sees_text(struct seat *seat, const char *queue,

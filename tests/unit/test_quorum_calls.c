@@ -535,6 +535,73 @@ static void a_ticket_that_is_withdrawn_while_it_is_placed(void **state)
     assert_int_equal(told.failure, HF_FAILURE_UNSURE);
 }
 
+static void say_found(size_t server, bool found)
+{
+    const struct hf_store_answer said = {
+        .ok = true, .found = found, .server_ms = 5000};
+
+    hf_quorum_server_answered(quorum, take(server), &said, now_ms);
+}
+
+static const enum hf_store_call_kind changes[] = {HF_STORE_WITHDRAW,
+                                                  HF_STORE_DESCRIBE};
+
+/* A removal by another client has reached servers 0 and 2, and 1 not yet. */
+static void a_ticket_at_a_minority_is_not_found(void **state)
+{
+    (void)state;
+    all_up();
+    for (unsigned i = 0; i < 2; i++) {
+        struct hf_store_call call = a_call(changes[i]);
+
+        hf_quorum_call(quorum, &call, now_ms);
+        say_found(1, true);
+        say_found(0, false);
+        assert_int_equal(told.answers, i);
+        say_found(2, false);
+        assert_int_equal(told.answers, i + 1);
+        assert_true(told.ok);
+        assert_false(told.found);
+    }
+}
+
+/* The server that does not answer may be one of a majority that has it. */
+static void a_ticket_in_doubt_is_found_after_a_moment(void **state)
+{
+    struct hf_store_call call = a_call(HF_STORE_WITHDRAW);
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &call, now_ms);
+    say_found(0, true);
+    say_found(1, false);
+    assert_int_equal(told.answers, 0);
+    now_ms = hf_quorum_wake_at_ms(quorum);
+    assert_true(now_ms <= 1000 + 200);
+    hf_quorum_tick(quorum, now_ms);
+    assert_int_equal(told.answers, 1);
+    assert_true(told.found);
+    say_found(2, false);
+}
+
+/* Both rounds are judged alike: here the ticket goes between them. */
+static void a_request_to_a_ticket_that_goes_is_not_found(void **state)
+{
+    struct hf_store_call call = a_call(HF_STORE_REVOKE);
+
+    (void)state;
+    all_up();
+    hf_quorum_call(quorum, &call, now_ms);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer(i, mine, 90, false);
+    say_found(1, true);
+    say_found(0, false);
+    say_found(2, false);
+    assert_int_equal(told.answers, 1);
+    assert_true(told.ok);
+    assert_false(told.found);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
@@ -542,6 +609,9 @@ int main(void)
         TEST(a_server_that_lies_is_hung_up_on),
         TEST(what_comes_late_is_not_held_against_its_call),
         TEST(a_ticket_that_is_withdrawn_while_it_is_placed),
+        TEST(a_ticket_at_a_minority_is_not_found),
+        TEST(a_ticket_in_doubt_is_found_after_a_moment),
+        TEST(a_request_to_a_ticket_that_goes_is_not_found),
         TEST(every_list_tells_the_servers_our_number),
         TEST(not_after_is_of_each_servers_own_clock),
         TEST(what_is_only_proposed_stands_with_its_least_number),

@@ -23,7 +23,7 @@ struct hf_own_ticket {
     int fifo;
     bool held;               /* copies of .fifo were given out by hold() */
     struct timespec made_at; /* .fifo's time while nobody has touched it */
-    /* Of the queue as it was last told: */
+    /* As the queue was when the core was last told of it: */
     struct hf_ticket before; /* right ahead; .sequence is 0 if nobody is */
     struct hf_ticket_id way; /* the nearest in the way; all zero if none is */
     struct hf_tree_node by_way;

@@ -63,7 +63,7 @@ void hf_ticket_file_format(const struct hf_ticket *ticket,
 void hf_payload_file_format(const struct hf_ticket *ticket,
                             char file[HF_PAYLOAD_FILE_BYTES]);
 
-/* Of the one that is to replace it. */
+/* The name of the new payload until rename() puts it in the old one's place. */
 void hf_new_payload_file_format(const struct hf_ticket *ticket,
                                 char file[HF_NEW_PAYLOAD_FILE_BYTES]);
 

@@ -332,15 +332,34 @@ static void answer_found(struct hf_quorum *quorum, struct hf_quorum_op *op,
     hf_quorum_op_answer(quorum, op, &answer);
 }
 
-static void judge_withdraw(struct hf_quorum *quorum, struct hf_quorum_op *op)
+/* A removal answers when a majority has carried it out, so a server that has
+ * not heard of it yet may still find the ticket.  A ticket counts as found
+ * unless the answers show that no majority has it.  Servers that have not
+ * answered are given a moment, except when the ticket is our own: nobody has to
+ * learn whether that was found. */
+static void judge_found(struct hf_quorum *quorum, struct hf_quorum_op *op,
+                        bool own)
 {
-    struct hf_quorum_own *own = hf_quorum_own_find(&quorum->owns, &op->ticket);
+    bool found;
 
     if (!has_enough(quorum, op))
         return;
-    if (own != NULL)
+    found = hf_quorum_may_hold(quorum, op->found, op->ok);
+    if (!own && found &&
+        hf_quorum_count(op->found) < hf_quorum_majority(quorum) &&
+        hf_quorum_op_wait(quorum, op))
+        return;
+    answer_found(quorum, op, found);
+}
+
+static void judge_withdraw(struct hf_quorum *quorum, struct hf_quorum_op *op)
+{
+    struct hf_quorum_own *own = hf_quorum_own_find(&quorum->owns, &op->ticket);
+    bool removed = hf_quorum_count(op->ok) >= hf_quorum_majority(quorum);
+
+    if (own != NULL && removed)
         hf_quorum_own_drop(&quorum->owns, own);
-    answer_found(quorum, op, op->found != 0);
+    judge_found(quorum, op, own != NULL);
 }
 
 /* What one has done no other may undo: a majority shows every reader that there
@@ -369,11 +388,13 @@ static void judge_revoke(struct hf_quorum *quorum, struct hf_quorum_op *op)
     const struct hf_quorum_row *row =
         hf_quorum_tally_find(&op->tally, &op->ticket);
 
+    if (op->number > 0) {
+        judge_found(quorum, op, false);
+        return;
+    }
     if (!has_enough(quorum, op))
         return;
-    if (op->number > 0) {
-        answer_found(quorum, op, op->found != 0);
-    } else if (row == NULL || !may_be_there(quorum, op, row)) {
+    if (row == NULL || !may_be_there(quorum, op, row)) {
         answer_found(quorum, op, false);
     } else {
         op->number = (uint64_t)row->lease.revoked + 1;
@@ -419,12 +440,6 @@ static void describe_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
     if (own != NULL)
         hf_quorum_own_describe(own, op->asked->payload);
     ask(quorum, op, 0);
-}
-
-static void judge_describe(struct hf_quorum *quorum, struct hf_quorum_op *op)
-{
-    if (has_enough(quorum, op))
-        answer_found(quorum, op, op->found != 0);
 }
 
 /* ------------------------------------------------------------- all kinds -- */
@@ -536,7 +551,7 @@ void hf_quorum_judge(struct hf_quorum *quorum, struct hf_quorum_op *op)
         judge_revoke(quorum, op);
         break;
     case HF_STORE_DESCRIBE:
-        judge_describe(quorum, op);
+        judge_found(quorum, op, false);
         break;
     case HF_STORE_GOODBYE:
         if (op->pending == 0)

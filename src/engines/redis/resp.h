@@ -18,7 +18,7 @@ struct hf_resp {
 void hf_resp_begin(struct hf_resp *resp, size_t count);
 void hf_resp_put(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_text(struct hf_resp *resp, const char *text);
-/* What is no command. */
+/* Bytes that are not a word of a command, sent as they are. */
 void hf_resp_put_raw(struct hf_resp *resp, const void *bytes, size_t count);
 void hf_resp_put_number(struct hf_resp *resp, uint64_t number);
 

@@ -41,7 +41,7 @@ static const struct hf_store_lease *lease_of(const struct lease_answer *answer,
     return &answer->leases[hf_snapshot_find(&queue, id)];
 }
 
-/* Of the queue that ${answer} shows, the part that it must show. */
+/* Leave in ${answer} only the part of the queue that a server must show. */
 static void trim(const struct hf_store_call *call, struct lease_answer *answer)
 {
     struct lease_answer queue = *answer;
