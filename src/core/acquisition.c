@@ -7,6 +7,7 @@
 #include "core/acquisition_private.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cohort.h"
@@ -164,20 +165,20 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
 /* HF_OK only if an answer confirmed the removal of our own ticket.  Otherwise
  * the ticket may have been gone, and somebody else admitted, before the owner
  * released it. */
-static hf_status release_status(struct hf_acquisition *a)
+static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
     if (a->bundle != NULL)
-        return hf_bundle_release_status(a);
+        return hf_bundle_release_status(core, a);
     if (a->cohort != NULL)
-        return hf_cohort_release_status(a);
+        return hf_cohort_release_status(core, a);
     if (a->own.found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
                  "ticket; somebody else may have been admitted before it");
-    hf_acquisition_keep_story(a, &why);
+    hf_acquisition_keep_story(core, a, &why);
     return HF_ELOST;
 }
 
@@ -224,18 +225,19 @@ static bool is_overdue(const struct hf_core *core,
            (core->now_ms >= a->tell_at_ms || core->session.closing);
 }
 
+#define MAY_REMAIN "; its ticket may stay in the queue until the session ends"
+
 static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
 {
-    static const char note[] =
-        "; its ticket may stay in the queue until the session ends";
-    size_t length = strlen(a->text);
+    char text[HF_ERROR_TEXT_BYTES];
 
     if (a->may_remain || core->session.closing || !hf_acquisition_may_remain(a))
         return;
     a->may_remain = true;
-    if (length > sizeof a->text - sizeof note)
-        length = sizeof a->text - sizeof note;
-    memcpy(a->text + length, note, sizeof note);
+    (void)snprintf(text, sizeof text, "%.*s" MAY_REMAIN,
+                   (int)(sizeof text - sizeof MAY_REMAIN),
+                   hf_acquisition_text(a));
+    hf_acquisition_set_text(core, a, text);
 }
 
 /* Tell the owner, if it is time. */
@@ -247,7 +249,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
     hf_schedule_touch(core, &a->entry);
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
-            a->status = release_status(a);
+            a->status = release_status(core, a);
         hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
     } else {
         note_what_may_remain(core, a);
@@ -285,9 +287,16 @@ bool hf_acquisition_is_over(const struct hf_acquisition *a)
            a->lookout.state == HF_LOOKOUT_NONE;
 }
 
-void hf_acquisition_renew(struct hf_acquisition *a)
+void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_text_drop(&core->stories, &a->story);
+    hf_text_drop(&core->holders, &a->holder);
+}
+
+void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(hf_acquisition_is_over(a));
+    hf_acquisition_free(core, a);
     *a = (struct hf_acquisition){
         .queue = a->queue,
         .payload = a->payload,
@@ -302,11 +311,31 @@ void hf_acquisition_renew(struct hf_acquisition *a)
     };
 }
 
-void hf_acquisition_keep_story(struct hf_acquisition *a,
+const char *hf_acquisition_text(const struct hf_acquisition *a)
+{
+    if (!a->untold)
+        return hf_text_of(a->story);
+    return a->may_remain ? "there is no memory to say why" MAY_REMAIN
+                         : "there is no memory to say why";
+}
+
+void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
+                             const char *text)
+{
+    a->untold = !hf_text_keep(&core->stories, &a->story, text);
+}
+
+void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
                                const struct hf_error *why)
 {
     a->status = why->status;
-    memcpy(a->text, why->text, strlen(why->text) + 1);
+    hf_acquisition_set_text(core, a, why->text);
+}
+
+void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
+                               const char *payload)
+{
+    (void)hf_text_keep(&core->holders, &a->holder, payload);
 }
 
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
@@ -322,9 +351,9 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
         a->tell_at_ms = hf_earlier_ms(a->tell_at_ms, hf_bundle_tell_at_ms(a));
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
-    hf_acquisition_keep_story(a, why);
+    hf_acquisition_keep_story(core, a, why);
     if (HF_PLANTED(TEXT_MISSING))
-        a->text[0] = '\0';
+        hf_acquisition_set_text(core, a, "");
     if (from == STATE(UNSURE))
         hf_acquisition_abandon(core, a, true);
     if (from == STATE(QUEUED) && !HF_PLANTED(CANCEL_KEEPS_TICKET))
@@ -342,9 +371,9 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
 
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
-    hf_acquisition_keep_story(a, &loss);
+    hf_acquisition_keep_story(core, a, &loss);
     if (HF_PLANTED(LOSS_UNEXPLAINED))
-        a->text[0] = '\0';
+        hf_acquisition_set_text(core, a, "");
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives && has_ticket(a))

@@ -31,6 +31,7 @@
 #include "core/lookout.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "core/text.h"
 #include "core/ticket.h"
 #include "core/watch.h"
 #include "core/withdrawal.h"
@@ -52,7 +53,7 @@ struct hf_core;
  * critical sections do not pay for it. */
 #define HF_OWN_WATCH_AFTER_MS 5
 
-/* Zeroed, then set, before WANT. */
+/* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
 struct hf_acquisition {
     /* Set before WANT; the text must live until FORGOTTEN. */
     const char *queue;
@@ -78,20 +79,21 @@ struct hf_acquisition {
                                  anyway */
 
     /* To be read with the effects. */
-    hf_status status;               /* ENDED, RELEASED */
-    char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED, if the status is not
-                                       HF_OK: the story; LOST: why */
+    hf_status status;      /* ENDED, RELEASED */
+    struct hf_text *story; /* of hf_acquisition_text() */
+    bool untold;           /* there was no memory for it */
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
-                        until the session ends; .text says so */
+                        until the session ends; the text says so */
     uint64_t started_at_ms;
-    uint32_t ahead;                /* WAITING */
-    uint32_t displaced;            /* WAITING: how often a place was lost
-                                      before the one that it has, or had */
-    char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
-    struct hf_ticket_id ticket;    /* GRANTED */
-    uint64_t token;                /* GRANTED */
-    uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
-    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
+    uint32_t ahead;             /* WAITING */
+    uint32_t displaced;         /* WAITING: how often a place was lost
+                                   before the one that it has, or had */
+    struct hf_text *holder;     /* WAITING: payload of the head; "" without
+                                   the memory for it */
+    struct hf_ticket_id ticket; /* GRANTED */
+    uint64_t token;             /* GRANTED */
+    uint64_t stamp;             /* GRANTED to a MEMBER: what let it in */
+    hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
     /* The owner's, from GRANTED until it is HELD no more: safe-until of the
      * session is about this grant.  False of parts, and of tickets of a cohort.
      * Read it with the word only, see safe_until.h. */
@@ -187,6 +189,19 @@ enum hf_acquisition_state {
     HF_ACQUISITION_DONE
 };
 
+/* Give back what memory ${a} has apart from itself: it was forgotten, or was
+ * never wanted, or its core is no more. */
+void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a);
+
+/* ENDED, RELEASED, DOWNGRADED, if the status is not HF_OK: the story; LOST:
+ * why; else "" or a failure that was tried again.  Valid until ${a} is freed or
+ * the core is called again: copy it before the lock is given up. */
+const char *hf_acquisition_text(const struct hf_acquisition *a);
+
+/* Have that be ${text}. */
+void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
+                             const char *text);
+
 /* Below: for core.c, within a step.  Each may finish ${a}, which then is no
  * longer in the core's list. */
 
@@ -221,7 +236,7 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
  * by what a try may take; that somebody else is ahead of it. */
-void hf_acquisition_explain_overdue(const struct hf_core *core,
+void hf_acquisition_explain_overdue(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why);

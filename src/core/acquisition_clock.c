@@ -46,11 +46,11 @@ static const char *trouble_of(const struct hf_core *core,
     while ((before = hf_enqueue_order_before(core, a)) != NULL)
         a = before;
     if (core->session.trouble[0] == '\0' && a->enqueue_retry.tries > 0)
-        return a->text;
+        return hf_acquisition_text(a);
     return core->session.trouble;
 }
 
-void hf_acquisition_explain_overdue(const struct hf_core *core,
+void hf_acquisition_explain_overdue(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why)
@@ -74,7 +74,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
-                     waited_ms, a->limit, a->weight, a->holder);
+                     waited_ms, a->limit, a->weight, hf_text_of(a->holder));
     else if (at->state != STATE(QUEUED) && !placed)
         hf_error_set(why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
@@ -94,7 +94,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; ahead: %" PRIu32
                      ", held by \"%s\"",
-                     waited_ms, a->ahead, a->holder);
+                     waited_ms, a->ahead, hf_text_of(a->holder));
 }
 
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)

@@ -202,6 +202,7 @@ static void want(struct client *client, uint8_t which, uint8_t how)
 
     if (a->used)
         return;
+    hf_acquisition_free(&client->core, &a->acquisition);
     memset(a, 0, sizeof *a);
     a->used = true;
     a->acquisition.queue = client_queue(which / 64);
@@ -349,6 +350,8 @@ static void end(struct client *client)
     for (uint8_t i = 0; i < CLIENT_ACQUISITIONS; i++) {
         let_go(client, i); /* what was granted is its owner's until then */
         MUST(!client->acquisitions[i].used);
+        hf_acquisition_free(&client->core,
+                            &client->acquisitions[i].acquisition);
     }
     for (size_t i = 0; i < CLIENT_INQUIRIES; i++)
         MUST(!client->inquiries[i].used);

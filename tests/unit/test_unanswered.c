@@ -38,7 +38,7 @@ static void no_retry_left_ends_with_the_engines_story(void **state)
     expect(s, "a ENQUEUE a4");
     failed_as(s, "a ENQUEUE a4", HF_FAILURE_RETRY, HF_EFULL, "disk is full");
     expect(s, "a ENDED HF_EFULL; a FORGOTTEN");
-    assert_string_equal(s->a.text, "disk is full");
+    assert_string_equal(hf_acquisition_text(&s->a), "disk is full");
 }
 
 static void a_success_counts_tries_from_the_start(void **state)
@@ -72,7 +72,7 @@ static void a_fatal_enqueue_ends_at_once(void **state)
     enqueue_a(s);
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "no entry");
     expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
-    assert_string_equal(s->a.text, "no entry");
+    assert_string_equal(hf_acquisition_text(&s->a), "no entry");
 }
 
 static void a_dropped_link_uses_up_no_retry(void **state)
@@ -289,8 +289,9 @@ static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
     expect(s, "a LIST");
     listed(s, "a LIST", "");
     expect(s, "a ENDED HF_EUNSURE");
-    assert_string_equal(s->a.text, "no answer; its ticket may stay in the "
-                                   "queue until the session ends");
+    assert_string_equal(hf_acquisition_text(&s->a),
+                        "no answer; its ticket may stay in the "
+                        "queue until the session ends");
     at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
@@ -343,7 +344,8 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a ENDED HF_ECANCELLED");
-    assert_non_null(strstr(s->a.text, "its ticket may stay in the queue"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a FORGOTTEN");
