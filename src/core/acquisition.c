@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
+#include "core/memory.h"
 #include "core/plant.h"
 
 #define TO(name) (1u << HF_ACQUISITION_##name)
@@ -130,12 +131,24 @@ static void unlink(struct hf_core *core, struct hf_acquisition *a)
         core->last = a->previous;
 }
 
+struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
+                                               size_t place)
+{
+    if (place == 0)
+        return (struct hf_withdrawal *)&a->abandoned;
+    return a->more_abandoned == NULL || place >= HF_ABANDONED_MAX
+               ? NULL
+               : &a->more_abandoned[place - 1];
+}
+
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a)
 {
+    const struct hf_withdrawal *abandoned;
     bool has = false;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        has |= a->abandoned[i].state != HF_WITHDRAWAL_NONE;
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        has |= abandoned->state != HF_WITHDRAWAL_NONE;
     return has;
 }
 
@@ -196,9 +209,11 @@ static bool awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits = hf_acquisition_enqueue_unanswered(a) ||
                   hf_withdrawal_awaits_answer(&a->own);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        awaits |= hf_withdrawal_awaits_answer(abandoned);
     return awaits;
 }
 
@@ -291,6 +306,8 @@ void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
     hf_text_drop(&core->stories, &a->story);
     hf_text_drop(&core->holders, &a->holder);
+    hf_free(a->more_abandoned);
+    a->more_abandoned = NULL;
 }
 
 void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a)
@@ -416,7 +433,6 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.acquisition = a;
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
-    a->ask_effect.acquisition = a;
     a->answer_effect.acquisition = a;
     a->lost_effect.acquisition = a;
     a->revoked_effect.acquisition = a;
@@ -433,8 +449,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     hf_description_init(&a->description, a, a->queue);
     hf_withdrawal_init(&a->own, a, a->queue);
     a->own.request.weight = a->ask.weight;
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_init(&a->abandoned[i], a, a->queue);
+    hf_withdrawal_init(&a->abandoned, a, a->queue);
 }
 
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
@@ -533,6 +548,8 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 {
+    struct hf_withdrawal *abandoned;
+
     assert(a->state != STATE(HELD));
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_unask(core, a);
@@ -543,8 +560,9 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_lookout_clear(&a->lookout, &core->effects);
     hf_acquisition_downgrade_ends(core, a);
     hf_withdrawal_clear(&a->own, &core->effects);
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_clear(&a->abandoned[i], &core->effects);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        hf_withdrawal_clear(abandoned, &core->effects);
     if (hf_acquisition_is_waiting(a) && a->state != STATE(PAUSED)) {
         if (a->state == STATE(QUEUED))
             hf_acquisition_displaced(a);
@@ -560,8 +578,11 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_look(struct hf_acquisition *a,
                          const struct hf_snapshot *snapshot)
 {
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_look(&a->abandoned[i], snapshot);
+    struct hf_withdrawal *abandoned;
+
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        hf_withdrawal_look(abandoned, snapshot);
 }
 
 bool hf_acquisition_needs_proof(const struct hf_acquisition *a)

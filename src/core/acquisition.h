@@ -40,8 +40,9 @@ struct hf_cohort;
 struct hf_core;
 
 /* How many ids of tickets whose enqueue got no answer are remembered, each
- * until it can no longer appear.  With all in use the next attempt waits for
- * the oldest: bounded, and each takes a lost answer to fill. */
+ * until it can no longer appear; one, without the memory for more.  With all in
+ * use the next attempt waits for the oldest: bounded, and each takes a lost
+ * answer to fill. */
 #define HF_ABANDONED_MAX 4
 
 /* An end without a grant waits this long for the answer that the ticket is
@@ -165,8 +166,10 @@ struct hf_acquisition {
     /* Tickets that must not stay: the last one, and those that got no
      * answer. */
     struct hf_withdrawal own;
-    struct hf_withdrawal abandoned[HF_ABANDONED_MAX];
-    struct hf_effect answer_effect; /* GRANTED or ENDED */
+    struct hf_withdrawal abandoned;       /* the first of these, ... */
+    struct hf_withdrawal *more_abandoned; /* ... the others, allocated when the
+                                             first is used; NULL: none */
+    struct hf_effect answer_effect;       /* GRANTED or ENDED */
     struct hf_effect lost_effect;
     struct hf_effect revoked_effect;
     struct hf_effect waiting_effect;
@@ -265,6 +268,11 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 /* Is a proof of the session all that it waits for, to be admitted or, as the
  * ticket of a cohort, to be handed to a member? */
 bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
+
+/* The withdrawal of the ${place}th ticket that it can remember, from 0, whose
+ * enqueue got no answer; NULL: it cannot remember so many. */
+struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
+                                               size_t place);
 
 /* Does it remember a ticket whose enqueue got no answer? */
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a);

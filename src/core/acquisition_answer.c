@@ -218,11 +218,14 @@ static void describe_failed(struct hf_core *core, struct hf_acquisition *a,
 static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
                                            const struct hf_request *request)
 {
+    struct hf_withdrawal *abandoned;
+
     if (request == &a->own.request)
         return &a->own;
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
-        if (request == &a->abandoned[i].request)
-            return &a->abandoned[i];
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++) {
+        if (request == &abandoned->request)
+            return abandoned;
     }
     assert(false && "a withdraw that is none of this acquisition's");
     return NULL;

@@ -127,10 +127,11 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
 uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        at_ms =
-            hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(&a->abandoned[i]));
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        at_ms = hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(abandoned));
     if (a->state == STATE(PAUSED) && a->enqueue_at_ms > a->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, a->enqueue_at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(UNSURE)) &&

@@ -2,8 +2,8 @@
 /*
  * The core of one client: a pure machine from events to effects.  It makes no
  * system call, has no thread, no lock and no clock, and cannot fail: whatever
- * it needs is embedded in the session and in each acquisition.  Texts alone are
- * allocated, and it goes on without them.
+ * it needs is embedded in the session and in each acquisition.  It allocates
+ * texts, and room for remembered ids beyond the first, and goes on without.
  *
  *     hf_core_step(core, &event);
  *     while ((effect = hf_core_next_effect(core)) != NULL)

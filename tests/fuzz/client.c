@@ -95,7 +95,8 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         client->server->engine->connect(client->engine);
     else if (effect->kind == HF_EFFECT_STATE)
         client->closed |= effect->state == HF_STATE_CLOSED;
-    else if (effect->inquiry != NULL)
+    else if (effect->kind == HF_EFFECT_ANSWERED ||
+             effect->kind == HF_EFFECT_FINISHED)
         inquiry_effect((struct client_inquiry *)effect->inquiry, effect->kind);
     else
         acquisition_effect((struct client_acquisition *)effect->acquisition,

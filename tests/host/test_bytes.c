@@ -18,9 +18,9 @@
 
 /* Bytes. */
 #define IDLE_MOST 160
-#define HELD_MOST 5000
-#define WAITING_MOST 5400
-#define MEMBER_MOST 4600
+#define HELD_MOST 3800
+#define WAITING_MOST 4200
+#define MEMBER_MOST 3400
 
 struct crowd {
     struct place place;

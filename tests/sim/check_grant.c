@@ -394,9 +394,11 @@ static bool awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits = hf_withdrawal_awaits_answer(&a->own) ||
                   (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        awaits |= hf_withdrawal_awaits_answer(abandoned);
     return awaits;
 }
 
