@@ -18,9 +18,9 @@
 
 /* Bytes. */
 #define IDLE_MOST 160
-#define HELD_MOST 3800
-#define WAITING_MOST 4200
-#define MEMBER_MOST 3400
+#define HELD_MOST 3400
+#define WAITING_MOST 3800
+#define MEMBER_MOST 3000
 
 struct crowd {
     struct place place;
