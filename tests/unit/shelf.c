@@ -2,7 +2,6 @@
 #include "shelf.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <holdfast/holdfast.h>
@@ -17,6 +16,7 @@ union box {
 };
 
 static union box *first;
+static bool refuses;
 
 static void put(union box *box)
 {
@@ -40,6 +40,8 @@ static void *resize(void *memory, size_t bytes, void *arg)
     union box *resized;
 
     (void)arg;
+    if (refuses)
+        return NULL;
     if (box != NULL)
         take(box);
     resized = realloc(box, sizeof(*box) + bytes);
@@ -61,6 +63,11 @@ static void release(void *memory, void *arg)
     (void)arg;
     take((union box *)memory - 1);
     free((union box *)memory - 1);
+}
+
+void shelf_refuse(bool wanted)
+{
+    refuses = wanted;
 }
 
 void shelf_own(void)

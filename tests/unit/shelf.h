@@ -5,7 +5,12 @@
 #ifndef HF_TESTS_UNIT_SHELF_H
 #define HF_TESTS_UNIT_SHELF_H
 
+#include <stdbool.h>
+
 /* Have the library allocate here, from the first call on. */
 void shelf_own(void);
+
+/* There is no memory, or there is again. */
+void shelf_refuse(bool refuses);
 
 #endif
