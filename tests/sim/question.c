@@ -162,14 +162,16 @@ static void check_passed(const struct question *question)
                      question->gate->up_us / 1000);
 }
 
-/* From now on its owner has to hear of the request. */
+/* From now on its owner has to hear of the request.  What may have found the
+ * ticket at a try that got no answer may as well have come before it. */
 static void note_found(const struct question *question)
 {
+    const struct hf_inquiry *inquiry = &question->inquiry;
     struct ticket_record *record =
-        world_record(question->client->world, &question->inquiry.ticket);
+        world_record(question->client->world, &inquiry->ticket);
 
-    if (question->inquiry.kind == HF_REQUEST_REVOKE &&
-        question->inquiry.found && record != NULL)
+    if (inquiry->kind == HF_REQUEST_REVOKE && inquiry->found &&
+        !inquiry->unsure && record != NULL)
         record->found = true;
 }
 
