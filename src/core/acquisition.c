@@ -7,12 +7,14 @@
 #include "core/acquisition_private.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cohort.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
+#include "core/memory.h"
 #include "core/plant.h"
 
 #define TO(name) (1u << HF_ACQUISITION_##name)
@@ -129,12 +131,24 @@ static void unlink(struct hf_core *core, struct hf_acquisition *a)
         core->last = a->previous;
 }
 
+struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
+                                               size_t place)
+{
+    if (place == 0)
+        return (struct hf_withdrawal *)&a->abandoned;
+    return a->more_abandoned == NULL || place >= HF_ABANDONED_MAX
+               ? NULL
+               : &a->more_abandoned[place - 1];
+}
+
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a)
 {
+    const struct hf_withdrawal *abandoned;
     bool has = false;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        has |= a->abandoned[i].state != HF_WITHDRAWAL_NONE;
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        has |= abandoned->state != HF_WITHDRAWAL_NONE;
     return has;
 }
 
@@ -164,20 +178,20 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
 /* HF_OK only if an answer confirmed the removal of our own ticket.  Otherwise
  * the ticket may have been gone, and somebody else admitted, before the owner
  * released it. */
-static hf_status release_status(struct hf_acquisition *a)
+static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
     if (a->bundle != NULL)
-        return hf_bundle_release_status(a);
+        return hf_bundle_release_status(core, a);
     if (a->cohort != NULL)
-        return hf_cohort_release_status(a);
+        return hf_cohort_release_status(core, a);
     if (a->own.found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
                  "ticket; somebody else may have been admitted before it");
-    hf_acquisition_keep_story(a, &why);
+    hf_acquisition_keep_story(core, a, &why);
     return HF_ELOST;
 }
 
@@ -195,9 +209,11 @@ static bool awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits = hf_acquisition_enqueue_unanswered(a) ||
                   hf_withdrawal_awaits_answer(&a->own);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        awaits |= hf_withdrawal_awaits_answer(abandoned);
     return awaits;
 }
 
@@ -224,18 +240,19 @@ static bool is_overdue(const struct hf_core *core,
            (core->now_ms >= a->tell_at_ms || core->session.closing);
 }
 
+#define MAY_REMAIN "; its ticket may stay in the queue until the session ends"
+
 static void note_what_may_remain(struct hf_core *core, struct hf_acquisition *a)
 {
-    static const char note[] =
-        "; its ticket may stay in the queue until the session ends";
-    size_t length = strlen(a->text);
+    char text[HF_ERROR_TEXT_BYTES];
 
     if (a->may_remain || core->session.closing || !hf_acquisition_may_remain(a))
         return;
     a->may_remain = true;
-    if (length > sizeof a->text - sizeof note)
-        length = sizeof a->text - sizeof note;
-    memcpy(a->text + length, note, sizeof note);
+    (void)snprintf(text, sizeof text, "%.*s" MAY_REMAIN,
+                   (int)(sizeof text - sizeof MAY_REMAIN),
+                   hf_acquisition_text(a));
+    hf_acquisition_set_text(core, a, text);
 }
 
 /* Tell the owner, if it is time. */
@@ -247,7 +264,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
     hf_schedule_touch(core, &a->entry);
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
-            a->status = release_status(a);
+            a->status = release_status(core, a);
         hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
     } else {
         note_what_may_remain(core, a);
@@ -287,9 +304,18 @@ bool hf_acquisition_is_over(const struct hf_acquisition *a)
            a->lookout.state == HF_LOOKOUT_NONE;
 }
 
-void hf_acquisition_renew(struct hf_acquisition *a)
+void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_text_drop(&core->stories, &a->story);
+    hf_text_drop(&core->holders, &a->holder);
+    hf_free(a->more_abandoned);
+    a->more_abandoned = NULL;
+}
+
+void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(hf_acquisition_is_over(a));
+    hf_acquisition_free(core, a);
     *a = (struct hf_acquisition){
         .queue = a->queue,
         .payload = a->payload,
@@ -304,11 +330,31 @@ void hf_acquisition_renew(struct hf_acquisition *a)
     };
 }
 
-void hf_acquisition_keep_story(struct hf_acquisition *a,
+const char *hf_acquisition_text(const struct hf_acquisition *a)
+{
+    if (!a->untold)
+        return hf_text_of(a->story);
+    return a->may_remain ? "there is no memory to say why" MAY_REMAIN
+                         : "there is no memory to say why";
+}
+
+void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
+                             const char *text)
+{
+    a->untold = !hf_text_keep(&core->stories, &a->story, text);
+}
+
+void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
                                const struct hf_error *why)
 {
     a->status = why->status;
-    memcpy(a->text, why->text, strlen(why->text) + 1);
+    hf_acquisition_set_text(core, a, why->text);
+}
+
+void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
+                               const char *payload)
+{
+    (void)hf_text_keep(&core->holders, &a->holder, payload);
 }
 
 void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
@@ -324,9 +370,9 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
         a->tell_at_ms = hf_earlier_ms(a->tell_at_ms, hf_bundle_tell_at_ms(a));
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
-    hf_acquisition_keep_story(a, why);
+    hf_acquisition_keep_story(core, a, why);
     if (HF_PLANTED(TEXT_MISSING))
-        a->text[0] = '\0';
+        hf_acquisition_set_text(core, a, "");
     if (from == STATE(UNSURE))
         hf_acquisition_abandon(core, a, true);
     if (from == STATE(QUEUED) && !HF_PLANTED(CANCEL_KEEPS_TICKET))
@@ -344,9 +390,9 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
 
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
-    hf_acquisition_keep_story(a, &loss);
+    hf_acquisition_keep_story(core, a, &loss);
     if (HF_PLANTED(LOSS_UNEXPLAINED))
-        a->text[0] = '\0';
+        hf_acquisition_set_text(core, a, "");
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->revoked_effect);
     if (ticket_lives && has_ticket(a))
@@ -389,7 +435,6 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.acquisition = a;
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
-    a->ask_effect.acquisition = a;
     a->answer_effect.acquisition = a;
     a->lost_effect.acquisition = a;
     a->revoked_effect.acquisition = a;
@@ -406,8 +451,7 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     hf_description_init(&a->description, a, a->queue);
     hf_withdrawal_init(&a->own, a, a->queue);
     a->own.request.weight = a->ask.weight;
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_init(&a->abandoned[i], a, a->queue);
+    hf_withdrawal_init(&a->abandoned, a, a->queue);
 }
 
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
@@ -506,6 +550,8 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 {
+    struct hf_withdrawal *abandoned;
+
     assert(a->state != STATE(HELD));
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_unask(core, a);
@@ -516,8 +562,9 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
     hf_lookout_clear(&a->lookout, &core->effects);
     hf_acquisition_downgrade_ends(core, a);
     hf_withdrawal_clear(&a->own, &core->effects);
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_clear(&a->abandoned[i], &core->effects);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        hf_withdrawal_clear(abandoned, &core->effects);
     if (hf_acquisition_is_waiting(a) && a->state != STATE(PAUSED)) {
         if (a->state == STATE(QUEUED))
             hf_acquisition_displaced(a);
@@ -533,8 +580,11 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_look(struct hf_acquisition *a,
                          const struct hf_snapshot *snapshot)
 {
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_look(&a->abandoned[i], snapshot);
+    struct hf_withdrawal *abandoned;
+
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        hf_withdrawal_look(abandoned, snapshot);
 }
 
 bool hf_acquisition_needs_proof(const struct hf_acquisition *a)

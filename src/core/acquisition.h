@@ -31,6 +31,7 @@
 #include "core/lookout.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "core/text.h"
 #include "core/ticket.h"
 #include "core/tree.h"
 #include "core/watch.h"
@@ -40,8 +41,9 @@ struct hf_cohort;
 struct hf_core;
 
 /* How many ids of tickets whose enqueue got no answer are remembered, each
- * until it can no longer appear.  With all in use the next attempt waits for
- * the oldest: bounded, and each takes a lost answer to fill. */
+ * until it can no longer appear; one, without the memory for more.  With all in
+ * use the next attempt waits for the oldest: bounded, and each takes a lost
+ * answer to fill. */
 #define HF_ABANDONED_MAX 4
 
 /* An end without a grant waits this long for the answer that the ticket is
@@ -53,7 +55,7 @@ struct hf_core;
  * critical sections do not pay for it. */
 #define HF_OWN_WATCH_AFTER_MS 5
 
-/* Zeroed, then set, before WANT. */
+/* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
 struct hf_acquisition {
     /* Set before WANT; the text must live until FORGOTTEN. */
     const char *queue;
@@ -79,20 +81,21 @@ struct hf_acquisition {
                                  anyway */
 
     /* To be read with the effects. */
-    hf_status status;               /* ENDED, RELEASED */
-    char text[HF_ERROR_TEXT_BYTES]; /* ENDED, RELEASED, if the status is not
-                                       HF_OK: the story; LOST: why */
+    hf_status status;      /* ENDED, RELEASED */
+    struct hf_text *story; /* of hf_acquisition_text() */
+    bool untold;           /* there was no memory for it */
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
-                        until the session ends; .text says so */
+                        until the session ends; the text says so */
     uint64_t started_at_ms;
-    uint32_t ahead;                /* WAITING */
-    uint32_t displaced;            /* WAITING: how often a place was lost
-                                      before the one that it has, or had */
-    char holder[HF_PAYLOAD_BYTES]; /* WAITING: payload of the head */
-    struct hf_ticket_id ticket;    /* GRANTED */
-    uint64_t token;                /* GRANTED */
-    uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
-    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
+    uint32_t ahead;             /* WAITING */
+    uint32_t displaced;         /* WAITING: how often a place was lost
+                                   before the one that it has, or had */
+    struct hf_text *holder;     /* WAITING: payload of the head; "" without
+                                   the memory for it */
+    struct hf_ticket_id ticket; /* GRANTED */
+    uint64_t token;             /* GRANTED */
+    uint64_t stamp;             /* GRANTED to a MEMBER: what let it in */
+    hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
     /* The owner's, from GRANTED until it is HELD no more: safe-until of the
      * session is about this grant.  False of parts, and of tickets of a cohort.
      * Read it with the word only, see safe_until.h. */
@@ -168,8 +171,10 @@ struct hf_acquisition {
     /* Tickets that must not stay: the last one, and those that got no
      * answer. */
     struct hf_withdrawal own;
-    struct hf_withdrawal abandoned[HF_ABANDONED_MAX];
-    struct hf_effect answer_effect; /* GRANTED or ENDED */
+    struct hf_withdrawal abandoned;       /* the first of these, ... */
+    struct hf_withdrawal *more_abandoned; /* ... the others, allocated when the
+                                             first is used; NULL: none */
+    struct hf_effect answer_effect;       /* GRANTED or ENDED */
     struct hf_effect lost_effect;
     struct hf_effect revoked_effect;
     struct hf_effect waiting_effect;
@@ -191,6 +196,19 @@ enum hf_acquisition_state {
     HF_ACQUISITION_WITHDRAWING,
     HF_ACQUISITION_DONE
 };
+
+/* Give back what memory ${a} has apart from itself: it was forgotten, or was
+ * never wanted, or its core is no more. */
+void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a);
+
+/* ENDED, RELEASED, DOWNGRADED, if the status is not HF_OK: the story; LOST:
+ * why; else "" or a failure that was tried again.  Valid until ${a} is freed or
+ * the core is called again: copy it before the lock is given up. */
+const char *hf_acquisition_text(const struct hf_acquisition *a);
+
+/* Have that be ${text}. */
+void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
+                             const char *text);
 
 /* Below: for core.c, within a step.  Each may finish ${a}, which then is no
  * longer in the core's list. */
@@ -226,7 +244,7 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
  * by what a try may take; that somebody else is ahead of it. */
-void hf_acquisition_explain_overdue(const struct hf_core *core,
+void hf_acquisition_explain_overdue(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why);
@@ -255,6 +273,11 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 /* Is a proof of the session all that it waits for, to be admitted or, as the
  * ticket of a cohort, to be handed to a member? */
 bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
+
+/* The withdrawal of the ${place}th ticket that it can remember, from 0, whose
+ * enqueue got no answer; NULL: it cannot remember so many. */
+struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
+                                               size_t place);
 
 /* Does it remember a ticket whose enqueue got no answer? */
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a);

@@ -43,7 +43,8 @@ static void enqueue_failed(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_give_up(core, a, &why);
         return;
     }
-    hf_acquisition_keep_story(a, &why); /* told if no retry or time is left */
+    hf_acquisition_keep_story(core, a,
+                              &why); /* told if no retry or time is left */
     if (unsure) {
         a->list_wanted = true;
         a->list_at_ms = 0;
@@ -63,7 +64,7 @@ static void looked(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_placed(core, a, snapshot);
         return;
     }
-    hf_error_set(&why, a->status, "%s", a->text);
+    hf_error_set(&why, a->status, "%s", hf_acquisition_text(a));
     if (core->session.timeout_ms != HF_FOREVER)
         hf_acquisition_abandon(core, a, false);
     hf_acquisition_enqueue_again(core, a, &why);
@@ -174,7 +175,7 @@ static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
 
 /* A ticket that we may not take out of the queue stays until the session is
  * over, however long its owner waits: he is told now, and it is tried on. */
-static void withdrawal_denied(struct hf_acquisition *a,
+static void withdrawal_denied(struct hf_core *core, struct hf_acquisition *a,
                               const struct hf_event *event)
 {
     bool is_told = (a->state == STATE(RELEASING) && a->status == HF_OK) ||
@@ -185,7 +186,7 @@ static void withdrawal_denied(struct hf_acquisition *a,
         event->as.answer.status != HF_EDENIED || a->told || !is_told)
         return;
     story(&why, event);
-    hf_acquisition_keep_story(a, &why);
+    hf_acquisition_keep_story(core, a, &why);
 }
 
 static void look_failed(struct hf_core *core, struct hf_acquisition *a,
@@ -217,11 +218,14 @@ static void describe_failed(struct hf_core *core, struct hf_acquisition *a,
 static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
                                            const struct hf_request *request)
 {
+    struct hf_withdrawal *abandoned;
+
     if (request == &a->own.request)
         return &a->own;
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
-        if (request == &a->abandoned[i].request)
-            return &a->abandoned[i];
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++) {
+        if (request == &abandoned->request)
+            return abandoned;
     }
     assert(false && "a withdraw that is none of this acquisition's");
     return NULL;
@@ -252,7 +256,7 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         hf_withdrawal_failed(
             withdrawal, hf_acquisition_again_at_ms(core, &withdrawal->retry));
         if (withdrawal == &a->own || a->thorough)
-            withdrawal_denied(a, event);
+            withdrawal_denied(core, a, event);
         break;
     case HF_REQUEST_DOWNGRADE:
         a->ask.busy = false;

@@ -7,6 +7,7 @@
 #include "core/cohort.h"
 #include "core/core.h"
 #include "core/instant.h"
+#include "core/memory.h"
 #include "core/plant.h"
 
 /* Backoff for what is repeated until it works. */
@@ -49,19 +50,35 @@ bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a)
     return a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE;
 }
 
-/* HF_ABANDONED_MAX: none. */
-static size_t free_abandoned(const struct hf_acquisition *a)
+/* One that is free, or NULL. */
+static struct hf_withdrawal *free_abandoned(const struct hf_acquisition *a)
 {
-    size_t i = 0;
+    struct hf_withdrawal *abandoned;
 
-    while (i < HF_ABANDONED_MAX && a->abandoned[i].state != HF_WITHDRAWAL_NONE)
-        i++;
-    return i;
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++) {
+        if (abandoned->state == HF_WITHDRAWAL_NONE)
+            return abandoned;
+    }
+    return NULL;
+}
+
+/* The last ticket is one of these now.  There is a place, or its enqueue had
+ * not been asked for; what is allocated is for those to come. */
+static void remember(struct hf_acquisition *a, uint64_t until_ms, bool now)
+{
+    hf_withdrawal_begin(free_abandoned(a), &a->ticket, until_ms, now);
+    if (a->more_abandoned != NULL)
+        return;
+    a->more_abandoned =
+        hf_alloc((HF_ABANDONED_MAX - 1) * sizeof(*a->more_abandoned));
+    for (size_t i = 1; i < HF_ABANDONED_MAX && a->more_abandoned != NULL; i++)
+        hf_withdrawal_init(hf_acquisition_abandoned(a, i), a, a->queue);
 }
 
 bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
 {
-    return free_abandoned(a) != HF_ABANDONED_MAX;
+    return free_abandoned(a) != NULL;
 }
 
 /* One timeout from now, the link it was sent on being known to have ended.
@@ -76,13 +93,12 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
 
     if (HF_PLANTED(ABANDONED_FORGOTTEN))
         return;
-    hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, until_ms,
-                        now);
+    remember(a, until_ms, now);
 }
 
 void hf_acquisition_disown(struct hf_acquisition *a)
 {
-    hf_withdrawal_begin(&a->abandoned[free_abandoned(a)], &a->ticket, 0, true);
+    remember(a, 0, true);
 }
 
 static struct hf_ticket_id new_ticket(struct hf_core *core,
@@ -221,11 +237,14 @@ static void pump_description(struct hf_core *core, struct hf_acquisition *a)
 
 static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
 {
+    struct hf_withdrawal *abandoned;
+
     if (!hf_session_usable(&core->session))
         return;
     hf_withdrawal_pump(&a->own, &core->effects, core->now_ms);
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        hf_withdrawal_pump(&a->abandoned[i], &core->effects, core->now_ms);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        hf_withdrawal_pump(abandoned, &core->effects, core->now_ms);
 }
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)

@@ -46,11 +46,11 @@ static const char *trouble_of(const struct hf_core *core,
     while ((before = hf_enqueue_order_before(core, a)) != NULL)
         a = before;
     if (core->session.trouble[0] == '\0' && a->enqueue_retry.tries > 0)
-        return a->text;
+        return hf_acquisition_text(a);
     return core->session.trouble;
 }
 
-void hf_acquisition_explain_overdue(const struct hf_core *core,
+void hf_acquisition_explain_overdue(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     uint64_t waited_ms, bool only_try,
                                     struct hf_error *why)
@@ -59,7 +59,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
     const char *trouble = trouble_of(core, ticket_of(a));
     const char *colon = trouble[0] != '\0' ? ": " : "";
     const struct hf_acquisition *at = ticket_of(a);
-    bool placed = a->cohort != NULL && hf_cohort_place(a);
+    bool placed = a->cohort != NULL && hf_cohort_place(core, a);
 
     if (!core->session.ever_connected)
         hf_session_never_connected(&core->session, core->config.place,
@@ -74,7 +74,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
-                     waited_ms, a->limit, a->weight, a->holder);
+                     waited_ms, a->limit, a->weight, hf_text_of(a->holder));
     else if (at->state != STATE(QUEUED) && !placed)
         hf_error_set(why, HF_ETIMEDOUT,
                      "not in the queue after %" PRIu64
@@ -94,7 +94,7 @@ void hf_acquisition_explain_overdue(const struct hf_core *core,
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; ahead: %" PRIu32
                      ", held by \"%s\"",
-                     waited_ms, a->ahead, a->holder);
+                     waited_ms, a->ahead, hf_text_of(a->holder));
 }
 
 static void end_overdue(struct hf_core *core, struct hf_acquisition *a)
@@ -127,10 +127,11 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
 uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        at_ms =
-            hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(&a->abandoned[i]));
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        at_ms = hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(abandoned));
     if (a->state == STATE(PAUSED) && a->enqueue_at_ms > a->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, a->enqueue_at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(UNSURE)) &&

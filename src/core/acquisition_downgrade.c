@@ -71,7 +71,7 @@ void hf_acquisition_downgrade_failed(struct hf_core *core,
         hf_acquisition_lose(core, a, true, event->as.answer.text);
     } else { /* a writer still */
         hf_error_set(&why, status, "%s", event->as.answer.text);
-        hf_acquisition_keep_story(a, &why);
+        hf_acquisition_keep_story(core, a, &why);
         tell(core, a, status);
     }
 }

@@ -108,10 +108,10 @@ static void end_wrong_kind(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why)
 {
-    if (a->holder[0] == '\0')
+    if (a->holder == NULL)
         hf_error_set(why, HF_EBUSY, "somebody else is ahead in the queue");
     else
-        hf_error_set(why, HF_EBUSY, "held by \"%s\"", a->holder);
+        hf_error_set(why, HF_EBUSY, "held by \"%s\"", hf_text_of(a->holder));
 }
 
 void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
@@ -123,14 +123,14 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 }
 
 /* Note the place for whoever wants to hear of it. */
-static void describe_place(struct hf_acquisition *a,
+static void describe_place(struct hf_core *core, struct hf_acquisition *a,
                            const struct hf_admission *admission,
                            const struct hf_snapshot *snapshot)
 {
     a->ahead = (uint32_t)admission->ahead;
     /* The head may be we. */
-    hf_payload_copy(a->holder,
-                    admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
+    hf_acquisition_set_holder(
+        core, a, admission->ahead == 0 ? "" : snapshot->tickets[0].payload);
 }
 
 static struct hf_watched watched(const struct hf_ticket *ticket)
@@ -181,7 +181,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_evicted(core, a);
         return;
     }
-    describe_place(a, &admission, snapshot);
+    describe_place(core, a, &admission, snapshot);
     take_place(core, a, &admission);
     if (admission.answer == HF_WRONG_KIND) {
         end_wrong_kind(core, a, admission.before);
@@ -207,7 +207,7 @@ void hf_acquisition_enqueue_again(struct hf_core *core,
 {
     uint64_t at_ms = core->now_ms;
 
-    hf_acquisition_keep_story(a, why); /* told if time runs out first */
+    hf_acquisition_keep_story(core, a, why); /* told if time runs out first */
     hf_enqueue_order_failed(core, a);
     /* A link that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
@@ -305,8 +305,8 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
     if (a->room)
         return;
     a->ahead = (uint32_t)leases->count;
-    hf_payload_copy(a->holder,
-                    leases->count == 0 ? "" : leases->tickets[0].payload);
+    hf_acquisition_set_holder(
+        core, a, leases->count == 0 ? "" : leases->tickets[0].payload);
     if (a->only_try)
         hf_acquisition_end_busy(core, a);
     else

@@ -19,10 +19,14 @@ void hf_acquisition_tell(struct hf_core *core, struct hf_acquisition *a,
 
 /* Zero what is the core's own, of a part that is IDLE or has ended, for another
  * try. */
-void hf_acquisition_renew(struct hf_acquisition *a);
+void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a);
 
 /* Has it ended, and has the engine nothing of it? */
 bool hf_acquisition_is_over(const struct hf_acquisition *a);
+
+/* Set .holder to ${payload}. */
+void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
+                               const char *payload);
 
 /* Is it on its way to a grant? */
 bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
@@ -30,8 +34,8 @@ bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
 /* May a ticket of it be, or appear, in the queue? */
 bool hf_acquisition_may_remain(const struct hf_acquisition *a);
 
-/* Set .status and .text to ${why}. */
-void hf_acquisition_keep_story(struct hf_acquisition *a,
+/* Set the status and the text to ${why}. */
+void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
                                const struct hf_error *why);
 
 /* After each change of what keeps a RELEASING or WITHDRAWING one: tell the

@@ -44,7 +44,8 @@ void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
 void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part)
 {
     if (part->whole->state == STATE(HELD) && !part->gate)
-        hf_acquisition_lose(core, part->whole, false, part->text);
+        hf_acquisition_lose(core, part->whole, false,
+                            hf_acquisition_text(part));
     hf_bundle_touch(core, part->whole);
 }
 
@@ -55,7 +56,7 @@ void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
     /* Who gives back has nobody wait, from the step on that begins it. */
     assert(whole->state == STATE(PAUSED) && !whole->bundle->undoing);
     whole->ahead = part->ahead;
-    memcpy(whole->holder, part->holder, sizeof whole->holder);
+    hf_acquisition_set_holder(core, whole, hf_text_of(part->holder));
     if (!whole->waiting_effect.queued)
         hf_effect_add(&core->effects, &whole->waiting_effect,
                       HF_EFFECT_WAITING);
@@ -117,7 +118,7 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
     struct hf_bundle *bundle = whole->bundle;
 
     for (size_t i = 0; i < bundle->count; i++)
-        hf_acquisition_renew(part_at(whole, i));
+        hf_acquisition_renew(core, part_at(whole, i));
     bundle->at = 0;
     bundle->undoing = false;
     hf_schedule_touch(core, &whole->entry);
@@ -174,7 +175,7 @@ static void fail(struct hf_core *core, struct hf_acquisition *whole,
 {
     struct hf_error why;
 
-    hf_error_set(&why, part->status, "%s", part->text);
+    hf_error_set(&why, part->status, "%s", hf_acquisition_text(part));
     hf_acquisition_give_up(core, whole, &why);
 }
 
@@ -276,13 +277,14 @@ bool hf_bundle_may_remain(const struct hf_acquisition *whole)
     return false;
 }
 
-hf_status hf_bundle_release_status(struct hf_acquisition *whole)
+hf_status hf_bundle_release_status(struct hf_core *core,
+                                   struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
         if (!part->gate && part->status != HF_OK) {
-            memcpy(whole->text, part->text, sizeof whole->text);
+            hf_acquisition_set_text(core, whole, hf_acquisition_text(part));
             return part->status;
         }
     }

@@ -65,8 +65,10 @@ uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole);
 /* May a ticket of any part be, or appear, in its queue? */
 bool hf_bundle_may_remain(const struct hf_acquisition *whole);
 
-/* How the release of all parts has ended; sets .text unless that is HF_OK. */
-hf_status hf_bundle_release_status(struct hf_acquisition *whole);
+/* How the release of all parts has ended; sets the text unless that is HF_OK.
+ */
+hf_status hf_bundle_release_status(struct hf_core *core,
+                                   struct hf_acquisition *whole);
 
 /* May anything of it still be, or appear, in a queue? */
 bool hf_bundle_lurks(const struct hf_acquisition *whole);

@@ -43,6 +43,12 @@ static bool tickets_over(const struct hf_cohort *cohort)
     return true;
 }
 
+void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
+{
+    for (size_t i = 0; i < HF_COHORT_TICKETS; i++)
+        hf_acquisition_free(core, &cohort->tickets[i].acquisition);
+}
+
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 {
     return cohort->count == 0 && !cohort->dirty && tickets_over(cohort);
@@ -114,7 +120,7 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
     begin_wait(cohort, a);
     hf_cohort_touch(core, cohort);
     if (a->only_try && taken) {
-        (void)hf_cohort_place(a);
+        (void)hf_cohort_place(core, a);
         hf_acquisition_end_busy(core, a);
     }
 }
@@ -150,15 +156,16 @@ bool hf_cohort_may_forget(const struct hf_acquisition *a)
     return is_needed(a->cohort) || tickets_over(a->cohort);
 }
 
-hf_status hf_cohort_release_status(struct hf_acquisition *a)
+hf_status hf_cohort_release_status(struct hf_core *core,
+                                   struct hf_acquisition *a)
 {
     if (a->awaits == NULL)
         return HF_OK; /* handed on */
-    memcpy(a->text, a->awaits->text, sizeof a->text);
+    hf_acquisition_set_text(core, a, hf_acquisition_text(a->awaits));
     return a->awaits->status;
 }
 
-bool hf_cohort_place(struct hf_acquisition *a)
+bool hf_cohort_place(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
@@ -167,8 +174,8 @@ bool hf_cohort_place(struct hf_acquisition *a)
 
     if (cohort->holder == NULL && !queued)
         return false;
-    hf_payload_copy(a->holder,
-                    queued ? ticket->holder : cohort->holder->payload);
+    hf_acquisition_set_holder(
+        core, a, queued ? hf_text_of(ticket->holder) : cohort->holder->payload);
     a->ahead = (queued ? ticket->ahead : 1) +
                (uint32_t)hf_tree_rank(&cohort->waiting, &a->entry.number);
     return true;
@@ -195,7 +202,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
                 holder->state == STATE(HELD);
 
     if (kind == HF_EFFECT_LOST && held && !HF_PLANTED(COHORT_LOSS_UNTOLD)) {
-        hf_acquisition_lose(core, holder, false, ticket->text);
+        hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
         cohort->holder = NULL;
     }
     if (kind == HF_EFFECT_WAITING && ticket->blocking > 0)
@@ -255,7 +262,7 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
             cohort->ticket = NULL;
     } else if (ticket->state == STATE(WITHDRAWING) ||
                ticket->state == STATE(DONE)) {
-        hf_error_set(&why, ticket->status, "%s", ticket->text);
+        hf_error_set(&why, ticket->status, "%s", hf_acquisition_text(ticket));
         hf_cohort_give_up(core, cohort, &why);
         await_ticket(core, cohort);
     }
@@ -270,7 +277,7 @@ static void end_try(struct hf_core *core, struct hf_cohort *cohort)
         return;
     if (cohort->ticket == NULL || cohort->ticket->state != STATE(QUEUED))
         return;
-    hf_payload_copy(a->holder, cohort->ticket->holder);
+    hf_acquisition_set_holder(core, a, hf_text_of(cohort->ticket->holder));
     hf_acquisition_end_busy(core, a);
 }
 
@@ -347,6 +354,7 @@ static void want(struct hf_core *core, struct hf_cohort *cohort)
         return; /* the first that is over is heard of */
     hf_payload_copy(cohort->tickets[i].payload, cohort->first->payload);
     cohort->ticket = &cohort->tickets[i].acquisition;
+    hf_acquisition_free(core, cohort->ticket);
     *cohort->ticket = (struct hf_acquisition){
         .queue = cohort->queue,
         .payload = cohort->tickets[i].payload,

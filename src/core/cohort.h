@@ -73,6 +73,10 @@ struct hf_cohort {
 void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
                     uint32_t handoffs);
 
+/* Give back what memory ${cohort} has apart from itself: it is idle, or its
+ * core is no more. */
+void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort);
+
 /* Has it no members, and the core nothing of it? */
 bool hf_cohort_is_idle(const struct hf_cohort *cohort);
 
@@ -99,8 +103,9 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a);
 /* May member ${a}, which was told its end, be FORGOTTEN? */
 bool hf_cohort_may_forget(const struct hf_acquisition *a);
 
-/* How the release of member ${a} has ended; sets its .text. */
-hf_status hf_cohort_release_status(struct hf_acquisition *a);
+/* How the release of member ${a} has ended; sets its text. */
+hf_status hf_cohort_release_status(struct hf_core *core,
+                                   struct hf_acquisition *a);
 
 /* The ticket says what another would tell its owner. */
 void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
@@ -108,7 +113,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
 
 /* Set .ahead and .holder of member ${a}, which waits; false if they are not
  * known, for the ticket has no place. */
-bool hf_cohort_place(struct hf_acquisition *a);
+bool hf_cohort_place(struct hf_core *core, struct hf_acquisition *a);
 
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,

@@ -182,22 +182,25 @@ static void touch_owner(struct hf_core *core, const struct hf_acquisition *a)
  * whose it is may have been waiting for one.  NULL if there was none. */
 static struct hf_acquisition *taken_back(struct hf_core *core)
 {
-    struct hf_effect *forget = core->forget;
+    struct hf_request *request;
+    struct hf_acquisition *a;
 
-    if (forget == NULL)
+    if (core->forget == NULL)
         return NULL;
+    request = core->forget->request;
     core->forget = NULL;
-    if (forget->inquiry != NULL) {
-        hf_inquiry_taken_back(core, forget->inquiry);
+    if (request->inquiry != NULL) {
+        hf_inquiry_taken_back(core, request->inquiry);
         return NULL;
     }
-    if (forget->request->kind == HF_REQUEST_LOOK)
-        hf_lookout_taken_back(&forget->acquisition->lookout);
+    a = request->acquisition;
+    if (request->kind == HF_REQUEST_LOOK)
+        hf_lookout_taken_back(&a->lookout);
     else
-        hf_watches_taken_back(&forget->acquisition->watches, forget->request);
-    hf_schedule_touch(core, &forget->acquisition->entry);
-    touch_owner(core, forget->acquisition);
-    return forget->acquisition;
+        hf_watches_taken_back(&a->watches, request);
+    hf_schedule_touch(core, &a->entry);
+    touch_owner(core, a);
+    return a;
 }
 
 /* Without a session the engine has forgotten everything.  Who is in the core's

@@ -2,7 +2,8 @@
 /*
  * The core of one client: a pure machine from events to effects.  It makes no
  * system call, has no thread, no lock and no clock, and cannot fail: whatever
- * it needs is embedded in the session and in each acquisition.
+ * it needs is embedded in the session and in each acquisition.  It allocates
+ * texts, and room for remembered ids beyond the first, and goes on without.
  *
  *     hf_core_step(core, &event);
  *     while ((effect = hf_core_next_effect(core)) != NULL)
@@ -28,6 +29,7 @@
 #include "core/schedule.h"
 #include "core/session.h"
 #include "core/ticket_table.h"
+#include "core/text.h"
 
 struct hf_core_config {
     unsigned traits; /* HF_ENGINE_... of the engine in use */
@@ -61,6 +63,8 @@ struct hf_core {
     struct hf_acquisition *last_held;
     size_t held; /* how many */
     struct hf_schedule schedule;
+    struct hf_texts stories; /* of acquisitions */
+    struct hf_texts holders;
     struct hf_effect *forget; /* the FORGET that was taken last: its request
                                  is free when the core is called again */
     uint64_t now_ms;          /* of the last event */

@@ -15,7 +15,6 @@ void hf_description_init(struct hf_description *description,
     description->request.weight = 1;
     description->request.acquisition = acquisition;
     description->request.effect = &description->effect;
-    description->effect.acquisition = acquisition;
     description->effect.request = &description->request;
 }
 

@@ -45,10 +45,12 @@ enum hf_effect_kind {
 struct hf_effect {
     enum hf_effect_kind kind;
     bool queued;
-    struct hf_request *request;
-    struct hf_acquisition *acquisition;
-    struct hf_inquiry *inquiry;
-    enum hf_state state;
+    union { /* by the kind */
+        struct hf_request *request;
+        struct hf_acquisition *acquisition;
+        struct hf_inquiry *inquiry;
+        enum hf_state state;
+    };
     /* The queue's own. */
     struct hf_effect *next;
     struct hf_effect **link; /* what points here */

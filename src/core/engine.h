@@ -143,8 +143,6 @@ struct hf_inquiry;
 
 struct hf_request {
     enum hf_request_kind kind;
-    const char *queue; /* the lock's name */
-    struct hf_ticket_id ticket;
     enum hf_ticket_kind ticket_kind; /* ENQUEUE, WATCH, DESCRIBE; RAISE and
                                         LOWER: of the mark; LOOK: of a mark,
                                         MEMBER, or 0; LIST: of the ticket, or,
@@ -158,12 +156,14 @@ struct hf_request {
      * knows by now; 0: it does not say.  An engine that has a number of its own
      * answers FAILED{FATAL, HF_EKIND} to another.  STAMP: so many members. */
     uint32_t limit;
+    const char *queue; /* the lock's name */
+    struct hf_ticket_id ticket;
     const char *payload; /* ENQUEUE, DOWNGRADE, DESCRIBE; never NULL */
     bool whole;          /* LIST: for people; .ticket is nobody's */
+    bool busy;           /* the core's own: asked and not answered */
     /* The core's own: whose it is, the session's if both are NULL. */
     struct hf_acquisition *acquisition;
     struct hf_inquiry *inquiry;
-    bool busy;                /* asked and not answered */
     struct hf_effect *effect; /* where it waits to be taken */
     /* The engine's own, from the request to its answer (a WATCH: to its end).
      * The core sets it to NULL when it asks. */
@@ -352,7 +352,7 @@ struct hf_engine_ops {
      * may live on until their close callbacks ran. */
     void (*free)(struct hf_engine *engine);
 };
-#define HF_ENGINE_ABI 9
+#define HF_ENGINE_ABI 10
 
 /* The one symbol a module exports, of type struct hf_engine_ops. */
 #define HF_ENGINE_MODULE_SYMBOL "hf_engine_module"

@@ -151,7 +151,6 @@ static void init(struct hf_core *core, struct hf_inquiry *inquiry)
     inquiry->ask.inquiry = inquiry;
     inquiry->ask.effect = &inquiry->ask_effect;
     inquiry->ask_effect.request = &inquiry->ask;
-    inquiry->ask_effect.inquiry = inquiry;
     inquiry->answered_effect.inquiry = inquiry;
     inquiry->finished_effect.inquiry = inquiry;
 }

@@ -11,7 +11,6 @@ void hf_lookout_init(struct hf_lookout *lookout,
     lookout->request.queue = queue;
     lookout->request.acquisition = acquisition;
     lookout->request.effect = &lookout->effect;
-    lookout->effect.acquisition = acquisition;
     lookout->effect.request = &lookout->request;
 }
 

@@ -14,7 +14,6 @@ void hf_watches_init(struct hf_watches *watches,
         watch->request.queue = queue;
         watch->request.acquisition = acquisition;
         watch->request.effect = &watch->effect;
-        watch->effect.acquisition = acquisition;
         watch->effect.request = &watch->request;
     }
 }

@@ -12,10 +12,11 @@
 #include "core/ticket.h"
 
 /* At most three tickets are watched at once: the one before, the one beyond
- * and one's own.  As many slots again hold watches that are being taken back;
- * should they all be in use, a new watch waits until one is free. */
+ * and one's own.  One that is being taken back has its slot until the engine
+ * has returned from the FORGET, and a new watch waits for that where no other
+ * slot is free. */
 #define HF_WATCHED_MAX 3
-#define HF_WATCH_SLOTS 6
+#define HF_WATCH_SLOTS HF_WATCHED_MAX
 
 enum hf_watch_state {
     HF_WATCH_FREE,

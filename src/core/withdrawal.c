@@ -13,7 +13,6 @@ void hf_withdrawal_init(struct hf_withdrawal *withdrawal,
     withdrawal->request.queue = queue;
     withdrawal->request.acquisition = acquisition;
     withdrawal->request.effect = &withdrawal->effect;
-    withdrawal->effect.acquisition = acquisition;
     withdrawal->effect.request = &withdrawal->request;
 }
 

@@ -104,7 +104,8 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     if (calls_back && !may_need_none(wish) &&
         (status = hf_client_need_driver(client, error)) != HF_OK)
         return status;
-    if ((made = hf_grant_new(wish->locks, wish->count, opts, done)) == NULL)
+    made = hf_grant_new(wish->locks, wish->count, opts, NULL, done);
+    if (made == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     made->slot = slot;
     made->owner = wish->owner;
@@ -143,7 +144,8 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
                             "open files");
     }
     if (status != HF_OK) {
-        hf_error_set(error, status, "%s", grant->acquisition.text);
+        hf_error_set(error, status, "%s",
+                     hf_acquisition_text(&grant->acquisition));
         hf_grant_dereference(grant);
     }
     return status;
@@ -177,7 +179,6 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
     struct hf_client *client = lock->client;
     struct hf_slot slot = {.done = false};
     struct hf_grant *made = NULL;
-    struct hf_error told;
     hf_status status;
 
     *grant = NULL;
@@ -191,10 +192,8 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
     status = begin(wish, no_done, &slot, &made, error);
     if (status == HF_OK)
         status = await_listed(wish, made, &slot, error);
-    if (status != HF_OK) {
-        told = *error;
-        hf_lock_fail(lock, wish->call, &told);
-    }
+    if (status != HF_OK)
+        hf_lock_fail(lock, wish->call, error);
     hf_client_leave(client);
     if (status == HF_OK)
         *grant = made;

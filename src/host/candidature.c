@@ -46,12 +46,9 @@ hf_status hf_election_stand(struct hf_election *e, uint64_t not_before_ms,
 
     assert(e->state == HF_ELECTION_RESTING && e->grant == NULL);
     opts.text = e->opts.text;
-    if ((e->grant = hf_grant_new(&e->lock, 1, &opts, untold)) == NULL)
+    if ((e->grant = hf_grant_new(&e->lock, 1, &opts, e->opts.id, untold)) ==
+        NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    if (e->opts.id != NULL) {
-        hf_payload_copy(e->grant->payload, e->opts.id);
-        e->grant->payload_bytes = strlen(e->grant->payload);
-    }
     e->state = HF_ELECTION_STANDING;
     e->grant->election = e;
     e->grant->acquisition.thorough = true;
@@ -97,9 +94,9 @@ static void deposed(struct hf_election *e)
     struct hf_grant *grant = e->grant;
     struct hf_error why;
 
-    hf_error_set(&e->lock->error, HF_ELOST,
-                 "the leadership of \"%.120s\" was lost: %s", e->lock->name,
-                 grant->acquisition.text);
+    hf_error_set(&why, HF_ELOST, "the leadership of \"%.120s\" was lost: %s",
+                 e->lock->name, hf_acquisition_text(&grant->acquisition));
+    hf_failure_keep(&e->client->failures, &e->lock->failure, NULL, &why);
     lead_no_more(e);
     e->state = HF_ELECTION_RESTING;
     e->grant = NULL;
@@ -122,7 +119,7 @@ static void over(struct hf_election *e, struct hf_grant *grant)
     if (e->grant == grant) {
         if (grant->done_status != HF_OK)
             hf_error_set(&why, grant->done_status, "%s",
-                         grant->acquisition.text);
+                         hf_acquisition_text(&grant->acquisition));
         e->grant = NULL;
         if (e->state == HF_ELECTION_LEAVING)
             hf_election_left(e, &why);

@@ -65,6 +65,7 @@ struct hf_client {
     uint64_t generation; /* of the process that opened it, see fork.h */
 
     struct hf_core core;
+    struct hf_texts failures; /* of locks and grants */
     const struct hf_engine_ops *ops;
     struct hf_engine *engine; /* NULL before it is open and after its end */
     bool pumping;             /* effects are being carried out */

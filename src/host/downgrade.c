@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A grant of a writer becomes one of a reader. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "core/error.h"
 #include "host/grant.h"
 
 static const char *story(const struct hf_grant *grant)
 {
-    const char *text = grant->acquisition.text;
+    const char *text = hf_acquisition_text(&grant->acquisition);
 
     switch (grant->downgrade_status) {
     case HF_OK:
@@ -23,9 +24,10 @@ static void run_done(struct hf_client *client, void *arg)
 {
     struct hf_grant *grant = arg;
     struct hf_done done = grant->downgrade_done;
-    struct hf_result result = {.status = grant->downgrade_status,
-                               .text = story(grant)};
+    char text[HF_ERROR_TEXT_BYTES];
+    struct hf_result result = {.status = grant->downgrade_status, .text = text};
 
+    (void)snprintf(text, sizeof(text), "%s", story(grant));
     grant->downgrade_done = (struct hf_done){NULL, NULL, NULL};
     hf_log_unlock(client);
     if (done.fn != NULL)

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,29 +13,31 @@
 #include "host/election.h"
 #include "host/owner.h"
 
-static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
-{
-    return (struct hf_grant *)((char *)acquisition -
-                               offsetof(struct hf_grant, acquisition));
-}
-
 /* ----------------------------------------------------------- callbacks -- */
+
+/* Why it was not acquired, or not released. */
+static void explain_end(struct hf_grant *grant, struct hf_error *why)
+{
+    if (grant->released) {
+        hf_grant_explain_release(grant, grant->done_status, why);
+        hf_failure_keep(&grant->client->failures, &grant->failure, NULL, why);
+    } else {
+        hf_error_set(why, grant->done_status, "%s",
+                     hf_acquisition_text(&grant->acquisition));
+    }
+}
 
 static void run_done(struct hf_client *client, void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_error why = {.text = ""};
     struct hf_done done = grant->done;
-    struct hf_result result = {
-        .status = grant->done_status,
-        .text = grant->done_status == HF_OK ? "" : grant->acquisition.text,
-    };
+    struct hf_result result = {.status = grant->done_status, .text = why.text};
 
     if (!grant->released && grant->done_status == HF_OK)
         result.grant = grant;
-    if (grant->released && grant->done_status != HF_OK) {
-        hf_grant_explain_release(grant, grant->done_status, &grant->error);
-        result.text = grant->error.text;
-    }
+    if (grant->done_status != HF_OK)
+        explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
     hf_log_unlock(client);
     if (done.fn != NULL)
@@ -60,7 +63,8 @@ static void run_wait(struct hf_client *client, void *arg)
         .displaced = grant->acquisition.displaced,
     };
 
-    hf_payload_copy(holder, grant->granted ? "" : grant->acquisition.holder);
+    hf_payload_copy(
+        holder, grant->granted ? "" : hf_text_of(grant->acquisition.holder));
     grant->displaced = wait.displaced;
     hf_log_unlock(client);
     grant->on_wait.fn(grant->on_wait.arg, &wait);
@@ -106,13 +110,11 @@ static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
 
 /* ------------------------------------------------------------- lifetime -- */
 
-static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
+static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
 {
     struct hf_acquisition *acquisition = &grant->acquisition;
     uint64_t now_ms = hf_now_ms();
 
-    hf_owner_describe(grant->payload, now_ms, opts->text);
-    grant->payload_bytes = strlen(grant->payload);
     acquisition->payload = grant->payload;
     acquisition->only_try = opts->wait_ms == 0;
     acquisition->deadline_at_ms = HF_FOREVER;
@@ -123,58 +125,26 @@ static void describe(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* The tickets of a semaphore's entry mutex say its limit too: who waits for the
- * mutex sees no others. */
-static void describe_limit(char payload[HF_PAYLOAD_BYTES],
-                           const struct hf_acquisition *acquisition)
-{
-    const struct hf_acquisition *lease = acquisition + acquisition->gate;
-
-    if (lease->kind == HF_TICKET_LEASE)
-        hf_owner_add_limit(payload, lease->limit);
-}
-
-void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
-{
-    struct hf_acquisition *whole = acquisition->whole;
-    struct hf_grant *grant;
-
-    if (acquisition->stands_for != NULL)
-        return; /* several share it: it says what the first of them is */
-    grant = of_acquisition(whole != NULL ? whole : acquisition);
-    grant->payload[grant->payload_bytes] = '\0';
-    describe_limit(grant->payload, acquisition);
-    hf_holdings_write(grant, grant->payload);
-}
-
-/* Tickets of one grant have its text in turn: one that is held has lost its own
- * to the next, and does not wait, so that it need not say what it holds. */
-void hf_grant_describe_asked(struct hf_acquisition *acquisition)
-{
-    struct hf_description *description = &acquisition->description;
-    struct hf_acquisition *whole = acquisition->whole;
-
-    if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&
-        !description->again) {
-        description->text[of_acquisition(whole)->payload_bytes] = '\0';
-        describe_limit(description->text, acquisition);
-    }
-    hf_owner_add_asked(description->text);
-}
-
-/* The tickets of several, and the list of the locks, lie behind the grant. */
-static struct hf_grant *make(size_t tickets, size_t count)
+/* The tickets of several, the list of the locks, and what the tickets say, with
+ * room for a limit, lie behind the grant. */
+static struct hf_grant *make(size_t tickets, size_t count, const char *payload)
 {
     size_t parts = tickets == 1 ? 0 : tickets;
+    size_t bytes = strlen(payload);
+    size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
     struct hf_grant *grant =
         hf_alloc(sizeof(*grant) + parts * sizeof(grant->acquisition) +
-                 count * sizeof(grant->members[0]));
+                 count * sizeof(grant->members[0]) + size);
 
     if (grant == NULL)
         return NULL;
     grant->bundle.parts = (void *)(grant + 1);
     grant->members = (void *)(grant->bundle.parts + parts);
     grant->member_count = count;
+    grant->payload = (void *)(grant->members + count);
+    grant->payload_bytes = bytes;
+    grant->payload_size = size;
+    memcpy(grant->payload, payload, bytes);
     return grant;
 }
 
@@ -201,6 +171,16 @@ static void close_loss_fd(struct hf_grant *grant)
     close(grant->loss_fd);
 }
 
+static void free_texts(struct hf_grant *grant)
+{
+    struct hf_client *client = grant->client;
+
+    hf_acquisition_free(&client->core, &grant->acquisition);
+    for (size_t i = 0; i < grant->bundle.count; i++)
+        hf_acquisition_free(&client->core, &grant->bundle.parts[i]);
+    hf_failure_drop(&client->failures, &grant->failure);
+}
+
 static void destroy(struct hf_grave *grave)
 {
     struct hf_grant *grant =
@@ -219,19 +199,26 @@ static void destroy(struct hf_grave *grave)
     close_loss_fd(grant);
     for (size_t i = 0; i < grant->member_count; i++)
         hf_lock_dereference(grant->members[i].lock);
+    free_texts(grant);
     pthread_mutex_unlock(&client->lock);
+    hf_free(grant->payload_larger);
     hf_free(grant);
     hf_client_release(client);
 }
 
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
-                              struct hf_done done)
+                              const char *words, struct hf_done done)
 {
     size_t tickets = hf_members_parts(locks, count);
-    struct hf_grant *grant = make(tickets, count);
+    char payload[HF_PAYLOAD_BYTES];
+    struct hf_grant *grant;
 
-    if (grant == NULL)
+    if (words != NULL)
+        hf_payload_copy(payload, words);
+    else
+        hf_owner_describe(payload, hf_now_ms(), opts->text);
+    if ((grant = make(tickets, count, payload)) == NULL)
         return NULL;
     grant->client = locks[0]->client;
     grant->lock = locks[0];
@@ -251,7 +238,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
     hf_client_reference(grant->client);
-    describe(grant, opts);
+    limit(grant, opts);
     hf_members_want(grant, locks, tickets == 1 ? NULL : grant->bundle.parts);
     return grant;
 }
@@ -331,13 +318,15 @@ static void show_loss(const struct hf_grant *grant)
 
 static void lose(struct hf_grant *grant)
 {
+    struct hf_error why;
+
     grant->lost = true;
     grant->lost_lock = hf_grant_find_lost(grant);
-    hf_grant_explain_loss(grant, &grant->error);
+    hf_grant_explain_loss(grant, &why);
+    hf_failure_keep(&grant->client->failures, &grant->failure, NULL, &why);
     show_loss(grant);
     hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
-                 grant->error.text,
-                 (unsigned long long)grant->acquisition.token);
+                 why.text, (unsigned long long)grant->acquisition.token);
     unqueue(grant, &grant->revoke_callback);
     if (grant->on_loss.fn != NULL && !grant->released)
         hf_grant_queue(grant, &grant->loss_callback);
@@ -362,10 +351,10 @@ static void explain_limits(struct hf_grant *grant)
     if (a->status != HF_ETIMEDOUT && a->status != HF_EBUSY)
         return;
     hf_members_compare_limits(grant); /* a try is never told that it waits */
-    memcpy(why.text, a->text, sizeof(why.text));
+    (void)snprintf(why.text, sizeof(why.text), "%s", hf_acquisition_text(a));
     for (size_t i = 0; i < grant->member_count; i++)
         hf_lock_explain_limit(grant->members[i].lock, &why);
-    memcpy(a->text, why.text, sizeof(a->text));
+    hf_acquisition_set_text(&grant->client->core, a, why.text);
 }
 
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
@@ -408,7 +397,8 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
             hf_log_write(grant->client, HF_LOG_WARNING,
                          "the ticket of \"%s\" cannot leave its queue before "
                          "this client is closed: %s",
-                         grant->lock->name, grant->acquisition.text);
+                         grant->lock->name,
+                         hf_acquisition_text(&grant->acquisition));
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_DOWNGRADED:
@@ -607,7 +597,6 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
 {
     struct hf_client *client = grant->client;
     struct hf_slot slot = {.done = false};
-    struct hf_error told;
     hf_status status;
 
     if ((status = hf_client_may_block(client, error)) != HF_OK)
@@ -618,8 +607,7 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
     status = hf_client_wait(client, &slot);
     if (status != HF_OK) {
         hf_grant_explain_release(grant, status, error);
-        told = *error;
-        hf_lock_fail(grant->lock, "hf_grant_release", &told);
+        hf_lock_fail(grant->lock, "hf_grant_release", error);
     }
     if (slot.done)
         hf_grant_dereference(grant);

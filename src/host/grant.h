@@ -35,7 +35,7 @@ struct hf_grant {
     bool granted;
     bool lost;
     bool released;                   /* a release was called */
-    struct hf_error error;           /* its loss, or the last failure */
+    struct hf_failure_kept failure;  /* its loss, or the last one */
     const struct hf_lock *lost_lock; /* of several the one that was lost */
     int loss_fd;                     /* -1 until asked for; then in the
                                         client's list of these */
@@ -64,8 +64,12 @@ struct hf_grant {
     struct hf_election *election; /* that it is a candidature in, or NULL */
 
     struct hf_grave grave;
-    char payload[HF_PAYLOAD_BYTES];
+    /* What its tickets say: behind .members, or, where that is too short for
+     * what its owner holds, of the heap. */
+    char *payload;
     size_t payload_bytes; /* of what is the same in all its tickets */
+    size_t payload_size;  /* what it has room for, with the NUL */
+    char *payload_larger; /* or NULL */
 };
 
 /* A call that waits for its grant, on its caller's stack. */
@@ -76,10 +80,11 @@ struct hf_waiter {
 };
 
 /* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
- * out of memory. */
+ * out of memory.  Its tickets say ${words}, or, if that is NULL, what there is
+ * to say of their owner. */
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
                               const struct hf_acquire_opts *opts,
-                              struct hf_done done);
+                              const char *words, struct hf_done done);
 
 /* hf_lock_acquire() and hf_lock_acquire_start() on behalf of the user's
  * ${call}.  On failure ${error} says why. */
@@ -107,7 +112,7 @@ hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
 /* Remember ${error} under "call: ", at the lock too, because a grant may be
  * released next; return its status.  Without the client's lock. */
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
-                        struct hf_error *error);
+                        const struct hf_error *error);
 
 /* With the client's lock. */
 

@@ -19,31 +19,32 @@ hf_status hf_grant_explain_loss(const struct hf_grant *grant,
 {
     return hf_error_set(error, HF_ELOST, "the grant of \"%.120s\" was lost: %s",
                         (grant->lost ? grant->lost_lock : grant->lock)->name,
-                        grant->lost ? grant->acquisition.text
+                        grant->lost ? hf_acquisition_text(&grant->acquisition)
                                     : "its lease has run out");
 }
 
 void hf_grant_explain_release(const struct hf_grant *grant, hf_status status,
                               struct hf_error *error)
 {
+    const char *text = hf_acquisition_text(&grant->acquisition);
+
     if (grant->lost)
         hf_grant_explain_loss(grant, error);
     else
         hf_error_set(error, status, "%s",
-                     grant->acquisition.text[0] != '\0'
-                         ? grant->acquisition.text
-                         : hf_status_text(status));
+                     text[0] != '\0' ? text : hf_status_text(status));
 }
 
 hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
-                        struct hf_error *error)
+                        const struct hf_error *error)
 {
-    if (hf_client_enter(grant->client) != HF_OK)
+    struct hf_client *client = grant->client;
+
+    if (hf_client_enter(client) != HF_OK)
         return error->status;
-    hf_error_prefix(error, call);
-    grant->error = *error;
-    grant->lock->error = *error;
-    hf_client_leave(grant->client);
+    hf_failure_keep(&client->failures, &grant->failure, call, error);
+    hf_failure_keep(&client->failures, &grant->lock->failure, call, error);
+    hf_client_leave(client);
     return error->status;
 }
 
@@ -52,6 +53,6 @@ void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
     if (hf_fork_check(grant->client, error) != HF_OK)
         return;
     pthread_mutex_lock(&grant->client->lock);
-    *error = grant->error;
+    hf_failure_tell(&grant->failure, error);
     pthread_mutex_unlock(&grant->client->lock);
 }

@@ -43,6 +43,7 @@ static void dereference(void *arg)
     if (atomic_fetch_sub(&holds->references, 1) > 1)
         return;
     pthread_mutex_destroy(&holds->guard);
+    hf_failure_drop(&holds->texts, &holds->failure);
     holds->destroy(holds);
 }
 
@@ -185,18 +186,18 @@ hf_status hf_holds_give(struct hf_holds *holds, struct hf_hold *hold,
     return status;
 }
 
-static void remember(struct hf_holds *holds, const struct hf_error *error)
+static void remember(struct hf_holds *holds, const char *call,
+                     const struct hf_error *error)
 {
     pthread_mutex_lock(&holds->guard);
-    holds->error = *error;
+    hf_failure_keep(&holds->texts, &holds->failure, call, error);
     pthread_mutex_unlock(&holds->guard);
 }
 
 hf_status hf_holds_fail(struct hf_holds *holds, const char *call,
-                        struct hf_error *error)
+                        const struct hf_error *error)
 {
-    hf_error_prefix(error, call);
-    remember(holds, error);
+    remember(holds, call, error);
     return error->status;
 }
 
@@ -212,7 +213,7 @@ hf_status hf_holds_list(struct hf_holds *holds, struct hf_lock *lock,
     if (status == HF_OK || status == HF_EFORKED)
         return status;
     hf_lock_error(lock, &error);
-    remember(holds, &error);
+    remember(holds, NULL, &error);
     return status;
 }
 
@@ -231,6 +232,6 @@ hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,
 void hf_holds_error(struct hf_holds *holds, struct hf_error *error)
 {
     pthread_mutex_lock(&holds->guard);
-    *error = holds->error;
+    hf_failure_tell(&holds->failure, error);
     pthread_mutex_unlock(&holds->guard);
 }

@@ -31,7 +31,8 @@ struct hf_holds {
 
     pthread_mutex_t guard; /* of .first; never held while waiting */
     struct hf_hold *first;
-    struct hf_error error;     /* the last failure; under .guard, too */
+    struct hf_failure_kept failure; /* the last one; under .guard, as .texts */
+    struct hf_texts texts;
     struct hf_waiter *waiters; /* under the client's lock */
     /* The user's, and that of each grant that may tell .revoked. */
     _Atomic unsigned references;
@@ -76,7 +77,7 @@ hf_status hf_holds_fail_owner(struct hf_holds *holds, const char *call,
 
 /* Remember ${error} under "call: " and return its status. */
 hf_status hf_holds_fail(struct hf_holds *holds, const char *call,
-                        struct hf_error *error);
+                        const struct hf_error *error);
 
 /* Copy what was remembered last.  Not in a child of a fork. */
 void hf_holds_error(struct hf_holds *holds, struct hf_error *error);

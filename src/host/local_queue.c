@@ -61,6 +61,7 @@ void hf_local_queue_put(struct hf_client *client, struct hf_local_queue *queue)
     if (--queue->references > 0)
         return;
     assert(hf_cohort_is_idle(&queue->cohort));
+    hf_cohort_free(&client->core, &queue->cohort);
     hf_tree_remove(&client->local_queues, &queue->node, &key);
     hf_free(queue);
 }

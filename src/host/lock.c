@@ -202,6 +202,7 @@ void hf_lock_dereference(struct hf_lock *lock)
         return;
     if (lock->local != NULL)
         hf_local_queue_put(lock->client, lock->local);
+    hf_failure_drop(&lock->client->failures, &lock->failure);
     hf_client_dereference(lock->client);
     hf_free(lock);
 }
@@ -226,10 +227,9 @@ const char *hf_lock_name(const struct hf_lock *lock)
 }
 
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
-                       struct hf_error *error)
+                       const struct hf_error *error)
 {
-    hf_error_prefix(error, call);
-    lock->error = *error;
+    hf_failure_keep(&lock->client->failures, &lock->failure, call, error);
     return error->status;
 }
 
@@ -237,10 +237,9 @@ hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error)
 {
     hf_status status = hf_client_may_block(lock->client, error);
-    struct hf_error told = *error;
 
     if (status != HF_OK && hf_client_enter(lock->client) == HF_OK) {
-        hf_lock_fail(lock, call, &told);
+        hf_lock_fail(lock, call, error);
         hf_client_leave(lock->client);
     }
     return status;
@@ -251,6 +250,6 @@ void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
     if (hf_fork_check(lock->client, error) != HF_OK)
         return;
     pthread_mutex_lock(&lock->client->lock);
-    *error = lock->error;
+    hf_failure_tell(&lock->failure, error);
     pthread_mutex_unlock(&lock->client->lock);
 }

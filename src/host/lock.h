@@ -5,6 +5,7 @@
 
 #include "core/ticket.h"
 #include "host/client.h"
+#include "host/failure.h"
 #include "host/local_queue.h"
 
 struct hf_member;
@@ -12,7 +13,7 @@ struct hf_member;
 struct hf_lock {
     struct hf_client *client;
     unsigned references; /* the user's, and each grant; under client->lock */
-    struct hf_error error;
+    struct hf_failure_kept failure;
     enum hf_ticket_kind kind; /* a LEASE: it is a semaphore */
     uint32_t permits;         /* that are taken at once ... */
     uint32_t limit;           /* ... of so many; under client->lock */
@@ -63,8 +64,9 @@ void hf_lock_compare_limit(struct hf_lock *lock, const char *holder);
  * not.  With the client's lock. */
 void hf_lock_explain_limit(const struct hf_lock *lock, struct hf_error *error);
 
-/* Remember ${error} under "call: " and return its status. */
+/* Remember ${error} under "call: " and return its status.  ${call} is a static
+ * text, here and in what calls this. */
 hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
-                       struct hf_error *error);
+                       const struct hf_error *error);
 
 #endif

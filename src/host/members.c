@@ -186,9 +186,10 @@ void hf_members_compare_limits(struct hf_grant *grant)
         if (member->lock->kind != HF_TICKET_LEASE)
             continue;
         /* Until it waits for permits it has seen the entry mutex only. */
-        hf_lock_compare_limit(member->lock, lease->holder[0] != '\0'
-                                                ? lease->holder
-                                                : (lease - 1)->holder);
+        hf_lock_compare_limit(member->lock,
+                              lease->holder != NULL
+                                  ? lease->holder->text
+                                  : hf_text_of((lease - 1)->holder));
     }
 }
 

@@ -40,6 +40,9 @@ void hf_owner_describe(char payload[HF_PAYLOAD_BYTES], uint64_t now_ms,
 #define HF_OWNER_HOLDS_END (HF_PAYLOAD_BYTES - HF_OWNER_ASKED_BYTES)
 #define HF_OWNER_INHERITED_BYTES 384
 
+/* What hf_owner_add_limit() adds at most. */
+#define HF_OWNER_LIMIT_BYTES (sizeof(" limit=4294967295") - 1)
+
 /* Add "limit=": of a semaphore so many permits there are, as this handle has
  * it. */
 void hf_owner_add_limit(char payload[HF_PAYLOAD_BYTES], uint32_t limit);

@@ -95,7 +95,8 @@ static void carry_out(struct client *client, struct hf_effect *effect)
         client->server->engine->connect(client->engine);
     else if (effect->kind == HF_EFFECT_STATE)
         client->closed |= effect->state == HF_STATE_CLOSED;
-    else if (effect->inquiry != NULL)
+    else if (effect->kind == HF_EFFECT_ANSWERED ||
+             effect->kind == HF_EFFECT_FINISHED)
         inquiry_effect((struct client_inquiry *)effect->inquiry, effect->kind);
     else
         acquisition_effect((struct client_acquisition *)effect->acquisition,
@@ -202,6 +203,7 @@ static void want(struct client *client, uint8_t which, uint8_t how)
 
     if (a->used)
         return;
+    hf_acquisition_free(&client->core, &a->acquisition);
     memset(a, 0, sizeof *a);
     a->used = true;
     a->acquisition.queue = client_queue(which / 64);
@@ -349,6 +351,8 @@ static void end(struct client *client)
     for (uint8_t i = 0; i < CLIENT_ACQUISITIONS; i++) {
         let_go(client, i); /* what was granted is its owner's until then */
         MUST(!client->acquisitions[i].used);
+        hf_acquisition_free(&client->core,
+                            &client->acquisitions[i].acquisition);
     }
     for (size_t i = 0; i < CLIENT_INQUIRIES; i++)
         MUST(!client->inquiries[i].used);

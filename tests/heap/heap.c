@@ -2,6 +2,7 @@
 #include "heap/heap.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 
 static struct {
     atomic_long live;
+    atomic_long bytes;
     atomic_ulong calls;
     atomic_ulong fail_at; /* 0: never */
     atomic_bool for_good;
@@ -39,11 +41,13 @@ static void *allocate(size_t bytes, void *arg)
         return NULL;
     memory = malloc(bytes);
     atomic_fetch_add(&heap.live, memory != NULL);
+    atomic_fetch_add(&heap.bytes, (long)malloc_usable_size(memory));
     return memory;
 }
 
 static void *resize(void *memory, size_t bytes, void *arg)
 {
+    long before = (long)malloc_usable_size(memory);
     void *resized;
 
     assert(arg == &heap);
@@ -51,6 +55,9 @@ static void *resize(void *memory, size_t bytes, void *arg)
         return NULL;
     resized = realloc(memory, bytes);
     atomic_fetch_add(&heap.live, memory == NULL && resized != NULL);
+    if (resized != NULL)
+        atomic_fetch_add(&heap.bytes,
+                         (long)malloc_usable_size(resized) - before);
     return resized;
 }
 
@@ -58,6 +65,7 @@ static void release(void *memory, void *arg)
 {
     assert(arg == &heap);
     assert(memory != NULL);
+    atomic_fetch_sub(&heap.bytes, (long)malloc_usable_size(memory));
     free(memory);
     atomic_fetch_sub(&heap.live, 1);
 }
@@ -68,7 +76,7 @@ void heap_own(void)
                                                   &heap};
     static hf_status status = HF_EBUG;
 
-    heap.live = 0;
+    heap.live = heap.bytes = 0;
     heap_fail(0, false);
     if (status != HF_OK)
         status = hf_set_allocator(&allocator);
@@ -78,6 +86,11 @@ void heap_own(void)
 long heap_live(void)
 {
     return heap.live;
+}
+
+long heap_bytes(void)
+{
+    return heap.bytes;
 }
 
 void heap_fail(unsigned long nth, bool for_good)

@@ -15,6 +15,9 @@ void heap_own(void);
 /* The library's allocations that are not released. */
 long heap_live(void);
 
+/* What these take, as the C library rounds it. */
+long heap_bytes(void);
+
 /* Of those from now on fail the ${nth}, from 1, and ${for_good} all that come
  * after it; 0: none. */
 void heap_fail(unsigned long nth, bool for_good);

@@ -242,7 +242,7 @@ void check_lost(struct attempt *attempt)
         client->world->loss_at == HF_LOSS_AT_LOST)
         world_broken(client->world, 7, "%s was lost, and nothing was wrong",
                      attempt->name);
-    if (attempt->a.text[0] == '\0')
+    if (hf_acquisition_text(&attempt->a)[0] == '\0')
         world_broken(client->world, 10, "%s was lost without a reason",
                      attempt->name);
     attempt->lost = true;
@@ -394,9 +394,11 @@ static bool awaits_removal(const struct hf_acquisition *a)
 {
     bool awaits = hf_withdrawal_awaits_answer(&a->own) ||
                   (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
+    const struct hf_withdrawal *abandoned;
 
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        awaits |= hf_withdrawal_awaits_answer(&a->abandoned[i]);
+    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
+         i++)
+        awaits |= hf_withdrawal_awaits_answer(abandoned);
     return awaits;
 }
 
@@ -442,7 +444,7 @@ void check_ended(struct attempt *attempt)
     if (!may_end(attempt))
         world_broken(world, 9, "%s ended with %s, which nothing justifies",
                      attempt->name, hf_status_name(attempt->a.status));
-    if (attempt->a.text[0] == '\0')
+    if (hf_acquisition_text(&attempt->a)[0] == '\0')
         world_broken(world, 10, "%s ended with %s and no story", attempt->name,
                      hf_status_name(attempt->a.status));
     check_removed(attempt);
@@ -472,7 +474,8 @@ void check_released(struct attempt *attempt)
     if (attempt->a.status != HF_OK && attempt->a.status != HF_ELOST)
         world_broken(world, 9, "%s was released with %s", attempt->name,
                      hf_status_name(attempt->a.status));
-    if (attempt->a.status != HF_OK && attempt->a.text[0] == '\0')
+    if (attempt->a.status != HF_OK &&
+        hf_acquisition_text(&attempt->a)[0] == '\0')
         world_broken(world, 10, "%s was released with %s and no story",
                      attempt->name, hf_status_name(attempt->a.status));
     if (attempt->crew != NULL && check_crew_needs(attempt))

@@ -119,6 +119,7 @@ static void crew_left(struct crew *crew)
     if (!hf_cohort_is_idle(&crew->cohort))
         world_broken(crew->client->world, 5,
                      "all members are forgotten, and their cohort is not");
+    hf_cohort_free(&crew->client->core, &crew->cohort);
     memset(&crew->cohort, 0xdd, sizeof crew->cohort);
     crew->ready = false;
 }
@@ -144,12 +145,12 @@ static void user_told(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_ENDED:
         world_line(world, client->name, "%s ENDED %s%s%s", attempt->name,
                    hf_status_name(attempt->a.status), world->terse ? "" : ": ",
-                   world->terse ? "" : attempt->a.text);
+                   world->terse ? "" : hf_acquisition_text(&attempt->a));
         break;
     case HF_EFFECT_WAITING:
         world_line(world, client->name,
                    "%s WAITING ahead=%" PRIu32 " holder=%s", attempt->name,
-                   attempt->a.ahead, attempt->a.holder);
+                   attempt->a.ahead, hf_text_of(attempt->a.holder));
         break;
     case HF_EFFECT_RELEASED:
         world_line(world, client->name, "%s RELEASED %s", attempt->name,
@@ -162,6 +163,7 @@ static void user_told(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_FORGOTTEN:
         world_line(world, client->name, "%s FORGOTTEN", attempt->name);
         /* Whoever still looks into it shall see nonsense. */
+        world_free_attempt(attempt);
         memset(&attempt->a, 0xdd, sizeof attempt->a);
         memset(attempt->parts, 0xdd, sizeof attempt->parts);
         if (attempt->crew != NULL)

@@ -115,6 +115,9 @@ static void put_description(const struct ink *ink,
 static void put_acquisition(const struct ink *ink, const struct client *client,
                             const struct hf_acquisition *a)
 {
+    static const struct hf_withdrawal unused;
+    const struct hf_withdrawal *abandoned;
+
     number(ink, a->state);
     number(ink, a->status);
     ticket(ink, a->state > HF_ACQUISITION_PAUSED, &a->ticket);
@@ -129,8 +132,10 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
     put_withdrawal(ink, &a->own);
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++)
-        put_withdrawal(ink, &a->abandoned[i]);
+    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
+        abandoned = hf_acquisition_abandoned(a, i);
+        put_withdrawal(ink, abandoned != NULL ? abandoned : &unused);
+    }
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,

@@ -44,17 +44,27 @@ static void *lend(size_t bytes)
 
     if (memory == NULL || rounds.lent_count == LENT_MAX)
         abort();
-    rounds.lent[rounds.lent_count++] = memory;
+    rounds.lent[rounds.lent_count++] = (struct lent){.memory = memory};
     return memory;
+}
+
+static struct hf_acquisition *lend_member(struct party *party)
+{
+    struct hf_acquisition *member = lend(sizeof *member);
+
+    rounds.lent[rounds.lent_count - 1].to = party;
+    return member;
 }
 
 static void take_back(void *memory)
 {
     unsigned i = 0;
 
-    while (i < rounds.lent_count && rounds.lent[i] != memory)
+    while (i < rounds.lent_count && rounds.lent[i].memory != memory)
         i++;
     assert(i < rounds.lent_count);
+    if (rounds.lent[i].to != NULL)
+        hf_acquisition_free(&rounds.lent[i].to->core, memory);
     rounds.lent[i] = rounds.lent[--rounds.lent_count];
     free(memory);
 }
@@ -147,7 +157,7 @@ static void come(void *arg)
     rounds_line(party, "enters");
     party->where = ENTERING;
     party->yields = false;
-    party->member = member = lend(sizeof *member);
+    party->member = member = lend_member(party);
     member->queue = QUEUE;
     member->payload = "";
     member->kind = HF_TICKET_MEMBER;
@@ -520,6 +530,6 @@ bool rounds_run(uint64_t seed, enum world_sort sort,
         end->rounds += rounds.parties[i].rounds;
     hf_sim_free(rounds.sim);
     while (rounds.lent_count > 0)
-        take_back(rounds.lent[0]);
+        take_back(rounds.lent[0].memory);
     return is_fine(end);
 }

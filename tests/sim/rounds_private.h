@@ -47,7 +47,10 @@ struct rounds_world {
     bool over;
     bool marked;            /* the mark is there, */
     unsigned lowered_under; /* or was lowered when so many were */
-    void *lent[LENT_MAX];
+    struct lent {
+        void *memory;
+        struct party *to; /* a member's; NULL: an inquiry */
+    } lent[LENT_MAX];
     unsigned lent_count;
     struct rounds_end *end;
     void (*line)(void *arg, const char *text); /* or NULL */

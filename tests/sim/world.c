@@ -291,6 +291,15 @@ void world_init(struct world *world, const struct hf_sim_config *config)
     }
 }
 
+void world_free_attempt(struct attempt *attempt)
+{
+    struct hf_core *core = &attempt->client->core;
+
+    hf_acquisition_free(core, &attempt->a);
+    for (size_t i = 0; i < WORLD_CLAIMS; i++)
+        hf_acquisition_free(core, &attempt->parts[i]);
+}
+
 void world_free(struct world *world)
 {
     /* Its engines know requests, which are part of the attempts. */
@@ -302,12 +311,16 @@ void world_free(struct world *world)
             struct attempt *attempt = client->attempts;
 
             client->attempts = attempt->next;
+            if (!attempt->forgotten)
+                world_free_attempt(attempt);
             free(attempt);
         }
         while (client->crews != NULL) {
             struct crew *crew = client->crews;
 
             client->crews = crew->next;
+            if (crew->ready)
+                hf_cohort_free(&client->core, &crew->cohort);
             free(crew);
         }
         question_free(client);

@@ -247,6 +247,10 @@ struct place *world_place(struct world *world, const char *name,
 struct place *world_semaphore(struct world *world, const char *name,
                               uint32_t limit);
 
+/* Give back what memory its acquisitions have: the core has forgotten them, or
+ * is no more. */
+void world_free_attempt(struct attempt *attempt);
+
 /* Whose acquisition is it? */
 struct attempt *world_attempt(const struct hf_acquisition *a);
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "shelf.h"
+
 #include "hall.h"
 
 #define TEXT_BYTES 1024
@@ -84,7 +86,7 @@ static void take_user(struct hall *h, const struct hf_effect *effect,
     assert_true(a >= h->m + 1 && a <= h->m + HALL_MEMBERS);
     switch (effect->kind) {
     case HF_EFFECT_ENDED:
-        assert_string_not_equal(a->text, "");
+        assert_string_not_equal(hf_acquisition_text(a), "");
         snprintf(text, bytes, "m%zu ENDED %s", number,
                  hf_status_name(a->status));
         break;
@@ -259,6 +261,7 @@ void hall_init(struct hall *h)
                   .elapsed_ms = HF_FOREVER},
     };
 
+    shelf_own();
     memset(h, 0, sizeof *h);
     hf_random_seed(&config.random, 1);
     hf_core_init(&h->core, &config, HALL_START_MS);

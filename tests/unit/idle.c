@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "shelf.h"
+
 const char *const idle_names[IDLE_SORTS] = {
     [IDLE_GRANTS] = "grants",     [IDLE_WAITERS] = "waiters",
     [IDLE_NAMES] = "names",       [IDLE_PAUSED] = "paused",
@@ -187,6 +189,7 @@ struct fixture *idle_new(enum idle_sort sort, size_t count)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
+    shelf_own();
     f->idle = calloc(count, sizeof *f->idle);
     assert_non_null(f->idle);
     f->now_ms = IDLE_START_MS;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/instant.h"
+#include "shelf.h"
 
 /* --------------------------------------------------------------- the set -- */
 
@@ -32,6 +33,7 @@ void stage_init(struct stage *s, unsigned traits)
                   .elapsed_ms = HF_FOREVER},
     };
 
+    shelf_own();
     memset(s, 0, sizeof *s);
     hf_random_seed(&config.random, 1);
     hf_core_init(&s->core, &config, STAGE_START_MS);
@@ -257,7 +259,7 @@ static void take_user_effect(struct stage *s, const struct hf_effect *effect,
         break;
     case HF_EFFECT_ENDED:
         note_answer(s, a);
-        assert_string_not_equal(a->text, "");
+        assert_string_not_equal(hf_acquisition_text(a), "");
         snprintf(text, bytes, "%c ENDED %s", letter, hf_status_name(a->status));
         break;
     case HF_EFFECT_WAITING:

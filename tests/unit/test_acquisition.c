@@ -68,7 +68,8 @@ static void a_wrong_password_is_not_waited_out(void **state)
         ring(s);
         assert_int_equal(s->now_ms, STAGE_START_MS + 1);
         assert_int_equal(s->a.status, finals[i]);
-        assert_non_null(strstr(s->a.text, ": here: wrong password"));
+        assert_non_null(
+            strstr(hf_acquisition_text(&s->a), ": here: wrong password"));
     }
 }
 
@@ -105,7 +106,7 @@ static void fn59_the_one_before_is_watched_and_nobody_else(void **state)
     STAGE(s, 0);
     enqueue_a_in(s, "x y z a1");
     expect(s, "a WAITING 3; a WATCH z; a WATCH a1");
-    assert_string_equal(s->a.holder, "a stranger");
+    assert_string_equal(hf_text_of(s->a.holder), "a stranger");
 }
 
 static void a_list_decides_after_the_one_before_went(void **state)
@@ -327,7 +328,7 @@ static void another_kind_ahead_ends_it(void **state)
     STAGE(s, ALL_TRAITS);
     enqueue_a_in(s, "x/w a1");
     expect(s, "a WITHDRAW a1");
-    assert_non_null(strstr(s->a.text, "read/write"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "read/write"));
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
 }
@@ -362,7 +363,7 @@ static void what_the_name_is_in_use_for_is_told(void **state)
         expect(s, "a WITHDRAW a1");
         withdrawn(s, "a WITHDRAW a1", true);
         expect(s, "a ENDED HF_EKIND; a FORGOTTEN");
-        assert_non_null(strstr(s->a.text, rows[i].text));
+        assert_non_null(strstr(hf_acquisition_text(&s->a), rows[i].text));
     }
 }
 
@@ -462,7 +463,7 @@ static void a_release_that_is_denied_says_so_and_is_tried_on(void **state)
     expect(s, "a WITHDRAW a1");
     failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
     expect(s, "a RELEASED HF_EDENIED");
-    assert_string_equal(s->a.text, "not yours");
+    assert_string_equal(hf_acquisition_text(&s->a), "not yours");
     ring(s);
     expect(s, "a WITHDRAW a1");
     failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "not yours");
@@ -596,7 +597,7 @@ static void a_release_waits_for_the_link_or_the_end(void **state)
     expect(s, "STATE SUSPENDED");
     session_lost(s, HF_ELOST);
     expect(s, "STATE LOST; a RELEASED HF_ELOST; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "did not confirm"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "did not confirm"));
 }
 
 /* Somebody else ended the session, and another client was admitted before this

@@ -120,7 +120,7 @@ static void a_try_is_busy_at_once_while_another_holds(void **state)
     h->m[2].only_try = true;
     want(h, 2);
     expect(h, "m2 ENDED HF_EBUSY; m2 FORGOTTEN");
-    assert_string_equal(h->m[2].text, "held by \"m1\"");
+    assert_string_equal(hf_acquisition_text(&h->m[2]), "held by \"m1\"");
 }
 
 static void a_try_is_busy_when_its_ticket_is_behind(void **state)
@@ -136,7 +136,8 @@ static void a_try_is_busy_when_its_ticket_is_behind(void **state)
     expect(&hall, "WITHDRAW t1");
     withdrawn(&hall, "WITHDRAW t1");
     expect(&hall, "m1 ENDED HF_EBUSY; m1 FORGOTTEN");
-    assert_string_equal(hall.m[1].text, "held by \"a stranger\"");
+    assert_string_equal(hf_acquisition_text(&hall.m[1]),
+                        "held by \"a stranger\"");
 }
 
 /* One who joined it waits on behind the ticket. */
@@ -170,7 +171,7 @@ static void a_limit_ends_only_the_one(void **state)
     assert_int_equal(hf_core_wake_at_ms(&h->core), 2000);
     tick(h, 2000);
     expect(h, "m3 ENDED HF_ETIMEDOUT; m3 FORGOTTEN");
-    assert_string_equal(h->m[3].text,
+    assert_string_equal(hf_acquisition_text(&h->m[3]),
                         "waited 1000 ms; ahead: 2, held by \"m1\"");
     assert_int_equal(hf_core_wake_at_ms(&h->core), 3000);
     release(h, 1);
@@ -195,7 +196,7 @@ static void one_who_waits_behind_the_ticket_too_knows_its_place(void **state)
     expect(&hall, "WATCH y; WATCH t1");
     tick(&hall, 2000);
     expect(&hall, "m2 ENDED HF_ETIMEDOUT; m2 FORGOTTEN");
-    assert_string_equal(hall.m[2].text,
+    assert_string_equal(hf_acquisition_text(&hall.m[2]),
                         "waited 1000 ms; ahead: 3, held by \"a stranger\"");
 }
 
@@ -288,7 +289,8 @@ static void the_last_member_waits_for_the_removal_within_a_bound(void **state)
     h->now_ms += HF_REMOVAL_WAIT_MS;
     tell(h, HF_EVENT_TICK);
     expect(h, "m2 ENDED HF_ECANCELLED");
-    assert_non_null(strstr(h->m[2].text, "its ticket may stay in the queue"));
+    assert_non_null(strstr(hf_acquisition_text(&h->m[2]),
+                           "its ticket may stay in the queue"));
     connected(h, true);
     expect(h, "CONNECTED; WITHDRAW t1");
     withdrawn(h, "WITHDRAW t1");
@@ -367,8 +369,8 @@ static void an_error_of_the_ticket_is_everybodys(void **state)
     failed(&hall, "ENQUEUE t1", HF_FAILURE_FATAL, HF_EDENIED);
     expect(&hall, "m1 ENDED HF_EDENIED; m1 FORGOTTEN; m2 ENDED HF_EDENIED; "
                   "m2 FORGOTTEN");
-    assert_string_equal(hall.m[1].text, "said the engine");
-    assert_string_equal(hall.m[2].text, "said the engine");
+    assert_string_equal(hf_acquisition_text(&hall.m[1]), "said the engine");
+    assert_string_equal(hf_acquisition_text(&hall.m[2]), "said the engine");
     assert_true(hf_cohort_is_idle(&hall.cohort));
 }
 
@@ -379,7 +381,7 @@ static void a_release_that_is_denied_says_so(void **state)
     expect(h, "WITHDRAW t1");
     failed(h, "WITHDRAW t1", HF_FAILURE_FATAL, HF_EDENIED);
     expect(h, "m1 RELEASED HF_EDENIED");
-    assert_string_equal(h->m[1].text, "said the engine");
+    assert_string_equal(hf_acquisition_text(&h->m[1]), "said the engine");
 }
 
 static void a_ticket_that_was_removed_is_a_grant_that_was_lost(void **state)

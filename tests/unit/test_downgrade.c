@@ -114,7 +114,7 @@ static void what_is_refused_leaves_a_writer(void **state)
     failed_as(s, "a DOWNGRADE a1", HF_FAILURE_FATAL, HF_EDENIED, "not you");
     expect(s, "a DOWNGRADED HF_EDENIED; a WATCH a1");
     assert_int_equal(s->a.kind, HF_TICKET_WRITE);
-    assert_string_equal(s->a.text, "not you");
+    assert_string_equal(hf_acquisition_text(&s->a), "not you");
     downgrade(s, &s->a); /* it may be allowed by now */
     expect(s, "a FORGET a1; a DOWNGRADE a1");
     downgraded(s, "a DOWNGRADE a1");

@@ -149,7 +149,8 @@ static void who_waits_for_a_turn_is_told_why(void **state)
               "the server is loading");
     at(s, STAGE_START_MS + 40);
     expect(s, "b ENDED HF_ETIMEDOUT; b FORGOTTEN");
-    assert_non_null(strstr(s->b.text, "the server is loading"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->b), "the server is loading"));
 }
 
 /* Whatever happens to the first one, the second one does not wait for ever. */

@@ -20,8 +20,10 @@ static void giving_up_ends_the_wait_for_the_first_connection(void **state)
     trouble(s, HF_EUNREACHABLE, "here: connection refused");
     gave_up(s, 3, 15000);
     expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "gave up after 3 retries in 15000 ms"));
-    assert_non_null(strstr(s->a.text, ": here: connection refused"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a),
+                           "gave up after 3 retries in 15000 ms"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->a), ": here: connection refused"));
 }
 
 static void a_refusal_keeps_its_status_and_text(void **state)
@@ -35,8 +37,9 @@ static void a_refusal_keeps_its_status_and_text(void **state)
     trouble_for_good(s, HF_EDENIED, "here: wrong password");
     gave_up(s, 0, 0);
     expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, ": here: wrong password"));
-    assert_null(strstr(s->a.text, "gave up"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->a), ": here: wrong password"));
+    assert_null(strstr(hf_acquisition_text(&s->a), "gave up"));
 }
 
 static void the_next_acquire_begins_again(void **state)
@@ -78,7 +81,8 @@ static void giving_up_ends_waits_and_spares_holders(void **state)
     /* Its ticket may still be there, so it says so a second later. */
     ring(s);
     expect(s, "b ENDED HF_EUNREACHABLE");
-    assert_non_null(strstr(s->b.text, "gave up after 1 retry"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->b), "gave up after 1 retry"));
     at(s, STAGE_SAFE_MS);
     expect(s, "a LOST");
     session_lost(s, HF_ELOST);

@@ -42,7 +42,7 @@ static void it_waits_for_room_before_it_enters(void **state)
     look(&s, 2);
     listed(&s, "a LOOK", "x/l2");
     expect(&s, "a WAITING 1");
-    assert_string_equal(s.a.holder, "a stranger");
+    assert_string_equal(hf_text_of(s.a.holder), "a stranger");
     changed(&s, "a LOOK");
     expect(&s, "a LOOK");
     listed(&s, "a LOOK", "y/l1");

@@ -25,7 +25,7 @@ static void a_try_does_not_wait(void **state)
     s->a.only_try = true;
     enqueue_a_in(s, "x a1");
     expect(s, "a WITHDRAW a1");
-    assert_string_equal(s->a.text, "held by \"a stranger\"");
+    assert_string_equal(hf_acquisition_text(&s->a), "held by \"a stranger\"");
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a ENDED HF_EBUSY; a FORGOTTEN");
 }
@@ -57,7 +57,7 @@ static void fn31_fn69_a_deadline_in_the_queue_withdraws_then_tells(void **state)
     expect(s, "");
     ring(s);
     expect(s, "a FORGET y; a FORGET a1; a WITHDRAW a1");
-    assert_string_equal(s->a.text,
+    assert_string_equal(hf_acquisition_text(&s->a),
                         "waited 4000 ms; ahead: 2, held by \"a stranger\"");
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
@@ -107,7 +107,8 @@ static void a_deadline_does_not_wait_for_a_link(void **state)
     assert_int_equal(s->now_ms, 5000 + HF_REMOVAL_WAIT_MS);
     expect(s, "a ENDED HF_ETIMEDOUT");
     assert_true(s->a.may_remain);
-    assert_non_null(strstr(s->a.text, "its ticket may stay in the queue"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     at(s, 6100);
     connected(s, 6100, true);
     expect(s, "STATE CONNECTED; a WITHDRAW a1");
@@ -145,7 +146,7 @@ static void a_deadline_without_any_connection_says_so(void **state)
     ring(s);
     assert_int_equal(s->now_ms, 1500);
     expect(s, "a ENDED HF_EUNREACHABLE; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "within 500 ms"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "within 500 ms"));
 }
 
 static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
@@ -160,7 +161,7 @@ static void a_deadline_before_the_queue_says_what_was_in_the_way(void **state)
     expect(s, "a ENQUEUE a2");
     ring(s);
     assert_int_equal(s->now_ms, 3000);
-    assert_non_null(strstr(s->a.text, "a row is locked"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "a row is locked"));
     at(s, 3000 + HF_REMOVAL_WAIT_MS);
     expect(s, "a ENDED HF_ETIMEDOUT");
     stage_drain(s);
@@ -176,7 +177,7 @@ static void a_lost_session_is_not_the_first_connection(void **state)
     ring(s);
     assert_int_equal(s->now_ms, 90000);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "LOST"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "LOST"));
 }
 
 static void first_but_never_proven_is_what_it_says(void **state)
@@ -192,7 +193,7 @@ static void first_but_never_proven_is_what_it_says(void **state)
     expect(s, "a FORGET a1; a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
-    assert_non_null(strstr(s->a.text, "not confirmed"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "not confirmed"));
 }
 
 /* ------------------------------------------------------------ late ticks -- */

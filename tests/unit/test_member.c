@@ -104,7 +104,7 @@ static void who_waits_in_vain_is_taken_out(void **state)
     wait_for_one(s);
     at(s, STAGE_START_MS + 500);
     expect(s, "a FORGET a1; a FORGET; a WITHDRAW a1");
-    assert_non_null(strstr(s->a.text, "1 of 2 parties"));
+    assert_non_null(strstr(hf_acquisition_text(&s->a), "1 of 2 parties"));
     withdrawn(s, "a WITHDRAW a1", true);
     expect(s, "a ENDED HF_ETIMEDOUT; a FORGOTTEN");
 }

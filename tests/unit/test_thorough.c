@@ -107,7 +107,7 @@ static void what_may_not_be_taken_out_is_told(void **state)
     expect(s, "a FORGET x; a FORGET a1; a WITHDRAW a1");
     failed_as(s, "a WITHDRAW a1", HF_FAILURE_FATAL, HF_EDENIED, "no delete");
     expect(s, "a ENDED HF_EDENIED");
-    assert_string_equal(s->a.text,
+    assert_string_equal(hf_acquisition_text(&s->a),
                         "no delete; its ticket may stay in the queue "
                         "until the session ends");
     ring(s);

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "shelf.h"
+
 /* --------------------------------------------------------------- enqueue -- */
 
 static void an_enqueue_that_failed_is_tried_with_a_fresh_id(void **state)
@@ -38,7 +40,7 @@ static void no_retry_left_ends_with_the_engines_story(void **state)
     expect(s, "a ENQUEUE a4");
     failed_as(s, "a ENQUEUE a4", HF_FAILURE_RETRY, HF_EFULL, "disk is full");
     expect(s, "a ENDED HF_EFULL; a FORGOTTEN");
-    assert_string_equal(s->a.text, "disk is full");
+    assert_string_equal(hf_acquisition_text(&s->a), "disk is full");
 }
 
 static void a_success_counts_tries_from_the_start(void **state)
@@ -72,7 +74,7 @@ static void a_fatal_enqueue_ends_at_once(void **state)
     enqueue_a(s);
     failed_as(s, "a ENQUEUE a1", HF_FAILURE_FATAL, HF_EDENIED, "no entry");
     expect(s, "a ENDED HF_EDENIED; a FORGOTTEN");
-    assert_string_equal(s->a.text, "no entry");
+    assert_string_equal(hf_acquisition_text(&s->a), "no entry");
 }
 
 static void a_dropped_link_uses_up_no_retry(void **state)
@@ -257,6 +259,40 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
     expect(s, "PROVE; a ENQUEUE a5");
 }
 
+static void without_memory_the_next_attempt_waits_for_the_first(void **state)
+{
+    STAGE(s, 0);
+    s->core.config.retry.tries = HF_RETRY_UNLIMITED;
+    enqueue_a(s);
+    shelf_refuse(true);
+    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
+    expect(s, "a LIST");
+    listed(s, "a LIST", "");
+    ring(s);
+    expect(s, "");
+    shelf_refuse(false);
+    outlast_a1(s);
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "PROVE; a ENQUEUE a2");
+}
+
+static void without_memory_an_end_says_so_and_what_may_remain(void **state)
+{
+    STAGE(s, 0);
+    doubt_a1(s);
+    shelf_refuse(true);
+    cancel(s, &s->a);
+    expect(s, "a WITHDRAW a1");
+    listed(s, "a LIST", "x");
+    withdrawn(s, "a WITHDRAW a1", false);
+    expect(s, "a ENDED HF_ECANCELLED");
+    shelf_refuse(false);
+    assert_true(s->a.may_remain);
+    assert_string_equal(hf_acquisition_text(&s->a),
+                        "there is no memory to say why; its ticket may stay in "
+                        "the queue until the session ends");
+}
+
 /* Without a lease the first answer after the failure settles it. */
 static void without_a_lease_one_look_is_enough(void **state)
 {
@@ -289,8 +325,9 @@ static void fn27_no_retry_left_in_doubt_tells_of_the_doubt(void **state)
     expect(s, "a LIST");
     listed(s, "a LIST", "");
     expect(s, "a ENDED HF_EUNSURE");
-    assert_string_equal(s->a.text, "no answer; its ticket may stay in the "
-                                   "queue until the session ends");
+    assert_string_equal(hf_acquisition_text(&s->a),
+                        "no answer; its ticket may stay in the "
+                        "queue until the session ends");
     at(s, STAGE_START_MS + STAGE_TIMEOUT_MS);
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
@@ -343,7 +380,8 @@ static void fn47_a_cancelled_enqueue_in_doubt_is_abandoned(void **state)
     expect(s, "a WITHDRAW a1");
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a ENDED HF_ECANCELLED");
-    assert_non_null(strstr(s->a.text, "its ticket may stay in the queue"));
+    assert_non_null(
+        strstr(hf_acquisition_text(&s->a), "its ticket may stay in the queue"));
     outlast_a1(s);
     withdrawn(s, "a WITHDRAW a1", false);
     expect(s, "a FORGOTTEN");
@@ -476,6 +514,8 @@ int main(void)
         cmocka_unit_test(what_never_showed_is_withdrawn_when_its_time_is_over),
         cmocka_unit_test(it_is_withdrawn_again_until_it_was_seen_or_is_late),
         cmocka_unit_test(with_all_slots_in_use_the_next_attempt_waits),
+        cmocka_unit_test(without_memory_the_next_attempt_waits_for_the_first),
+        cmocka_unit_test(without_memory_an_end_says_so_and_what_may_remain),
         cmocka_unit_test(without_a_lease_one_look_is_enough),
         cmocka_unit_test(fn27_no_retry_left_in_doubt_tells_of_the_doubt),
         cmocka_unit_test(a_cancel_waits_for_the_answer_of_the_enqueue),

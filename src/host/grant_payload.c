@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tickets of a grant say. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "host/grant.h"
+#include "host/owner.h"
+
+static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
+{
+    return (struct hf_grant *)((char *)acquisition -
+                               offsetof(struct hf_grant, acquisition));
+}
+
+/* The tickets of a semaphore's entry mutex say its limit too: who waits for the
+ * mutex sees no others. */
+static void describe_limit(char payload[HF_PAYLOAD_BYTES],
+                           const struct hf_acquisition *acquisition)
+{
+    const struct hf_acquisition *lease = acquisition + acquisition->gate;
+
+    if (lease->kind == HF_TICKET_LEASE)
+        hf_owner_add_limit(payload, lease->limit);
+}
+
+/* Have the payload of ${grant} be of ${size} bytes at least; the one that it
+ * had may be gone then, and none of its tickets is being enqueued. */
+static bool make_room(struct hf_grant *grant, size_t size)
+{
+    char *larger;
+
+    if (size <= grant->payload_size)
+        return true;
+    if ((larger = hf_alloc(size)) == NULL)
+        return false;
+    memcpy(larger, grant->payload, grant->payload_bytes);
+    hf_free(grant->payload_larger);
+    grant->payload = grant->payload_larger = larger;
+    grant->payload_size = size;
+    grant->acquisition.payload = larger;
+    for (size_t i = 0; i < grant->bundle.count; i++)
+        grant->bundle.parts[i].payload = larger;
+    return true;
+}
+
+void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
+{
+    struct hf_acquisition *whole = acquisition->whole;
+    char payload[HF_PAYLOAD_BYTES];
+    size_t least;
+    struct hf_grant *grant;
+
+    if (acquisition->stands_for != NULL)
+        return; /* several share it: it says what the first of them is */
+    grant = of_acquisition(whole != NULL ? whole : acquisition);
+    memcpy(payload, grant->payload, grant->payload_bytes);
+    payload[grant->payload_bytes] = '\0';
+    describe_limit(payload, acquisition);
+    least = strlen(payload);
+    hf_holdings_write(grant, payload);
+    if (!make_room(grant, strlen(payload) + 1))
+        payload[least] = '\0'; /* people do without what its owner holds */
+    memcpy(grant->payload, payload, strlen(payload) + 1);
+    acquisition->ask.payload = grant->payload;
+}
+
+/* Tickets of one grant have its text in turn: one that is held has lost its own
+ * to the next, and does not wait, so that it need not say what it holds. */
+void hf_grant_describe_asked(struct hf_acquisition *acquisition)
+{
+    struct hf_description *description = &acquisition->description;
+    struct hf_acquisition *whole = acquisition->whole;
+
+    if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&
+        !description->again) {
+        description->text[of_acquisition(whole)->payload_bytes] = '\0';
+        describe_limit(description->text, acquisition);
+    }
+    hf_owner_add_asked(description->text);
+}
