@@ -9,25 +9,24 @@
 -- ARGV of enqueue: id, kind, weight, payload
 if ARGV[1] == 'enqueue' and not plain and ARGV[7] ~= MEMBER and
         redis.call('HLEN', tickets) == 0 then
-    local id, kind = ARGV[6], ARGV[7]
+    local id, kind, at = ARGV[6], ARGV[7], text(now)
     local before = tonumber(redis.call('GET', last) or '0') or 0
-    local number = text(math.max(micros, before + 1))
-    local data = table.concat(
-        {kind, ARGV[8], '0', text(now), session, ARGV[9]}, ' ')
+    local sequence = text(math.max(micros, before + 1))
+    local data = table.concat({kind, ARGV[8], '0', at, session, ARGV[9]}, ' ')
     local lives = text(2 * ttl + LEFT_ALONE)
 
-    redis.call('SET', last, number)
-    redis.call('ZADD', queue, number, id)
+    redis.call('SET', last, sequence)
+    redis.call('ZADD', queue, sequence, id)
     redis.call('ZADD', untils, text(now + ttl), id)
     redis.call('HSET', tickets, id, data)
     redis.call('PEXPIRE', queue, lives)
     redis.call('PEXPIRE', untils, lives)
     redis.call('PEXPIRE', tickets, lives)
     if kind == WRITE then
-        redis.call('ZADD', writers, number, id)
+        redis.call('ZADD', writers, sequence, id)
         redis.call('PEXPIRE', writers, lives)
     end
-    return {text(now), 'ok', {{id, number, ARGV[4], data}},
+    return {at, 'ok', {{id, sequence, ARGV[4], data}},
             kind ~= LEASE and '0' or nil}
 end
 

@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the operations have in common.
+-- What the operations have in common.  Functions are made anew each time that
+-- the script runs, which takes the server longer than most of what they do: so
+-- those that few operations need are made only where the operation is not
+-- among the parts before.
 
 -- Those wait for nobody, and nobody for them; only who asks for them sees them.
 local function is_apart(kind)
