@@ -15,6 +15,7 @@ import uuid
 import crowd
 from crowd import Crowd
 
+import place
 from redis_server import Server
 
 CROWD = os.path.abspath(sys.argv.pop(1))
@@ -26,6 +27,13 @@ FEW, MANY = 10, 10000
 # Of tickets, as src/core/ticket.h has them.
 MUTEX, READ, WRITE = 1, 2, 3
 TTL_MS = 3600000
+
+# Of one piece of a renewal: HF_REDIS_RENEWAL_MOST.
+PIECE = 512
+
+# What stands before the tickets of a renewal: EVALSHA, the script, seven keys
+# and their number, five arguments of every call, and one of its own.
+BEFORE_IDS = 16
 
 # Of Redis itself, and of this test.
 OTHERS = ("info", "evalsha", "ping", "subscribe")
@@ -120,6 +128,35 @@ class Cost(unittest.TestCase):
             self.assertEqual(
                 self.server.calls()["evalsha"] - before.get("evalsha", 0),
                 2 * PAIRS)
+
+    # ---- renewals
+
+    def renewed(self):
+        """How many tickets each renewal has named, the last one first."""
+        found = []
+        for _, _, _, words, *_ in self.client.ask("SLOWLOG", "GET", -1):
+            if "renew" not in words:
+                continue
+            more = re.fullmatch(r"\.\.\. \((\d+) more arguments\)", words[-1])
+            count = len(words) - 1 + int(more.group(1)) if more else len(words)
+            found.append(count - BEFORE_IDS)
+        return found
+
+    def test_a_large_session_is_renewed_in_pieces(self):
+        """However long a script runs, others are served between two."""
+        rest = PIECE // 3
+        with Crowd(CROWD) as some:
+            session, = some.opened(self.server.url(options="?ttl=4s"))
+            waits = [some.acquire(session, "many")
+                     for _ in range(2 * PIECE + rest)]
+            for wait in waits[1:]:
+                some.queued(wait)
+            self.client.ask("CONFIG", "SET", "slowlog-max-len", 10000)
+            self.client.ask("CONFIG", "SET", "slowlog-log-slower-than", 0)
+            place.eventually("a renewal of all", lambda: self.renewed()[:3] ==
+                             [rest, PIECE, PIECE])
+            self.assertLessEqual(max(self.renewed()), PIECE)
+            self.assertNotIn("LOST", some.states(session))
 
     # ---- among idle ones
 

@@ -4,8 +4,8 @@
 -- are put together to one script, which is run for one queue at a time:
 --
 --     KEYS  queue, untils, tickets, last, looks, writers, members, all of one
---           hash slot; and with layout=redis-py the key that others SET, and who
---           of us has it
+--           hash slot; and with layout=redis-py the key that others SET, and
+--           who of us has it
 --     ARGV  operation, lock name, not_after or '', ttl, session, and its own
 --
 -- and answers {now, 'ok', ...}, with 'more' at the end where it shows a part
