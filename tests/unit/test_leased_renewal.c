@@ -16,6 +16,13 @@
 
 static struct hf_store *a;
 
+static const char tickets[] = "abcde";
+
+static const char *queue_of(char ticket)
+{
+    return ticket <= 'c' ? "q" : "r";
+}
+
 /* Three pieces: two tickets of one queue, one of each queue, the last. */
 static int begin(void **state)
 {
@@ -25,10 +32,8 @@ static int begin(void **state)
     model_renew_in_pieces(model, 2);
     a = model_open(model, NULL);
     model_run(model, 20);
-    for (char ticket = 'a'; ticket <= 'c'; ticket++)
-        (void)model_enqueue(a, "q", ticket, HF_TICKET_READ);
-    for (char ticket = 'd'; ticket <= 'e'; ticket++)
-        (void)model_enqueue(a, "r", ticket, HF_TICKET_READ);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_enqueue(a, queue_of(*at), *at, HF_TICKET_READ);
     model_run(model, 80);
     (void)model_told(a);
     return model_now_ms(model) == 1100 ? 0 : -1;
@@ -89,9 +94,8 @@ a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
     (void)state;
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS);
-    for (char ticket = 'a'; ticket <= 'e'; ticket++)
-        (void)model_ask(a, HF_REQUEST_WITHDRAW, ticket < 'd' ? "q" : "r",
-                        ticket);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_ask(a, HF_REQUEST_WITHDRAW, queue_of(*at), *at);
     model_run(model, 20);
     TOLD(a, "WITHDRAWN a found; WITHDRAWN b found; WITHDRAWN c found; "
             "WITHDRAWN d found; WITHDRAWN e found; PROVEN 1100");
@@ -100,15 +104,15 @@ a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
 static void what_a_piece_misses_is_told_before_the_proof(void **state)
 {
     (void)state;
-    for (char ticket = 'a'; ticket <= 'e'; ticket++)
-        (void)model_ask(a, HF_REQUEST_WATCH, ticket < 'd' ? "q" : "r", ticket);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_ask(a, HF_REQUEST_WATCH, queue_of(*at), *at);
     model_run(model, 20);
     (void)model_told(a);
     model_lose_notices(model, true);
     (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
     model_run(model, ROUND_TRIP_MS - 1);
-    for (char ticket = 'a'; ticket <= 'e'; ticket++)
-        (void)model_evict(model, ticket < 'd' ? "q" : "r", ticket);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_evict(model, queue_of(*at), *at);
     model_run(model, 20);
     assert_non_null(strstr(model_told(a), "; PROVEN 1120"));
 }

@@ -43,12 +43,12 @@ static void append(struct hf_resp *resp, const void *bytes, size_t count)
  * because a call has some forty of these. */
 static char *write_digits(char text[DIGITS_MOST], uint64_t number)
 {
-    char *at = text + DIGITS_MOST;
+    size_t at = DIGITS_MOST;
 
     do
-        *--at = (char)('0' + number % 10);
+        text[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    return at;
+    return &text[at];
 }
 
 static void append_header(struct hf_resp *resp, char kind, size_t count)
