@@ -116,6 +116,8 @@
     X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")           \
     /* Of the client of a server that leases tickets, and of the server. */    \
     X(LEASED_SAFE_FROM_ANSWER, 1, "a renewal proves from its answer on")       \
+    X(LEASED_SAFE_FROM_LAST_PIECE, 1, "a renewal proves from its last piece")  \
+    X(LEASED_PROVEN_BY_FIRST_PIECE, 1, "the first piece proves a renewal")     \
     X(LEASED_RESUME_PROVES, 1, "a link made anew proves from when it is up")   \
     X(LEASED_ANY_NOTICE_GONE, 1, "any notice of a queue admits, without list") \
     X(LEASED_UNSURE_NOT_RENEWED, 1, "what got no answer is not renewed")       \
