@@ -25,7 +25,7 @@ class ShadowsTest(unittest.TestCase):
 
     def session(self):
         """In the worst of circumstances."""
-        session = Session(self.server)
+        session = Session(self.server, by_hand=True)
         self.addCleanup(session.connection.close)
         for name, in self.server.sql(OURS):
             session.cursor.execute('CREATE TEMP TABLE "%s" ()' % name)

@@ -125,9 +125,6 @@ bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES]);
 
 /* ----------------------------------------------------------------- calls -- */
 
-/* What prepares the statements of hf_pg_call_send(). */
-extern const char hf_pg_prepare[];
-
 /* Send ${call}.  False for lack of memory, or if the connection has ended. */
 bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call);
 

@@ -18,7 +18,7 @@
 #define SERVER_LEAST 120000
 #define PATIENCE_LEAST_MS 500
 #define LOCK_LEAST_MS 100
-#define QUERY_BYTES 4096
+#define QUERY_BYTES 8192
 
 /* The first 64 bits of the SHA-256 of "holdfast": whoever makes the schema
  * locks it. */

@@ -52,7 +52,8 @@ BEGIN
     -- First the lock, so that a number that was given is in the queue, or
     -- given up, before anybody gets the next one.
     UPDATE holdfast.queue
-       SET counter = greatest(counter + 1, floor(
+       SET sole = NULL,
+           counter = greatest(counter + 1, floor(
                extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
      WHERE name = queue_name RETURNING number, counter INTO q, n;
     IF q IS NULL THEN
@@ -163,6 +164,8 @@ BEGIN
     END IF;
     PERFORM holdfast.begin(whose, ttl_ms);
     PERFORM holdfast.purge(q, queue_name);
+    UPDATE holdfast.queue SET sole = NULL
+     WHERE number = q AND sole IS NOT NULL;
     INSERT INTO holdfast.look (queue, session) VALUES (q, whose)
     ON CONFLICT DO NOTHING;
     RETURN NEXT holdfast.head(0, NULL);
@@ -266,7 +269,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
     gone holdfast.ticket;
-    is_last boolean;
+    are_left boolean;
     is_looked_at boolean;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -281,12 +284,15 @@ BEGIN
     DELETE FROM holdfast.ticket WHERE queue = q AND id = ticket_id
     RETURNING * INTO gone;
     IF gone.id IS NOT NULL THEN
-        SELECT NOT EXISTS (SELECT FROM holdfast.ticket
-                            WHERE queue = q AND sequence > gone.sequence),
+        SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),
                EXISTS (SELECT FROM holdfast.look WHERE queue = q)
-          INTO is_last, is_looked_at;
-        IF NOT is_last THEN
+          INTO are_left, is_looked_at;
+        IF are_left THEN
             PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
+        ELSIF NOT is_looked_at THEN
+            UPDATE holdfast.queue
+               SET sole = '00000000-0000-0000-0000-000000000000'
+             WHERE number = q;
         END IF;
         IF gone.session <> whose THEN
             PERFORM holdfast.tell(gone.session,

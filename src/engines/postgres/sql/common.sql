@@ -10,8 +10,8 @@
 
 CREATE FUNCTION holdfast.ms(at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.floor(
-        extract(epoch FROM at) OPERATOR(pg_catalog.*) 1000)::bigint
+    SELECT pg_catalog.floor(pg_catalog.date_part('epoch', at)
+                            OPERATOR(pg_catalog.*) 1000)::bigint
 $$;
 
 -- How long what lives until then lives on.
@@ -73,14 +73,15 @@ $$;
 
 -- The next number of the queue, which is locked.  Should the row be an old one
 -- (a backup, a replica that had not got all), numbers rise all the same, unless
--- the clock was set back as well.
+-- the clock was set back as well.  Who takes one puts a ticket in.
 CREATE FUNCTION holdfast.next(q bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     n bigint;
 BEGIN
     UPDATE holdfast.queue
-       SET counter = greatest(counter + 1, floor(
+       SET sole = NULL,
+           counter = greatest(counter + 1, floor(
                extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
      WHERE number = q RETURNING counter INTO STRICT n;
     RETURN n;
