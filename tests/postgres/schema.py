@@ -33,6 +33,7 @@ EARLIER = """
     UPDATE holdfast.version SET version = 1;
 """
 NEVER_MS = 1 << 62
+NOBODY = str(uuid.UUID(int=0))
 
 
 def file(name, folder=FOLDER):
@@ -57,6 +58,7 @@ def settings():
     """Those of a client's connection that its plans depend on."""
     return ("SET search_path = pg_catalog, pg_temp; SET jit = off;"
             "SET enable_seqscan = off; SET enable_bitmapscan = off;"
+            "SET enable_hashjoin = off; SET enable_mergejoin = off;"
             "SET plan_cache_mode = force_generic_plan;")
 
 

@@ -35,8 +35,6 @@ ONE_STATEMENT = """
     ORDER BY sequence
 """
 
-NOBODY = str(uuid.UUID(int=0))
-
 FIRST = "SELECT who FROM plain_ticket ORDER BY sequence"
 
 
@@ -133,7 +131,7 @@ class OrderTest(unittest.TestCase):
         for session in sessions:
             ticket, _ = session.enqueue(name)
             session.withdraw(name, ticket)
-        self.assertEqual(self.sole(name), NOBODY)
+        self.assertEqual(self.sole(name), schema.NOBODY)
         return name
 
     def sole(self, name):
@@ -201,7 +199,7 @@ class OrderTest(unittest.TestCase):
             lost.connection.commit()
             self.assertTrue(removal.result())
             self.assertEqual(other.list(name), [])
-            self.assertEqual(self.sole(name), NOBODY)
+            self.assertEqual(self.sole(name), schema.NOBODY)
 
     def test_who_takes_out_what_is_another_s_tells_it(self):
         with schema.Session(self.server) as owner, \

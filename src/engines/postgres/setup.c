@@ -47,6 +47,8 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         "SET jit = off;"
         "SET enable_seqscan = off;"
         "SET enable_bitmapscan = off;"
+        "SET enable_hashjoin = off;"
+        "SET enable_mergejoin = off;"
         "SET plan_cache_mode = force_generic_plan;"
         "%s"
         "SELECT set_config('synchronous_commit', 'on', false)"

@@ -89,9 +89,10 @@ BEGIN
         PERFORM holdfast.purge(q, queue_name);
         RETURN NEXT holdfast.head(0, NULL);
         RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
-    ELSIF is_new AND NOT EXISTS (
-        SELECT FROM holdfast.ticket
-         WHERE queue = q AND sequence < n AND kind NOT IN (8, 9)) THEN
+    ELSIF is_new AND n = (
+        SELECT sequence FROM holdfast.ticket
+         WHERE queue = q AND kind NOT IN (8, 9)
+         ORDER BY sequence LIMIT 1) THEN
         RETURN QUERY
         VALUES (0, holdfast.ms(clock_timestamp()), pg_backend_pid(),
                 NULL::boolean, NULL::bytea, NULL::uuid, NULL::bigint,
@@ -179,14 +180,11 @@ RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
-    at timestamptz := clock_timestamp();
+    at timestamptz;
 BEGIN
     PERFORM holdfast.check_isolation();
     SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
-    IF EXISTS (SELECT FROM holdfast.ticket t
-                 LEFT JOIN holdfast.session s ON s.id = t.session
-                WHERE t.queue = q AND t.id = ANY (ticket_ids)
-                  AND coalesce(s.expires_at <= at, true)) THEN
+    IF holdfast.has_ended(q, ticket_ids) THEN
         PERFORM holdfast.lock_queue(queue_name, false);
         PERFORM holdfast.purge(q, queue_name);
     END IF;
@@ -198,8 +196,10 @@ BEGIN
            NULL::bytea, t.id, t.sequence, t.kind, t.weight, ''::bytea,
            holdfast.lives_ms(s.expires_at, at), t.revoked,
            holdfast.ms(t.made_at), NULL::integer
-      FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
-     WHERE t.queue = q AND t.id = ANY (ticket_ids)
+      FROM unnest(ticket_ids) AS its (id),
+           LATERAL (SELECT * FROM holdfast.ticket
+                     WHERE queue = q AND id = its.id OFFSET 0) AS t
+      LEFT JOIN holdfast.session s ON s.id = t.session
      ORDER BY t.sequence;
 END
 $$;
@@ -320,7 +320,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     SELECT * INTO was FROM holdfast.ticket
      WHERE queue = q AND id = ticket_id AND session = whose
        AND kind IN (2, 3);
@@ -346,7 +348,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     UPDATE holdfast.ticket SET revoked = revoked + 1
      WHERE queue = q AND id = ticket_id
      RETURNING session, revoked INTO asked;
@@ -373,7 +377,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     UPDATE holdfast.ticket SET payload = ticket_payload
      WHERE queue = q AND id = ticket_id AND session = whose;
     RETURN NEXT holdfast.head(0, FOUND);

@@ -71,9 +71,9 @@ AS WITH own AS (
       JOIN holdfast.ticket t ON t.queue = q.number
       JOIN holdfast.session s ON s.id = t.session
      WHERE q.name = $1 AND t.id = $2 AND s.expires_at > clock_timestamp()
-       AND NOT EXISTS (SELECT FROM holdfast.ticket a
-                        WHERE a.queue = q.number AND a.sequence < t.sequence
-                          AND a.kind NOT IN (8, 9))
+       AND t.sequence = (SELECT sequence FROM holdfast.ticket
+                          WHERE queue = q.number AND kind NOT IN (8, 9)
+                          ORDER BY sequence LIMIT 1)
        AND current_setting('synchronous_standby_names') = ''
 )
 SELECT its.* FROM own, LATERAL (VALUES
