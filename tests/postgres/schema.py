@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
-FILES = ["tables.sql", "common.sql", "calls.sql"]
+FILES = ["tables.sql", "common.sql", "calls.sql", "alone.sql"]
 
 COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
            "expires_in_ms revoked made_ms more").split()
@@ -85,13 +85,14 @@ class Session:
         self.connection.close()
 
     def call(self, function, *arguments):
-        """The head of the answer, and the rows behind it."""
+        """The head of the answer, and its tickets: the first one may be in the
+        head."""
         self.cursor.execute(
             ("EXECUTE hf_%s(%s)" if self.prepared else
              "SELECT * FROM holdfast.%s(%s)") % (
                 function, ", ".join(["%s"] * len(arguments))), arguments)
         rows = [dict(zip(COLUMNS, row)) for row in self.cursor.fetchall()]
-        return rows[0], rows[1:]
+        return rows[0], rows if rows[0]["id"] else rows[1:]
 
     def enqueue(self, queue, kind=MUTEX, ticket=None, not_after_ms=NEVER_MS):
         """The ticket's id, and what decides on it as (id, sequence)."""

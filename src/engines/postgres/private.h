@@ -48,6 +48,7 @@ struct hf_pg_watch {
     uv_poll_t poll;
     struct hf_store *store;
     int fd;
+    int events; /* that the loop tells of; 0: of none */
 };
 
 /* So much is read until libpq has a result that is whole, or the connection is

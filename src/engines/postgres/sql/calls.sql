@@ -32,12 +32,11 @@ $$;
 -- Put a ticket in behind all others, or find it as it is.  What stands in its
 -- way just after; of a lease or a member, the queue.
 --
--- Half of an acquire, so that it calls no function on its way where nobody else
--- is in the queue.
-CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
-                                 not_after_ms bigint, queue_name bytea,
-                                 ticket_id uuid, ticket_kind integer,
-                                 ticket_weight integer, ticket_payload bytea)
+CREATE FUNCTION holdfast.enqueue_among(whose uuid, ttl_ms bigint,
+                                       not_after_ms bigint, queue_name bytea,
+                                       ticket_id uuid, ticket_kind integer,
+                                       ticket_weight integer,
+                                       ticket_payload bytea)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -133,7 +132,8 @@ $$;
 
 -- What stands in the way of a ticket, of a reader or not; if it is not there,
 -- the first one.
-CREATE FUNCTION holdfast.ahead(queue_name bytea, ticket_id uuid, reads boolean)
+CREATE FUNCTION holdfast.ahead_among(queue_name bytea, ticket_id uuid,
+                                     reads boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -260,10 +260,10 @@ BEGIN
 END
 $$;
 
--- Take the ticket out, whoever owns it.  The other half of an acquire: as
--- enqueue(), and what has ended is left to those who wait behind it.
-CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
-                                  queue_name bytea, ticket_id uuid)
+-- Take the ticket out, whoever owns it.  What has ended is left to those who
+-- wait behind it.
+CREATE FUNCTION holdfast.withdraw_among(whose uuid, not_after_ms bigint,
+                                        queue_name bytea, ticket_id uuid)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -295,8 +295,7 @@ BEGIN
              WHERE number = q;
         END IF;
         IF gone.session <> whose THEN
-            PERFORM holdfast.tell(gone.session,
-                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+            PERFORM holdfast.tell_gone(gone.session, queue_name, gone.id, 0);
         END IF;
         IF is_looked_at THEN
             PERFORM holdfast.tell_lookers(q, queue_name);

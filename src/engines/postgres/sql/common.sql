@@ -156,6 +156,15 @@ LANGUAGE sql VOLATILE AS $$
             pg_catalog.replace(whom::text, '-', ''), notice)
 $$;
 
+-- That the ticket is gone or, if as_kind is 3, no write ticket any more.
+CREATE FUNCTION holdfast.tell_gone(whom uuid, queue_name bytea, ticket_id uuid,
+                                   as_kind integer) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    SELECT holdfast.tell(whom, pg_catalog.format(
+        'gone %s %s %s', ticket_id, as_kind,
+        pg_catalog.encode(queue_name, 'hex')))
+$$;
+
 -- Tell those who wait for the ticket, which is in the queue still, that it is
 -- gone or, if as_kind is 3, that it is not a write ticket any more.  A reader
 -- waits for the nearest writer, a lease for nothing, any other for the ticket
@@ -164,8 +173,6 @@ CREATE FUNCTION holdfast.tell_waiters(q bigint, queue_name bytea,
                                       gone holdfast.ticket, as_kind integer)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    notice text := format('gone %s %s %s', gone.id, as_kind,
-                          encode(queue_name, 'hex'));
     behind record;
 BEGIN
     IF gone.kind IN (8, 9) THEN
@@ -175,10 +182,12 @@ BEGIN
      WHERE queue = q AND sequence > gone.sequence AND kind NOT IN (8, 9)
      ORDER BY sequence LIMIT 1;
     IF behind.kind NOT IN (2, 4) THEN
-        PERFORM holdfast.tell(behind.session, notice);
+        PERFORM holdfast.tell_gone(behind.session, queue_name, gone.id,
+                                   as_kind);
     END IF;
     IF gone.kind = 3 THEN
-        PERFORM holdfast.tell(session, notice) FROM (
+        PERFORM holdfast.tell_gone(session, queue_name, gone.id, as_kind)
+           FROM (
             SELECT DISTINCT session FROM (
                 SELECT t.session FROM holdfast.ticket t
                  WHERE t.queue = q AND t.kind = 2 AND t.sequence > gone.sequence
@@ -223,8 +232,7 @@ BEGIN
         CONTINUE WHEN gone.id IS NULL;
         PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
         IF gone.session IS DISTINCT FROM by THEN
-            PERFORM holdfast.tell(gone.session,
-                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+            PERFORM holdfast.tell_gone(gone.session, queue_name, gone.id, 0);
         END IF;
     END LOOP;
     FOREACH one IN ARRAY ids LOOP

@@ -73,8 +73,8 @@ CREATE TABLE holdfast.look (
 );
 CREATE INDEX look_session ON holdfast.look (session);
 
--- What each function answers: one row of the first five columns, and one of
--- the others for each ticket.
+-- What each call answers: one row of the first five columns, the head, and one
+-- of the others for each ticket.  The head may have the first ticket as well.
 CREATE TYPE holdfast.answer AS (
     code integer,       -- 0: done; 1: it came too late and was not done
     server_ms bigint,   -- this server's clock
