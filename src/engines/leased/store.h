@@ -46,9 +46,9 @@
  *  - A ticket lives until it is withdrawn or its session has not been renewed
  *    for ttl_ms, by the server's clock alone.  A call that touches a queue
  *    takes out all tickets that have run out first, and then acts.  Where it
- *    need not look at all of them (a part of a queue, PROBE, WITHDRAW) it may
- *    do so only if one that it looks at has run out: every ticket that is
- *    shown lives.  Nothing brings a ticket back.
+ *    need not look at all of them (a part of a queue, PROBE, or a call about
+ *    one ticket) it may do so only if one that it looks at has run out: every
+ *    ticket that is shown lives.  Nothing brings a ticket back.
  *  - What a call does it does whole, at one instant, or not at all.
  *  - Nothing is written once the server's clock is past not_after_ms: the call
  *    answers RETRY with HF_STORE_LATE as its text.  So what lay in the buffers
