@@ -19,6 +19,11 @@
 
 #define CALLS_BYTES 512
 
+/* Into a directory that is there and open. */
+#define ENQUEUE                                                                \
+    "flock lstat lstat symlinkat mkfifoat openat fstat flock renameat lseek "  \
+    "getdents getdents flock"
+
 static char calls[CALLS_BYTES];
 
 static int note_call(const char *call)
@@ -77,11 +82,26 @@ static void nobody_else(void **state)
     leave(seat, id);
     begin_noting();
     id = come(seat, HF_TICKET_MUTEX);
-    assert_noted("flock lstat lstat symlinkat mkfifoat openat fstat flock "
-                 "renameat lseek getdents getdents flock");
+    assert_noted(ENQUEUE);
     begin_noting();
     leave(seat, id);
     assert_noted("unlink unlink");
+    seat_close(seat);
+}
+
+/* The number of inotify's descriptor is below those of the tickets to come. */
+static void a_ticket_is_watched(void **state)
+{
+    struct seat *seat = seat_open(&bench_file);
+    struct hf_ticket_id id = come(seat, HF_TICKET_MUTEX);
+
+    (void)state;
+    (void)watch(seat, id, HF_TICKET_MUTEX);
+    leave(seat, id);
+    begin_noting();
+    id = come(seat, HF_TICKET_MUTEX);
+    assert_noted(ENQUEUE);
+    leave(seat, id);
     seat_close(seat);
 }
 
@@ -100,9 +120,7 @@ static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
         ids[i] = come(seats[i], kind);
     begin_noting();
     ids[2] = come(seats[2], kind);
-    assert_noted("flock lstat lstat symlinkat mkfifoat openat fstat flock "
-                 "renameat lseek getdents getdents flock open flock "
-                 "readlinkat");
+    assert_noted(ENQUEUE " open flock readlinkat");
     begin_noting();
     other = watch(seats[2], ids[1], kind);
     assert_noted("");
@@ -142,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nobody_else),
+        TEST(a_ticket_is_watched),
         TEST(a_mutex_is_handed_over),
         TEST(a_write_lock_is_handed_over),
     };

@@ -307,6 +307,21 @@ static void put_all_above(struct hf_engine *engine)
         hf_own_put_above(engine, t);
 }
 
+/* Tickets to come have higher numbers then, and need not be put above. */
+static void put_below(int *fd)
+{
+    int lower = hf_sys_duplicate(*fd, STDERR_FILENO + 1);
+
+    if (lower >= 0 && lower < *fd) {
+        int higher = *fd;
+
+        *fd = lower;
+        lower = higher;
+    }
+    if (lower >= 0)
+        (void)close(lower);
+}
+
 static bool start_inotify(struct hf_engine *engine)
 {
     struct hf_own_watching *own = &engine->own;
@@ -314,9 +329,12 @@ static bool start_inotify(struct hf_engine *engine)
     if (own->inotify_fd >= 0)
         return true;
     own->inotify_fd = hf_sys_inotify();
+    if (own->inotify_fd >= 0) {
+        put_all_above(engine);
+        put_below(&own->inotify_fd);
+    }
     if (!listen_to(engine, &own->inotify_fd, &own->inotify, on_inotify))
         return false;
-    put_all_above(engine);
     hf_own_place_opened(engine);
     return true;
 }
