@@ -105,6 +105,22 @@ static void a_ticket_is_watched(void **state)
     seat_close(seat);
 }
 
+/* Each ticket keeps one descriptor, behind another of its session too. */
+static void descriptors(void **state)
+{
+    struct seat *seat = seat_open(&bench_file);
+    unsigned before;
+
+    (void)state;
+    (void)come(seat, HF_TICKET_MUTEX);
+    before = story_descriptors();
+    for (unsigned i = 1; i <= 3; i++) {
+        (void)come(seat, HF_TICKET_MUTEX);
+        assert_int_equal(story_descriptors(), before + i);
+    }
+    seat_close(seat);
+}
+
 /* The third of three, whose turn comes when the second leaves: which calls that
  * takes, those of leaving included. */
 static void hand_over(enum hf_ticket_kind kind, const char *in_its_turn)
@@ -161,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nobody_else),
         TEST(a_ticket_is_watched),
+        TEST(descriptors),
         TEST(a_mutex_is_handed_over),
         TEST(a_write_lock_is_handed_over),
     };

@@ -52,6 +52,9 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         hf_descriptors_close(&engine->descriptors, &result->before_fifo);
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
+        /* One's own is not waited for by its FIFO. */
+        if (hf_engine_own(engine, &own->found) != NULL)
+            hf_descriptors_close(&engine->descriptors, &own->found_fifo);
         hf_own_tickets_add(&engine->tickets, own);
         result->fifo = -1;
         result->before_fifo = -1;
