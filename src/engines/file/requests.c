@@ -261,6 +261,7 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     hf_own_moved_up(engine, &own->ticket.id);
     end_watches(own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
+    hf_descriptors_close(&engine->descriptors, &own->found_fifo);
     hf_warm_left(&engine->warm, own->entry);
     hf_free(own);
     return found;

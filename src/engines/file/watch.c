@@ -162,9 +162,12 @@ static void heard(struct hf_hang_up *hang_up)
 {
     struct hf_engine *engine = hang_up->engine;
     const struct hf_ticket_id gone = hang_up->ticket.id;
+    bool removed = hang_up->removed;
 
     hf_own_drain(engine);
     hf_own_moved_up(engine, &gone);
+    if (removed)
+        hf_ahead_gone(engine, &gone);
     /* That may have had this watch forgotten, or the engine ended. */
     if (!hf_hang_up_is_over(hang_up))
         hf_watch_gone(hang_up->arg);
