@@ -263,7 +263,7 @@ size_t hf_zk_queue_place(const struct hf_zk *zk,
         place = hf_zk_queue_numbered(queue, own->sequence, id);
     if (place < queue->count && !queue->children[place].gone)
         return place;
-    place = 0;
+    place = queue->live;
     while (place < queue->count &&
            (queue->children[place].gone ||
             !hf_ticket_id_equal(&queue->children[place].node.id, id)))
