@@ -58,8 +58,11 @@ static const uint8_t *take_in(struct wire *wire, size_t count)
     const uint8_t *found;
     ssize_t got;
 
-    if (wire->from == wire->till)
-        wire->from = wire->till = 0;
+    if (sizeof(wire->in) - wire->from < count || wire->from == wire->till) {
+        memmove(wire->in, wire->in + wire->from, wire->till - wire->from);
+        wire->till -= wire->from;
+        wire->from = 0;
+    }
     while (wire->till - wire->from < count) {
         got = recv(wire->fd, wire->in + wire->till,
                    sizeof(wire->in) - wire->till, 0);
