@@ -33,6 +33,8 @@ WAITERS = "10,1000,10000"
 SESSIONS = "1,100,1000"
 HOLDS = "0,20"
 HELD = 200  # so many hold, and then the others leave at once
+# Each session keeps a list of the queue: more than that is not tried.
+LISTED_MAX = 1000000
 UNDERWAY = 100
 PAIRS = 500
 # A session must outlast the filling of the longest queue.
@@ -230,7 +232,7 @@ def measure(build, engine, locks, waiters, sessions, holds):
             tell_locks([Locks(build, url, floor, n) for n in locks])
             tell_waiters([Waiters(build, url, floor, n, s, hold)
                           for hold in holds for s in sessions
-                          for n in waiters if s <= n])
+                          for n in waiters if s <= n <= LISTED_MAX / s])
             tell_calls(build, url)
         finally:
             if floor:
