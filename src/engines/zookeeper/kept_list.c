@@ -40,7 +40,7 @@ static void begin(struct hf_zk_queue *queue)
             other = i + 1;
     }
     queue->live = 0;
-    queue->holes = false;
+    queue->holes = 0;
 }
 
 /* After what has gone is left out, so that those ahead can be counted. */
@@ -56,14 +56,20 @@ void hf_zk_kept_begin(struct hf_zk_queue *queue)
     begin(queue);
 }
 
+static void mark_gone(struct hf_zk_queue *queue, size_t place)
+{
+    queue->holes += !queue->children[place].gone;
+    queue->children[place].gone = true;
+}
+
 static void strike(struct hf_zk_queue *queue, size_t place)
 {
-    queue->children[place].gone = true;
+    mark_gone(queue, place);
     if (HF_PLANTED(ZK_STRUCK_BEHIND) && place + 1 < queue->count)
-        queue->children[place + 1].gone = true;
-    while (queue->live < queue->count && queue->children[queue->live].gone)
-        queue->live++;
-    queue->holes |= place > queue->live;
+        mark_gone(queue, place + 1);
+    for (; queue->live < queue->count && queue->children[queue->live].gone;
+         queue->live++)
+        queue->holes--;
 }
 
 /* Kinds whose tickets stand one by one, and leave nothing in their place. */
@@ -148,17 +154,17 @@ static size_t place_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
 bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
                        const struct hf_zk_own *own)
 {
-    size_t place;
+    size_t place = place_of(zk, queue, own);
 
-    if (queue->holes)
+    if (place == queue->count || !is_watched(zk, hf_zk_own_path(zk, own, 0)) ||
+        !sees_ahead(zk, queue, place))
+        return false;
+    if (queue->holes > 0)
         hf_zk_kept_begin(queue);
-    place = place_of(zk, queue, own);
-    return place < queue->count && is_watched(zk, hf_zk_own_path(zk, own, 0)) &&
-           sees_ahead(zk, queue, place);
+    return true;
 }
 
-/* -------------------------------------------------------------- new lists --
- */
+/* ------------------------------------------------------------ new lists -- */
 
 /* The place of the last of those in ${line}, or .count if one is not there. */
 static size_t last_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
@@ -238,7 +244,7 @@ bool hf_zk_kept_update(struct hf_zk *zk, struct hf_zk_queue *queue,
         if (!queue->children[i].gone && !queue->children[i].listed)
             strike(queue, i);
     }
-    if (queue->holes)
+    if (queue->holes > 0)
         hf_zk_kept_begin(queue);
     return true;
 }

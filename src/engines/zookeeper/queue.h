@@ -38,7 +38,7 @@ struct hf_zk_queue {
     char *names;
     bool unsorted; /* more is known of children of one number */
     size_t live;   /* the first child that is not .gone, or .count */
-    bool holes;    /* one behind that has gone */
+    size_t holes;  /* so many behind that have gone */
     uint64_t kept; /* the connection on which it was listed; 0: it does not
                       serve those who wait in it */
     /* list_call.c: who is served by the list that is under way, and who waits
