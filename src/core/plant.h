@@ -103,6 +103,8 @@
     X(ZK_EARLIER_LIST, 13, "a list sent before the create serves it")          \
     X(ZK_STRUCK_BEHIND, 1, "who stands behind one that went is struck too")    \
     X(ZK_WRITER_STRUCK, 1, "a write ticket that went leaves nobody behind")    \
+    X(ZK_BEHIND_BY_NAME, 1, "who stands behind is told by the whole name")     \
+    X(ZK_NEW_AHEAD_PASSED, 1, "who is new in a list and ahead is passed over") \
     X(ZK_BEYOND_KEPT, 3, "a number beyond what orders a queue is kept")        \
     X(ZK_CUT_UNDONE, 5, "what got no answer did not happen")                   \
     X(ZK_SYNC_SKIPPED, 5, "a ticket is looked for in what a follower knows")   \
