@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
-COUNTS = "400,1200,2400"
+COUNTS = "100,400,1200"
 TIMEOUT_MS = 2000
 SCALE = 10000 // TIMEOUT_MS
 PAIRS = 300

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "engines/sim/moment.h"
 
 struct kept_attempt {
@@ -15,6 +16,7 @@ struct kept_attempt {
  * comes behind the attempts. */
 struct moment {
     struct hf_sim_moment *sim;
+    struct arena_copy *arena;
     size_t attempt_count;
     struct ticket_record *tickets;
     unsigned char before[offsetof(struct world, tickets)];
@@ -45,6 +47,7 @@ struct moment *moment_new(const struct world *world)
     if (moment == NULL)
         abort();
     moment->sim = hf_sim_moment_new(world->sim);
+    moment->arena = arena_save();
     moment->attempt_count = 0;
     memcpy(moment->before, world, sizeof moment->before);
     memcpy(moment->after, &world->ticket_count, sizeof moment->after);
@@ -88,6 +91,7 @@ void moment_return(const struct moment *moment, struct world *world)
 {
     free_newer(world, moment);
     hf_sim_moment_return(moment->sim, world->sim);
+    arena_restore(moment->arena);
     memcpy(world, moment->before, sizeof moment->before);
     memcpy(&world->ticket_count, moment->after, sizeof moment->after);
     memcpy(world->tickets, moment->tickets,
@@ -100,5 +104,6 @@ void moment_return(const struct moment *moment, struct world *world)
 void moment_free(struct moment *moment)
 {
     hf_sim_moment_free(moment->sim);
+    free(moment->arena);
     free(moment);
 }
