@@ -141,7 +141,9 @@ def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tell_facts(PACKAGES, 1)
+    # The containers of those who have left are not to be removed meanwhile.
     with Standalone(tick_ms=TIMEOUT_MS // 4, jvm=["-Xmx512m"],
+                    container_check_ms=3600000,
                     properties={"zookeeper.forceSync": "yes"}) as server:
         measure(server, os.path.abspath(build), counts)
     tell_machine("ended")
