@@ -212,16 +212,6 @@ public final class BenchCurator {
         end(count);
     }
 
-    private static void give() {
-        int count = holders.size();
-
-        begin();
-        for (CuratorFramework holder : holders)
-            holder.close();
-        holders.clear();
-        end(count);
-    }
-
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in));
@@ -247,11 +237,10 @@ public final class BenchCurator {
                     drain();
                 else if (words[0].equals("hold"))
                     hold(Integer.parseInt(words[1]));
-                else if (words[0].equals("give"))
-                    give();
                 else
                     throw new IllegalArgumentException(line);
             }
         }
+        System.exit(0); // with those that hold
     }
 }

@@ -6,7 +6,8 @@
  *
  *   hold COUNT   open so many more, each with a lock of its own below NAME;
  *                answered when all hold
- *   give         close all
+ *
+ * They end with this program.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,15 +31,7 @@ static const char *url, *name;
 static uv_loop_t loop;
 static uv_poll_t requests;
 static struct holder holders[HOLDERS_MAX];
-static unsigned opened, wanted, done;
-
-/* One of those that were wanted is. */
-static void answer_when_all_are(void)
-{
-    if (++done == wanted)
-        bench_end(wanted);
-    (void)fflush(stdout);
-}
+static unsigned opened, wanted, granted;
 
 static void on_acquired(void *arg, const struct hf_result *result)
 {
@@ -47,14 +40,9 @@ static void on_acquired(void *arg, const struct hf_result *result)
     if (result->status != HF_OK)
         bench_fail(result->text);
     holder->grant = result->grant;
-    answer_when_all_are();
-}
-
-static void on_closed(void *arg, const struct hf_result *result)
-{
-    (void)arg;
-    (void)result;
-    answer_when_all_are();
+    if (++granted == wanted)
+        bench_end(wanted);
+    (void)fflush(stdout);
 }
 
 static void hold_one(struct holder *holder, unsigned number)
@@ -78,23 +66,6 @@ static void hold(unsigned count)
         hold_one(&holders[opened], opened);
 }
 
-static void give(void)
-{
-    wanted = opened;
-    if (opened == 0)
-        bench_end(0);
-    for (unsigned i = 0; i < opened; i++) {
-        struct hf_done told = {on_closed, NULL, NULL};
-
-        hf_lock_free(holders[i].lock);
-        if (hf_client_close_start(holders[i].client, told) != HF_OK)
-            bench_fail("a session could not be closed");
-        (void)!hf_grant_release_start(holders[i].grant,
-                                      (struct hf_done){NULL, NULL, NULL});
-    }
-    opened = 0;
-}
-
 static void on_request(uv_poll_t *handle, int status, int events)
 {
     struct bench_request request;
@@ -105,14 +76,12 @@ static void on_request(uv_poll_t *handle, int status, int events)
         uv_close((uv_handle_t *)handle, NULL);
         exit(0); /* and the sessions with us */
     }
-    done = 0;
+    granted = 0;
     bench_begin();
     if (strcmp(request.word, "hold") == 0)
         hold(request.first);
-    else if (strcmp(request.word, "give") == 0)
-        give();
     else
-        bench_fail("no such request; expected hold COUNT or give");
+        bench_fail("no such request; expected hold COUNT");
 }
 
 int main(int argc, char **argv)
