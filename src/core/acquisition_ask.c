@@ -132,7 +132,7 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_move(core, a, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by
      * the time the place is known. */
-    hf_session_want_proof(&core->session, core->now_ms);
+    hf_session_want_proof_ahead(&core->session, core->now_ms);
     ask(core, a, HF_REQUEST_ENQUEUE);
     hf_enqueue_order_asked(core, a);
 }

@@ -196,7 +196,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
         return;
     a->waited = true;
     if (a->blocking <= 1)
-        hf_session_want_proof(&core->session, core->now_ms);
+        hf_session_want_proof_ahead(&core->session, core->now_ms);
     hf_acquisition_report(core, a);
 }
 
@@ -273,7 +273,7 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     if (a->state != STATE(QUEUED))
         return;
     if (a->blocking == 1)
-        hf_session_want_proof(&core->session, core->now_ms);
+        hf_session_want_proof_ahead(&core->session, core->now_ms);
     a->list_wanted = !HF_PLANTED(NO_LIST_AFTER_GONE);
 }
 

@@ -203,6 +203,7 @@ enum hf_event_kind {
     HF_EVENT_RELEASE,
     HF_EVENT_LIMIT,
     HF_EVENT_DOWNGRADE,
+    HF_EVENT_CHECK, /* is the session that we hold in proven? */
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -228,6 +229,11 @@ struct hf_event {
             uint64_t anchor_ms; /* the session is confirmed as of this instant:
                                    at best when the accepted request was sent */
             bool resumed;       /* the same session: its tickets still live */
+            /* Safe-until is proven when it is wanted, and not all the time:
+             * grants outlast it, and end with the session.  The engine then
+             * says SESSION_LOST no later than a lease, less the margin for
+             * clocks, after the sending of what was answered last. */
+            bool lazy;
         } connected;
         struct {
             /* A resume was sent at ${sent_at_ms}; whatever it yields, the

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/election.h"
+#include "host/grant_check.h"
 #include "host/owner.h"
 
 /* ----------------------------------------------------------- callbacks -- */
@@ -327,6 +328,7 @@ static void lose(struct hf_grant *grant)
     show_loss(grant);
     hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
                  why.text, (unsigned long long)grant->acquisition.token);
+    hf_grant_checks_answer(grant->client, grant);
     unqueue(grant, &grant->revoke_callback);
     if (grant->on_loss.fn != NULL && !grant->released)
         hf_grant_queue(grant, &grant->loss_callback);
@@ -412,6 +414,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
     case HF_EFFECT_CONNECT:
+    case HF_EFFECT_PROVEN:
     case HF_EFFECT_STATE:
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:
@@ -448,35 +451,6 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 {
     return hf_core_safe_until_ms(&grant->client->core, &grant->acquisition);
-}
-
-static bool is_valid(const struct hf_grant *grant)
-{
-    return !grant->lost && hf_grant_safe_until_ms(grant) > hf_now_ms();
-}
-
-hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error)
-{
-    hf_status status = hf_fork_check(grant->client, error);
-
-    if (status != HF_OK)
-        return status;
-    (void)hf_client_enter(grant->client);
-    hf_client_settle(grant->client);
-    if (!is_valid(grant))
-        status = hf_grant_explain_loss(grant, error);
-    hf_client_leave(grant->client);
-    return status;
-}
-
-hf_status hf_grant_check(struct hf_grant *grant)
-{
-    struct hf_error error;
-    hf_status status = hf_grant_check_for(grant, &error);
-
-    if (status != HF_OK)
-        hf_grant_fail(grant, "hf_grant_check", &error);
-    return status;
 }
 
 static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
@@ -528,7 +502,7 @@ static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
                             "the grant is not of \"%.120s\"; pass a lock that "
                             "was acquired with it",
                             lock->name);
-    if (!is_valid(grant))
+    if (!hf_grant_is_valid(grant))
         return hf_grant_explain_loss(grant, error);
     if (client->ops->hold == NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,

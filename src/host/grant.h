@@ -102,9 +102,8 @@ hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         struct hf_waiter **waiters, struct hf_grant **grant,
                         struct hf_error *error);
 
-/* hf_grant_check() and so on, on behalf of a handle of another sort, which
- * tells why itself: ${error} is filled on failure. */
-hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error);
+/* hf_grant_downgrade() and hf_grant_release() on behalf of a handle of another
+ * sort, which tells why itself: ${error} is filled on failure. */
 hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);

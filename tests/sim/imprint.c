@@ -192,6 +192,8 @@ static void put_session(const struct ink *ink, const struct hf_session *session)
     instant(ink, session->resume_sent_ms);
     instant(ink, session->resume_cap_ms);
     instant(ink, session->prove_at_ms);
+    number(ink, hf_session_is_lazy(session));
+    number(ink, session->asked);
     number(ink, session->prove.busy);
 }
 

@@ -237,6 +237,12 @@ static uint64_t is_evicted(struct fixture *f)
     return finished(f, answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH));
 }
 
+static uint64_t is_checked(struct fixture *f)
+{
+    hold_as(f, HF_TICKET_MUTEX);
+    return finished(f, user(f, HF_EVENT_CHECK));
+}
+
 static uint64_t becomes_reader(struct fixture *f)
 {
     uint64_t cost;
@@ -489,6 +495,7 @@ static const struct row rows[] = {
     {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
     {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
+    {"check", HF_EVENT_CHECK, is_checked, NOTHING},
     {"proof", HF_EVENT_PROVEN, proof, NOTHING},
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},
