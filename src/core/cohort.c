@@ -209,9 +209,8 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
         cohort->behind = true;
     if (kind == HF_EFFECT_REVOKED)
         cohort->revoked = true;
-    if (kind == HF_EFFECT_REVOKED && held && !holder->revoked_effect.queued)
-        hf_effect_add(&core->effects, &holder->revoked_effect,
-                      HF_EFFECT_REVOKED);
+    if (kind == HF_EFFECT_REVOKED && held && !holder->loss_effect.queued)
+        hf_effect_add(&core->effects, &holder->loss_effect, HF_EFFECT_REVOKED);
     hf_cohort_touch(core, cohort);
 }
 
@@ -328,7 +327,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_move(core, a, STATE(HELD));
     hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
     if (cohort->revoked) /* while it waited */
-        hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);
+        hf_effect_add(&core->effects, &a->loss_effect, HF_EFFECT_REVOKED);
 }
 
 static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)

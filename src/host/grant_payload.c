@@ -69,7 +69,7 @@ void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
  * to the next, and does not wait, so that it need not say what it holds. */
 void hf_grant_describe_asked(struct hf_acquisition *acquisition)
 {
-    struct hf_description *description = &acquisition->description;
+    struct hf_description *description = acquisition->description;
     struct hf_acquisition *whole = acquisition->whole;
 
     if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&

@@ -18,9 +18,9 @@
 
 /* Bytes. */
 #define IDLE_MOST 160
-#define HELD_MOST 3400
-#define WAITING_MOST 3800
-#define MEMBER_MOST 3000
+#define HELD_MOST 2700
+#define WAITING_MOST 3450
+#define MEMBER_MOST 1950
 
 struct crowd {
     struct place place;
