@@ -125,21 +125,29 @@ static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* The tickets of several, the list of the locks, and what the tickets say, with
- * room for a limit, lie behind the grant. */
+/* A bundle of several tickets, the list of the locks, and what the tickets say,
+ * with room for a limit, lie behind the grant. */
 static struct hf_grant *make(size_t tickets, size_t count, const char *payload)
 {
-    size_t parts = tickets == 1 ? 0 : tickets;
+    struct hf_bundle *bundle = NULL;
+    size_t bundle_bytes =
+        tickets == 1
+            ? 0
+            : sizeof(*bundle) + tickets * sizeof(struct hf_acquisition);
     size_t bytes = strlen(payload);
     size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
-    struct hf_grant *grant =
-        hf_alloc(sizeof(*grant) + parts * sizeof(grant->acquisition) +
-                 count * sizeof(grant->members[0]) + size);
+    struct hf_grant *grant = hf_alloc(sizeof(*grant) + bundle_bytes +
+                                      count * sizeof(grant->members[0]) + size);
 
     if (grant == NULL)
         return NULL;
-    grant->bundle.parts = (void *)(grant + 1);
-    grant->members = (void *)(grant->bundle.parts + parts);
+    if (tickets > 1) {
+        bundle = (void *)(grant + 1);
+        bundle->parts = (void *)(bundle + 1);
+        bundle->count = tickets;
+    }
+    grant->acquisition.bundle = bundle;
+    grant->members = (void *)((char *)(grant + 1) + bundle_bytes);
     grant->member_count = count;
     grant->payload = (void *)(grant->members + count);
     grant->payload_bytes = bytes;
@@ -173,11 +181,12 @@ static void close_loss_fd(struct hf_grant *grant)
 
 static void free_texts(struct hf_grant *grant)
 {
+    const struct hf_bundle *bundle = grant->acquisition.bundle;
     struct hf_client *client = grant->client;
 
     hf_acquisition_free(&client->core, &grant->acquisition);
-    for (size_t i = 0; i < grant->bundle.count; i++)
-        hf_acquisition_free(&client->core, &grant->bundle.parts[i]);
+    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
+        hf_acquisition_free(&client->core, &bundle->parts[i]);
     hf_failure_drop(&client->failures, &grant->failure);
 }
 
@@ -201,6 +210,7 @@ static void destroy(struct hf_grave *grave)
         hf_lock_dereference(grant->members[i].lock);
     free_texts(grant);
     pthread_mutex_unlock(&client->lock);
+    hf_free(grant->downgrade);
     hf_free(grant->payload_larger);
     hf_free(grant);
     hf_client_release(client);
@@ -223,7 +233,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;
-    grant->op.grant = grant;
+    grant->op.kind = HF_OP_GRANT;
     grant->loss_fd = -1;
     grant->grave.destroy = destroy;
     grant->done = done;
@@ -239,7 +249,7 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
         hf_lock_reference(locks[i]);
     hf_client_reference(grant->client);
     limit(grant, opts);
-    hf_members_want(grant, locks, tickets == 1 ? NULL : grant->bundle.parts);
+    hf_members_want(grant, locks);
     return grant;
 }
 

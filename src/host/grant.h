@@ -18,19 +18,19 @@
 #include "host/members.h"
 #include "host/op.h"
 
+struct hf_downgrade;
+
 struct hf_grant {
-    struct hf_acquisition acquisition;
+    struct hf_acquisition acquisition; /* several tickets are its bundle */
     struct hf_client *client;
     struct hf_lock *lock;        /* the first that was asked for */
     uint64_t owner;              /* whose it is; 0: nobody said */
     struct hf_grant *held_next;  /* while it is held, of the same bucket of */
     struct hf_grant **held_link; /* the client's holdings; NULL: not there */
-    struct hf_bundle bundle;
     struct hf_member *members;
     size_t member_count;
     unsigned references; /* under the client's lock */
     struct hf_op op;
-
     bool unsettled; /* the core has work to do on it */
     bool granted;
     bool lost;
@@ -54,14 +54,8 @@ struct hf_grant {
     struct hf_callback loss_callback;
     struct hf_callback revoke_callback;
 
-    /* A downgrade under way, and who hears of its end. */
-    bool downgrading;
-    hf_status downgrade_status;
-    struct hf_slot *downgrade_slot;
-    struct hf_done downgrade_done;
-    struct hf_callback downgrade_callback;
-
-    struct hf_election *election; /* that it is a candidature in, or NULL */
+    struct hf_downgrade *downgrade; /* under way, or to be told; else NULL */
+    struct hf_election *election;   /* that it is a candidature in, or NULL */
 
     struct hf_grave grave;
     /* What its tickets say: behind .members, or, where that is too short for

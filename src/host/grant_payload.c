@@ -28,6 +28,7 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
  * had may be gone then, and none of its tickets is being enqueued. */
 static bool make_room(struct hf_grant *grant, size_t size)
 {
+    const struct hf_bundle *bundle = grant->acquisition.bundle;
     char *larger;
 
     if (size <= grant->payload_size)
@@ -39,8 +40,8 @@ static bool make_room(struct hf_grant *grant, size_t size)
     grant->payload = grant->payload_larger = larger;
     grant->payload_size = size;
     grant->acquisition.payload = larger;
-    for (size_t i = 0; i < grant->bundle.count; i++)
-        grant->bundle.parts[i].payload = larger;
+    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
+        bundle->parts[i].payload = larger;
     return true;
 }
 

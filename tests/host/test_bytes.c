@@ -18,9 +18,9 @@
 
 /* Bytes. */
 #define IDLE_MOST 160
-#define HELD_MOST 2700
-#define WAITING_MOST 3450
-#define MEMBER_MOST 1950
+#define HELD_MOST 2700 /* some have watched their tickets by then */
+#define WAITING_MOST 3150
+#define MEMBER_MOST 1800
 
 struct crowd {
     struct place place;
