@@ -18,7 +18,7 @@
 
 /* Bytes. */
 #define IDLE_MOST 160
-#define HELD_MOST 2700 /* some have watched their tickets by then */
+#define HELD_MOST 2500 /* some have watched their tickets by then */
 #define WAITING_MOST 3150
 #define MEMBER_MOST 1800
 
