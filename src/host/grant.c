@@ -82,11 +82,10 @@ static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
 static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
                              const char *payload)
 {
+    struct hf_acquisition *parts;
     struct hf_bundle *bundle = NULL;
     size_t bundle_bytes =
-        tickets == 1
-            ? 0
-            : sizeof(*bundle) + tickets * sizeof(struct hf_acquisition);
+        tickets == 1 ? 0 : tickets * sizeof(*parts) + sizeof(*bundle);
     size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
     size_t bytes = strlen(payload);
     size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
@@ -96,9 +95,10 @@ static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
 
     if (grant == NULL)
         return NULL;
-    if (tickets > 1) {
-        bundle = (void *)(grant + 1);
-        bundle->parts = (void *)(bundle + 1);
+    if (tickets > 1) { /* what is aligned most comes first */
+        parts = (void *)(grant + 1);
+        bundle = (void *)(parts + tickets);
+        bundle->parts = parts;
         bundle->count = tickets;
     }
     grant->acquisition.bundle = bundle;
