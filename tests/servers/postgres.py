@@ -66,6 +66,19 @@ def children(pid):
         return [int(child) for child in file.read().split()]
 
 
+def describe(pid):
+    """Its number, state, where it waits in the kernel, and what it is."""
+    said = [str(pid)]
+    for file, words in (("stat", slice(2, 3)), ("wchan", slice(None)),
+                        ("cmdline", slice(None))):
+        try:
+            with open("/proc/%d/%s" % (pid, file)) as opened:
+                said += opened.read().replace("\0", " ").split()[words]
+        except (FileNotFoundError, ProcessLookupError):
+            said.append("-")
+    return " ".join(said)
+
+
 def has_ended(pid):
     """Reaped or not."""
     try:
@@ -225,9 +238,27 @@ class Server:
                        stderr=subprocess.DEVNULL)
 
     def end(self, number):
-        """By a signal to the postmaster, and wait for it."""
+        """By a signal to the postmaster, and wait for it.
+
+        The signal is sent again and again.  The postmaster kills children that
+        do not end within five seconds, but it looks at its clock only between
+        two calls of select().  A signal that comes after it has chosen the
+        timeout of the next call, and before that call, is taken in and does
+        not shorten it; and the timeout may be a minute."""
+        try:
+            place.eventually("PostgreSQL to end",
+                             lambda: self.has_ended_after(number))
+        except AssertionError as error:
+            raise AssertionError("%s\n%s\n%s" % (
+                error, self.process_table(), self.log()[-3000:])) from None
+
+    def has_ended_after(self, number):
         self.process.signal(number)
-        self.process.popen.wait(place.PATIENCE_S)
+        return not self.process.is_alive()
+
+    def process_table(self):
+        """A line for each of its processes, for people."""
+        return "\n".join(describe(pid) for pid in self.processes())
 
     def stop(self):
         """A fast shutdown: backends are ended, then all is written down."""

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "engines/sim/moment.h"
 #include "pool.h"
 
@@ -16,6 +17,7 @@ struct kept_attempt {
  * comes behind the attempts, and the pool behind that. */
 struct moment {
     struct hf_sim_moment *sim;
+    struct arena_copy *arena;
     size_t attempt_count;
     struct ticket_record *tickets;
     void *pool; /* what the core has allocated */
@@ -47,6 +49,7 @@ struct moment *moment_new(const struct world *world)
     if (moment == NULL)
         abort();
     moment->sim = hf_sim_moment_new(world->sim);
+    moment->arena = arena_save();
     moment->attempt_count = 0;
     memcpy(moment->before, world, sizeof moment->before);
     memcpy(moment->after, &world->ticket_count, sizeof moment->after);
@@ -92,6 +95,7 @@ void moment_return(const struct moment *moment, struct world *world)
 {
     free_newer(world, moment);
     hf_sim_moment_return(moment->sim, world->sim);
+    arena_restore(moment->arena);
     memcpy(world, moment->before, sizeof moment->before);
     memcpy(&world->ticket_count, moment->after, sizeof moment->after);
     memcpy(world->tickets, moment->tickets,
@@ -105,5 +109,6 @@ void moment_return(const struct moment *moment, struct world *world)
 void moment_free(struct moment *moment)
 {
     hf_sim_moment_free(moment->sim);
+    free(moment->arena);
     free(moment);
 }

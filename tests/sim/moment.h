@@ -7,7 +7,8 @@
 
 struct moment;
 
-/* Keep how ${world} is, between two steps; to be freed. */
+/* Keep how ${world} is, between two steps; to be freed.  The library has its
+ * memory in the arena. */
 struct moment *moment_new(const struct world *world);
 
 /* Have ${world} as it was.  May be done again; moments taken since can only be

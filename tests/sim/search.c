@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arena.h"
 #include "imprint.h"
 #include "moment.h"
 #include "visited.h"
@@ -243,6 +244,7 @@ void search_live(struct seeds_report *report)
                                   .foreign = search.exploration.scene->mishap ==
                                              MISHAP_FOREIGN,
                                   .told_apart = search.exploration.doubt};
+    arena_begin();
     scene_begin(search.exploration.scene, &world);
     explore(0, &yield);
     search.found->paths = yield.paths;
