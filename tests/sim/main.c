@@ -9,7 +9,6 @@
 
 #include "explore.h"
 #include "plants.h"
-#include "pool.h"
 #include "seeds.h"
 #include "shrink.h"
 #include "world.h"
@@ -204,7 +203,6 @@ static int scenes_run(const struct options *options)
 
     if (options->depth == 0 || options->depth > EXPLORE_DEPTH_MAX)
         return wrong("expected --depth of 1 to 500");
-    pool_own();
     if (strcmp(options->scene, "all") == 0)
         return explore_all(exploration.depth);
     if (exploration.scene == NULL)

@@ -6,7 +6,6 @@
 
 #include "arena.h"
 #include "engines/sim/moment.h"
-#include "pool.h"
 
 struct kept_attempt {
     struct attempt *at;
@@ -14,13 +13,12 @@ struct kept_attempt {
 };
 
 /* The world's array of tickets is long and mostly empty: what is used of it
- * comes behind the attempts, and the pool behind that. */
+ * comes behind the attempts. */
 struct moment {
     struct hf_sim_moment *sim;
     struct arena_copy *arena;
     size_t attempt_count;
     struct ticket_record *tickets;
-    void *pool; /* what the core has allocated */
     unsigned char before[offsetof(struct world, tickets)];
     unsigned char
         after[sizeof(struct world) - offsetof(struct world, ticket_count)];
@@ -44,7 +42,7 @@ struct moment *moment_new(const struct world *world)
     size_t ticket_bytes = world->ticket_count * sizeof world->tickets[0];
     size_t bytes =
         sizeof(struct moment) + attempts * sizeof(struct kept_attempt);
-    struct moment *moment = malloc(bytes + ticket_bytes + pool_bytes());
+    struct moment *moment = malloc(bytes + ticket_bytes);
 
     if (moment == NULL)
         abort();
@@ -66,8 +64,6 @@ struct moment *moment_new(const struct world *world)
     moment->tickets =
         (struct ticket_record *)(void *)&moment->attempts[attempts];
     memcpy(moment->tickets, world->tickets, ticket_bytes);
-    moment->pool = (unsigned char *)moment->tickets + ticket_bytes;
-    pool_keep(moment->pool);
     return moment;
 }
 
@@ -103,7 +99,6 @@ void moment_return(const struct moment *moment, struct world *world)
     for (size_t i = 0; i < moment->attempt_count; i++)
         memcpy(moment->attempts[i].at, &moment->attempts[i].copy,
                sizeof moment->attempts[i].copy);
-    pool_return(moment->pool);
 }
 
 void moment_free(struct moment *moment)
