@@ -441,7 +441,8 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     for (const struct hf_acquisition *a = cohort->first; a != NULL;
          a = a->next) {
         assert(a->previous == previous && a->state == STATE(PAUSED));
-        assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting++);
+        assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting);
+        waiting++;
         hf_acquisition_check(core, a);
         previous = a;
         count++;

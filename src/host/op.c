@@ -8,9 +8,9 @@
 #include "host/errand.h"
 #include "host/grant.h"
 
-/* What ${op} is embedded in, by its kind. */
-#define CARRIER(op, type)                                                      \
-    ((struct type *)(void *)((char *)(op)-offsetof(struct type, op)))
+/* What ${handle} is embedded in, which is a struct ${type}. */
+#define CARRIER(handle, type)                                                  \
+    ((struct type *)(void *)((char *)(handle)-offsetof(struct type, op)))
 
 static struct hf_client *client_of(struct hf_op *op)
 {
