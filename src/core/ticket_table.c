@@ -39,7 +39,7 @@ void hf_ticket_table_set(struct hf_ticket_table *table,
 void hf_ticket_table_remove(struct hf_ticket_table *table,
                             struct hf_acquisition *a)
 {
-    if (hf_ticket_table_find(table, &a->ticket) == a)
+    if (a->cohort == NULL && hf_tree_has(&a->by_ticket))
         hf_tree_remove(&table->ids, &a->by_ticket, &a->ticket);
 }
 

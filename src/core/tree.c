@@ -51,18 +51,30 @@ static struct hf_tree_node *split(struct hf_tree_node *node)
     return right;
 }
 
+/* What an AA tree asks of each node, and few removals break. */
+static bool is_balanced(const struct hf_tree_node *node)
+{
+    unsigned left = level_of(node->left), right = level_of(node->right);
+
+    return left + 1 == node->level &&
+           (right == left ||
+            (right == node->level && level_of(node->right->right) == left));
+}
+
 /* A node below ${node} was taken out. */
 static struct hf_tree_node *balance(struct hf_tree_node *node)
 {
     unsigned left = level_of(node->left), right = level_of(node->right);
     unsigned level = (left < right ? left : right) + 1;
 
+    recount(node);
+    if (is_balanced(node))
+        return node;
     if (level < node->level) {
         node->level = level;
         if (level < right)
             node->right->level = level;
     }
-    recount(node);
     node = skew(node);
     node->right = skew(node->right);
     if (node->right != NULL)
@@ -173,8 +185,9 @@ static struct hf_tree_node *remove_node(const struct hf_tree *tree,
     return balance(next);
 }
 
-void hf_tree_remove(struct hf_tree *tree, const struct hf_tree_node *node,
+void hf_tree_remove(struct hf_tree *tree, struct hf_tree_node *node,
                     const void *key)
 {
     tree->root = remove_node(tree, tree->root, node, key);
+    *node = (struct hf_tree_node){0};
 }

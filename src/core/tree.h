@@ -10,13 +10,14 @@
 #ifndef HF_CORE_TREE_H
 #define HF_CORE_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hf_tree_node {
     struct hf_tree_node *left;
     struct hf_tree_node *right;
     unsigned level;
-    unsigned count; /* of nodes: this one and those below it */
+    unsigned count; /* of nodes: this one and those below it; 0: in no tree */
 };
 
 /* Is ${key} before (< 0), at or behind ${node}? */
@@ -39,7 +40,13 @@ size_t hf_tree_rank(const struct hf_tree *tree, const void *key);
 /* Put in ${node}, whose ${key} no other has; take it out. */
 void hf_tree_add(struct hf_tree *tree, struct hf_tree_node *node,
                  const void *key);
-void hf_tree_remove(struct hf_tree *tree, const struct hf_tree_node *node,
+void hf_tree_remove(struct hf_tree *tree, struct hf_tree_node *node,
                     const void *key);
+
+/* Is ${node}, which was zeroed or was in a tree, in one now? */
+static inline bool hf_tree_has(const struct hf_tree_node *node)
+{
+    return node->count > 0;
+}
 
 #endif

@@ -50,6 +50,7 @@ static void must_have(const struct hf_tree *tree, unsigned key)
 {
     const struct hf_tree_node *found = hf_tree_find(tree, &key);
 
+    assert_int_equal(hf_tree_has(&entries[key].node), entries[key].in);
     if (entries[key].in)
         assert_ptr_equal(found, &entries[key].node);
     else
