@@ -32,6 +32,8 @@
     X(GATE_KEPT, 4, "who has his permits keeps others from theirs")            \
     X(CHANGE_UNTOUCHED, 4, "when what a pump changes is due is not noted")     \
     X(SCHEDULE_READ_EARLY, 4, "it is told when to wake before that is noted")  \
+    X(LAZY_NEVER_PROVES, 4, "a lazy session proves nothing that is wanted")    \
+    X(LAZY_CHECK_UNPROVEN, 7, "a check is answered by what was proven before") \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \

@@ -399,6 +399,7 @@ static void choose_ensemble(struct hf_sim_config *config)
     config->least_timeout_ms = config->timeout_ms;
     config->notices_apart = false;
     ensemble->window = (unsigned)(config->seed % 4); /* 0: as outside */
+    ensemble->lazy_proof = config->seed % 8 >= 4;
 }
 
 static struct hf_sim_config calm(uint64_t seed, enum world_sort sort)

@@ -19,7 +19,6 @@
 struct hf_own_ticket {
     struct hf_tree_node by_id; /* first */
     struct hf_ticket ticket;   /* .payload is not kept */
-    char entry[HF_ENTRY_BYTES];
     int fifo;
     bool held;    /* copies of .fifo were given out by hold() */
     dev_t device; /* of .fifo */
@@ -37,6 +36,7 @@ struct hf_own_ticket {
     struct hf_ticket_id way; /* the nearest in the way; all zero if none is */
     struct hf_tree_node by_way;
     struct hf_watch *watches; /* of it, the newest first */
+    char entry[];
 };
 
 /* own_tickets.c. */

@@ -108,7 +108,8 @@ static struct hf_hang_up *hang_up_new(struct hf_engine *engine,
                                       struct hf_error *error)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
-    struct hf_hang_up *mine = hf_alloc(sizeof(*mine));
+    size_t entry_bytes = strlen(entry) + 1;
+    struct hf_hang_up *mine = hf_alloc(sizeof(*mine) + entry_bytes);
 
     if (mine == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
@@ -117,7 +118,7 @@ static struct hf_hang_up *hang_up_new(struct hf_engine *engine,
     mine->engine = engine;
     mine->ticket = *ticket;
     mine->ticket.payload = "";
-    memcpy(mine->entry, entry, strlen(entry) + 1);
+    memcpy(mine->entry, entry, entry_bytes);
     mine->fifo = fifo;
     if (loop != NULL && wait_for_it(mine, loop))
         return mine;

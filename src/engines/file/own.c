@@ -167,7 +167,7 @@ static void drop_gone(struct hf_engine *engine, struct hf_own_ticket *own)
 {
     char entry[HF_ENTRY_BYTES];
 
-    memcpy(entry, own->entry, sizeof(entry));
+    memcpy(entry, own->entry, strlen(own->entry) + 1);
     (void)hf_engine_drop(engine, own);
     hf_looks_changed(engine, entry);
 }
@@ -475,7 +475,7 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
 {
     char entry[HF_ENTRY_BYTES];
 
-    memcpy(entry, own->entry, sizeof(entry));
+    memcpy(entry, own->entry, strlen(own->entry) + 1);
     (void)hf_engine_drop(engine, own);
     hf_own_answer_gone(engine, request);
     hf_looks_changed(engine, entry);

@@ -285,7 +285,7 @@ void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
     char entry[HF_ENTRY_BYTES];
 
     if (own != NULL) {
-        memcpy(entry, own->entry, sizeof(entry));
+        memcpy(entry, own->entry, strlen(own->entry) + 1);
         hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN,
                                hf_engine_drop(engine, own));
         /* Last: the core may end the session on hearing of either. */

@@ -152,7 +152,7 @@ void hf_watch_forget(struct hf_engine *engine, struct hf_request *request)
     if (watch == NULL)
         return;
     if (watch->hang_up != NULL)
-        memcpy(entry, watch->hang_up->entry, sizeof(entry));
+        memcpy(entry, watch->hang_up->entry, strlen(watch->hang_up->entry) + 1);
     hf_watch_end(watch);
     if (entry[0] != '\0')
         hf_own_wake(engine, entry);

@@ -18,7 +18,8 @@
 static struct hf_own_ticket *own_new(const struct hf_section_result *result,
                                      struct hf_error *error)
 {
-    struct hf_own_ticket *own = hf_alloc(sizeof(*own));
+    size_t entry_bytes = strlen(result->listing->entry) + 1;
+    struct hf_own_ticket *own = hf_alloc(sizeof(*own) + entry_bytes);
 
     if (own == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
@@ -29,7 +30,7 @@ static struct hf_own_ticket *own_new(const struct hf_section_result *result,
     own->found_fifo = result->before_fifo;
     own->ticket = result->ticket;
     own->ticket.payload = "";
-    memcpy(own->entry, result->listing->entry, sizeof(own->entry));
+    memcpy(own->entry, result->listing->entry, entry_bytes);
     own->fifo = result->fifo;
     return own;
 }

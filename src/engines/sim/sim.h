@@ -44,6 +44,7 @@ struct hf_sim_ensemble {
     uint64_t container_ms;     /* empty containers are removed so often */
     bool tick_known;           /* clients are told (?tick=) */
     uint64_t timeout_floor_ms; /* ?timeout_floor=, 0: not given */
+    bool lazy_proof;           /* ?proof=lazy */
     bool strict_proof;         /* ?proof=strict */
     bool old;                  /* servers that know no containers */
     bool split;                /* bytes arrive in pieces of any size */
