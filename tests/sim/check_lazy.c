@@ -4,6 +4,7 @@
  * do not believe for much longer than their ticket is there. */
 #include <inttypes.h>
 
+#include "check_grant.h"
 #include "core/instant.h"
 #include "world.h"
 
@@ -34,7 +35,7 @@ void check_proven(struct client *client)
 
     client->asked_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        if (!a->forgotten && check_holds(a) && !a->a.lost_effect.queued &&
+        if (!a->forgotten && check_holds(a) && !check_hears_lost(a) &&
             check_promise(a) <= now_ms)
             world_broken(client->world, 7,
                          "a check of %s was answered at %" PRIu64
