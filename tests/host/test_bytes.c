@@ -20,7 +20,7 @@
 #define IDLE_MOST 160
 #define SHARED_MOST 400 /* the cohort of its name included */
 #define HELD_MOST 2500  /* some have watched their tickets by then */
-#define WAITING_MOST 3150
+#define WAITING_MOST 3250
 #define MEMBER_MOST 1800
 
 struct crowd {

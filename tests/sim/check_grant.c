@@ -175,7 +175,7 @@ static void check_token_given(const struct attempt *attempt)
     }
 }
 
-static bool is_to_hear_lost(const struct attempt *attempt)
+bool check_hears_lost(const struct attempt *attempt)
 {
     const struct hf_effect *effect = &attempt->a.loss_effect;
 
@@ -198,7 +198,7 @@ void check_granted(struct attempt *attempt)
     hf_safe_until_begin(&attempt->client->core.session.published,
                         &attempt->a.valid, &attempt->reading);
     /* Its ticket may have been found gone since: LOST is then right behind. */
-    if (attempt->promise_ms <= now_ms && !is_to_hear_lost(attempt))
+    if (attempt->promise_ms <= now_ms && !check_hears_lost(attempt))
         world_broken(world, 7,
                      "%s was granted at %" PRIu64
                      " on a promise that ended at %" PRIu64,

@@ -5,6 +5,9 @@
 
 #include "world.h"
 
+/* Is ${attempt} about to be told LOST? */
+bool check_hears_lost(const struct attempt *attempt);
+
 void check_granted(struct attempt *attempt);
 void check_lost(struct attempt *attempt);
 void check_suspended(struct client *client);

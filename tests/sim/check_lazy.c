@@ -4,6 +4,7 @@
  * do not believe for much longer than their ticket is there. */
 #include <inttypes.h>
 
+#include "check_grant.h"
 #include "core/instant.h"
 #include "world.h"
 
@@ -28,21 +29,13 @@ void check_asked(struct client *client)
         client->asked_us = hf_sim_now_us(client->world->sim);
 }
 
-/* One effect tells of a request to release, and later of a loss. */
-static bool hears_of_loss(const struct hf_acquisition *acquisition)
-{
-    const struct hf_effect *effect = &acquisition->loss_effect;
-
-    return effect->queued && effect->kind == HF_EFFECT_LOST;
-}
-
 void check_proven(struct client *client)
 {
     uint64_t now_ms = check_client_ms(client);
 
     client->asked_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        if (!a->forgotten && check_holds(a) && !hears_of_loss(&a->a) &&
+        if (!a->forgotten && check_holds(a) && !check_hears_lost(a) &&
             check_promise(a) <= now_ms)
             world_broken(client->world, 7,
                          "a check of %s was answered at %" PRIu64
