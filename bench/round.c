@@ -80,6 +80,16 @@ uint64_t bench_median(void)
     return count == 0 ? 0 : samples[count / 2];
 }
 
+uint64_t bench_mean(void)
+{
+    unsigned count = atomic_load(&taken);
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        sum += samples[i];
+    return count == 0 ? 0 : sum / count;
+}
+
 void bench_end(uint64_t grants)
 {
     uint64_t passed_ns = bench_now_ns() - began_ns;

@@ -29,6 +29,7 @@ void bench_sample(uint64_t ns);
 
 /* Of the samples; 0 if there are none. */
 uint64_t bench_median(void);
+uint64_t bench_mean(void);
 
 /* Clocks stop.  Tell the round: the CPU time of this process and the time that
  * passed, ${grants}, and the samples, all times in ns. */

@@ -10,7 +10,10 @@
  *   give UNDERWAY         release them all; their names stay
  *   fill COUNT SESSIONS   acquire NAME, and have COUNT waiters queue for it, in
  *                         that many sessions; ends when all are in the queue
- *   drain                 release it; whoever is granted releases at once
+ *   drain COUNT HOLD      release it; the first COUNT that are granted hold for
+ *                         HOLD microseconds, and these alone are timed; the
+ *                         others release at once.  COUNT 0: nobody holds, and
+ *                         all are timed
  *
  * "us" is the time that passed, "cpu" that of the processor and "switches" the
  * changes of context, of this process; "bytes" what it has more of memory.
@@ -57,6 +60,11 @@ static struct session *sessions;
 static unsigned session_count;
 static struct hf_grant *head; /* what the waiters wait for */
 static sem_t turns, ended;
+/* While some hold: who has entered, whom the main thread has release. */
+static sem_t entered;
+static struct hf_grant *holder;
+static bool all_timed;
+static atomic_uint to_hold; /* so many more do */
 static _Atomic uint64_t released_at_ns, first_ns;
 static struct usage before;
 
@@ -248,20 +256,33 @@ static void on_wait(void *arg, const struct hf_wait *wait)
         (void)sem_post(&ended);
 }
 
-static void on_turn(void *arg, const struct hf_result *result)
+static void leave(struct hf_grant *grant)
 {
     const struct hf_done done = {.fn = on_given};
-    uint64_t now_ns = bench_now_ns(), none = 0;
+
+    atomic_store(&released_at_ns, bench_now_ns());
+    if (hf_grant_release_start(grant, done) != HF_OK)
+        bench_fail("a release could not be started");
+}
+
+static void on_turn(void *arg, const struct hf_result *result)
+{
+    uint64_t took_ns = bench_now_ns() - atomic_load(&released_at_ns);
+    uint64_t none = 0;
 
     (void)arg;
     if (result->status != HF_OK)
         bench_fail(result->text);
-    (void)atomic_compare_exchange_strong(&first_ns, &none,
-                                         now_ns - atomic_load(&released_at_ns));
-    bench_sample(now_ns - atomic_load(&released_at_ns));
-    atomic_store(&released_at_ns, bench_now_ns());
-    if (hf_grant_release_start(result->grant, done) != HF_OK)
-        bench_fail("a release could not be started");
+    (void)atomic_compare_exchange_strong(&first_ns, &none, took_ns);
+    if (atomic_load(&to_hold) > 0) {
+        bench_sample(took_ns);
+        holder = result->grant;
+        (void)sem_post(&entered);
+        return;
+    }
+    if (all_timed)
+        bench_sample(took_ns);
+    leave(result->grant);
 }
 
 static void fill(unsigned waiters, unsigned wanted_sessions)
@@ -289,18 +310,41 @@ static void fill(unsigned waiters, unsigned wanted_sessions)
     end();
 }
 
-static void drain(void)
+static void end_drain(void)
+{
+    tell("first", atomic_load(&first_ns) / 1000);
+    tell("p50_ns", bench_median());
+    tell("mean_ns", bench_mean());
+    end();
+}
+
+/* Whoever enters holds; the last of them lets all others pass. */
+static void hold_each(unsigned wanted, unsigned hold_us)
+{
+    for (unsigned i = 0; i < wanted; i++) {
+        await(&entered, 1);
+        (void)usleep(hold_us);
+        atomic_store(&to_hold, wanted - i - 1);
+        leave(holder);
+    }
+}
+
+static void drain(unsigned wanted, unsigned hold_us)
 {
     atomic_store(&first_ns, 0);
+    atomic_store(&to_hold, wanted);
+    all_timed = wanted == 0;
     bench_begin();
     begin();
     atomic_store(&released_at_ns, bench_now_ns());
     if (hf_grant_release(head) != HF_OK)
         bench_fail("a release failed");
+    hold_each(wanted, hold_us);
+    if (!all_timed)
+        end_drain();
     await(&ended, count);
-    tell("first", atomic_load(&first_ns) / 1000);
-    tell("p50_ns", bench_median());
-    end();
+    if (all_timed)
+        end_drain();
     for (unsigned i = 0; i < session_count; i++)
         close_session(&sessions[i]);
     free(sessions);
@@ -318,6 +362,7 @@ int main(int arguments, char **words)
     url = words[1];
     name = words[2];
     (void)sem_init(&ended, 0, 0);
+    (void)sem_init(&entered, 0, 0);
     open_session(&self);
     while (bench_told(&request)) {
         if (strcmp(request.word, "hold") == 0)
@@ -329,7 +374,7 @@ int main(int arguments, char **words)
         else if (strcmp(request.word, "fill") == 0)
             fill(request.first, request.second);
         else if (strcmp(request.word, "drain") == 0)
-            drain();
+            drain(request.first, request.second);
         else
             bench_fail("a request that is not known");
     }

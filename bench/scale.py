@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What many locks and many waiters cost, beside few of them.
 
-usage: scale.py BUILD file|zookeeper|postgres [LOCKS [WAITERS [SESSIONS]]]
+usage: scale.py BUILD file|zookeeper|postgres
+                [LOCKS [WAITERS [SESSIONS [HOLDS]]]]
 
-LOCKS, WAITERS and SESSIONS are numbers with "," between them, the least first.
+LOCKS, WAITERS and SESSIONS are numbers with "," between them, the least first;
+HOLDS is how many milliseconds a waiter holds that was granted.
 The server has its data in memory and a heap of 512 MB.  All is measured in one
 run, one thing after the other: read the ratios, not the times.  docs/speed.md
 says more.
@@ -12,6 +14,7 @@ says more.
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -27,11 +30,16 @@ from zookeeper import Standalone  # noqa: E402
 
 LOCKS = "100,10000,100000"
 WAITERS = "10,1000,10000"
-SESSIONS = "1,100"
+SESSIONS = "1,100,1000"
+HOLDS = "0,20"
+HELD = 200  # so many hold, and then the others leave at once
+# Each session keeps a list of the queue: more than that is not tried.
+LISTED_MAX = 1000000
 UNDERWAY = 100
 PAIRS = 500
 # A session must outlast the filling of the longest queue.
 TIMEOUT = "40s"
+LISTS = 50
 CALLS = 200
 
 PACKAGES = "libzookeeper-java openjdk-17-jre-headless libuv1".split()
@@ -124,29 +132,39 @@ class Locks:
 
 
 class Waiters:
-    """COUNT waiters for one lock, each of which leaves as soon as it enters."""
+    """COUNT waiters for one lock.  Each leaves as soon as it enters; or the
+    first HELD of them hold for HOLD ms, and those alone are looked at."""
 
-    def __init__(self, build, url, floor, count, sessions):
-        self.count, self.sessions = count, sessions
-        self.floor = floor.ask("handoff", PAIRS).p50 if floor else None
+    def __init__(self, build, url, floor, count, sessions, hold):
+        self.count, self.sessions, self.hold = count, sessions, hold
+        self.floor = self.list = None
+        self.entered = min(HELD, count) if hold else count
+        held = [self.entered, hold * 1000] if hold else []
+        if floor:
+            self.floor = floor.ask("handoff", PAIRS, *held[1:]).p50
+            self.list = floor.ask("list", LISTS, count).p50
         with ours(build, url) as contender:
             self.filled = contender.ask("fill", count, sessions)
-            self.drained = contender.ask("drain")
+            self.drained = contender.ask("drain", *held)
 
     @property
     def p50(self):
         return self.drained["p50_ns"] / 1000
 
+    def is_like(self, other):
+        return (self.sessions, self.hold) == (other.sessions, other.hold)
+
     def row(self, few):
-        return ["%d" % self.count, "%d" % self.sessions,
+        return ["%d" % self.count, "%d" % self.sessions, "%d" % self.hold,
                 "%.2f" % (self.filled["us"] / 1e6),
                 "%.0f" % (self.filled["bytes"] / self.count),
+                "%.0f" % (self.list) if self.list else "-",
                 "%.0f" % (self.drained["first"]), "%.0f" % self.p50,
-                "%.0f" % (self.drained["us"] / self.count),
+                "%.0f" % (self.drained["mean_ns"] / 1000),
                 "%.2f" % (self.p50 / self.floor) if self.floor else "-",
                 "%.2f" % (self.p50 / few.p50),
-                "%.0f" % (self.drained["cpu"] / self.count),
-                "%.1f" % (self.drained["switches"] / self.count)]
+                "%.0f" % (self.drained["cpu"] / self.entered),
+                "%.1f" % (self.drained["switches"] / self.entered)]
 
 
 def calls(build, url, *requests):
@@ -187,11 +205,11 @@ def tell_locks(results):
 
 def tell_waiters(results):
     table("Waiters for one lock: handoff", [
-        "waiters", "sessions", "queued after s", "bytes each", "first us",
-        "p50 us", "mean us", "p50 / delete to event", "/ fewest", "CPU us",
-        "switches"], [r.row(next(few for few in results
-                                 if few.sessions == r.sessions))
-                      for r in results])
+        "waiters", "sessions", "held ms", "queued after s", "bytes each",
+        "a list us", "first us", "p50 us", "mean us", "p50 / delete to event",
+        "/ fewest", "CPU us", "switches"],
+        [r.row(next(few for few in results if few.is_like(r)))
+         for r in results])
 
 
 def tell_calls(build, url):
@@ -207,13 +225,14 @@ ENGINES = {"file": file_engine, "zookeeper": zookeeper_engine,
            "postgres": postgres_engine}
 
 
-def measure(build, engine, locks, waiters, sessions):
+def measure(build, engine, locks, waiters, sessions, holds):
     with ENGINES[engine](build) as (url, wire):
         floor = Contender("wire", wire) if wire else None
         try:
             tell_locks([Locks(build, url, floor, n) for n in locks])
-            tell_waiters([Waiters(build, url, floor, n, s)
-                          for s in sessions for n in waiters if s <= n])
+            tell_waiters([Waiters(build, url, floor, n, s, hold)
+                          for hold in holds for s in sessions
+                          for n in waiters if s <= n <= LISTED_MAX / s])
             tell_calls(build, url)
         finally:
             if floor:
@@ -222,8 +241,11 @@ def measure(build, engine, locks, waiters, sessions):
 
 def main():
     build, engine, *wanted = sys.argv[1:]
-    defaults = [LOCKS, WAITERS, SESSIONS]
+    defaults = [LOCKS, WAITERS, SESSIONS, HOLDS]
     wanted += defaults[len(wanted):]
+    # A session has a few descriptors.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     tell_facts(PACKAGES, 1)
     measure(os.path.abspath(build), engine, *map(numbers, wanted))
     tell_machine("ended")

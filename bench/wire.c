@@ -7,8 +7,10 @@
  *   pair COUNT      create a ticket below PATH and list PATH, in one write;
  *                   delete it
  *   locks COUNT UNDERWAY   create a ticket below each of PATH/0, PATH/1, ...
- * and list it, so many of them outstanding handoff COUNT   delete a ticket and
- * wait for the event at another session, which watches it
+ *                   and list it, so many of them outstanding
+ *   handoff COUNT HOLD   delete a ticket and wait for the event at another
+ *                   session, which has watched it for HOLD microseconds
+ *   list COUNT OF   list a node in which OF tickets stand
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -26,6 +28,8 @@
 #define PATH_BYTES 256
 #define PARENT_BYTES 128
 #define WARM_UP 50
+#define UNDERWAY 100
+#define PIECE_BYTES 4096
 
 /* As long as what a holder says of itself. */
 static const char payload[] =
@@ -54,8 +58,11 @@ static const uint8_t *take_in(struct wire *wire, size_t count)
     const uint8_t *found;
     ssize_t got;
 
-    if (wire->from == wire->till)
-        wire->from = wire->till = 0;
+    if (sizeof(wire->in) - wire->from < count || wire->from == wire->till) {
+        memmove(wire->in, wire->in + wire->from, wire->till - wire->from);
+        wire->till -= wire->from;
+        wire->from = 0;
+    }
     while (wire->till - wire->from < count) {
         got = recv(wire->fd, wire->in + wire->till,
                    sizeof(wire->in) - wire->till, 0);
@@ -221,7 +228,7 @@ static void pair(struct wire *wire, const char *parent)
 
 /* From the delete's being sent to the event's being read. */
 static uint64_t handoff(struct wire *holder, struct wire *waiter,
-                        const char *parent)
+                        const char *parent, unsigned hold_us)
 {
     char path[PATH_BYTES];
     struct hf_jute_reader event;
@@ -233,6 +240,7 @@ static uint64_t handoff(struct wire *holder, struct wire *waiter,
     ask_read(waiter, HF_ZK_GET_DATA, path, true);
     put_out(waiter);
     (void)answer(waiter, waiter->xid);
+    (void)usleep(hold_us);
     began_ns = bench_now_ns();
     ask_delete(holder, path);
     event = next_frame(waiter);
@@ -260,16 +268,17 @@ static void pairs(int port, const char *parent, unsigned count)
     close_session(wire);
 }
 
-static void handoffs(int port, const char *parent, unsigned count)
+static void handoffs(int port, const char *parent, unsigned count,
+                     unsigned hold_us)
 {
     struct wire *holder = open_session(port);
     struct wire *waiter = open_session(port);
 
     for (unsigned i = 0; i < WARM_UP; i++)
-        (void)handoff(holder, waiter, parent);
+        (void)handoff(holder, waiter, parent, 0);
     bench_begin();
     for (unsigned i = 0; i < count; i++)
-        bench_sample(handoff(holder, waiter, parent));
+        bench_sample(handoff(holder, waiter, parent, hold_us));
     bench_end(count);
     close_session(waiter);
     close_session(holder);
@@ -320,6 +329,53 @@ static void locks(int port, const char *parent, unsigned count,
     close_session(wire);
 }
 
+static void fill(struct wire *wire, const char *parent, unsigned count)
+{
+    unsigned asked = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        for (; asked < count && asked - i < UNDERWAY; asked++)
+            ask_create(wire, parent);
+        put_out(wire);
+        (void)next_frame(wire);
+    }
+}
+
+/* Longer than what there is room for. */
+static void skip_frame(struct wire *wire)
+{
+    struct hf_jute_reader head = {take_in(wire, 4), 4, false};
+    int32_t left = hf_jute_get_int(&head), piece;
+
+    for (; left > 0; left -= piece) {
+        piece = left < PIECE_BYTES ? left : PIECE_BYTES;
+        (void)take_in(wire, (size_t)piece);
+    }
+}
+
+static void lists(int port, const char *parent, unsigned count, unsigned of)
+{
+    struct wire *wire = open_session(port);
+    char path[PARENT_BYTES];
+    uint64_t began_ns;
+
+    (void)snprintf(path, sizeof(path), "%s/list", parent);
+    ask_node(wire, path, 0);
+    put_out(wire);
+    (void)next_frame(wire);
+    fill(wire, path, of);
+    bench_begin();
+    for (unsigned i = 0; i < count; i++) {
+        began_ns = bench_now_ns();
+        ask_read(wire, HF_ZK_GET_CHILDREN, path, false);
+        put_out(wire);
+        skip_frame(wire);
+        bench_sample(bench_now_ns() - began_ns);
+    }
+    bench_end(count);
+    close_session(wire);
+}
+
 int main(int count, char **arguments)
 {
     struct bench_request request;
@@ -330,7 +386,11 @@ int main(int count, char **arguments)
         if (strcmp(request.word, "pair") == 0)
             pairs(atoi(arguments[1]), arguments[2], request.first);
         else if (strcmp(request.word, "handoff") == 0)
-            handoffs(atoi(arguments[1]), arguments[2], request.first);
+            handoffs(atoi(arguments[1]), arguments[2], request.first,
+                     request.second);
+        else if (strcmp(request.word, "list") == 0)
+            lists(atoi(arguments[1]), arguments[2], request.first,
+                  request.second);
         else if (strcmp(request.word, "locks") == 0)
             locks(atoi(arguments[1]), arguments[2], request.first,
                   request.second);

@@ -114,7 +114,7 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
  *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
  *             writer's, or of several locks, or this is under way, or
  *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
- *             HF_EFULL HF_ELIMIT if the engine cannot; HF_EREENTRANT
+ *             HF_EFULL HF_ELIMIT if the engine cannot; HF_ENOMEM HF_EREENTRANT
  *             HF_EFORKED.  But for HF_ELOST it is then a writer's as before.
  */
 HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
@@ -125,7 +125,7 @@ HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
  *   Callback  ${done} once, with HF_OK or with a status that
  *             hf_grant_downgrade() fails with; HF_ECANCELLED if ${grant} is
  *             released before.
- *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_EFORKED.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
                                           struct hf_done done)

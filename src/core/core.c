@@ -212,7 +212,7 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
     }
     a = request->acquisition;
     if (request->kind == HF_REQUEST_LOOK)
-        hf_lookout_taken_back(&a->lookout);
+        hf_lookout_taken_back(a->lookout);
     else
         hf_watches_taken_back(&a->watches, request);
     hf_schedule_touch(core, &a->entry);

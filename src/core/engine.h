@@ -10,7 +10,9 @@
  *
  *  - Each request but FORGET is answered by exactly one event that names it,
  *    at once from inside hf_engine_ops.request or later.  The request's memory
- *    belongs to the core and stays put until then.
+ *    belongs to the core and stays put until then, and may be gone afterwards;
+ *    that of a WATCH until GONE, or until the engine returns from the FORGET,
+ *    or until the session is over.
  *  - A WATCH that was answered WATCHING is followed by exactly one GONE, or by
  *    the core's FORGET, after which nothing comes.  FORGET also takes back a
  *    WATCH that has not been answered yet.

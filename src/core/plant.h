@@ -105,6 +105,8 @@
     X(ZK_EARLIER_LIST, 13, "a list sent before the create serves it")          \
     X(ZK_STRUCK_BEHIND, 1, "who stands behind one that went is struck too")    \
     X(ZK_WRITER_STRUCK, 1, "a write ticket that went leaves nobody behind")    \
+    X(ZK_BEHIND_BY_NAME, 1, "who stands behind is told by the whole name")     \
+    X(ZK_NEW_AHEAD_PASSED, 1, "who is new in a list and ahead is passed over") \
     X(ZK_BEYOND_KEPT, 3, "a number beyond what orders a queue is kept")        \
     X(ZK_CUT_UNDONE, 5, "what got no answer did not happen")                   \
     X(ZK_SYNC_SKIPPED, 5, "a ticket is looked for in what a follower knows")   \
@@ -118,6 +120,8 @@
     X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")           \
     /* Of the client of a server that leases tickets, and of the server. */    \
     X(LEASED_SAFE_FROM_ANSWER, 1, "a renewal proves from its answer on")       \
+    X(LEASED_SAFE_FROM_LAST_PIECE, 1, "a renewal proves from its last piece")  \
+    X(LEASED_PROVEN_BY_FIRST_PIECE, 1, "the first piece proves a renewal")     \
     X(LEASED_RESUME_PROVES, 1, "a link made anew proves from when it is up")   \
     X(LEASED_ANY_NOTICE_GONE, 1, "any notice of a queue admits, without list") \
     X(LEASED_UNSURE_NOT_RENEWED, 1, "what got no answer is not renewed")       \

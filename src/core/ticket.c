@@ -32,13 +32,17 @@ void hf_ticket_id_format(const struct hf_ticket_id *id,
     *out = '\0';
 }
 
+/* One more than a digit's value; 0: no digit.  Lists have thousands of ids, and
+ * which of two ranges a digit is in cannot be guessed. */
+static const uint8_t values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
 static int digit_value(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
+    return values[(unsigned char)c] - 1;
 }
 
 bool hf_ticket_id_parse(struct hf_ticket_id *id, const char *text, size_t bytes)

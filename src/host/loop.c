@@ -15,6 +15,11 @@
  * seen at once by the next sleep. */
 #define TURNS_MAX 16
 
+/* And how often while callbacks wait for this thread: as often as it takes to
+ * have the kernel know what was asked for.  Where answers keep coming, whoever
+ * was granted would otherwise hear of it only with the last of many. */
+#define TURNS_WITH_CALLBACKS 2
+
 /* What a loop takes: epoll, two pipes of signals, a wake-up, and our timer. */
 #define DESCRIPTORS 7
 
@@ -81,6 +86,14 @@ uv_loop_t *hf_loop_get(struct hf_client *client)
     return &loop->uv;
 }
 
+static int turns_of(const struct hf_client *client)
+{
+    bool waiting = client->delivery.place == HF_PLACE_THREAD &&
+                   client->delivery.first != NULL;
+
+    return waiting ? TURNS_WITH_CALLBACKS : TURNS_MAX;
+}
+
 void hf_loop_turn(struct hf_client *client)
 {
     struct hf_loop *loop = &client->loop;
@@ -89,7 +102,7 @@ void hf_loop_turn(struct hf_client *client)
     if (!loop->made)
         return;
     loop->unfinished = true;
-    for (int i = 0; i < TURNS_MAX && loop->unfinished; i++) {
+    for (int i = 0; i < turns_of(client) && loop->unfinished; i++) {
         steps = client->steps;
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
         /* A handle that a callback started is known to the kernel only after

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +28,7 @@ struct ear {
     _Atomic int count;
     _Atomic int drops;
     struct ear *removes; /* when it is called next */
+    _Atomic int unread;  /* the most commands that were, when it was called */
 };
 
 #define EARS 3 /* the first is that of the options */
@@ -35,7 +37,7 @@ struct world {
     struct front front;
     int pipe[2];
     struct ear ears[EARS];
-    char order[64]; /* names, as they were called */
+    char order[1024]; /* names, as they were called */
 };
 
 static void on_state(void *arg, enum hf_state state)
@@ -44,7 +46,11 @@ static void on_state(void *arg, enum hf_state state)
     struct ear *ear = arg;
     struct ear *other = ear->removes;
     size_t length;
+    int unread = 0;
 
+    assert_int_equal(ioctl(ear->w->pipe[0], FIONREAD, &unread), 0);
+    if (unread > atomic_load(&ear->unread))
+        atomic_store(&ear->unread, unread);
     atomic_fetch_add(&ear->entered, 1);
     pthread_mutex_lock(&ear->gate);
     length = strlen(ear->told);
@@ -463,6 +469,24 @@ static void not_in_a_child(void **state)
     world_close(&w);
 }
 
+/* The engine obeys one command in each turn of its loop. */
+static void a_callback_does_not_wait_until_no_more_comes(void **state)
+{
+    static const char commands[] = "scscscscscscscscscscscscscscscscscscscsc";
+    const int count = (int)sizeof(commands) - 1;
+    struct world w;
+
+    (void)state;
+    world_open(&w, WAY_THREAD);
+    add(&w, 1);
+    say(&w, SCRIPTED_CONNECT);
+    expect(&w, 1, "C");
+    assert_int_equal(write(w.pipe[1], commands, (size_t)count), count);
+    front_until(&w.front, has_heard, &(struct hearing){&w.ears[1], 2});
+    assert_in_range(atomic_load(&w.ears[1].unread), count - 4, count);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_dispatch_ends_with_what_there_was),
         cmocka_unit_test(one_without_a_function_is_refused),
         cmocka_unit_test(not_in_a_child),
+        cmocka_unit_test(a_callback_does_not_wait_until_no_more_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

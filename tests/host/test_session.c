@@ -22,7 +22,7 @@
 struct world {
     struct front front;
     int pipe[2];
-    char states[512];
+    char states[4096];
     _Atomic int state_calls;
 };
 
@@ -488,7 +488,7 @@ static void a_release_waits_for_its_answer(enum way way)
 
 struct slow {
     pthread_mutex_t gate;
-    char states[512];
+    char states[4096];
 };
 
 static void slow_on_state(void *arg, enum hf_state state)

@@ -195,6 +195,12 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
     return config;
 }
 
+/* Half of the leasing servers want renewals in pieces of so many tickets. */
+static unsigned pieces_of(uint64_t seed)
+{
+    return seed / 2 % 2 == 0 ? 0 : (unsigned)(1 + seed / 4 % 3);
+}
+
 /* A tenth of the leasing servers are calm, in another the clock is set or data
  * is lost, but not both: then tokens may go back, as is documented. */
 static struct hf_sim_config choose_leased(uint64_t seed,
@@ -209,6 +215,7 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     config.timeout_ms = config.least_timeout_ms =
         HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
     config.partial = seed % 2 == 0;
+    config.leases.renewal_most = pieces_of(seed);
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
     plan.faults = 0;

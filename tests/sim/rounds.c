@@ -419,6 +419,7 @@ static void choose_leases(struct hf_sim_config *config)
 {
     config->timeout_ms += HF_LEASED_TTL_LEAST_MS;
     config->least_timeout_ms = config->timeout_ms;
+    config->leases.renewal_most = (unsigned)(config->seed / 2 % 4);
     config->leases.notice_lost_chance = (uint32_t)below(200000);
     config->leases.notice_twice_chance = (uint32_t)below(200000);
     config->leases.notice_late_chance = (uint32_t)below(200000);

@@ -218,6 +218,87 @@ static void who_is_not_watched_is_listed(void **state)
     stage_close(&s);
 }
 
+/* What a new list lacks ahead of who asked has gone, and who is behind stays:
+ * the next one of ours there is served by both. */
+static void a_new_list_is_compared_with_it(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    enter(&s, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
+    enter(&s, "b", 8, "u#1 v#2 w#3 x#4 y#5 a#6 z#7 b#8");
+    (void)watch(&s, "a");
+    (void)watch(&s, "b");
+    (void)watch(&s, "y");
+    (void)watch(&s, "z");
+    ask(&s, HF_REQUEST_LIST, "a");
+    assert_string_equal(stage_sent(&s), "LIST q");
+    children(&s, "b#8 y#5 z#7 a#6");
+    data(&s, "head", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED a: y#5=head a#6@16");
+    (void)stage_sent(&s);
+    ask(&s, HF_REQUEST_LIST, "b");
+    assert_string_equal(stage_sent(&s), "");
+    assert_string_equal(stage_told(&s), "LISTED b: y#5=head a#6@16 z#7 b#8@18");
+    stage_close(&s);
+}
+
+/* In the middle, while who was first goes on standing there. */
+static void a_new_list_tells_who_left_from_the_middle(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    enter(&s, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
+    (void)watch(&s, "a");
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "a#6 u#1 y#5");
+    assert_string_equal(stage_told(&s), "LISTED a: u#1=head y#5 a#6@16");
+    /* Whose own name is missing is gone, though its watch has not said so. */
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "u#1 y#5");
+    assert_string_equal(stage_told(&s), "LISTED a: u#1=head");
+    stage_close(&s);
+}
+
+/* A reader in the place of its writer, which is not in the kept one. */
+static void who_is_new_ahead_replaces_it(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    s.kind = HF_TICKET_WRITE;
+    enter(&s, "a", 6, "u/w#1 v/w#2 x/w#3 y/w#5 a/w#6");
+    (void)watch(&s, "a");
+    ask(&s, HF_REQUEST_LIST, "a");
+    children(&s, "a/w#6 y/r#5 b/w#9");
+    data(&s, "head", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED a: y/r#5=head a/w#6@16");
+    stage_close(&s);
+}
+
+/* Nobody sorts them, yet their layout is reported: they may not wait for us. */
+static void who_comes_behind_in_another_layout_is_reported(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    stage_connected(&s);
+    enter(&s, "a", 6, "u#1 v#2 w#3 x#4 y#5 a#6");
+    (void)watch(&s, "a");
+    ask(&s, HF_REQUEST_LIST, "a");
+    assert_int_equal(s.lines, 0);
+    children(&s, "a#6 y#5 "
+                 "00112233445566778899aabbccddeeff__lock__0000000009");
+    assert_int_equal(s.lines, 1);
+    data(&s, "head", 1, 1);
+    assert_string_equal(stage_told(&s), "LISTED a: y#5=head a#6@16");
+    stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +310,10 @@ int main(void)
         cmocka_unit_test(a_downgrade_ends_it),
         cmocka_unit_test(it_ends_with_the_connection),
         cmocka_unit_test(who_is_not_watched_is_listed),
+        cmocka_unit_test(a_new_list_is_compared_with_it),
+        cmocka_unit_test(a_new_list_tells_who_left_from_the_middle),
+        cmocka_unit_test(who_is_new_ahead_replaces_it),
+        cmocka_unit_test(who_comes_behind_in_another_layout_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,7 @@ struct hf_sim_leases {
     uint32_t notice_lost_chance;
     uint32_t notice_twice_chance;
     uint32_t notice_late_chance; /* within a lease */
+    unsigned renewal_most;       /* hf_leased_config */
     uint32_t commit_chance; /* what was executed is not committed, or nobody
                                knows, or a synchronous standby lacks it */
 };

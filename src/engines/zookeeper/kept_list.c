@@ -16,11 +16,18 @@
  *
  * A write ticket of another session that goes, or what may be one, ends its
  * use: there may be a reader where it was.
+ *
+ * Where it does not serve, a new list is compared with it: of those ahead of
+ * the ticket that asks, what the new one lacks has gone.  Those behind stay, as
+ * they are a superset of who is ahead of the tickets there.  So a list of ten
+ * thousand, of which a few are ahead, is passed over once and not sorted.  A
+ * ticket ahead that is not in the kept one is a reader in the place of its
+ * writer: then the new list replaces it.
  */
 #include <string.h>
 
 #include "core/plant.h"
-#include "engines/zookeeper/private.h"
+#include "engines/zookeeper/op.h"
 
 /* Links each child with the nearest other ahead; nothing has gone yet. */
 static void begin(struct hf_zk_queue *queue)
@@ -33,7 +40,7 @@ static void begin(struct hf_zk_queue *queue)
             other = i + 1;
     }
     queue->live = 0;
-    queue->holes = false;
+    queue->holes = 0;
 }
 
 /* After what has gone is left out, so that those ahead can be counted. */
@@ -49,14 +56,20 @@ void hf_zk_kept_begin(struct hf_zk_queue *queue)
     begin(queue);
 }
 
+static void mark_gone(struct hf_zk_queue *queue, size_t place)
+{
+    queue->holes += !queue->children[place].gone;
+    queue->children[place].gone = true;
+}
+
 static void strike(struct hf_zk_queue *queue, size_t place)
 {
-    queue->children[place].gone = true;
+    mark_gone(queue, place);
     if (HF_PLANTED(ZK_STRUCK_BEHIND) && place + 1 < queue->count)
-        queue->children[place + 1].gone = true;
-    while (queue->live < queue->count && queue->children[queue->live].gone)
-        queue->live++;
-    queue->holes |= place > queue->live;
+        mark_gone(queue, place + 1);
+    for (; queue->live < queue->count && queue->children[queue->live].gone;
+         queue->live++)
+        queue->holes--;
 }
 
 /* Kinds whose tickets stand one by one, and leave nothing in their place. */
@@ -123,7 +136,8 @@ static bool sees_ahead(struct hf_zk *zk, const struct hf_zk_queue *queue,
     return true;
 }
 
-bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
+/* The place of our ticket ${own}, if what is kept is about it; or .count. */
+static size_t place_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
                        const struct hf_zk_own *own)
 {
     size_t place;
@@ -131,11 +145,106 @@ bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
     if (queue->kept != zk->session.number || own->leaving || own->downgrading ||
         own->kind < HF_TICKET_MUTEX || own->kind > HF_TICKET_ASKED_LAST ||
         own->kind == HF_TICKET_LEASE)
-        return false;
-    if (queue->holes)
-        hf_zk_kept_begin(queue);
+        return queue->count;
     place = hf_zk_queue_numbered(queue, own->sequence, &own->id);
-    return place < queue->count && !queue->children[place].gone &&
-           is_watched(zk, hf_zk_own_path(zk, own, 0)) &&
-           sees_ahead(zk, queue, place);
+    return place < queue->count && !queue->children[place].gone ? place
+                                                                : queue->count;
+}
+
+bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
+                       const struct hf_zk_own *own)
+{
+    size_t place = place_of(zk, queue, own);
+
+    if (place == queue->count || !is_watched(zk, hf_zk_own_path(zk, own, 0)) ||
+        !sees_ahead(zk, queue, place))
+        return false;
+    if (queue->holes > 0)
+        hf_zk_kept_begin(queue);
+    return true;
+}
+
+/* ------------------------------------------------------------ new lists -- */
+
+/* The place of the last of those in ${line}, or .count if one is not there. */
+static size_t last_of(const struct hf_zk *zk, const struct hf_zk_queue *queue,
+                      const struct hf_zk_line *line)
+{
+    size_t last = 0;
+
+    for (const struct hf_zk_op *op = line->first; op != NULL;
+         op = op->next_in_line) {
+        const struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
+        size_t place = own != NULL ? place_of(zk, queue, own) : queue->count;
+
+        if (place > last)
+            last = place;
+    }
+    return last;
+}
+
+/* The new list has ${name}.  False if that is ahead and not in what is kept. */
+static bool take_child(struct hf_zk *zk, struct hf_zk_queue *queue, size_t last,
+                       struct hf_jute_piece name)
+{
+    struct hf_zk_child *children = queue->children;
+    struct hf_zk_node node;
+    size_t place;
+
+    if (name.bytes == NULL ||
+        !hf_zk_queue_parse(queue, name.bytes, name.count, &node)) {
+        hf_zk_stranger_ignored(zk, queue, name);
+        return true;
+    }
+    hf_zk_stranger_check(zk, queue, name, &node);
+    if (hf_zk_node_order(node.sequence) >
+        hf_zk_node_order(children[last].node.sequence))
+        return true;
+    place = hf_zk_queue_numbered(queue, node.sequence, &node.id);
+    if (place == queue->count || strlen(children[place].name) != name.count ||
+        memcmp(children[place].name, name.bytes, name.count) != 0)
+        return HF_PLANTED(ZK_NEW_AHEAD_PASSED);
+    children[place].listed = true;
+    return true;
+}
+
+/* Mark those up to ${last} that the new list has; false if they are not all
+ * that it has there. */
+static bool take_ahead(struct hf_zk *zk, struct hf_zk_queue *queue, size_t last,
+                       struct hf_jute_reader body)
+{
+    const struct hf_zk_child *mine = &queue->children[last];
+    size_t count = hf_jute_get_count(&body, HF_ZK_CHILD_LEAST_BYTES);
+    struct hf_zk_pattern pattern;
+
+    if (!hf_zk_pattern_of(&mine->node, mine->name, &pattern))
+        return false;
+    for (size_t i = queue->live; i <= last; i++)
+        queue->children[i].listed = false;
+    for (size_t i = 0; i < count; i++) {
+        struct hf_jute_piece name = hf_jute_get_buffer(&body);
+
+        if ((name.bytes == NULL ||
+             !hf_zk_pattern_before(&pattern, name.bytes, name.count)) &&
+            !take_child(zk, queue, last, name))
+            return false;
+    }
+    return !body.failed;
+}
+
+bool hf_zk_kept_update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                       const struct hf_zk_line *line,
+                       struct hf_jute_reader body)
+{
+    size_t last = last_of(zk, queue, line);
+
+    if (last >= queue->count || !take_ahead(zk, queue, last, body))
+        return false;
+    for (size_t i = queue->live; i <= last; i++) {
+        if (!queue->children[i].gone && !queue->children[i].listed)
+            strike(queue, i);
+    }
+    if (queue->holes > 0)
+        hf_zk_kept_begin(queue);
+    return true;
 }

@@ -48,16 +48,27 @@ static void next(struct hf_zk *zk, struct hf_zk_queue *queue)
     serve(zk, waiting, HF_ZK_CUT);
 }
 
+/* For those in ${line}. */
+static enum hf_zk_error take(struct hf_zk *zk, struct hf_zk_queue *queue,
+                             const struct hf_zk_line *line,
+                             const struct hf_zk_reply *reply)
+{
+    struct hf_jute_reader body = reply->body;
+
+    if (reply->error == HF_ZK_OK && hf_zk_kept_update(zk, queue, line, body))
+        return HF_ZK_OK;
+    return hf_zk_queue_take(zk, queue, reply->error, &body);
+}
+
 static void listed(struct hf_zk *zk, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
     struct hf_zk_queue *queue = call->owner;
     struct hf_zk_line line = queue->listing;
-    struct hf_jute_reader body = reply->body;
 
     queue->users++;
     queue->listing = (struct hf_zk_line){0};
-    serve(zk, line, hf_zk_queue_take(zk, queue, reply->error, &body));
+    serve(zk, line, take(zk, queue, &line, reply));
     next(zk, queue);
     hf_zk_queue_leave(zk, queue);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/plant.h"
 #include "core/sha256.h"
 
 #define UUID_BYTES 36
@@ -319,6 +320,48 @@ size_t hf_zk_node_digits(int32_t sequence)
 uint64_t hf_zk_node_order(int32_t sequence)
 {
     return (uint32_t)sequence;
+}
+
+/* --------------------------------------------------------------- pattern -- */
+
+bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
+                      struct hf_zk_pattern *pattern)
+{
+    const struct layout *layout = &layouts[node->dialect];
+    size_t bytes = strlen(name), after;
+
+    if (node->kind > HF_TICKET_ASKED_LAST || node->sequence < 0 ||
+        layout->after[node->kind] == NULL)
+        return false;
+    after = strlen(layout->after[node->kind]);
+    if (bytes != strlen(layout->before) +
+                     (layout->hyphens ? UUID_BYTES : HEX_BYTES) + after +
+                     DIGITS_LEAST)
+        return false;
+    *pattern = (struct hf_zk_pattern){
+        .name = name,
+        .bytes = bytes,
+        .front = strlen(layout->before),
+        .mark = bytes - DIGITS_LEAST - after,
+        .digits = bytes - DIGITS_LEAST,
+    };
+    return true;
+}
+
+/* Numbers of as many digits are in the order of their texts, and one that has
+ * a sign, or is none, is not above. */
+bool hf_zk_pattern_before(const struct hf_zk_pattern *pattern, const char *name,
+                          size_t bytes)
+{
+    const char *own = pattern->name;
+    size_t mark = pattern->mark, digits = pattern->digits;
+
+    if (HF_PLANTED(ZK_BEHIND_BY_NAME) && bytes == pattern->bytes)
+        return memcmp(name, own, bytes) > 0;
+    return bytes == pattern->bytes &&
+           memcmp(name + digits, own + digits, bytes - digits) > 0 &&
+           memcmp(name, own, pattern->front) == 0 &&
+           memcmp(name + mark, own + mark, digits - mark) == 0;
 }
 
 bool hf_zk_member_parse(const char *name, size_t bytes, struct hf_zk_node *node)

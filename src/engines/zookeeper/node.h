@@ -95,4 +95,24 @@ size_t hf_zk_node_digits(int32_t sequence);
 /* ${sequence} as hf_ticket.sequence: what turned negative came last. */
 uint64_t hf_zk_node_order(int32_t sequence);
 
+/* What a name has in common with those that are written like it: all but the
+ * id and the number. */
+struct hf_zk_pattern {
+    const char *name;
+    size_t bytes;
+    size_t front;  /* so many bytes stand before the id, ... */
+    size_t mark;   /* ... from here up to the number it says the kind, ... */
+    size_t digits; /* ... and here the number begins */
+};
+
+/* That of ${name}, which must outlive it, of a ticket that is ${node}; false
+ * if it is not written as we write. */
+bool hf_zk_pattern_of(const struct hf_zk_node *node, const char *name,
+                      struct hf_zk_pattern *pattern);
+
+/* Is ${name} written like it, with a greater number?  Then it comes behind.
+ * Where it is not, only its parts tell.  Costs a tenth of taking it apart. */
+bool hf_zk_pattern_before(const struct hf_zk_pattern *pattern, const char *name,
+                          size_t bytes);
+
 #endif

@@ -17,6 +17,7 @@ struct hf_zk_child {
     /* kept_list.c */
     bool ours;    /* a ticket of this session */
     bool gone;    /* it was seen to go since it was listed */
+    bool listed;  /* the list that is being taken in has it */
     size_t other; /* so many children there are up to the nearest one ahead
                      that is not ours; 0: there is none */
 };
@@ -37,7 +38,7 @@ struct hf_zk_queue {
     char *names;
     bool unsorted; /* more is known of children of one number */
     size_t live;   /* the first child that is not .gone, or .count */
-    bool holes;    /* one behind that has gone */
+    size_t holes;  /* so many behind that have gone */
     uint64_t kept; /* the connection on which it was listed; 0: it does not
                       serve those who wait in it */
     /* list_call.c: who is served by the list that is under way, and who waits
@@ -106,6 +107,9 @@ enum hf_zk_error hf_zk_queue_take(struct hf_zk *zk, struct hf_zk_queue *queue,
                                   enum hf_zk_error error,
                                   struct hf_jute_reader *body);
 
+/* A string of no byte is as short as an element of a list gets. */
+#define HF_ZK_CHILD_LEAST_BYTES 4
+
 /* hf_zk_node_parse(), or as permits are named where those are, or as members
  * are. */
 bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
@@ -165,6 +169,14 @@ void hf_zk_kept_begin(struct hf_zk_queue *queue);
  * no more in it. */
 bool hf_zk_kept_serves(struct hf_zk *zk, struct hf_zk_queue *queue,
                        const struct hf_zk_own *own);
+
+/* The list ${body} has come for those in ${line}, whose tickets are in the one
+ * that is kept: leave out what has gone ahead of the last of them, at the cost
+ * of what it has there.  False, with nothing changed, if it is to be taken in
+ * as a whole. */
+bool hf_zk_kept_update(struct hf_zk *zk, struct hf_zk_queue *queue,
+                       const struct hf_zk_line *line,
+                       struct hf_jute_reader body);
 
 /* Our ticket ${own} has gone, and the node at ${path} of the queue called
  * ${name}. */

@@ -14,9 +14,6 @@
 #include "engines/zookeeper/permit.h"
 #include "engines/zookeeper/private.h"
 
-/* A string of no byte is as short as an element of a list gets. */
-#define CHILD_LEAST_BYTES 4
-
 /* ----------------------------------------------------------------- lists -- */
 
 bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
@@ -31,8 +28,8 @@ bool hf_zk_queue_parse(const struct hf_zk_queue *queue, const char *name,
  * taken for older. */
 static uint64_t order_of(const struct hf_zk_child *child)
 {
-    return hf_zk_node_is_permit(&child->node) ||
-                   child->node.kind == HF_TICKET_MEMBER
+    return child->node.kind == HF_TICKET_MEMBER ||
+                   hf_zk_node_is_permit(&child->node)
                ? (uint64_t)child->czxid
                : hf_zk_node_order(child->node.sequence);
 }
@@ -158,7 +155,7 @@ static bool update(struct hf_zk *zk, struct hf_zk_queue *queue,
                    struct hf_jute_reader *body)
 {
     size_t bytes = body->left;
-    size_t count = hf_jute_get_count(body, CHILD_LEAST_BYTES);
+    size_t count = hf_jute_get_count(body, HF_ZK_CHILD_LEAST_BYTES);
     struct hf_zk_child *children = hf_alloc((count + 1) * sizeof *children);
     char *names = hf_alloc(bytes + 1);
 
@@ -266,7 +263,7 @@ size_t hf_zk_queue_place(const struct hf_zk *zk,
         place = hf_zk_queue_numbered(queue, own->sequence, id);
     if (place < queue->count && !queue->children[place].gone)
         return place;
-    place = 0;
+    place = queue->live;
     while (place < queue->count &&
            (queue->children[place].gone ||
             !hf_ticket_id_equal(&queue->children[place].node.id, id)))

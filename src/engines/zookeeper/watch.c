@@ -28,9 +28,12 @@ static bool watch_listed(struct hf_zk *zk, struct hf_request *request,
                          const struct hf_zk_queue *queue)
 {
     const struct hf_zk_child *children = queue->children;
+    size_t first = hf_zk_queue_place(zk, queue, &request->ticket);
     uint32_t nodes = 0;
 
-    for (size_t i = 0; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
+    if (first == queue->count) /* or it was seen to go */
+        first = 0;
+    for (size_t i = first; i < queue->count && nodes < HF_WEIGHT_MAX; i++) {
         if (!hf_ticket_id_equal(&children[i].node.id, &request->ticket))
             continue;
         if (nodes == 0 && !is_of(children[i].node.kind, request)) {
