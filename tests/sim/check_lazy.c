@@ -34,12 +34,15 @@ void check_proven(struct client *client)
 
     client->asked_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        if (!a->forgotten && check_holds(a) && !a->a.lost_effect.queued &&
-            check_promise(a) <= now_ms)
+        uint64_t promise_ms = 0; /* as of one that is lost, and not told yet */
+
+        if (!a->forgotten && check_holds(a))
+            promise_ms = check_promise(a);
+        if (promise_ms != 0 && promise_ms <= now_ms)
             world_broken(client->world, 7,
                          "a check of %s was answered at %" PRIu64
                          " by a promise that ended at %" PRIu64,
-                         a->name, now_ms, check_promise(a));
+                         a->name, now_ms, promise_ms);
     }
 }
 
