@@ -245,7 +245,7 @@ class Additions(RightsCase):
          "set search_path=public"),
         ("ALTER FUNCTION holdfast.enqueue SET lock_timeout = 1",
          "lock_timeout=1"),
-        ("ALTER FUNCTION holdfast.enqueue RESET ALL", "function enqueue"),
+        ("ALTER FUNCTION holdfast.list RESET ALL", "function list"),
         ("ALTER FUNCTION holdfast.is_late IMMUTABLE",
          "function is_late sql immutable"),
         ("ALTER FUNCTION holdfast.is_late STRICT", "strict"),

@@ -201,6 +201,36 @@ class OrderTest(unittest.TestCase):
             self.assertEqual(other.list(name), [])
             self.assertEqual(self.sole(name), schema.NOBODY)
 
+    def test_what_waited_for_too_long_is_not_done(self):
+        with schema.Session(self.server) as slow, \
+                schema.Session(self.server) as late:
+            name = self.emptied(slow, late)
+            slow.connection.autocommit = False
+            slow.cursor.execute("SELECT FROM holdfast.queue WHERE name = %s "
+                                "FOR UPDATE", (name.encode(),))
+            late.cursor.execute("SELECT holdfast.ms(clock_timestamp()) + 2000")
+            until, = late.cursor.fetchone()
+            other = Statement(self.server, lambda: late.call(
+                "enqueue", late.id, late.ttl_ms, until, name.encode(),
+                str(uuid.uuid4()), schema.MUTEX, 1, b""))
+            other.wait_until_blocked()
+            place.eventually("its end", lambda: self.server.sql(
+                "SELECT holdfast.ms(clock_timestamp()) > %s", (until,))[0][0])
+            slow.connection.commit()
+            head, _ = other.result()
+            self.assertEqual(head["code"], 1)
+            self.assertEqual(late.list(name), [])
+
+    def test_a_removal_that_comes_too_late_is_not_done(self):
+        with schema.Session(self.server) as owner:
+            name = self.emptied(owner)
+            ticket, seen = owner.enqueue(name)
+            self.assertEqual(self.sole(name), ticket)
+            head, _ = owner.call("withdraw", owner.id, 1, name.encode(), ticket)
+            self.assertEqual(head["code"], 1)
+            self.assertEqual(owner.list(name), seen)
+            self.assertIsNone(self.sole(name))
+
     def test_who_takes_out_what_is_another_s_tells_it(self):
         with schema.Session(self.server) as owner, \
                 schema.Session(self.server) as other:

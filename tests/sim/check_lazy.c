@@ -28,21 +28,26 @@ void check_asked(struct client *client)
         client->asked_us = hf_sim_now_us(client->world->sim);
 }
 
+/* One effect tells of a request to release, and later of a loss. */
+static bool hears_of_loss(const struct hf_acquisition *acquisition)
+{
+    const struct hf_effect *effect = &acquisition->loss_effect;
+
+    return effect->queued && effect->kind == HF_EFFECT_LOST;
+}
+
 void check_proven(struct client *client)
 {
     uint64_t now_ms = check_client_ms(client);
 
     client->asked_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        uint64_t promise_ms = 0; /* as of one that is lost, and not told yet */
-
-        if (!a->forgotten && check_holds(a))
-            promise_ms = check_promise(a);
-        if (promise_ms != 0 && promise_ms <= now_ms)
+        if (!a->forgotten && check_holds(a) && !hears_of_loss(&a->a) &&
+            check_promise(a) <= now_ms)
             world_broken(client->world, 7,
                          "a check of %s was answered at %" PRIu64
                          " by a promise that ended at %" PRIu64,
-                         a->name, now_ms, promise_ms);
+                         a->name, now_ms, check_promise(a));
     }
 }
 

@@ -8,6 +8,7 @@
 --
 -- queue.sole is set under the lock of its row, which an UPDATE takes before it
 -- decides.  So it decides by what is true, even if it had to wait for the row.
+-- The clock is looked at after that.
 
 -- Put a ticket in where no other one is: see enqueue_among().
 CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
@@ -18,8 +19,6 @@ RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     q bigint;
     a holdfast.answer;
-    now_s double precision := pg_catalog.date_part(
-        'epoch', pg_catalog.clock_timestamp());
 BEGIN
     -- Others look for members.  A renewal has seen to it that half of the
     -- session's time is left, unless there was nothing to renew; a statement
@@ -27,13 +26,12 @@ BEGIN
     UPDATE holdfast.queue
        SET sole = ticket_id,
            counter = greatest(counter OPERATOR(pg_catalog.+) 1,
-               (now_s OPERATOR(pg_catalog.*) 1000000)::bigint)
+               (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                OPERATOR(pg_catalog.*) 1000000)::bigint)
      WHERE name OPERATOR(pg_catalog.=) queue_name
        AND sole OPERATOR(pg_catalog.=)
            '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
        AND ticket_kind OPERATOR(pg_catalog.<>) 8
-       AND now_s OPERATOR(pg_catalog.*) 1000
-           OPERATOR(pg_catalog.<=) not_after_ms
        AND EXISTS (SELECT FROM holdfast.session
                     WHERE id OPERATOR(pg_catalog.=) whose
                       AND expires_at OPERATOR(pg_catalog.>)
@@ -48,13 +46,22 @@ BEGIN
             ticket_weight, ticket_payload);
         RETURN;
     END IF;
+    a.code := 0;
+    a.server_ms := holdfast.ms(pg_catalog.clock_timestamp());
+    a.backend := pg_catalog.pg_backend_pid();
+    -- Perhaps only since it waited for the row.
+    IF a.server_ms OPERATOR(pg_catalog.>) not_after_ms THEN
+        UPDATE holdfast.queue SET sole = NULL
+         WHERE number OPERATOR(pg_catalog.=) q;
+        a.code := 1;
+        a.sequence := NULL;
+        RETURN NEXT a;
+        RETURN;
+    END IF;
     INSERT INTO holdfast.ticket
         (queue, sequence, id, session, kind, weight, payload)
     VALUES (q, a.sequence, ticket_id, whose, ticket_kind, ticket_weight,
             ticket_payload);
-    a.code := 0;
-    a.server_ms := pg_catalog.floor(now_s OPERATOR(pg_catalog.*) 1000);
-    a.backend := pg_catalog.pg_backend_pid();
     a.id := ticket_id;
     a.kind := ticket_kind;
     a.weight := ticket_weight;
@@ -74,19 +81,26 @@ DECLARE
     q bigint;
     owner pg_catalog.uuid;
     a holdfast.answer;
-    now_s double precision := pg_catalog.date_part(
-        'epoch', pg_catalog.clock_timestamp());
 BEGIN
     UPDATE holdfast.queue
        SET sole = '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
      WHERE name OPERATOR(pg_catalog.=) queue_name
        AND sole OPERATOR(pg_catalog.=) ticket_id
-       AND now_s OPERATOR(pg_catalog.*) 1000
-           OPERATOR(pg_catalog.<=) not_after_ms
     RETURNING number INTO q;
     IF q IS NULL THEN
         RETURN QUERY SELECT * FROM holdfast.withdraw_among(
             whose, not_after_ms, queue_name, ticket_id);
+        RETURN;
+    END IF;
+    a.code := 0;
+    a.server_ms := holdfast.ms(pg_catalog.clock_timestamp());
+    a.backend := pg_catalog.pg_backend_pid();
+    -- Perhaps only since it waited for the row.
+    IF a.server_ms OPERATOR(pg_catalog.>) not_after_ms THEN
+        UPDATE holdfast.queue SET sole = NULL
+         WHERE number OPERATOR(pg_catalog.=) q;
+        a.code := 1;
+        RETURN NEXT a;
         RETURN;
     END IF;
     DELETE FROM holdfast.ticket
@@ -96,9 +110,6 @@ BEGIN
     IF owner OPERATOR(pg_catalog.<>) whose THEN
         PERFORM holdfast.tell_gone(owner, queue_name, ticket_id, 0);
     END IF;
-    a.code := 0;
-    a.server_ms := pg_catalog.floor(now_s OPERATOR(pg_catalog.*) 1000);
-    a.backend := pg_catalog.pg_backend_pid();
     RETURN NEXT a;
 END
 $$;
