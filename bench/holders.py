@@ -24,11 +24,11 @@ import place  # noqa: E402
 from contest import Contender, table, tell_facts, tell_machine  # noqa: E402
 from zookeeper import Standalone  # noqa: E402
 
-COUNTS = "100,400,800"
+COUNTS = "100,400"
 TIMEOUT_MS = 2000
 SCALE = 10000 // TIMEOUT_MS
-PAIRS = 200
-WARM_UP_PAIRS = 2000
+PAIRS = 1000
+WARM_UP_PAIRS = 8000
 # What goes on meanwhile is measured over so long.
 LOOK_S = 3
 
