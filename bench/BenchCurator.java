@@ -13,8 +13,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.RetryNTimes;
 
 /**
- * BenchCurator SERVERS PATH: Apache Curator's InterProcessMutex, asked and
- * answering as bench/library.c.
+ * BenchCurator SERVERS PATH [TIMEOUT_MS]: Apache Curator's InterProcessMutex,
+ * asked and answering as bench/library.c and bench/hold.c.
  */
 public final class BenchCurator {
     private static final int WARM_UP = 50;
@@ -22,6 +22,7 @@ public final class BenchCurator {
 
     private static String servers;
     private static String path;
+    private static int timeoutMs = 10000;
 
     private static final long[] samples = new long[SAMPLES_MAX];
     private static final AtomicInteger taken = new AtomicInteger();
@@ -36,6 +37,8 @@ public final class BenchCurator {
     /** What drain releases, and what waits for it. */
     private static InterProcessMutex head;
     private static final List<Thread> waiters = new ArrayList<>();
+
+    private static final List<CuratorFramework> holders = new ArrayList<>();
 
     private static void begin() {
         taken.set(0);
@@ -64,11 +67,17 @@ public final class BenchCurator {
         System.out.println(line);
     }
 
-    private static CuratorFramework connect() throws Exception {
+    private static CuratorFramework start(int timeoutMs) {
         CuratorFramework client = CuratorFrameworkFactory.newClient(
-                servers, 10000, 10000, new RetryNTimes(3, 100));
+                servers, timeoutMs, 10000, new RetryNTimes(3, 100));
 
         client.start();
+        return client;
+    }
+
+    private static CuratorFramework connect() throws Exception {
+        CuratorFramework client = start(timeoutMs);
+
         client.blockUntilConnected();
         return client;
     }
@@ -189,6 +198,20 @@ public final class BenchCurator {
         waiters.clear();
     }
 
+    /** Each with a session and a lock of its own. */
+    private static void hold(int count) throws Exception {
+        int from = holders.size();
+
+        begin();
+        for (int i = 0; i < count; i++)
+            holders.add(start(timeoutMs));
+        for (int i = from; i < from + count; i++) {
+            holders.get(i).blockUntilConnected();
+            new InterProcessMutex(holders.get(i), path + "/" + i).acquire();
+        }
+        end(count);
+    }
+
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
             new BufferedReader(new InputStreamReader(System.in));
@@ -196,6 +219,8 @@ public final class BenchCurator {
 
         servers = arguments[0];
         path = arguments[1];
+        if (arguments.length > 2)
+            timeoutMs = Integer.parseInt(arguments[2]);
         try (CuratorFramework client = connect()) {
             InterProcessMutex mutex = new InterProcessMutex(client, path);
 
@@ -210,9 +235,12 @@ public final class BenchCurator {
                     queue(client, Integer.parseInt(words[1]));
                 else if (words[0].equals("drain"))
                     drain();
+                else if (words[0].equals("hold"))
+                    hold(Integer.parseInt(words[1]));
                 else
                     throw new IllegalArgumentException(line);
             }
         }
+        System.exit(0); // with those that hold
     }
 }

@@ -34,11 +34,11 @@ def library(build, url):
 
 
 class Redis:
-    """Contenders by name: the first one is the floor of pairs, and who of them
-    contends."""
+    """Contenders by name, the floor of pairs, and who of them contends.  A bare
+    client differs from the next in one thing only."""
 
     packages = "redis-tools python3-redis libhiredis0.14 libuv1".split()
-    floor, notice = "SET and DEL, bare", "PUBLISH to message, server idle"
+    floor, notice = "SET and script, epoll", "PUBLISH to message, server idle"
     rivals = ("holdfast", "redis-py Lock")
 
     def server(self):
@@ -51,7 +51,10 @@ class Redis:
         theirs = Contender("redis-py Lock", [
             "/usr/bin/python3", HERE + "/bench_redis_py.py", port, "bench"])
         return [bare, ours, theirs], {
-            self.floor: lambda: bare.ask("pair", PAIRS),
+            "SET and DEL, blocking": lambda: bare.ask("pair", PAIRS),
+            "SET and script, blocking": lambda: bare.ask("script", PAIRS),
+            self.floor: lambda: bare.ask("polled", PAIRS),
+            "SET and script, a thread": lambda: bare.ask("handed", PAIRS),
             "holdfast": lambda: ours.ask("pair", PAIRS),
             "redis-py Lock": lambda: theirs.ask("pair", PAIRS)}
 

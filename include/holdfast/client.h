@@ -140,7 +140,8 @@ enum hf_delivery {
  * their queues when the link is back.  Waits are as patient in either case.
  * On an engine without sessions over a network there is no difference. */
 enum hf_loss_at {
-    HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over */
+    HF_LOSS_AT_LOST = 0, /* when safe-until passes or the session is over; with
+                            proof=lazy only the latter */
     HF_LOSS_AT_SUSPENDED = 1
 };
 

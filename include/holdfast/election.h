@@ -167,7 +167,9 @@ HF_API hf_status hf_election_resign_start(struct hf_election *election,
  * Whether we lead; the fencing token of our leadership, 0 if we do not lead;
  * until when nobody else can, as hf_grant_safe_until_ms(), 0 if we do not lead.
  * They change before on_elected and on_deposed are told.  For what the first
- * one says use the token: see hf_grant_token().
+ * one says use the token: see hf_grant_token().  With proof=lazy in a ZooKeeper
+ * URL we lead until the session is known to be over, also when safe-until is
+ * past, and no call of an election has it proven.
  *   Thread    any; also async-signal-safe.
  */
 HF_API bool hf_election_is_leader(const struct hf_election *election)

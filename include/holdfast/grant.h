@@ -35,7 +35,10 @@ HF_API uint64_t hf_grant_token_of(const struct hf_grant *grant,
  * The instant on CLOCK_BOOTTIME, in milliseconds, before which nobody else can
  * have been admitted.  It moves forward while the session lives; 0 once the
  * grant is lost, and in a child of a fork; HF_FOREVER on an engine without
- * leases, where only the end of the ticket itself ends the grant.
+ * leases, where only the end of the ticket itself ends the grant.  With
+ * proof=lazy in a ZooKeeper URL it moves only when something has the session
+ * proven, as hf_grant_check() does, and is in the past until then; to read it
+ * asks for nothing.
  *   Thread    any; also async-signal-safe.
  */
 HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -45,8 +48,15 @@ HF_API uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
  * hf_grant_check(grant):
  * Take in what the engine has said so far, then answer HF_OK if ${grant} is
  * valid, HF_ELOST if not.  Good advice, not a fence: it can be out of date
- * when it returns.
- *   Fails     HF_ELOST HF_EFORKED.
+ * when it returns.  With proof=lazy it first has the session proven, unless
+ * that was done within the last quarter of its timeout and a quarter is left:
+ * HF_OK then means that safe-until was ahead when the proof came.
+ *   Time      none; with proof=lazy one answer of the engine; while cut off,
+ *             until it answers or ${grant} is lost.
+ *   Fails     HF_ELOST HF_EFORKED; with proof=lazy also HF_ELIMIT, and
+ *             HF_EREENTRANT in a callback and on the thread of a borrowed
+ *             loop, where the proof is asked for but cannot be waited for:
+ *             safe-until moves when it comes.
  */
 HF_API hf_status hf_grant_check(struct hf_grant *grant) HF_NONNULL(1);
 
@@ -104,7 +114,7 @@ HF_API hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
  *   Fails     HF_ELOST if ${grant} is, or gets, lost; HF_ESTATE if it is not a
  *             writer's, or of several locks, or this is under way, or
  *             hf_grant_hold_fd() gave out its descriptor; HF_EDENIED HF_EDIR
- *             HF_EFULL HF_ELIMIT if the engine cannot; HF_EREENTRANT
+ *             HF_EFULL HF_ELIMIT if the engine cannot; HF_ENOMEM HF_EREENTRANT
  *             HF_EFORKED.  But for HF_ELOST it is then a writer's as before.
  */
 HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
@@ -115,7 +125,7 @@ HF_API hf_status hf_grant_downgrade(struct hf_grant *grant) HF_NONNULL(1);
  *   Callback  ${done} once, with HF_OK or with a status that
  *             hf_grant_downgrade() fails with; HF_ECANCELLED if ${grant} is
  *             released before.
- *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_EFORKED.
+ *   Fails     HF_ELOST HF_ESTATE HF_ECLOSED HF_ELIMIT HF_ENOMEM HF_EFORKED.
  */
 HF_API hf_status hf_grant_downgrade_start(struct hf_grant *grant,
                                           struct hf_done done)

@@ -12,6 +12,7 @@
 #include "cli/message.h"
 #include "cli/say.h"
 #include "core/error.h"
+#include "host/grant_check.h"
 
 /* How long the first connection may take, whatever the wait. */
 #define HF_CONNECT_MAX_MS 15000
@@ -179,6 +180,7 @@ uint64_t hf_keeper_publish_lease(struct hf_keeper *keeper, uint64_t now_ms)
     /* Not 0: the page says what was promised, and a loss is not a promise. */
     if (safe_until_ms == HF_FOREVER || safe_until_ms == 0)
         return HF_FOREVER;
+    (void)hf_grant_ask(keeper->grant); /* the command ends with the promise */
     hf_page_promise(page, safe_until_ms, now_ms);
     look_ms = atomic_load(&page->lease_ms) / HF_LEASE_LOOKS;
     return now_ms +

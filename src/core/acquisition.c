@@ -131,30 +131,14 @@ static void unlink(struct hf_core *core, struct hf_acquisition *a)
         core->last = a->previous;
 }
 
-struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
-                                               size_t place)
-{
-    if (place == 0)
-        return (struct hf_withdrawal *)&a->abandoned;
-    return a->more_abandoned == NULL || place >= HF_ABANDONED_MAX
-               ? NULL
-               : &a->more_abandoned[place - 1];
-}
-
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a)
 {
-    const struct hf_withdrawal *abandoned;
-    bool has = false;
-
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        has |= abandoned->state != HF_WITHDRAWAL_NONE;
-    return has;
+    return a->withdrawals.abandoned != NULL;
 }
 
 bool hf_acquisition_lurks(const struct hf_acquisition *a)
 {
-    return a->own.state != HF_WITHDRAWAL_NONE ||
+    return hf_withdrawals_own_lurks(&a->withdrawals) ||
            hf_acquisition_has_abandoned(a);
 }
 
@@ -186,7 +170,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
         return hf_bundle_release_status(core, a);
     if (a->cohort != NULL)
         return hf_cohort_release_status(core, a);
-    if (a->own.found)
+    if (hf_withdrawals_own_found(&a->withdrawals))
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
@@ -207,14 +191,8 @@ bool hf_acquisition_may_remain(const struct hf_acquisition *a)
 /* Will the answer to a removal, or to the enqueue before it, still come? */
 static bool awaits_removal(const struct hf_acquisition *a)
 {
-    bool awaits = hf_acquisition_enqueue_unanswered(a) ||
-                  hf_withdrawal_awaits_answer(&a->own);
-    const struct hf_withdrawal *abandoned;
-
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        awaits |= hf_withdrawal_awaits_answer(abandoned);
-    return awaits;
+    return hf_acquisition_enqueue_unanswered(a) ||
+           hf_withdrawals_await_answer(&a->withdrawals);
 }
 
 /* Is there something to wait for before the owner hears of the end? */
@@ -229,7 +207,7 @@ static bool is_leaving(const struct hf_acquisition *a)
     if (a->status == HF_EDENIED)
         return false;
     return a->thorough ? hf_acquisition_may_remain(a)
-                       : a->own.state != HF_WITHDRAWAL_NONE;
+                       : hf_withdrawals_own_lurks(&a->withdrawals);
 }
 
 /* The client that closes ends its session, and every ticket with it. */
@@ -265,7 +243,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a)
     if (a->state == STATE(RELEASING)) {
         if (a->status == HF_OK)
             a->status = release_status(core, a);
-        hf_acquisition_tell(core, a, &a->released_effect, HF_EFFECT_RELEASED);
+        hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_RELEASED);
     } else {
         note_what_may_remain(core, a);
         hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_ENDED);
@@ -279,14 +257,13 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
     if (a->state != STATE(RELEASING) && a->state != STATE(WITHDRAWING))
         return;
     tell(core, a);
-    if (!a->told || a->ask.busy || a->description.request.busy ||
+    if (!a->told || a->ask.busy || hf_description_is_busy(a->description) ||
         hf_acquisition_lurks(a) || (a->bundle != NULL && hf_bundle_lurks(a)) ||
         (a->cohort != NULL && !hf_cohort_may_forget(a)))
         return;
     assert(!hf_watches_any(&a->watches));
     hf_acquisition_move(core, a, STATE(DONE));
     hf_schedule_leave(core, &a->entry);
-    hf_description_free(&a->description);
     if (a->cohort != NULL) {
         hf_cohort_part(core, a);
     } else {
@@ -301,15 +278,19 @@ bool hf_acquisition_is_over(const struct hf_acquisition *a)
     if (a->state == STATE(IDLE))
         return true;
     return a->state == STATE(DONE) && hf_watches_idle(&a->watches) &&
-           a->lookout.state == HF_LOOKOUT_NONE;
+           (a->lookout == NULL || a->lookout->state == HF_LOOKOUT_NONE);
 }
 
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
     hf_text_drop(&core->stories, &a->story);
     hf_text_drop(&core->holders, &a->holder);
-    hf_free(a->more_abandoned);
-    a->more_abandoned = NULL;
+    hf_watches_free(&a->watches);
+    hf_withdrawals_free(&a->withdrawals);
+    hf_free(a->lookout);
+    hf_free(a->description);
+    a->lookout = NULL;
+    a->description = NULL;
 }
 
 void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a)
@@ -376,7 +357,7 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     if (from == STATE(UNSURE))
         hf_acquisition_abandon(core, a, true);
     if (from == STATE(QUEUED) && !HF_PLANTED(CANCEL_KEEPS_TICKET))
-        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+        hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
     hf_acquisition_move(core, a, STATE(WITHDRAWING));
     if (a->whole != NULL)
         hf_bundle_touch(core, a->whole);
@@ -394,13 +375,13 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     if (HF_PLANTED(LOSS_UNEXPLAINED))
         hf_acquisition_set_text(core, a, "");
     hf_acquisition_move(core, a, STATE(LOST));
-    hf_effect_remove(&core->effects, &a->revoked_effect);
+    hf_effect_remove(&core->effects, &a->loss_effect); /* REVOKED */
     if (ticket_lives && has_ticket(a))
-        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+        hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
     if (HF_PLANTED(LOST_AFTER_WITHDRAW))
         hf_acquisition_pump(core, a);
     if (!HF_PLANTED(MEMBER_LOSS_UNTOLD) || a->kind != HF_TICKET_MEMBER)
-        hf_acquisition_tell(core, a, &a->lost_effect, HF_EFFECT_LOST);
+        hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_LOST);
 }
 
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a)
@@ -436,22 +417,9 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->ask.effect = &a->ask_effect;
     a->ask_effect.request = &a->ask;
     a->answer_effect.acquisition = a;
-    a->lost_effect.acquisition = a;
-    a->revoked_effect.acquisition = a;
+    a->loss_effect.acquisition = a;
     a->waiting_effect.acquisition = a;
-    a->released_effect.acquisition = a;
-    a->downgraded_effect.acquisition = a;
     a->forgotten_effect.acquisition = a;
-    hf_watches_init(&a->watches, a, a->queue);
-    hf_lookout_init(&a->lookout, a, a->queue);
-    if (a->kind == HF_TICKET_LEASE)
-        a->lookout.request.limit = a->limit;
-    if (a->kind == HF_TICKET_MEMBER)
-        a->lookout.request.ticket_kind = a->kind;
-    hf_description_init(&a->description, a, a->queue);
-    hf_withdrawal_init(&a->own, a, a->queue);
-    a->own.request.weight = a->ask.weight;
-    hf_withdrawal_init(&a->abandoned, a, a->queue);
 }
 
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
@@ -497,10 +465,9 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     a->status = a->state == STATE(HELD) ? HF_OK : HF_ELOST;
-    hf_effect_remove(&core->effects, &a->lost_effect);
-    hf_effect_remove(&core->effects, &a->revoked_effect);
+    hf_effect_remove(&core->effects, &a->loss_effect);
     if (a->state == STATE(HELD) && has_ticket(a))
-        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+        hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
     hf_acquisition_move(core, a, STATE(RELEASING));
@@ -513,9 +480,12 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
 {
     assert(a->kind == HF_TICKET_LEASE);
     hf_schedule_touch(core, &a->entry);
-    a->limit = a->ask.limit = a->lookout.request.limit = limit;
-    if (a->lookout.state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
-        hf_lookout_end(&a->lookout, &core->effects);
+    a->limit = a->ask.limit = limit;
+    if (a->lookout == NULL)
+        return;
+    a->lookout->request.limit = limit;
+    if (a->lookout->state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
+        hf_lookout_end(a->lookout, &core->effects);
 }
 
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
@@ -526,7 +496,8 @@ void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
         a->list_at_ms = 0;
         a->watch_at_ms = 0;
     }
-    a->lookout.at_ms = 0;
+    if (a->lookout != NULL)
+        a->lookout->at_ms = 0;
     hf_acquisition_pump(core, a);
 }
 
@@ -550,21 +521,17 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_withdrawal *abandoned;
-
     assert(a->state != STATE(HELD));
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_unask(core, a);
-    hf_description_end(&a->description, &core->effects);
+    hf_description_end(a->description, &core->effects);
     /* The engine has answered everything before it reported this. */
-    assert(!a->ask.busy && !a->description.request.busy);
+    assert(!a->ask.busy && !hf_description_is_busy(a->description));
     hf_watches_clear(&a->watches, &core->effects);
-    hf_lookout_clear(&a->lookout, &core->effects);
+    if (a->lookout != NULL)
+        hf_lookout_clear(a->lookout, &core->effects);
     hf_acquisition_downgrade_ends(core, a);
-    hf_withdrawal_clear(&a->own, &core->effects);
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        hf_withdrawal_clear(abandoned, &core->effects);
+    hf_withdrawals_clear(&a->withdrawals, &core->effects);
     if (hf_acquisition_is_waiting(a) && a->state != STATE(PAUSED)) {
         if (a->state == STATE(QUEUED))
             hf_acquisition_displaced(a);
@@ -580,11 +547,7 @@ void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
 void hf_acquisition_look(struct hf_acquisition *a,
                          const struct hf_snapshot *snapshot)
 {
-    struct hf_withdrawal *abandoned;
-
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        hf_withdrawal_look(abandoned, snapshot);
+    hf_withdrawals_look(&a->withdrawals, snapshot);
 }
 
 bool hf_acquisition_needs_proof(const struct hf_acquisition *a)
@@ -612,19 +575,21 @@ void hf_acquisition_check(const struct hf_core *core,
     assert(!in_queue || a->session == core->session.number);
     assert(!in_queue || hf_session_alive(&core->session));
     assert(in_queue || !hf_watches_any(&a->watches));
-    assert(hf_acquisition_wants_room(a) ||
-           a->lookout.state == HF_LOOKOUT_NONE ||
-           a->lookout.state == HF_LOOKOUT_FORGOTTEN);
+    assert(hf_acquisition_wants_room(a) || a->lookout == NULL ||
+           a->lookout->state == HF_LOOKOUT_NONE ||
+           a->lookout->state == HF_LOOKOUT_FORGOTTEN);
     assert((a->state == STATE(ENQUEUING)) <=
            hf_acquisition_enqueue_unanswered(a));
     assert(!hf_acquisition_enqueue_unanswered(a) ||
            a->state == STATE(ENQUEUING) || a->state == STATE(WITHDRAWING));
     assert(!a->ask_effect.queued || a->ask.busy);
-    assert(!a->description.effect.queued || a->description.request.busy);
-    assert(!a->description.request.busy || a->description.is_asked ||
-           !hf_ticket_id_equal(&a->description.request.ticket, &a->ticket));
-    assert(a->own.state == HF_WITHDRAWAL_NONE || a->state >= STATE(LOST));
-    assert(a->own.state == HF_WITHDRAWAL_NONE ||
+    assert(!hf_description_is_busy(a->description) ||
+           a->description->is_asked ||
+           !hf_ticket_id_equal(&a->description->request.ticket, &a->ticket));
+    assert(!in_queue || !has_ticket(a) || a->withdrawals.own != NULL);
+    assert(!hf_withdrawals_own_lurks(&a->withdrawals) ||
+           a->state >= STATE(LOST));
+    assert(!hf_withdrawals_own_lurks(&a->withdrawals) ||
            !hf_acquisition_enqueue_unanswered(a)); /* nor overtakes it */
     assert(!a->told || a->state >= STATE(RELEASING));
     assert(!a->downgrading || a->state == STATE(HELD));

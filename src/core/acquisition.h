@@ -41,9 +41,8 @@ struct hf_cohort;
 struct hf_core;
 
 /* How many ids of tickets whose enqueue got no answer are remembered, each
- * until it can no longer appear; one, without the memory for more.  With all in
- * use the next attempt waits for the oldest: bounded, and each takes a lost
- * answer to fill. */
+ * until it can no longer appear.  With all in use the next attempt waits for
+ * the oldest: bounded, and each takes a lost answer to fill. */
 #define HF_ABANDONED_MAX 4
 
 /* An end without a grant waits this long for the answer that the ticket is
@@ -130,8 +129,8 @@ struct hf_acquisition {
     uint64_t enqueue_at_ms; /* PAUSED: not before */
     struct hf_retry_state enqueue_retry;
     /* LOOKING, and QUEUED without room or as a MEMBER. */
-    struct hf_lookout lookout;
-    bool room; /* LOOKING: it was seen */
+    struct hf_lookout *lookout; /* NULL: it was never needed */
+    bool room;                  /* LOOKING: it was seen */
     /* UNSURE, QUEUED: what is under way or on the way there may be out of
      * date, so list (again), not before .list_at_ms. */
     bool list_wanted;
@@ -152,7 +151,7 @@ struct hf_acquisition {
     bool revoked; /* its owner is to be asked to let go, once it is granted */
     uint64_t report_at_ms;
     /* QUEUED, HELD, by an owner that has heard a request to release. */
-    struct hf_description description;
+    struct hf_description *description;
     /* QUEUED, as a MEMBER. */
     bool stamp_wanted;
     struct hf_retry_state stamp_retry;
@@ -170,16 +169,12 @@ struct hf_acquisition {
     uint64_t tell_at_ms;
     /* Tickets that must not stay: the last one, and those that got no
      * answer. */
-    struct hf_withdrawal own;
-    struct hf_withdrawal abandoned;       /* the first of these, ... */
-    struct hf_withdrawal *more_abandoned; /* ... the others, allocated when the
-                                             first is used; NULL: none */
-    struct hf_effect answer_effect;       /* GRANTED or ENDED */
-    struct hf_effect lost_effect;
-    struct hf_effect revoked_effect;
-    struct hf_effect waiting_effect;
-    struct hf_effect released_effect;
-    struct hf_effect downgraded_effect;
+    struct hf_withdrawals withdrawals;
+    /* Two share one where the first was carried out, or taken back, before the
+     * other can come. */
+    struct hf_effect answer_effect;  /* GRANTED, then RELEASED; or ENDED */
+    struct hf_effect loss_effect;    /* REVOKED, then LOST */
+    struct hf_effect waiting_effect; /* WAITING, then DOWNGRADED */
     struct hf_effect forgotten_effect;
 };
 
@@ -273,11 +268,6 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
 /* Is a proof of the session all that it waits for, to be admitted or, as the
  * ticket of a cohort, to be handed to a member? */
 bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
-
-/* The withdrawal of the ${place}th ticket that it can remember, from 0, whose
- * enqueue got no answer; NULL: it cannot remember so many. */
-struct hf_withdrawal *hf_acquisition_abandoned(const struct hf_acquisition *a,
-                                               size_t place);
 
 /* Does it remember a ticket whose enqueue got no answer? */
 bool hf_acquisition_has_abandoned(const struct hf_acquisition *a);

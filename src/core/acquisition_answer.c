@@ -24,7 +24,7 @@ static void enqueued(struct hf_core *core, struct hf_acquisition *a,
     if (a->state == STATE(ENQUEUING))
         hf_acquisition_placed(core, a, snapshot);
     else if (!HF_PLANTED(CANCEL_KEEPS_TICKET)) /* given up meanwhile */
-        hf_withdrawal_begin(&a->own, &a->ticket, 0, true);
+        hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
 }
 
 static void enqueue_failed(struct hf_core *core, struct hf_acquisition *a,
@@ -150,11 +150,11 @@ static void revoked(struct hf_core *core, struct hf_acquisition *a,
         !hf_ticket_id_equal(&request->ticket, &a->ticket))
         return;
     if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
-        hf_description_want(&a->description);
+        hf_description_want(a);
     if (a->state == STATE(QUEUED))
         a->revoked = !HF_PLANTED(WAITER_NOT_ASKED);
-    else if (a->state == STATE(HELD) && !a->revoked_effect.queued)
-        hf_acquisition_tell(core, a, &a->revoked_effect, HF_EFFECT_REVOKED);
+    else if (a->state == STATE(HELD) && !a->loss_effect.queued)
+        hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_REVOKED);
 }
 
 static void watch_failed(struct hf_core *core, struct hf_acquisition *a,
@@ -194,14 +194,14 @@ static void look_failed(struct hf_core *core, struct hf_acquisition *a,
 {
     struct hf_error why;
 
-    hf_lookout_ended(&a->lookout, &core->effects);
+    hf_lookout_ended(a->lookout, &core->effects);
     if (event->as.answer.failure == HF_FAILURE_FATAL &&
         hf_acquisition_wants_room(a)) {
         story(&why, event);
         hf_acquisition_give_up(core, a, &why);
         return;
     }
-    a->lookout.at_ms = hf_acquisition_again_at_ms(core, &a->lookout.retry);
+    a->lookout->at_ms = hf_acquisition_again_at_ms(core, &a->lookout->retry);
 }
 
 /* Nobody but people misses it: what may not be written is not written. */
@@ -211,31 +211,26 @@ static void describe_failed(struct hf_core *core, struct hf_acquisition *a,
     bool again = event->as.answer.failure != HF_FAILURE_FATAL;
 
     hf_description_failed(
-        &a->description, &a->ticket, again,
-        hf_acquisition_again_at_ms(core, &a->description.retry));
+        a->description, &a->ticket, again,
+        hf_acquisition_again_at_ms(core, &a->description->retry));
 }
 
-static struct hf_withdrawal *withdrawal_of(struct hf_acquisition *a,
-                                           const struct hf_request *request)
+static void withdrawal_failed(struct hf_core *core, struct hf_acquisition *a,
+                              const struct hf_event *event)
 {
-    struct hf_withdrawal *abandoned;
+    struct hf_withdrawal *withdrawal =
+        hf_withdrawals_find(&a->withdrawals, event->as.answer.request);
+    bool own = withdrawal == a->withdrawals.own;
 
-    if (request == &a->own.request)
-        return &a->own;
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++) {
-        if (request == &abandoned->request)
-            return abandoned;
-    }
-    assert(false && "a withdraw that is none of this acquisition's");
-    return NULL;
+    hf_withdrawals_failed(&a->withdrawals, withdrawal,
+                          hf_acquisition_again_at_ms(core, &withdrawal->retry));
+    if (own || a->thorough)
+        withdrawal_denied(core, a, event);
 }
 
 static void failed(struct hf_core *core, struct hf_acquisition *a,
                    const struct hf_event *event)
 {
-    struct hf_withdrawal *withdrawal;
-
     switch (event->as.answer.request->kind) {
     case HF_REQUEST_ENQUEUE:
         a->ask.busy = false;
@@ -252,11 +247,7 @@ static void failed(struct hf_core *core, struct hf_acquisition *a,
         watch_failed(core, a, event);
         break;
     case HF_REQUEST_WITHDRAW:
-        withdrawal = withdrawal_of(a, event->as.answer.request);
-        hf_withdrawal_failed(
-            withdrawal, hf_acquisition_again_at_ms(core, &withdrawal->retry));
-        if (withdrawal == &a->own || a->thorough)
-            withdrawal_denied(core, a, event);
+        withdrawal_failed(core, a, event);
         break;
     case HF_REQUEST_DOWNGRADE:
         a->ask.busy = false;
@@ -294,7 +285,7 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         break;
     case HF_EVENT_LISTED:
         if (request->kind == HF_REQUEST_LOOK) {
-            if (hf_lookout_listed(&a->lookout) && hf_acquisition_wants_room(a))
+            if (hf_lookout_listed(a->lookout) && hf_acquisition_wants_room(a))
                 hf_acquisition_looked_for_room(core, a,
                                                &event->as.answer.snapshot);
             break;
@@ -306,7 +297,7 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
     case HF_EVENT_CHANGED:
         if (HF_PLANTED(LOOKED_ONCE) && a->state == STATE(LOOKING))
             break;
-        hf_lookout_ended(&a->lookout, &core->effects);
+        hf_lookout_ended(a->lookout, &core->effects);
         break;
     case HF_EVENT_WATCHING:
         request->busy = false;
@@ -320,7 +311,9 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         revoked(core, a, request);
         break;
     case HF_EVENT_WITHDRAWN:
-        hf_withdrawal_done(withdrawal_of(a, request), event->as.answer.found);
+        hf_withdrawals_done(&a->withdrawals,
+                            hf_withdrawals_find(&a->withdrawals, request),
+                            event->as.answer.found);
         break;
     case HF_EVENT_DOWNGRADED:
         assert(request == &a->ask && a->ask.busy);
@@ -328,7 +321,7 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         hf_acquisition_downgraded(core, a);
         break;
     case HF_EVENT_DESCRIBED:
-        hf_description_done(&a->description);
+        hf_description_done(a->description);
         break;
     case HF_EVENT_MARKED:
         assert(request == &a->ask && a->ask.busy);

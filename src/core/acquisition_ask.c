@@ -6,8 +6,8 @@
 
 #include "core/cohort.h"
 #include "core/core.h"
+#include "core/error.h"
 #include "core/instant.h"
-#include "core/memory.h"
 #include "core/plant.h"
 
 /* Backoff for what is repeated until it works. */
@@ -50,35 +50,9 @@ bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a)
     return a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE;
 }
 
-/* One that is free, or NULL. */
-static struct hf_withdrawal *free_abandoned(const struct hf_acquisition *a)
-{
-    struct hf_withdrawal *abandoned;
-
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++) {
-        if (abandoned->state == HF_WITHDRAWAL_NONE)
-            return abandoned;
-    }
-    return NULL;
-}
-
-/* The last ticket is one of these now.  There is a place, or its enqueue had
- * not been asked for; what is allocated is for those to come. */
-static void remember(struct hf_acquisition *a, uint64_t until_ms, bool now)
-{
-    hf_withdrawal_begin(free_abandoned(a), &a->ticket, until_ms, now);
-    if (a->more_abandoned != NULL)
-        return;
-    a->more_abandoned =
-        hf_alloc((HF_ABANDONED_MAX - 1) * sizeof(*a->more_abandoned));
-    for (size_t i = 1; i < HF_ABANDONED_MAX && a->more_abandoned != NULL; i++)
-        hf_withdrawal_init(hf_acquisition_abandoned(a, i), a, a->queue);
-}
-
 bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
 {
-    return free_abandoned(a) != NULL;
+    return hf_withdrawals_count_abandoned(&a->withdrawals) < HF_ABANDONED_MAX;
 }
 
 /* One timeout from now, the link it was sent on being known to have ended.
@@ -93,12 +67,12 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
 
     if (HF_PLANTED(ABANDONED_FORGOTTEN))
         return;
-    remember(a, until_ms, now);
+    hf_withdrawals_abandon(&a->withdrawals, &a->ticket, until_ms, now);
 }
 
 void hf_acquisition_disown(struct hf_acquisition *a)
 {
-    remember(a, 0, true);
+    hf_withdrawals_abandon(&a->withdrawals, &a->ticket, 0, true);
 }
 
 static struct hf_ticket_id new_ticket(struct hf_core *core,
@@ -111,28 +85,43 @@ static struct hf_ticket_id new_ticket(struct hf_core *core,
     return id;
 }
 
+/* See that there is memory for what a ticket may need once it is under way.
+ * Without it the enqueue fails as one for which the engine has none. */
+static bool reserve(struct hf_core *core, struct hf_acquisition *a)
+{
+    struct hf_error why;
+
+    if (hf_acquisition_has_lookout(a) && a->lookout == NULL)
+        a->lookout = hf_lookout_new(a);
+    if (hf_withdrawals_reserve(a) &&
+        (a->lookout != NULL || !hf_acquisition_has_lookout(a)))
+        return true;
+    hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
+    hf_acquisition_enqueue_again(core, a, &why);
+    return false;
+}
+
 static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_ticket_id ticket;
 
-    /* One slot is kept for this very enqueue, should it get no answer. */
     if (a->ask.busy || core->now_ms < a->enqueue_at_ms ||
         !hf_acquisition_can_enqueue(a) ||
-        hf_enqueue_order_before(core, a) != NULL)
+        hf_enqueue_order_before(core, a) != NULL || !reserve(core, a))
         return;
     ticket = new_ticket(core, a);
     hf_ticket_table_set(&core->tickets, a, &ticket);
     a->session = core->session.number;
     a->waited = false;
     a->revoked = false;
-    hf_description_renew(&a->description);
+    hf_description_renew(a->description);
     a->list_wanted = false;
     a->stamp_wanted = false;
     a->stamp = 0;
     hf_acquisition_move(core, a, STATE(ENQUEUING));
     /* Before the ENQUEUE: a session that was idle for long is then proven by
      * the time the place is known. */
-    hf_session_want_proof(&core->session, core->now_ms);
+    hf_session_want_proof_ahead(&core->session, core->now_ms);
     ask(core, a, HF_REQUEST_ENQUEUE);
     hf_enqueue_order_asked(core, a);
 }
@@ -142,7 +131,8 @@ static void pump_enqueue(struct hf_core *core, struct hf_acquisition *a)
 static void pump_room(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->state == STATE(PAUSED)) {
-        if (core->now_ms < a->enqueue_at_ms || !hf_acquisition_can_enqueue(a))
+        if (core->now_ms < a->enqueue_at_ms || !hf_acquisition_can_enqueue(a) ||
+            !reserve(core, a))
             return;
         a->room = false;
         hf_acquisition_move(core, a, STATE(LOOKING));
@@ -153,12 +143,14 @@ static void pump_room(struct hf_core *core, struct hf_acquisition *a)
 
 static void pump_lookout(struct hf_core *core, struct hf_acquisition *a)
 {
+    if (a->lookout == NULL)
+        return;
     if (hf_acquisition_wants_room(a))
-        hf_lookout_keep(&a->lookout, &core->effects,
+        hf_lookout_keep(a->lookout, &core->effects,
                         hf_session_usable(&core->session) &&
-                            core->now_ms >= a->lookout.at_ms);
+                            core->now_ms >= a->lookout->at_ms);
     else
-        hf_lookout_end(&a->lookout, &core->effects);
+        hf_lookout_end(a->lookout, &core->effects);
 }
 
 static void pump_list(struct hf_core *core, struct hf_acquisition *a)
@@ -208,16 +200,20 @@ static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
     }
     if (watches_own(core, a))
         wanted[count++] = (struct hf_watched){a->ticket, a->kind};
-    hf_watches_follow(&a->watches, &core->effects, wanted, count, may_ask);
+    if (!hf_watches_follow(a, &core->effects, wanted, count, may_ask))
+        a->watch_at_ms = hf_acquisition_again_at_ms(core, &a->watch_retry);
 }
 
 static void pump_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!a->downgrading || a->ask.busy || a->description.request.busy ||
+    if (!a->downgrading || a->ask.busy ||
+        hf_description_is_busy(a->description) ||
         core->now_ms < a->downgrade_at_ms)
         return;
     a->downgrade_asked = true;
-    a->ask.payload = a->description.is_asked ? a->description.text : a->payload;
+    a->ask.payload = a->description != NULL && a->description->is_asked
+                         ? a->description->text
+                         : a->payload;
     ask(core, a, HF_REQUEST_DOWNGRADE);
 }
 
@@ -229,22 +225,10 @@ static void pump_description(struct hf_core *core, struct hf_acquisition *a)
                  (a->state == STATE(HELD) && !a->downgrading);
 
     if (stays && hf_session_usable(&core->session))
-        hf_description_pump(&a->description, &core->effects, &a->ticket,
-                            a->kind, a->payload, core->now_ms);
+        hf_description_pump(a->description, &core->effects, &a->ticket, a->kind,
+                            a->payload, core->now_ms);
     else if (a->state > STATE(HELD))
-        hf_description_end(&a->description, &core->effects);
-}
-
-static void pump_withdrawals(struct hf_core *core, struct hf_acquisition *a)
-{
-    struct hf_withdrawal *abandoned;
-
-    if (!hf_session_usable(&core->session))
-        return;
-    hf_withdrawal_pump(&a->own, &core->effects, core->now_ms);
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        hf_withdrawal_pump(abandoned, &core->effects, core->now_ms);
+        hf_description_end(a->description, &core->effects);
 }
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
@@ -280,6 +264,7 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
         pump_downgrade(core, a); /* when its ticket is not watched any more */
     hf_acquisition_downgrade_ends(core, a);
     pump_description(core, a);
-    pump_withdrawals(core, a);
+    if (hf_session_usable(&core->session))
+        hf_withdrawals_pump(&a->withdrawals, &core->effects, core->now_ms);
     hf_acquisition_settle(core, a);
 }

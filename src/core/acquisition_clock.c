@@ -70,7 +70,7 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
     else if (a->state == STATE(LOOKING) &&
-             a->lookout.state == HF_LOOKOUT_WATCHING)
+             a->lookout->state == HF_LOOKOUT_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
@@ -126,12 +126,8 @@ void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a)
  * that, and come before the tick. */
 uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
 {
-    uint64_t at_ms = hf_withdrawal_wake_at_ms(&a->own);
-    const struct hf_withdrawal *abandoned;
+    uint64_t at_ms = hf_withdrawals_wake_at_ms(&a->withdrawals);
 
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        at_ms = hf_earlier_ms(at_ms, hf_withdrawal_wake_at_ms(abandoned));
     if (a->state == STATE(PAUSED) && a->enqueue_at_ms > a->pumped_ms)
         at_ms = hf_earlier_ms(at_ms, a->enqueue_at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(UNSURE)) &&
@@ -142,12 +138,13 @@ uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a)
         at_ms = hf_earlier_ms(at_ms, a->watch_at_ms);
     if (a->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, a->report_at_ms);
-    if (hf_acquisition_wants_room(a) && a->lookout.state == HF_LOOKOUT_NONE)
-        at_ms = hf_earlier_ms(at_ms, a->lookout.at_ms);
+    if (hf_acquisition_wants_room(a) && a->lookout->state == HF_LOOKOUT_NONE)
+        at_ms = hf_earlier_ms(at_ms, a->lookout->at_ms);
     if ((a->state == STATE(QUEUED) || a->state == STATE(HELD)) &&
-        !a->downgrading && hf_description_is_due(&a->description))
-        at_ms = hf_earlier_ms(at_ms, a->description.at_ms);
-    if (a->downgrading && !a->ask.busy && !a->description.request.busy)
+        !a->downgrading && hf_description_is_due(a->description))
+        at_ms = hf_earlier_ms(at_ms, a->description->at_ms);
+    if (a->downgrading && !a->ask.busy &&
+        !hf_description_is_busy(a->description))
         at_ms = hf_earlier_ms(at_ms, a->downgrade_at_ms);
     return at_ms;
 }

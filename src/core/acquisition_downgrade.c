@@ -31,7 +31,7 @@ static void tell(struct hf_core *core, struct hf_acquisition *a,
 {
     a->downgrading = false;
     a->downgrade_status = status;
-    hf_effect_add(&core->effects, &a->downgraded_effect, HF_EFFECT_DOWNGRADED);
+    hf_effect_add(&core->effects, &a->waiting_effect, HF_EFFECT_DOWNGRADED);
 }
 
 void hf_acquisition_downgrade_ends(struct hf_core *core,

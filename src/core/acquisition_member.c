@@ -64,7 +64,7 @@ void hf_acquisition_decide_member(struct hf_core *core,
         return;
     a->waited = true;
     if (a->blocking <= 1)
-        hf_session_want_proof(&core->session, core->now_ms);
+        hf_session_want_proof_ahead(&core->session, core->now_ms);
     hf_acquisition_report(core, a);
 }
 

@@ -35,7 +35,7 @@ void hf_acquisition_admit(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_move(core, a, STATE(HELD));
     hf_acquisition_tell(core, a, &a->answer_effect, HF_EFFECT_GRANTED);
     if (a->revoked)
-        hf_acquisition_tell(core, a, &a->revoked_effect, HF_EFFECT_REVOKED);
+        hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_REVOKED);
     a->revoked = false;
 }
 
@@ -196,7 +196,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
         return;
     a->waited = true;
     if (a->blocking <= 1)
-        hf_session_want_proof(&core->session, core->now_ms);
+        hf_session_want_proof_ahead(&core->session, core->now_ms);
     hf_acquisition_report(core, a);
 }
 
@@ -215,7 +215,8 @@ void hf_acquisition_enqueue_again(struct hf_core *core,
                               core->now_ms, &core->config.random);
         at_ms = hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
     }
-    hf_acquisition_move(core, a, STATE(PAUSED));
+    if (a->state != STATE(PAUSED))
+        hf_acquisition_move(core, a, STATE(PAUSED));
     a->enqueue_at_ms = at_ms;
     if (at_ms == HF_FOREVER)
         hf_acquisition_give_up(core, a, why);
@@ -273,15 +274,20 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
     if (a->state != STATE(QUEUED))
         return;
     if (a->blocking == 1)
-        hf_session_want_proof(&core->session, core->now_ms);
+        hf_session_want_proof_ahead(&core->session, core->now_ms);
     a->list_wanted = !HF_PLANTED(NO_LIST_AFTER_GONE);
 }
 
 /* ------------------------------------------------------------------ room -- */
 
+bool hf_acquisition_has_lookout(const struct hf_acquisition *a)
+{
+    return a->kind == HF_TICKET_LEASE || a->kind == HF_TICKET_MEMBER;
+}
+
 bool hf_acquisition_wants_room(const struct hf_acquisition *a)
 {
-    if (a->kind != HF_TICKET_LEASE && a->kind != HF_TICKET_MEMBER)
+    if (!hf_acquisition_has_lookout(a))
         return false;
     return (a->state == STATE(LOOKING) && !a->room) ||
            (a->state == STATE(QUEUED) && a->blocking > 0);

@@ -48,7 +48,7 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
 /* Take back an ENQUEUE or LIST that the engine has not heard of. */
 void hf_acquisition_unask(struct hf_core *core, struct hf_acquisition *a);
 
-/* Is an id free for an enqueue, should that get no answer? */
+/* Can another id be remembered, should its enqueue get no answer? */
 bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
 
 bool hf_acquisition_enqueue_unanswered(const struct hf_acquisition *a);
@@ -67,7 +67,10 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
                                     struct hf_acquisition *a,
                                     const struct hf_snapshot *leases);
 
-/* Does it want to hear when there may be room? */
+/* May it ever want to hear when there may be room? */
+bool hf_acquisition_has_lookout(const struct hf_acquisition *a);
+
+/* Does it now? */
 bool hf_acquisition_wants_room(const struct hf_acquisition *a);
 
 /* The enqueue failed as ${why} tells, which is worth a retry if the policy

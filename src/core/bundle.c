@@ -70,9 +70,8 @@ void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part)
     if (whole->state == STATE(PAUSED) && !whole->bundle->undoing)
         whole->revoked = true;
     else if (whole->state == STATE(HELD) && !part->gate &&
-             !whole->revoked_effect.queued)
-        hf_effect_add(&core->effects, &whole->revoked_effect,
-                      HF_EFFECT_REVOKED);
+             !whole->loss_effect.queued)
+        hf_effect_add(&core->effects, &whole->loss_effect, HF_EFFECT_REVOKED);
 }
 
 /* --------------------------------------------------------- giving back -- */
@@ -150,8 +149,7 @@ static void grant(struct hf_core *core, struct hf_acquisition *whole)
     hf_acquisition_move(core, whole, STATE(HELD));
     hf_effect_add(&core->effects, &whole->answer_effect, HF_EFFECT_GRANTED);
     if (whole->revoked)
-        hf_effect_add(&core->effects, &whole->revoked_effect,
-                      HF_EFFECT_REVOKED);
+        hf_effect_add(&core->effects, &whole->loss_effect, HF_EFFECT_REVOKED);
     whole->revoked = false;
 }
 

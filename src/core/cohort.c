@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
+#include "core/memory.h"
 #include "core/plant.h"
 
 /* ${number}: of a WANT. */
@@ -37,7 +38,9 @@ void hf_cohort_init(struct hf_cohort *cohort, const char *queue,
 static bool tickets_over(const struct hf_cohort *cohort)
 {
     for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
-        if (!hf_acquisition_is_over(&cohort->tickets[i].acquisition))
+        const struct hf_cohort_ticket *ticket = cohort->tickets[i];
+
+        if (ticket != NULL && !hf_acquisition_is_over(&ticket->acquisition))
             return false;
     }
     return true;
@@ -45,8 +48,16 @@ static bool tickets_over(const struct hf_cohort *cohort)
 
 void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
 {
-    for (size_t i = 0; i < HF_COHORT_TICKETS; i++)
-        hf_acquisition_free(core, &cohort->tickets[i].acquisition);
+    for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
+        struct hf_cohort_ticket *ticket = cohort->tickets[i];
+
+        if (ticket == NULL)
+            continue;
+        hf_acquisition_free(core, &ticket->acquisition);
+        hf_text_drop(&core->holders, &ticket->payload);
+        hf_free(ticket);
+        cohort->tickets[i] = NULL;
+    }
 }
 
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
@@ -113,13 +124,19 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
     bool taken = is_needed(cohort);
+    struct hf_error why;
 
     assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
     if (cohort->count++ == 0)
         enlist(core, cohort);
+    if (cohort->tickets[0] == NULL)
+        cohort->tickets[0] = hf_alloc(sizeof *cohort->tickets[0]);
     begin_wait(cohort, a);
     hf_cohort_touch(core, cohort);
-    if (a->only_try && taken) {
+    if (cohort->tickets[0] == NULL) {
+        hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
+        hf_acquisition_give_up(core, a, &why);
+    } else if (a->only_try && taken) {
         (void)hf_cohort_place(core, a);
         hf_acquisition_end_busy(core, a);
     }
@@ -143,8 +160,11 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
     struct hf_cohort *cohort = a->cohort;
 
     take_out(&cohort->first_leaving, &cohort->last_leaving, a);
-    if (--cohort->count == 0)
-        delist(core, cohort);
+    if (--cohort->count > 0)
+        return;
+    delist(core, cohort);
+    assert(cohort->ticket == NULL && tickets_over(cohort));
+    hf_cohort_free(core, cohort);
 }
 
 /* ---------------------------------------------------------------- answers --
@@ -209,9 +229,8 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
         cohort->behind = true;
     if (kind == HF_EFFECT_REVOKED)
         cohort->revoked = true;
-    if (kind == HF_EFFECT_REVOKED && held && !holder->revoked_effect.queued)
-        hf_effect_add(&core->effects, &holder->revoked_effect,
-                      HF_EFFECT_REVOKED);
+    if (kind == HF_EFFECT_REVOKED && held && !holder->loss_effect.queued)
+        hf_effect_add(&core->effects, &holder->loss_effect, HF_EFFECT_REVOKED);
     hf_cohort_touch(core, cohort);
 }
 
@@ -328,7 +347,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     hf_acquisition_move(core, a, STATE(HELD));
     hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
     if (cohort->revoked) /* while it waited */
-        hf_effect_add(&core->effects, &a->revoked_effect, HF_EFFECT_REVOKED);
+        hf_effect_add(&core->effects, &a->loss_effect, HF_EFFECT_REVOKED);
 }
 
 static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
@@ -341,23 +360,34 @@ static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
     }
 }
 
+/* One that is over; NULL: none, the first that is will be heard of. */
+static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
+{
+    for (size_t i = 0; i < HF_COHORT_TICKETS; i++) {
+        struct hf_cohort_ticket **ticket = &cohort->tickets[i];
+
+        if (*ticket == NULL)
+            *ticket = hf_alloc(sizeof **ticket);
+        if (*ticket != NULL && hf_acquisition_is_over(&(*ticket)->acquisition))
+            return *ticket;
+    }
+    return NULL;
+}
+
 static void want(struct hf_core *core, struct hf_cohort *cohort)
 {
-    size_t i = 0;
+    struct hf_cohort_ticket *ticket;
 
-    if (cohort->ticket != NULL || cohort->first == NULL)
+    if (cohort->ticket != NULL || cohort->first == NULL ||
+        (ticket = unused_ticket(cohort)) == NULL)
         return;
-    while (i < HF_COHORT_TICKETS &&
-           !hf_acquisition_is_over(&cohort->tickets[i].acquisition))
-        i++;
-    if (i == HF_COHORT_TICKETS)
-        return; /* the first that is over is heard of */
-    hf_payload_copy(cohort->tickets[i].payload, cohort->first->payload);
-    cohort->ticket = &cohort->tickets[i].acquisition;
+    (void)hf_text_keep(&core->holders, &ticket->payload,
+                       cohort->first->payload);
+    cohort->ticket = &ticket->acquisition;
     hf_acquisition_free(core, cohort->ticket);
     *cohort->ticket = (struct hf_acquisition){
         .queue = cohort->queue,
-        .payload = cohort->tickets[i].payload,
+        .payload = hf_text_of(ticket->payload),
         .kind = HF_TICKET_MUTEX,
         .deadline_at_ms = HF_FOREVER,
         .stands_for = cohort,
@@ -411,7 +441,8 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     for (const struct hf_acquisition *a = cohort->first; a != NULL;
          a = a->next) {
         assert(a->previous == previous && a->state == STATE(PAUSED));
-        assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting++);
+        assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting);
+        waiting++;
         hf_acquisition_check(core, a);
         previous = a;
         count++;

@@ -43,15 +43,22 @@
 /* One in force, and one that is still on its way out of the queue. */
 #define HF_COHORT_TICKETS 2
 
+struct hf_cohort_ticket {
+    struct hf_acquisition acquisition;
+    struct hf_text *payload; /* of who was first in line; "" without the memory
+                                for it */
+};
+
 struct hf_cohort {
     const char *queue; /* must live as long as the cohort */
     uint32_t handoffs; /* of one ticket, from member to member */
 
     /* The core's own. */
-    struct {
-        struct hf_acquisition acquisition;
-        char payload[HF_PAYLOAD_BYTES]; /* of who was first in line */
-    } tickets[HF_COHORT_TICKETS];
+    /* Allocated while there are members: the first for the first member, which
+     * ends without the memory for it, the others when they are needed; without
+     * the memory for one, the next ticket waits until the one before is over.
+     */
+    struct hf_cohort_ticket *tickets[HF_COHORT_TICKETS];
     struct hf_acquisition *ticket; /* that is wanted or held; NULL: none */
     uint64_t grants;               /* to members, on .ticket */
     bool revoked;                  /* .ticket should go */
@@ -91,7 +98,7 @@ void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort);
 /* Look at every cohort of which something was heard. */
 void hf_cohorts_pump(struct hf_core *core);
 
-/* ${a}, PAUSED, has become a member.  May end it. */
+/* ${a}, PAUSED, has become a member.  May end it: HF_EBUSY, HF_ENOMEM. */
 void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a);
 
 /* Member ${a} waits or holds no longer: it ends. */

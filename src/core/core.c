@@ -102,7 +102,8 @@ static void expire(struct hf_core *core)
 {
     struct hf_error why;
 
-    if (core->held == 0 || core->now_ms < core->session.safe_until_ms ||
+    if (core->held == 0 ||
+        core->now_ms < hf_session_loses_at_ms(&core->session) ||
         HF_PLANTED(LOST_NOT_TOLD))
         return;
     hf_session_not_renewed(&core->session, &why);
@@ -112,14 +113,16 @@ static void expire(struct hf_core *core)
 /* One store, and each reader sees it.  No grant may come back to life by it:
  * who holds in another session, or held when safe-until passed, has lost the
  * flag by now.  hf_core_step() sees to the second, for it lets expire what is
- * over before it takes in an event. */
+ * over before it takes in an event.  Of a lazy session a grant goes on when
+ * safe-until has passed, and a proof shows that nobody came in between. */
 static void publish_as(struct hf_core *core, uint64_t number, uint64_t ms)
 {
     struct hf_session *session = &core->session;
 
     assert(core->held == 0 ||
            (session->published_number == number &&
-            core->now_ms < atomic_load(&session->published.ms)));
+            (hf_session_is_lazy(session) ||
+             core->now_ms < atomic_load(&session->published.ms))));
     session->published_number = number;
     hf_safe_until_store(&session->published, ms);
 }
@@ -137,12 +140,26 @@ static void heed_safe_until(struct hf_core *core)
     expire(core);
 }
 
+/* Of a lazy session the few do that wait for it, and all who hold in one that
+ * was resumed. */
+static bool needs_proof(const struct hf_core *core)
+{
+    const struct hf_session *session = &core->session;
+
+    if (!hf_session_is_lazy(session))
+        return core->schedule.needs_proof > 0;
+    if (HF_PLANTED(LAZY_NEVER_PROVES))
+        return false;
+    return session->asked || core->schedule.proofs.first != NULL ||
+           (core->held > 0 && session->resume_cap_ms != HF_FOREVER);
+}
+
 /* Go on proving as long as somebody needs it. */
 static void prove(struct hf_core *core)
 {
     core->session.prove_at_ms = HF_FOREVER;
     hf_schedule_update(core);
-    if (core->schedule.needs_proof > 0)
+    if (needs_proof(core))
         hf_session_want_proof(&core->session, core->now_ms);
 }
 
@@ -195,7 +212,7 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
     }
     a = request->acquisition;
     if (request->kind == HF_REQUEST_LOOK)
-        hf_lookout_taken_back(&a->lookout);
+        hf_lookout_taken_back(a->lookout);
     else
         hf_watches_taken_back(&a->watches, request);
     hf_schedule_touch(core, &a->entry);
@@ -264,7 +281,8 @@ static void connected(struct hf_core *core, const struct hf_event *event)
     if (alive && !resumed)
         session_over(core, "another one has begun");
     hf_session_connected(&core->session, event->as.connected.timeout_ms,
-                         event->as.connected.anchor_ms, resumed);
+                         event->as.connected.anchor_ms, resumed,
+                         event->as.connected.lazy);
     publish(core);
     FOR_EACH (core, a, next)
         hf_acquisition_connected(core, a);
@@ -355,10 +373,12 @@ static void proven(struct hf_core *core, const struct hf_event *event)
                                               ? core->now_ms
                                               : event->as.answer.anchor_ms);
     publish(core);
-    if (event->as.answer.request != NULL)
+    if (event->as.answer.request != NULL) {
         hf_session_proof_answered(
             &core->session, hf_session_may_admit(&core->session, core->now_ms),
             core->now_ms);
+        hf_session_answer_check(&core->session, core->now_ms);
+    }
     heed_safe_until(core);
     prove(core);
 }
@@ -492,6 +512,10 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
     case HF_EVENT_RECALL:
         hf_inquiry_recall(core, event->as.inquiry);
         break;
+    case HF_EVENT_CHECK:
+        if (core->held > 0)
+            hf_session_ask(&core->session, core->now_ms);
+        break;
     case HF_EVENT_CLOSE:
         begin_close(core);
         break;
@@ -516,6 +540,15 @@ static void look_at_notes(struct hf_core *core)
 static unsigned limits_of(const struct hf_session *session)
 {
     return (unsigned)hf_session_refused(session) << 1 | session->ever_connected;
+}
+
+/* What a step comes to when all that it met has been looked at. */
+static void conclude(struct hf_core *core)
+{
+    look_at_notes(core);
+    update_schedule(core);
+    if (hf_session_is_lazy(&core->session))
+        prove(core); /* whoever has begun to need it, or does no more */
 }
 
 static void touch_all(struct hf_core *core)
@@ -543,8 +576,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
         touch_all(core);
     if (a != NULL) /* last, for LOST is told first */
         hf_acquisition_pump(core, a);
-    look_at_notes(core);
-    update_schedule(core);
+    conclude(core);
 }
 
 struct hf_effect *hf_core_next_effect(struct hf_core *core)
@@ -554,8 +586,7 @@ struct hf_effect *hf_core_next_effect(struct hf_core *core)
 
     if (a != NULL)
         hf_acquisition_pump(core, a);
-    look_at_notes(core);
-    update_schedule(core);
+    conclude(core);
     effect = hf_effect_take(&core->effects);
     if (effect != NULL && effect->kind == HF_EFFECT_FORGET) {
         assert(hf_session_alive(&core->session));
@@ -570,7 +601,7 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core)
         hf_earlier_ms(core->session.prove_at_ms, hf_schedule_wake_at_ms(core));
 
     if (core->held > 0)
-        at_ms = hf_earlier_ms(at_ms, core->session.safe_until_ms);
+        at_ms = hf_earlier_ms(at_ms, hf_session_loses_at_ms(&core->session));
     return at_ms;
 }
 
@@ -632,7 +663,7 @@ void hf_core_check(const struct hf_core *core)
     for (const struct hf_inquiry *i = core->first_inquiry; i != NULL;
          i = i->next)
         hf_inquiry_check(core, i);
-    assert(held == 0 || core->now_ms < core->session.safe_until_ms);
+    assert(held == 0 || core->now_ms < hf_session_loses_at_ms(&core->session));
     assert(atomic_load(&core->session.published.ms) ==
            core->session.safe_until_ms);
     hf_session_check(&core->session);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core of one client: a pure machine from events to effects.  It makes no
- * system call, has no thread, no lock and no clock, and cannot fail: whatever
- * it needs is embedded in the session and in each acquisition.  It allocates
- * texts, and room for remembered ids beyond the first, and goes on without.
+ * system call, has no thread, no lock and no clock, and cannot fail.
+ *
+ * It allocates what few acquisitions need, or need for a part of their lives.
+ * Without memory it asks for no ticket and for no watch, as if the engine had
+ * answered that it has none, and tries again later.  Before it asks for a
+ * ticket it has what may be needed to take that out, so a release, a loss and
+ * the end of a wait never need memory.  Texts are left out.
  *
  *     hf_core_step(core, &event);
  *     while ((effect = hf_core_next_effect(core)) != NULL)
@@ -28,8 +32,8 @@
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/session.h"
-#include "core/ticket_table.h"
 #include "core/text.h"
+#include "core/ticket_table.h"
 
 struct hf_core_config {
     unsigned traits; /* HF_ENGINE_... of the engine in use */

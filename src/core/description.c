@@ -3,25 +3,36 @@
 
 #include <assert.h>
 
+#include "core/acquisition.h"
 #include "core/memory.h"
 #include "core/plant.h"
 
-void hf_description_init(struct hf_description *description,
-                         struct hf_acquisition *acquisition, const char *queue)
+static struct hf_description *make(struct hf_acquisition *acquisition)
 {
-    *description = (struct hf_description){0};
-    description->request.kind = HF_REQUEST_DESCRIBE;
-    description->request.queue = queue;
-    description->request.weight = 1;
-    description->request.acquisition = acquisition;
-    description->request.effect = &description->effect;
-    description->effect.request = &description->request;
+    struct hf_description *made = hf_alloc(sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    made->request.kind = HF_REQUEST_DESCRIBE;
+    made->request.queue = acquisition->queue;
+    made->request.weight = 1;
+    made->request.payload = made->text;
+    made->request.acquisition = acquisition;
+    made->request.effect = &made->effect;
+    made->effect.request = &made->request;
+    return made;
 }
 
-void hf_description_want(struct hf_description *description)
+void hf_description_want(struct hf_acquisition *acquisition)
 {
+    struct hf_description *description = acquisition->description;
+
     if (HF_PLANTED(ASKED_UNSAID))
         return;
+    if (description == NULL)
+        description = acquisition->description = make(acquisition);
+    if (description == NULL)
+        return; /* nobody but people misses it */
     description->wanted = true;
     description->again = false;
     description->at_ms = 0;
@@ -30,13 +41,21 @@ void hf_description_want(struct hf_description *description)
 
 void hf_description_renew(struct hf_description *description)
 {
+    if (description == NULL)
+        return;
     description->wanted = false;
     description->is_asked = false;
 }
 
 bool hf_description_is_due(const struct hf_description *description)
 {
-    return description->wanted && !description->request.busy;
+    return description != NULL && description->wanted &&
+           !description->request.busy;
+}
+
+bool hf_description_is_busy(const struct hf_description *description)
+{
+    return description != NULL && description->request.busy;
 }
 
 void hf_description_pump(struct hf_description *description,
@@ -48,13 +67,8 @@ void hf_description_pump(struct hf_description *description,
     if (!hf_description_is_due(description) || now_ms < description->at_ms)
         return;
     description->wanted = false;
-    if (description->text == NULL)
-        description->text = hf_alloc(HF_PAYLOAD_BYTES);
-    if (description->text == NULL)
-        return; /* nobody but people misses it */
     if (!description->again)
         hf_payload_copy(description->text, payload);
-    description->request.payload = description->text;
     description->is_asked = true;
     description->request.ticket = *ticket;
     description->request.ticket_kind = kind;
@@ -85,16 +99,11 @@ void hf_description_failed(struct hf_description *description,
 void hf_description_end(struct hf_description *description,
                         struct hf_effect_queue *effects)
 {
+    if (description == NULL)
+        return;
     description->wanted = false;
     if (!description->effect.queued)
         return;
     hf_effect_remove(effects, &description->effect);
     description->request.busy = false;
-}
-
-void hf_description_free(struct hf_description *description)
-{
-    assert(!description->request.busy);
-    hf_free(description->text);
-    description->text = NULL;
 }

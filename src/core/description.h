@@ -20,6 +20,9 @@
 #include "core/retry.h"
 #include "core/ticket.h"
 
+/* Allocated by the first request to release, because few are ever asked, and
+ * freed with the acquisition.  A pointer to one may be NULL: there was no such
+ * request. */
 struct hf_description {
     struct hf_request request; /* .busy until it was answered */
     struct hf_effect effect;
@@ -28,18 +31,14 @@ struct hf_description {
     bool is_asked;  /* .text is that of the ticket as it is now */
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct hf_retry_state retry;
-    /* The request's: HF_PAYLOAD_BYTES of the heap, from the first request to
-     * the end of the acquisition, since few are ever asked; NULL before.  The
-     * host, when it carries out the effect, appends what is to be said besides
-     * the payload of the acquisition. */
-    char *text;
+    /* The request's.  The host, when it carries out the effect, appends what is
+     * to be said besides the payload of the acquisition. */
+    char text[HF_PAYLOAD_BYTES];
 };
 
-void hf_description_init(struct hf_description *description,
-                         struct hf_acquisition *acquisition, const char *queue);
-
-/* The owner has heard a request to release.  Only of a ticket in the queue. */
-void hf_description_want(struct hf_description *description);
+/* The owner of ${acquisition} has heard a request to release.  Only of a ticket
+ * in the queue.  Without memory nothing is asked for. */
+void hf_description_want(struct hf_acquisition *acquisition);
 
 /* Another ticket takes the place of the one that it was about. */
 void hf_description_renew(struct hf_description *description);
@@ -47,8 +46,11 @@ void hf_description_renew(struct hf_description *description);
 /* Is there one to be asked for, once it is time? */
 bool hf_description_is_due(const struct hf_description *description);
 
+/* Has the engine one that it has not answered? */
+bool hf_description_is_busy(const struct hf_description *description);
+
 /* Ask for it, if it is due by now, as the text of ${ticket} with ${payload} in
- * front; the session is CONNECTED.  Without memory nothing is asked for. */
+ * front; the session is CONNECTED. */
 void hf_description_pump(struct hf_description *description,
                          struct hf_effect_queue *effects,
                          const struct hf_ticket_id *ticket,
@@ -66,8 +68,5 @@ void hf_description_failed(struct hf_description *description,
  * is to go, or has gone. */
 void hf_description_end(struct hf_description *description,
                         struct hf_effect_queue *effects);
-
-/* Nothing is under way, and nothing will be. */
-void hf_description_free(struct hf_description *description);
 
 #endif

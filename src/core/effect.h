@@ -39,7 +39,8 @@ enum hf_effect_kind {
     HF_EFFECT_ANSWERED, /* .status, .text and .found of the inquiry */
     HF_EFFECT_FINISHED, /* the core holds no pointer to it any more */
     /* For the user of the client. */
-    HF_EFFECT_STATE, /* the session's public state changed to .state */
+    HF_EFFECT_PROVEN, /* a CHECK has its answer: safe-until has moved */
+    HF_EFFECT_STATE,  /* the session's public state changed to .state */
 };
 
 struct hf_effect {

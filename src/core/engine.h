@@ -10,7 +10,9 @@
  *
  *  - Each request but FORGET is answered by exactly one event that names it,
  *    at once from inside hf_engine_ops.request or later.  The request's memory
- *    belongs to the core and stays put until then.
+ *    belongs to the core and stays put until then, and may be gone afterwards;
+ *    that of a WATCH until GONE, or until the engine returns from the FORGET,
+ *    or until the session is over.
  *  - A WATCH that was answered WATCHING is followed by exactly one GONE, or by
  *    the core's FORGET, after which nothing comes.  FORGET also takes back a
  *    WATCH that has not been answered yet.
@@ -203,6 +205,7 @@ enum hf_event_kind {
     HF_EVENT_RELEASE,
     HF_EVENT_LIMIT,
     HF_EVENT_DOWNGRADE,
+    HF_EVENT_CHECK, /* is the session that we hold in proven? */
     HF_EVENT_CLOSE,
     /* From the clock. */
     HF_EVENT_TICK,
@@ -228,6 +231,11 @@ struct hf_event {
             uint64_t anchor_ms; /* the session is confirmed as of this instant:
                                    at best when the accepted request was sent */
             bool resumed;       /* the same session: its tickets still live */
+            /* Safe-until is proven when it is wanted, and not all the time:
+             * grants outlast it, and end with the session.  The engine then
+             * says SESSION_LOST no later than a lease, less the margin for
+             * clocks, after the sending of what was answered last. */
+            bool lazy;
         } connected;
         struct {
             /* A resume was sent at ${sent_at_ms}; whatever it yields, the

@@ -3,15 +3,25 @@
 
 #include <assert.h>
 
-void hf_lookout_init(struct hf_lookout *lookout,
-                     struct hf_acquisition *acquisition, const char *queue)
+#include "core/acquisition.h"
+#include "core/memory.h"
+
+struct hf_lookout *hf_lookout_new(struct hf_acquisition *acquisition)
 {
-    *lookout = (struct hf_lookout){0};
-    lookout->request.kind = HF_REQUEST_LOOK;
-    lookout->request.queue = queue;
-    lookout->request.acquisition = acquisition;
-    lookout->request.effect = &lookout->effect;
-    lookout->effect.request = &lookout->request;
+    struct hf_lookout *made = hf_alloc(sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    made->request.kind = HF_REQUEST_LOOK;
+    made->request.queue = acquisition->queue;
+    made->request.acquisition = acquisition;
+    made->request.effect = &made->effect;
+    made->effect.request = &made->request;
+    if (acquisition->kind == HF_TICKET_LEASE)
+        made->request.limit = acquisition->limit;
+    if (acquisition->kind == HF_TICKET_MEMBER)
+        made->request.ticket_kind = acquisition->kind;
+    return made;
 }
 
 void hf_lookout_keep(struct hf_lookout *lookout,

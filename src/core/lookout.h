@@ -18,6 +18,7 @@ enum hf_lookout_state {
     HF_LOOKOUT_FORGOTTEN, /* a FORGET is on its way to the engine */
 };
 
+/* Allocated before it is first needed: few acquisitions have one. */
 struct hf_lookout {
     enum hf_lookout_state state;
     uint64_t at_ms; /* not to be asked for before */
@@ -26,8 +27,8 @@ struct hf_lookout {
     struct hf_effect effect;
 };
 
-void hf_lookout_init(struct hf_lookout *lookout,
-                     struct hf_acquisition *acquisition, const char *queue);
+/* One of ${acquisition}, which frees it; NULL without the memory for it. */
+struct hf_lookout *hf_lookout_new(struct hf_acquisition *acquisition);
 
 /* Keep it: ask, if ${may_ask} and there is none. */
 void hf_lookout_keep(struct hf_lookout *lookout,

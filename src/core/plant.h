@@ -32,6 +32,8 @@
     X(GATE_KEPT, 4, "who has his permits keeps others from theirs")            \
     X(CHANGE_UNTOUCHED, 4, "when what a pump changes is due is not noted")     \
     X(SCHEDULE_READ_EARLY, 4, "it is told when to wake before that is noted")  \
+    X(LAZY_NEVER_PROVES, 4, "a lazy session proves nothing that is wanted")    \
+    X(LAZY_CHECK_UNPROVEN, 7, "a check is answered by what was proven before") \
     X(PROOF_NOT_HEARD, 4, "who waits for a proof is not woken by it")          \
     X(ABANDONED_FORGOTTEN, 5, "an id that got no answer is not remembered")    \
     X(CANCEL_KEEPS_TICKET, 5, "a cancelled wait leaves its ticket")            \
@@ -118,6 +120,8 @@
     X(ZK_SESSION_KEPT, 9, "a session that ended is asked for again")           \
     /* Of the client of a server that leases tickets, and of the server. */    \
     X(LEASED_SAFE_FROM_ANSWER, 1, "a renewal proves from its answer on")       \
+    X(LEASED_SAFE_FROM_LAST_PIECE, 1, "a renewal proves from its last piece")  \
+    X(LEASED_PROVEN_BY_FIRST_PIECE, 1, "the first piece proves a renewal")     \
     X(LEASED_RESUME_PROVES, 1, "a link made anew proves from when it is up")   \
     X(LEASED_ANY_NOTICE_GONE, 1, "any notice of a queue admits, without list") \
     X(LEASED_UNSURE_NOT_RENEWED, 1, "what got no answer is not renewed")       \

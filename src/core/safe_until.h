@@ -39,7 +39,10 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2,
 struct hf_safe_until {
     char before[HF_CACHE_LINE_BYTES];
     _Atomic uint64_t ms; /* 0: nothing is promised; HF_FOREVER: no lease */
-    char behind[HF_CACHE_LINE_BYTES - sizeof(uint64_t)];
+    /* Grants outlast it.  Of all sessions of a client, so that it does not
+     * matter when it is loaded. */
+    _Atomic bool lazy;
+    char behind[HF_CACHE_LINE_BYTES - 2 * sizeof(uint64_t)];
 };
 
 /* A reading in its two steps. */

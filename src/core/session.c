@@ -88,6 +88,19 @@ bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms)
             HF_PLANTED(ADMIT_EXPIRED));
 }
 
+bool hf_session_is_lazy(const struct hf_session *session)
+{
+    return atomic_load(&session->published.lazy);
+}
+
+/* A resume of a lazy session may have been accepted by a leader that was
+ * deposed and has not noticed: only a proof shows that it was not. */
+uint64_t hf_session_loses_at_ms(const struct hf_session *session)
+{
+    return hf_session_is_lazy(session) ? session->resume_cap_ms
+                                       : session->safe_until_ms;
+}
+
 bool hf_session_loses_with_link(const struct hf_session *session)
 {
     return session->loss_at == HF_LOSS_AT_SUSPENDED;
@@ -240,8 +253,9 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms)
 }
 
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
-                          uint64_t anchor_ms, bool resumed)
+                          uint64_t anchor_ms, bool resumed, bool lazy)
 {
+    atomic_store(&session->published.lazy, lazy);
     if (!resumed) {
         assert(!hf_session_alive(session));
         session->number++;
@@ -283,6 +297,7 @@ void hf_session_lost(struct hf_session *session)
 {
     drop_proof(session);
     session->prove.busy = false;
+    session->asked = false;
     session->safe_until_ms = 0;
     forget_resume(session);
     move(session, HF_STATE_LOST);
@@ -293,6 +308,7 @@ void hf_session_closed(struct hf_session *session)
     drop_proof(session);
     session->closing = true;
     session->prove.busy = false;
+    session->asked = false;
     session->end.busy = false;
     session->safe_until_ms = 0;
     session->connect_by_ms = HF_FOREVER;
@@ -320,6 +336,35 @@ void hf_session_want_proof(struct hf_session *session, uint64_t now_ms)
     session->proof_due_ms = hf_after_ms(
         now_ms, hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT, 1));
     send(session, &session->prove);
+}
+
+void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms)
+{
+    if (!hf_session_is_lazy(session))
+        hf_session_want_proof(session, now_ms);
+}
+
+static void tell_proven(struct hf_session *session)
+{
+    session->asked = false;
+    hf_effect_remove(session->effects, &session->proven_effect);
+    hf_effect_add(session->effects, &session->proven_effect, HF_EFFECT_PROVEN);
+}
+
+void hf_session_ask(struct hf_session *session, uint64_t now_ms)
+{
+    if (!hf_session_is_lazy(session) || (now_ms < session->proof_due_ms &&
+                                         hf_session_may_admit(session, now_ms)))
+        return;
+    session->asked = true;
+    if (HF_PLANTED(LAZY_CHECK_UNPROVEN))
+        tell_proven(session);
+}
+
+void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)
+{
+    if (session->asked && now_ms < session->safe_until_ms)
+        tell_proven(session);
 }
 
 void hf_session_proof_answered(struct hf_session *session, bool of_use,
@@ -357,6 +402,8 @@ void hf_session_check(const struct hf_session *session)
     assert(session->prove_at_ms == HF_FOREVER || hf_session_usable(session));
     assert(!session->prove_effect.queued || session->prove.busy);
     assert(!session->end_effect.queued || session->end.busy);
+    assert(!session->asked ||
+           (hf_session_is_lazy(session) && hf_session_alive(session)));
     assert(session->state != HF_STATE_CLOSED || session->closing);
     assert(!session->gave_up || session->state != HF_STATE_CONNECTED);
     assert(!session->connect_effect.queued || !session->gave_up);

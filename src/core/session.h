@@ -5,6 +5,10 @@
  * proven" is safe-until: the instant before which nobody else can have been
  * admitted, computed from when a confirmed request was sent, never from when
  * its answer came, and from the shortest timeout that may be in force.
+ *
+ * As a rule grants end when safe-until passes.  Those of a lazy session outlast
+ * it: they end when the link has been silent for so long that the session may
+ * be over, which the engine says, or when a resume is not proven in time.
  */
 #ifndef HF_CORE_SESSION_H
 #define HF_CORE_SESSION_H
@@ -46,6 +50,7 @@ struct hf_session {
     uint64_t resume_cap_ms;  /* safe-until is at most this */
     uint64_t prove_at_ms;    /* the next proof, HF_FOREVER if none is needed */
     uint64_t proof_due_ms;   /* not sooner than this, needed or not */
+    bool asked;              /* by a CHECK, which has no answer yet */
     struct hf_request prove;
     struct hf_request end;
     struct hf_effect prove_effect;
@@ -53,6 +58,7 @@ struct hf_session {
     struct hf_effect connect_effect;
     struct hf_effect state_effect; /* the latest state but LOST, ... */
     struct hf_effect lost_effect;  /* ... which must not be missed */
+    struct hf_effect proven_effect;
     /* Borrowed from the core. */
     struct hf_effect_queue *effects;
 };
@@ -78,6 +84,12 @@ bool hf_session_usable(const struct hf_session *session);
  * and the grant would be lost again before it is of use. */
 bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms);
 
+/* Is safe-until proven only when it is wanted? */
+bool hf_session_is_lazy(const struct hf_session *session);
+
+/* When what is held is lost unless it is proven before. */
+uint64_t hf_session_loses_at_ms(const struct hf_session *session);
+
 /* Do grants end when the link does, although their tickets may live? */
 bool hf_session_loses_with_link(const struct hf_session *session);
 
@@ -85,7 +97,7 @@ bool hf_session_loses_with_link(const struct hf_session *session);
  * The session before it, if this is another, has been declared lost already.
  * A resume that brings a shorter ${timeout_ms} moves safe-until back. */
 void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
-                          uint64_t anchor_ms, bool resumed);
+                          uint64_t anchor_ms, bool resumed, bool lazy);
 void hf_session_suspended(struct hf_session *session);
 
 /* RESUMING: from ${sent_at_ms} on the server may count anew, with a timeout as
@@ -129,6 +141,18 @@ void hf_session_proven(struct hf_session *session, uint64_t anchor_ms);
 /* A grant depends on safe-until: see that it is proven again every timeout/4,
  * counted from sending, with one proof under way at most. */
 void hf_session_want_proof(struct hf_session *session, uint64_t now_ms);
+
+/* One will, perhaps: a lazy session waits for that. */
+void hf_session_want_proof_ahead(struct hf_session *session, uint64_t now_ms);
+
+/* CHECK: a lazy session wants a proof that is answered from now on, unless the
+ * last one is younger than timeout/4 and leaves enough to admit by.  PROVEN
+ * tells of it. */
+void hf_session_ask(struct hf_session *session, uint64_t now_ms);
+
+/* A proof has moved safe-until: if it has not passed meanwhile, that is the
+ * answer to a CHECK, however little is left. */
+void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
 /* The proof under way was answered.  If it was no use, the next one may come
  * soon; if it leaves little, when half of that is over. */

@@ -3,40 +3,33 @@
 
 #include <assert.h>
 
-void hf_watches_init(struct hf_watches *watches,
-                     struct hf_acquisition *acquisition, const char *queue)
-{
-    *watches = (struct hf_watches){0};
-    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = &watches->slots[i];
+#include "core/acquisition.h"
+#include "core/memory.h"
 
-        watch->request.kind = HF_REQUEST_WATCH;
-        watch->request.queue = queue;
-        watch->request.acquisition = acquisition;
-        watch->request.effect = &watch->effect;
-        watch->effect.request = &watch->request;
-    }
-}
-
-static struct hf_watch *find_request(struct hf_watches *watches,
-                                     const struct hf_request *request)
+/* The slot that ${request} has. */
+static struct hf_watch **find_slot(struct hf_watches *watches,
+                                   const struct hf_request *request)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        if (&watches->slots[i].request == request)
+        if (watches->slots[i] != NULL && &watches->slots[i]->request == request)
             return &watches->slots[i];
     }
     assert(false && "a watch that is none of this acquisition's");
     return NULL;
 }
 
-static struct hf_watch *find_state(struct hf_watches *watches,
-                                   enum hf_watch_state state)
+static struct hf_watch **find_free(struct hf_watches *watches)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        if (watches->slots[i].state == state)
+        if (watches->slots[i] == NULL)
             return &watches->slots[i];
     }
     return NULL;
+}
+
+static bool is_asked(const struct hf_watch *watch)
+{
+    return watch != NULL && watch->state == HF_WATCH_ASKED;
 }
 
 static bool is_about(const struct hf_watch *watch,
@@ -50,9 +43,9 @@ static bool asked_for(const struct hf_watches *watches,
                       const struct hf_watched *wanted)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        const struct hf_watch *watch = &watches->slots[i];
+        const struct hf_watch *watch = watches->slots[i];
 
-        if (watch->state == HF_WATCH_ASKED && is_about(watch, wanted))
+        if (is_asked(watch) && is_about(watch, wanted))
             return true;
     }
     return false;
@@ -68,18 +61,22 @@ static bool is_wanted(const struct hf_watch *watch,
     return false;
 }
 
-static void free_slot(struct hf_watch *watch, struct hf_effect_queue *effects)
+static void free_slot(struct hf_watch **slot, struct hf_effect_queue *effects)
 {
-    hf_effect_remove(effects, &watch->effect);
-    watch->request.busy = false;
-    watch->state = HF_WATCH_FREE;
+    if (*slot == NULL)
+        return;
+    hf_effect_remove(effects, &(*slot)->effect);
+    hf_free(*slot);
+    *slot = NULL;
 }
 
-static void take_back(struct hf_watch *watch, struct hf_effect_queue *effects)
+static void take_back(struct hf_watch **slot, struct hf_effect_queue *effects)
 {
+    struct hf_watch *watch = *slot;
+
     assert(watch->state == HF_WATCH_ASKED);
     if (watch->effect.queued) { /* the engine has not heard of it */
-        free_slot(watch, effects);
+        free_slot(slot, effects);
         return;
     }
     watch->request.busy = false;
@@ -87,62 +84,77 @@ static void take_back(struct hf_watch *watch, struct hf_effect_queue *effects)
     hf_effect_add(effects, &watch->effect, HF_EFFECT_FORGET);
 }
 
-static void ask(struct hf_watch *watch, struct hf_effect_queue *effects,
+static bool ask(struct hf_watch **slot, struct hf_acquisition *acquisition,
+                struct hf_effect_queue *effects,
                 const struct hf_watched *wanted)
 {
-    assert(watch->state == HF_WATCH_FREE);
+    struct hf_watch *watch = hf_alloc(sizeof *watch);
+
+    if (watch == NULL)
+        return false;
     watch->state = HF_WATCH_ASKED;
-    watch->request.ticket = wanted->id;
-    watch->request.ticket_kind = wanted->kind;
-    watch->request.busy = true;
-    watch->request.engine_data = NULL;
+    watch->request = (struct hf_request){
+        .kind = HF_REQUEST_WATCH,
+        .ticket_kind = wanted->kind,
+        .queue = acquisition->queue,
+        .ticket = wanted->id,
+        .busy = true,
+        .acquisition = acquisition,
+        .effect = &watch->effect,
+    };
+    watch->effect.request = &watch->request;
     hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+    *slot = watch;
+    return true;
 }
 
-void hf_watches_follow(struct hf_watches *watches,
+bool hf_watches_follow(struct hf_acquisition *acquisition,
                        struct hf_effect_queue *effects,
                        const struct hf_watched *wanted, size_t count,
                        bool may_ask)
 {
+    struct hf_watches *watches = &acquisition->watches;
+    bool has_memory = true;
+
     assert(count <= HF_WATCHED_MAX);
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = &watches->slots[i];
-
-        if (watch->state == HF_WATCH_ASKED && !is_wanted(watch, wanted, count))
-            take_back(watch, effects);
+        if (is_asked(watches->slots[i]) &&
+            !is_wanted(watches->slots[i], wanted, count))
+            take_back(&watches->slots[i], effects);
     }
     for (size_t i = 0; may_ask && i < count; i++) {
-        struct hf_watch *watch = find_state(watches, HF_WATCH_FREE);
+        struct hf_watch **slot = find_free(watches);
 
-        if (watch != NULL && !asked_for(watches, &wanted[i]))
-            ask(watch, effects, &wanted[i]);
+        if (slot != NULL && !asked_for(watches, &wanted[i]))
+            has_memory &= ask(slot, acquisition, effects, &wanted[i]);
     }
+    return has_memory;
 }
 
 bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
                     struct hf_request *request)
 {
-    struct hf_watch *watch = find_request(watches, request);
-    bool wanted = watch->state == HF_WATCH_ASKED;
+    struct hf_watch **slot = find_slot(watches, request);
+    bool wanted = is_asked(*slot);
 
-    assert(watch->state != HF_WATCH_FREE);
-    free_slot(watch, effects);
+    free_slot(slot, effects);
     return wanted;
 }
 
 bool hf_watches_heeds(struct hf_watches *watches,
                       const struct hf_request *request)
 {
-    return find_request(watches, request)->state == HF_WATCH_ASKED;
+    return is_asked(*find_slot(watches, request));
 }
 
 void hf_watches_taken_back(struct hf_watches *watches,
                            struct hf_request *request)
 {
-    struct hf_watch *watch = find_request(watches, request);
+    struct hf_watch **slot = find_slot(watches, request);
 
-    assert(watch->state == HF_WATCH_FORGOTTEN && !watch->effect.queued);
-    watch->state = HF_WATCH_FREE;
+    assert((*slot)->state == HF_WATCH_FORGOTTEN && !(*slot)->effect.queued);
+    hf_free(*slot);
+    *slot = NULL;
 }
 
 void hf_watches_clear(struct hf_watches *watches,
@@ -152,13 +164,21 @@ void hf_watches_clear(struct hf_watches *watches,
         free_slot(&watches->slots[i], effects);
 }
 
+void hf_watches_free(struct hf_watches *watches)
+{
+    for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
+        hf_free(watches->slots[i]);
+        watches->slots[i] = NULL;
+    }
+}
+
 bool hf_watches_hear(const struct hf_watches *watches,
                      const struct hf_ticket_id *id)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        const struct hf_watch *watch = &watches->slots[i];
+        const struct hf_watch *watch = watches->slots[i];
 
-        if (watch->state == HF_WATCH_ASKED && !watch->request.busy &&
+        if (is_asked(watch) && !watch->request.busy &&
             hf_ticket_id_equal(&watch->request.ticket, id))
             return true;
     }
@@ -168,7 +188,7 @@ bool hf_watches_hear(const struct hf_watches *watches,
 bool hf_watches_any(const struct hf_watches *watches)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        if (watches->slots[i].state == HF_WATCH_ASKED)
+        if (is_asked(watches->slots[i]))
             return true;
     }
     return false;
@@ -177,7 +197,7 @@ bool hf_watches_any(const struct hf_watches *watches)
 bool hf_watches_idle(const struct hf_watches *watches)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        if (watches->slots[i].state != HF_WATCH_FREE)
+        if (watches->slots[i] != NULL)
             return false;
     }
     return true;

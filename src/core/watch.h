@@ -19,7 +19,6 @@
 #define HF_WATCH_SLOTS HF_WATCHED_MAX
 
 enum hf_watch_state {
-    HF_WATCH_FREE,
     HF_WATCH_ASKED,     /* .request.busy until it was answered WATCHING */
     HF_WATCH_FORGOTTEN, /* a FORGET is on its way to the engine */
 };
@@ -37,22 +36,22 @@ struct hf_watched {
     enum hf_ticket_kind kind;
 };
 
+/* Zeroed: nothing is watched.  Each is allocated when it is asked for and freed
+ * when its slot is, because most holders watch nothing. */
 struct hf_watches {
-    struct hf_watch slots[HF_WATCH_SLOTS];
+    struct hf_watch *slots[HF_WATCH_SLOTS]; /* NULL: free */
 };
 
-void hf_watches_init(struct hf_watches *watches,
-                     struct hf_acquisition *acquisition, const char *queue);
-
-/* Have the ${count} tickets ${wanted} watched and no others: take back those
- * that are not wanted and, if ${may_ask}, ask for those that are missing. */
-void hf_watches_follow(struct hf_watches *watches,
+/* Have ${acquisition} watch the ${count} tickets ${wanted} and no others: take
+ * back those that are not wanted and, if ${may_ask}, ask for those that are
+ * missing.  False without the memory for one, which is then not asked for. */
+bool hf_watches_follow(struct hf_acquisition *acquisition,
                        struct hf_effect_queue *effects,
                        const struct hf_watched *wanted, size_t count,
                        bool may_ask);
 
-/* ${request} ended by itself (GONE, FAILED).  True unless it was being taken
- * back, and its end means nothing. */
+/* ${request} ended by itself (GONE, FAILED), and is freed.  True unless it was
+ * being taken back, and its end means nothing. */
 bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
                     struct hf_request *request);
 
@@ -60,13 +59,17 @@ bool hf_watches_end(struct hf_watches *watches, struct hf_effect_queue *effects,
 bool hf_watches_heeds(struct hf_watches *watches,
                       const struct hf_request *request);
 
-/* The FORGET of ${request} was handed to the engine, which has returned. */
+/* The FORGET of ${request}, which is freed, was handed to the engine, which has
+ * returned. */
 void hf_watches_taken_back(struct hf_watches *watches,
                            struct hf_request *request);
 
 /* The session is over and with it, in silence, every watch. */
 void hf_watches_clear(struct hf_watches *watches,
                       struct hf_effect_queue *effects);
+
+/* The core is no more, or every slot is free: give the memory back. */
+void hf_watches_free(struct hf_watches *watches);
 
 /* Is every slot free, with no FORGET on its way? */
 bool hf_watches_idle(const struct hf_watches *watches);

@@ -15,7 +15,7 @@
 #include "host/election.h"
 #include "host/election_wait.h"
 #include "host/errand.h"
-#include "host/grant.h"
+#include "host/grant_check.h"
 
 uint64_t hf_now_ms(void)
 {
@@ -60,6 +60,9 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
         break;
     case HF_EFFECT_CONNECT:
         client->ops->connect(client->engine);
+        break;
+    case HF_EFFECT_PROVEN:
+        hf_grant_checks_answer(client, NULL);
         break;
     case HF_EFFECT_STATE:
         tell_state(client, effect->state);

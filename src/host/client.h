@@ -82,7 +82,8 @@ struct hf_client {
 
     struct hf_tree local_queues;
     struct hf_holdings holdings;
-    struct hf_slot *slots; /* callers that wait, the last one first */
+    struct hf_slot *slots;         /* callers that wait, the last one first */
+    struct hf_grant_check *checks; /* those of them that wait for a proof */
     bool polled_by_caller;
     /* Interrupts that caller.  Not a handle of the loop: whoever runs the loop
      * would take the event from under the one who sleeps. */

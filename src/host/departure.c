@@ -126,7 +126,7 @@ void hf_departure_cancel(struct hf_departure *departure)
 {
     departure->cancelled = true;
     if (departure->step != NULL)
-        hf_errand_cancel(departure->step->errand);
+        hf_op_end_wait(departure->step);
 }
 
 static void give_up_handle(struct hf_departure *departure)
@@ -241,7 +241,7 @@ static struct hf_departure *make(struct hf_double_barrier *barrier,
         return NULL;
     departure->barrier = barrier;
     departure->client = barrier->lock->client;
-    departure->op.departure = departure;
+    departure->op.kind = HF_OP_DEPARTURE;
     departure->done = done;
     departure->deadline_at_ms =
         wait_ms == HF_FOREVER ? HF_FOREVER : hf_after_ms(hf_now_ms(), wait_ms);

@@ -1,34 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A grant of a writer becomes one of a reader. */
-#include <assert.h>
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "host/grant.h"
 
-static const char *story(const struct hf_grant *grant)
+/* Allocated when it begins, freed when whoever waits for its end was told. */
+struct hf_downgrade {
+    hf_status status; /* when it has ended */
+    struct hf_slot *slot;
+    struct hf_done done;
+    struct hf_callback callback;
+};
+
+static const char *story(const struct hf_grant *grant, hf_status status)
 {
     const char *text = hf_acquisition_text(&grant->acquisition);
 
-    switch (grant->downgrade_status) {
+    switch (status) {
     case HF_OK:
         return "";
     case HF_ECANCELLED:
         return "the grant was released before it was downgraded";
     default:
-        return text[0] != '\0' ? text : hf_status_text(grant->downgrade_status);
+        return text[0] != '\0' ? text : hf_status_text(status);
     }
+}
+
+static void forget(struct hf_grant *grant)
+{
+    hf_free(grant->downgrade);
+    grant->downgrade = NULL;
 }
 
 static void run_done(struct hf_client *client, void *arg)
 {
     struct hf_grant *grant = arg;
-    struct hf_done done = grant->downgrade_done;
+    struct hf_done done = grant->downgrade->done;
     char text[HF_ERROR_TEXT_BYTES];
-    struct hf_result result = {.status = grant->downgrade_status, .text = text};
+    struct hf_result result = {.status = grant->downgrade->status,
+                               .text = text};
 
-    (void)snprintf(text, sizeof(text), "%s", story(grant));
-    grant->downgrade_done = (struct hf_done){NULL, NULL, NULL};
+    (void)snprintf(text, sizeof(text), "%s", story(grant, result.status));
+    forget(grant);
     hf_log_unlock(client);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
@@ -40,19 +55,31 @@ static void run_done(struct hf_client *client, void *arg)
 
 void hf_grant_downgraded(struct hf_grant *grant)
 {
-    struct hf_slot *slot = grant->downgrade_slot;
+    struct hf_downgrade *downgrade = grant->downgrade;
 
-    assert(grant->downgrading);
-    grant->downgrading = false;
-    grant->downgrade_slot = NULL;
-    grant->downgrade_status = grant->acquisition.downgrade_status;
+    downgrade->status = grant->acquisition.downgrade_status;
     if (!grant->lost && !grant->released)
         hf_grant_set_unsettled(grant, false);
-    if (slot != NULL)
-        hf_slot_answer(grant->client, slot, grant->downgrade_status);
-    else if (grant->downgrade_done.fn != NULL ||
-             grant->downgrade_done.drop != NULL)
-        hf_grant_queue(grant, &grant->downgrade_callback);
+    if (downgrade->done.fn != NULL || downgrade->done.drop != NULL) {
+        hf_grant_queue(grant, &downgrade->callback);
+        return;
+    }
+    if (downgrade->slot != NULL)
+        hf_slot_answer(grant->client, downgrade->slot, downgrade->status);
+    forget(grant);
+}
+
+static struct hf_downgrade *make(struct hf_grant *grant, struct hf_slot *slot,
+                                 struct hf_done done)
+{
+    struct hf_downgrade *made = hf_alloc(sizeof(*made));
+
+    if (made == NULL)
+        return NULL;
+    made->slot = slot;
+    made->done = done;
+    made->callback = (struct hf_callback){.run = run_done, .arg = grant};
+    return made;
 }
 
 /* With the lock: begin, or say why not. */
@@ -65,7 +92,7 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
     error->status = HF_OK;
     if (grant->lost)
         hf_grant_explain_loss(grant, error);
-    else if (grant->downgrading || grant->downgrade_callback.queued)
+    else if (grant->downgrade != NULL)
         hf_error_set(error, HF_ESTATE,
                      "it is being downgraded already; wait for the end of "
                      "that");
@@ -79,13 +106,10 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
                      "downgraded",
                      grant->acquisition.kind == HF_TICKET_READ ? "reader"
                                                                : "mutex");
+    else if ((grant->downgrade = make(grant, slot, done)) == NULL)
+        hf_error_set(error, HF_ENOMEM, "out of memory");
     if (error->status != HF_OK)
         return error->status;
-    grant->downgrading = true;
-    grant->downgrade_slot = slot;
-    grant->downgrade_done = done;
-    grant->downgrade_callback =
-        (struct hf_callback){.run = run_done, .arg = grant};
     hf_grant_set_unsettled(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);
@@ -98,13 +122,13 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
     hf_status status = hf_client_wait(grant->client, slot);
 
     if (!slot->done)
-        grant->downgrade_slot = NULL; /* goes on, and nobody is told */
+        grant->downgrade->slot = NULL; /* goes on, and nobody is told */
     if (status == HF_OK)
         return HF_OK;
     if (status == HF_ELOST)
         return hf_grant_explain_loss(grant, error);
     return hf_error_set(error, status, "%s",
-                        slot->done ? story(grant)
+                        slot->done ? story(grant, status)
                                    : "no descriptors to wait with; raise the "
                                      "limit on open files");
 }

@@ -341,9 +341,15 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 
 /* -------------------------------------------------------------- looking -- */
 
+/* In a lazy session a leadership outlasts safe-until.  It is over when that is
+ * 0, or when its token is; a token is there before a promise is. */
 bool hf_election_is_leader(const struct hf_election *e)
 {
-    return hf_election_safe_until_ms(e) > hf_now_ms();
+    uint64_t until_ms = hf_election_safe_until_ms(e);
+
+    if (hf_session_is_lazy(&e->client->core.session))
+        return until_ms != 0;
+    return until_ms > hf_now_ms();
 }
 
 /* In a child of a fork nobody leads. */

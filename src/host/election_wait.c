@@ -262,7 +262,7 @@ static hf_status start(struct hf_election *e, uint64_t wait_ms,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     hf_client_reference(client);
     wait->references = 1; /* the callback's */
-    wait->op.election_wait = wait;
+    wait->op.kind = HF_OP_ELECTION_WAIT;
     wait->done = done;
     wait->done_callback = (struct hf_callback){.run = run_done, .arg = wait};
     if (op != NULL) {

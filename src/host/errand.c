@@ -116,7 +116,7 @@ static struct hf_errand *make(struct hf_lock *lock,
         return NULL;
     errand->order = *order;
     errand->lock = lock;
-    errand->op.errand = errand;
+    errand->op.kind = HF_OP_ERRAND;
     errand->references = 2; /* the core's, and whose end it is */
     errand->deadline_at_ms = deadline_ms(order->wait_ms);
     find_queues(errand);

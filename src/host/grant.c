@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/election.h"
+#include "host/grant_check.h"
 #include "host/owner.h"
 
 /* ----------------------------------------------------------- callbacks -- */
@@ -52,60 +53,12 @@ static void run_done(struct hf_client *client, void *arg)
     hf_grant_dereference(grant);
 }
 
-static void run_wait(struct hf_client *client, void *arg)
-{
-    struct hf_grant *grant = arg;
-    char holder[HF_PAYLOAD_BYTES];
-    struct hf_wait wait = {
-        .ahead = grant->granted ? 0 : grant->acquisition.ahead,
-        .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
-        .holder = holder,
-        .displaced = grant->acquisition.displaced,
-    };
-
-    hf_payload_copy(
-        holder, grant->granted ? "" : hf_text_of(grant->acquisition.holder));
-    grant->displaced = wait.displaced;
-    hf_log_unlock(client);
-    grant->on_wait.fn(grant->on_wait.arg, &wait);
-    pthread_mutex_lock(&client->lock);
-    hf_grant_dereference(grant);
-}
-
-static void run_loss(struct hf_client *client, void *arg)
-{
-    struct hf_grant *grant = arg;
-
-    hf_log_unlock(client);
-    grant->on_loss.fn(grant->on_loss.arg, grant);
-    pthread_mutex_lock(&client->lock);
-    hf_grant_dereference(grant);
-}
-
-static void run_revoke(struct hf_client *client, void *arg)
-{
-    struct hf_grant *grant = arg;
-
-    hf_log_unlock(client);
-    grant->on_revoke.fn(grant->on_revoke.arg, grant);
-    pthread_mutex_lock(&client->lock);
-    hf_grant_dereference(grant);
-}
-
 void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
 {
     if (callback->queued)
         return;
     hf_grant_reference(grant);
     hf_delivery_add(grant->client, callback);
-}
-
-static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
-{
-    if (!callback->queued)
-        return;
-    hf_delivery_remove(grant->client, callback);
-    hf_grant_dereference(grant);
 }
 
 /* ------------------------------------------------------------- lifetime -- */
@@ -125,23 +78,36 @@ static void limit(struct hf_grant *grant, const struct hf_acquire_opts *opts)
         opts->on_wait.fn != NULL ? opts->on_wait_every_ms : 0;
 }
 
-/* The tickets of several, the list of the locks, and what the tickets say, with
- * room for a limit, lie behind the grant. */
-static struct hf_grant *make(size_t tickets, size_t count, const char *payload)
+/* A bundle of several tickets, the list of the locks, callbacks, and what the
+ * tickets say, with room for a limit, lie behind the grant. */
+static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
+                             const char *payload)
 {
-    size_t parts = tickets == 1 ? 0 : tickets;
+    struct hf_acquisition *parts;
+    struct hf_bundle *bundle = NULL;
+    size_t bundle_bytes =
+        tickets == 1 ? 0 : tickets * sizeof(*parts) + sizeof(*bundle);
+    size_t callbacks_bytes = calls_back ? sizeof(struct hf_grant_callbacks) : 0;
     size_t bytes = strlen(payload);
     size_t size = bytes + (tickets == count ? 0 : HF_OWNER_LIMIT_BYTES) + 1;
     struct hf_grant *grant =
-        hf_alloc(sizeof(*grant) + parts * sizeof(grant->acquisition) +
-                 count * sizeof(grant->members[0]) + size);
+        hf_alloc(sizeof(*grant) + bundle_bytes +
+                 count * sizeof(grant->members[0]) + callbacks_bytes + size);
 
     if (grant == NULL)
         return NULL;
-    grant->bundle.parts = (void *)(grant + 1);
-    grant->members = (void *)(grant->bundle.parts + parts);
+    if (tickets > 1) { /* what is aligned most comes first */
+        parts = (void *)(grant + 1);
+        bundle = (void *)(parts + tickets);
+        bundle->parts = parts;
+        bundle->count = tickets;
+    }
+    grant->acquisition.bundle = bundle;
+    grant->members = (void *)((char *)(grant + 1) + bundle_bytes);
     grant->member_count = count;
-    grant->payload = (void *)(grant->members + count);
+    if (calls_back)
+        grant->callbacks = (void *)(grant->members + count);
+    grant->payload = (char *)(grant->members + count) + callbacks_bytes;
     grant->payload_bytes = bytes;
     grant->payload_size = size;
     memcpy(grant->payload, payload, bytes);
@@ -173,11 +139,12 @@ static void close_loss_fd(struct hf_grant *grant)
 
 static void free_texts(struct hf_grant *grant)
 {
+    const struct hf_bundle *bundle = grant->acquisition.bundle;
     struct hf_client *client = grant->client;
 
     hf_acquisition_free(&client->core, &grant->acquisition);
-    for (size_t i = 0; i < grant->bundle.count; i++)
-        hf_acquisition_free(&client->core, &grant->bundle.parts[i]);
+    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
+        hf_acquisition_free(&client->core, &bundle->parts[i]);
     hf_failure_drop(&client->failures, &grant->failure);
 }
 
@@ -187,12 +154,7 @@ static void destroy(struct hf_grave *grave)
         (struct hf_grant *)((char *)grave - offsetof(struct hf_grant, grave));
     struct hf_client *client = grant->client;
 
-    if (grant->on_wait.drop != NULL)
-        grant->on_wait.drop(grant->on_wait.arg);
-    if (grant->on_loss.drop != NULL)
-        grant->on_loss.drop(grant->on_loss.arg);
-    if (grant->on_revoke.drop != NULL)
-        grant->on_revoke.drop(grant->on_revoke.arg);
+    hf_grant_drop_callbacks(grant);
     if (hf_fork_parted(client))
         return;
     pthread_mutex_lock(&client->lock);
@@ -201,6 +163,7 @@ static void destroy(struct hf_grave *grave)
         hf_lock_dereference(grant->members[i].lock);
     free_texts(grant);
     pthread_mutex_unlock(&client->lock);
+    hf_free(grant->downgrade);
     hf_free(grant->payload_larger);
     hf_free(grant);
     hf_client_release(client);
@@ -218,28 +181,23 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
         hf_payload_copy(payload, words);
     else
         hf_owner_describe(payload, hf_now_ms(), opts->text);
-    if ((grant = make(tickets, count, payload)) == NULL)
+    if ((grant = make(tickets, count, hf_grant_has_callbacks(opts), payload)) ==
+        NULL)
         return NULL;
     grant->client = locks[0]->client;
     grant->lock = locks[0];
     grant->references = 1;
-    grant->op.grant = grant;
+    grant->op.kind = HF_OP_GRANT;
     grant->loss_fd = -1;
     grant->grave.destroy = destroy;
     grant->done = done;
-    grant->on_wait = opts->on_wait;
-    grant->on_loss = opts->on_loss;
-    grant->on_revoke = opts->on_revoke;
     grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
-    grant->wait_callback = (struct hf_callback){.run = run_wait, .arg = grant};
-    grant->loss_callback = (struct hf_callback){.run = run_loss, .arg = grant};
-    grant->revoke_callback =
-        (struct hf_callback){.run = run_revoke, .arg = grant};
+    hf_grant_set_callbacks(grant, opts);
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
     hf_client_reference(grant->client);
     limit(grant, opts);
-    hf_members_want(grant, locks, tickets == 1 ? NULL : grant->bundle.parts);
+    hf_members_want(grant, locks);
     return grant;
 }
 
@@ -296,10 +254,8 @@ static void complete(struct hf_grant *grant, hf_status status)
 
 void hf_grant_disown(struct hf_grant *grant)
 {
-    unqueue(grant, &grant->wait_callback);
-    grant->on_wait = (struct hf_on_wait){NULL, NULL, NULL};
-    grant->on_loss = (struct hf_on_loss){NULL, NULL, NULL};
-    grant->on_revoke = (struct hf_on_revoke){NULL, NULL, NULL};
+    hf_grant_untell_wait(grant);
+    hf_grant_clear_callbacks(grant);
     grant->done = (struct hf_done){NULL, NULL, NULL};
     grant->slot = NULL;
     hf_grant_cancel(grant);
@@ -327,19 +283,19 @@ static void lose(struct hf_grant *grant)
     show_loss(grant);
     hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
                  why.text, (unsigned long long)grant->acquisition.token);
-    unqueue(grant, &grant->revoke_callback);
-    if (grant->on_loss.fn != NULL && !grant->released)
-        hf_grant_queue(grant, &grant->loss_callback);
+    hf_grant_checks_answer(grant->client, grant);
+    hf_grant_untell_revoke(grant);
+    if (!grant->released)
+        hf_grant_tell_loss(grant);
 }
 
 /* A blocking call has nobody left to tell. */
 static void end_waiting(struct hf_grant *grant)
 {
-    if (grant->on_wait.fn != NULL && grant->slot == NULL &&
-        grant->acquisition.displaced != grant->displaced)
-        hf_grant_queue(grant, &grant->wait_callback);
+    if (grant->slot == NULL && hf_grant_owes_wait(grant))
+        hf_grant_tell_wait(grant);
     else
-        unqueue(grant, &grant->wait_callback);
+        hf_grant_untell_wait(grant);
 }
 
 /* A wait that was in vain may have been so because of a wrong limit. */
@@ -377,20 +333,19 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_ENDED:
         explain_limits(grant);
-        unqueue(grant, &grant->wait_callback);
+        hf_grant_untell_wait(grant);
         complete(grant, grant->acquisition.status);
         break;
     case HF_EFFECT_WAITING:
         hf_members_compare_limits(grant);
-        if (grant->on_wait.fn != NULL)
-            hf_grant_queue(grant, &grant->wait_callback);
+        hf_grant_tell_wait(grant);
         break;
     case HF_EFFECT_REVOKED:
         hf_log_write(grant->client, HF_LOG_INFO,
                      "somebody asks for \"%s\" to be released",
                      grant->lock->name);
-        if (grant->on_revoke.fn != NULL && !grant->released)
-            hf_grant_queue(grant, &grant->revoke_callback);
+        if (!grant->released)
+            hf_grant_tell_revoke(grant);
         break;
     case HF_EFFECT_RELEASED:
         if (grant->acquisition.status == HF_EDENIED)
@@ -412,6 +367,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
     case HF_EFFECT_REQUEST:
     case HF_EFFECT_FORGET:
     case HF_EFFECT_CONNECT:
+    case HF_EFFECT_PROVEN:
     case HF_EFFECT_STATE:
     case HF_EFFECT_ANSWERED:
     case HF_EFFECT_FINISHED:
@@ -448,35 +404,6 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
 {
     return hf_core_safe_until_ms(&grant->client->core, &grant->acquisition);
-}
-
-static bool is_valid(const struct hf_grant *grant)
-{
-    return !grant->lost && hf_grant_safe_until_ms(grant) > hf_now_ms();
-}
-
-hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error)
-{
-    hf_status status = hf_fork_check(grant->client, error);
-
-    if (status != HF_OK)
-        return status;
-    (void)hf_client_enter(grant->client);
-    hf_client_settle(grant->client);
-    if (!is_valid(grant))
-        status = hf_grant_explain_loss(grant, error);
-    hf_client_leave(grant->client);
-    return status;
-}
-
-hf_status hf_grant_check(struct hf_grant *grant)
-{
-    struct hf_error error;
-    hf_status status = hf_grant_check_for(grant, &error);
-
-    if (status != HF_OK)
-        hf_grant_fail(grant, "hf_grant_check", &error);
-    return status;
 }
 
 static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
@@ -528,7 +455,7 @@ static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
                             "the grant is not of \"%.120s\"; pass a lock that "
                             "was acquired with it",
                             lock->name);
-    if (!is_valid(grant))
+    if (!hf_grant_is_valid(grant))
         return hf_grant_explain_loss(grant, error);
     if (client->ops->hold == NULL)
         return hf_error_set(error, HF_EUNSUPPORTED,
@@ -573,8 +500,8 @@ static void step_release(struct hf_grant *grant)
     assert(grant->granted && !grant->released);
     grant->released = true;
     hf_holdings_remove(grant);
-    unqueue(grant, &grant->loss_callback);
-    unqueue(grant, &grant->revoke_callback);
+    hf_grant_untell_loss(grant);
+    hf_grant_untell_revoke(grant);
     hf_grant_set_unsettled(grant, true);
     event.as.acquisition = &grant->acquisition;
     hf_client_step(grant->client, &event);

@@ -18,19 +18,30 @@
 #include "host/members.h"
 #include "host/op.h"
 
+struct hf_downgrade;
+
+/* What its user wants to hear of besides. */
+struct hf_grant_callbacks {
+    struct hf_on_wait on_wait;
+    struct hf_on_loss on_loss;
+    struct hf_on_revoke on_revoke;
+    uint32_t displaced; /* as the last on_wait said */
+    struct hf_callback wait;
+    struct hf_callback loss;
+    struct hf_callback revoke;
+};
+
 struct hf_grant {
-    struct hf_acquisition acquisition;
+    struct hf_acquisition acquisition; /* several tickets are its bundle */
     struct hf_client *client;
     struct hf_lock *lock;        /* the first that was asked for */
     uint64_t owner;              /* whose it is; 0: nobody said */
     struct hf_grant *held_next;  /* while it is held, of the same bucket of */
     struct hf_grant **held_link; /* the client's holdings; NULL: not there */
-    struct hf_bundle bundle;
     struct hf_member *members;
     size_t member_count;
     unsigned references; /* under the client's lock */
     struct hf_op op;
-
     bool unsettled; /* the core has work to do on it */
     bool granted;
     bool lost;
@@ -45,23 +56,11 @@ struct hf_grant {
 
     struct hf_done done; /* of the acquire, then of the release */
     hf_status done_status;
-    struct hf_on_wait on_wait;
-    uint32_t displaced; /* as the last on_wait said */
-    struct hf_on_loss on_loss;
-    struct hf_on_revoke on_revoke;
     struct hf_callback done_callback;
-    struct hf_callback wait_callback;
-    struct hf_callback loss_callback;
-    struct hf_callback revoke_callback;
+    struct hf_grant_callbacks *callbacks; /* behind the grant; NULL: none */
 
-    /* A downgrade under way, and who hears of its end. */
-    bool downgrading;
-    hf_status downgrade_status;
-    struct hf_slot *downgrade_slot;
-    struct hf_done downgrade_done;
-    struct hf_callback downgrade_callback;
-
-    struct hf_election *election; /* that it is a candidature in, or NULL */
+    struct hf_downgrade *downgrade; /* under way, or to be told; else NULL */
+    struct hf_election *election;   /* that it is a candidature in, or NULL */
 
     struct hf_grave grave;
     /* What its tickets say: behind .members, or, where that is too short for
@@ -102,9 +101,8 @@ hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         struct hf_waiter **waiters, struct hf_grant **grant,
                         struct hf_error *error);
 
-/* hf_grant_check() and so on, on behalf of a handle of another sort, which
- * tells why itself: ${error} is filled on failure. */
-hf_status hf_grant_check_for(struct hf_grant *grant, struct hf_error *error);
+/* hf_grant_downgrade() and hf_grant_release() on behalf of a handle of another
+ * sort, which tells why itself: ${error} is filled on failure. */
 hf_status hf_grant_downgrade_for(struct hf_grant *grant,
                                  struct hf_error *error);
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error);
@@ -140,6 +138,30 @@ void hf_grant_disown(struct hf_grant *grant);
 
 /* Queue a callback of it, unless it is queued. */
 void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback);
+
+/* Is there a function of the user's in ${opts} that grants call? */
+bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts);
+
+/* Set those of ${grant}, if it has room for them, to what ${opts} say. */
+void hf_grant_set_callbacks(struct hf_grant *grant,
+                            const struct hf_acquire_opts *opts);
+
+/* Queue one of them if its user wants it, or take it back. */
+void hf_grant_tell_wait(struct hf_grant *grant);
+void hf_grant_untell_wait(struct hf_grant *grant);
+void hf_grant_tell_loss(struct hf_grant *grant);
+void hf_grant_untell_loss(struct hf_grant *grant);
+void hf_grant_tell_revoke(struct hf_grant *grant);
+void hf_grant_untell_revoke(struct hf_grant *grant);
+
+/* Granted, or ended: its place has not been told since it changed? */
+bool hf_grant_owes_wait(const struct hf_grant *grant);
+
+/* None is wanted any more, nor is dropped. */
+void hf_grant_clear_callbacks(struct hf_grant *grant);
+
+/* Drop what the user gave. */
+void hf_grant_drop_callbacks(struct hf_grant *grant);
 
 /* Its downgrade has ended. */
 void hf_grant_downgraded(struct hf_grant *grant);

@@ -28,6 +28,7 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
  * had may be gone then, and none of its tickets is being enqueued. */
 static bool make_room(struct hf_grant *grant, size_t size)
 {
+    const struct hf_bundle *bundle = grant->acquisition.bundle;
     char *larger;
 
     if (size <= grant->payload_size)
@@ -39,8 +40,8 @@ static bool make_room(struct hf_grant *grant, size_t size)
     grant->payload = grant->payload_larger = larger;
     grant->payload_size = size;
     grant->acquisition.payload = larger;
-    for (size_t i = 0; i < grant->bundle.count; i++)
-        grant->bundle.parts[i].payload = larger;
+    for (size_t i = 0; bundle != NULL && i < bundle->count; i++)
+        bundle->parts[i].payload = larger;
     return true;
 }
 
@@ -69,7 +70,7 @@ void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
  * to the next, and does not wait, so that it need not say what it holds. */
 void hf_grant_describe_asked(struct hf_acquisition *acquisition)
 {
-    struct hf_description *description = &acquisition->description;
+    struct hf_description *description = acquisition->description;
     struct hf_acquisition *whole = acquisition->whole;
 
     if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&

@@ -146,10 +146,11 @@ void hf_members_inform(struct hf_lock *lock)
 
 /* ----------------------------------------------------------------- want -- */
 
-void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
-                     struct hf_acquisition *parts)
+void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks)
 {
-    struct hf_acquisition *part = parts != NULL ? parts : &grant->acquisition;
+    struct hf_bundle *bundle = grant->acquisition.bundle;
+    struct hf_acquisition *part =
+        bundle != NULL ? bundle->parts : &grant->acquisition;
 
     sort(grant->members, locks, grant->member_count);
     for (size_t i = 0; i < grant->member_count; i++) {
@@ -164,17 +165,15 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
         }
         if (member->lock->local != NULL)
             member->acquisition->cohort = &member->lock->local->cohort;
-        if (member->lock == grant->lock && parts != NULL)
-            grant->bundle.token = (size_t)(member->acquisition - parts);
+        if (member->lock == grant->lock && bundle != NULL)
+            bundle->token = (size_t)(member->acquisition - bundle->parts);
         part = member->acquisition + 1;
     }
-    if (parts == NULL)
+    if (bundle == NULL)
         return;
+    assert(part == bundle->parts + bundle->count);
     grant->acquisition.queue = grant->lock->name;
     grant->acquisition.kind = HF_TICKET_MUTEX; /* it has no ticket */
-    grant->acquisition.bundle = &grant->bundle;
-    grant->bundle.parts = parts;
-    grant->bundle.count = (size_t)(part - parts);
 }
 
 void hf_members_compare_limits(struct hf_grant *grant)

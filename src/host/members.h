@@ -24,10 +24,8 @@ hf_status hf_members_check(struct hf_lock *const *locks, size_t count,
 size_t hf_members_parts(struct hf_lock *const *locks, size_t count);
 
 /* Have ${grant}, whose acquisition is set but for what is wanted, want
- * ${locks}; ${parts} has room for all tickets, and is NULL where there is one:
- * that is the grant's own. */
-void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks,
-                     struct hf_acquisition *parts);
+ * ${locks}. That of several tickets has a bundle with a part for each. */
+void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks);
 
 /* ${grant} was FORGOTTEN. */
 void hf_members_forgotten(struct hf_grant *grant);

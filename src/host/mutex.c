@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "host/grant.h"
+#include "host/grant_check.h"
 #include "host/holds.h"
 #include "host/opening.h"
 
@@ -119,7 +119,7 @@ static hf_status lock_for(struct hf_mutex *mutex, const char *call,
         return HF_EFORKED;
     hold = hf_holds_own(&mutex->holds);
     if (hold != NULL)
-        status = hf_grant_check_for(hold->grant, &error);
+        status = hf_grant_check_known(hold->grant, &error);
     else
         status = hf_holds_take(&mutex->holds, mutex->lock, call, wait_ms, &hold,
                                &error);
@@ -158,7 +158,7 @@ hf_status hf_mutex_unlock(struct hf_mutex *mutex)
         return hf_holds_fail_owner(&mutex->holds, call, "lock");
     if (hold->writes == 1)
         status = hf_holds_give(&mutex->holds, hold, &error);
-    else if ((status = hf_grant_check_for(hold->grant, &error)) != HF_EFORKED)
+    else if ((status = hf_grant_check_known(hold->grant, &error)) != HF_EFORKED)
         hold->writes--;
     return status == HF_OK ? HF_OK : hf_holds_fail(&mutex->holds, call, &error);
 }

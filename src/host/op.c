@@ -1,18 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/op.h"
 
+#include <stddef.h>
+
 #include "host/departure.h"
 #include "host/election_wait.h"
 #include "host/errand.h"
 #include "host/grant.h"
 
-static struct hf_client *client_of(const struct hf_op *op)
+/* What ${handle} is embedded in, which is a struct ${type}. */
+#define CARRIER(handle, type)                                                  \
+    ((struct type *)(void *)((char *)(handle)-offsetof(struct type, op)))
+
+static struct hf_client *client_of(struct hf_op *op)
 {
-    if (op->departure != NULL)
-        return op->departure->client;
-    if (op->election_wait != NULL)
-        return op->election_wait->client;
-    return op->grant != NULL ? op->grant->client : op->errand->lock->client;
+    switch (op->kind) {
+    case HF_OP_GRANT:
+        return CARRIER(op, hf_grant)->client;
+    case HF_OP_ERRAND:
+        return CARRIER(op, hf_errand)->lock->client;
+    case HF_OP_DEPARTURE:
+        return CARRIER(op, hf_departure)->client;
+    case HF_OP_ELECTION_WAIT:
+        break;
+    }
+    return CARRIER(op, hf_election_wait)->client;
+}
+
+void hf_op_end_wait(struct hf_op *op)
+{
+    switch (op->kind) {
+    case HF_OP_GRANT:
+        hf_grant_cancel(CARRIER(op, hf_grant));
+        break;
+    case HF_OP_ERRAND:
+        hf_errand_cancel(CARRIER(op, hf_errand));
+        break;
+    case HF_OP_DEPARTURE:
+        hf_departure_cancel(CARRIER(op, hf_departure));
+        break;
+    case HF_OP_ELECTION_WAIT:
+        hf_election_wait_cancel(CARRIER(op, hf_election_wait));
+        break;
+    }
 }
 
 void hf_op_cancel(struct hf_op *op)
@@ -21,15 +51,26 @@ void hf_op_cancel(struct hf_op *op)
 
     if (hf_client_enter(client) != HF_OK)
         return;
-    if (op->grant != NULL)
-        hf_grant_cancel(op->grant);
-    else if (op->departure != NULL)
-        hf_departure_cancel(op->departure);
-    else if (op->election_wait != NULL)
-        hf_election_wait_cancel(op->election_wait);
-    else
-        hf_errand_cancel(op->errand);
+    hf_op_end_wait(op);
     hf_client_leave(client);
+}
+
+static void dereference(struct hf_op *op)
+{
+    switch (op->kind) {
+    case HF_OP_GRANT:
+        hf_grant_dereference(CARRIER(op, hf_grant));
+        break;
+    case HF_OP_ERRAND:
+        hf_errand_dereference(CARRIER(op, hf_errand));
+        break;
+    case HF_OP_DEPARTURE:
+        hf_departure_dereference(CARRIER(op, hf_departure));
+        break;
+    case HF_OP_ELECTION_WAIT:
+        hf_election_wait_dereference(CARRIER(op, hf_election_wait));
+        break;
+    }
 }
 
 void hf_op_free(struct hf_op *op)
@@ -42,14 +83,7 @@ void hf_op_free(struct hf_op *op)
     if (hf_client_enter(client) != HF_OK)
         return;
     hf_client_reference(client); /* ours, until the lock is given up */
-    if (op->grant != NULL)
-        hf_grant_dereference(op->grant);
-    else if (op->departure != NULL)
-        hf_departure_dereference(op->departure);
-    else if (op->election_wait != NULL)
-        hf_election_wait_dereference(op->election_wait);
-    else
-        hf_errand_dereference(op->errand);
+    dereference(op);
     hf_client_leave(client);
     hf_client_release(client);
 }

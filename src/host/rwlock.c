@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "host/grant.h"
+#include "host/grant_check.h"
 #include "host/holds.h"
 #include "host/opening.h"
 
@@ -142,7 +142,7 @@ static hf_status read_for(struct hf_rwlock *rwlock, const char *call,
         return HF_EFORKED;
     hold = hf_holds_own(&rwlock->holds);
     if (hold != NULL)
-        status = hf_grant_check_for(hold->grant, &error);
+        status = hf_grant_check_known(hold->grant, &error);
     else
         status = hf_holds_take(&rwlock->holds, rwlock->reader, call, wait_ms,
                                &hold, &error);
@@ -170,7 +170,7 @@ hf_status hf_rwlock_tryrdlock(struct hf_rwlock *rwlock)
 /* A reader that wants to write could wait for nobody but itself. */
 static hf_status check_write(struct hf_hold *hold, struct hf_error *error)
 {
-    hf_status status = hf_grant_check_for(hold->grant, error);
+    hf_status status = hf_grant_check_known(hold->grant, error);
 
     if (status == HF_OK && hold->writes == 0)
         status = hf_error_set(error, HF_EREENTRANT,
@@ -234,7 +234,7 @@ static hf_status unlock(struct hf_rwlock *rwlock, struct hf_hold *hold,
     if (count == &hold->writes && hold->writes == 1)
         status = hf_grant_downgrade_for(hold->grant, error);
     else
-        status = hf_grant_check_for(hold->grant, error);
+        status = hf_grant_check_known(hold->grant, error);
     if (!is_refused(status))
         --*count;
     return status;

@@ -9,6 +9,7 @@
  *     pass ID S NAME WAIT_MS      the same, and release as soon as granted
  *     cancel ID
  *     release ID
+ *     check ID
  *
  * and tells, a line each, all of which begin with the instant in ms of
  * CLOCK_BOOTTIME:
@@ -21,6 +22,7 @@
  *     ID ended STATUS TEXT        without a grant
  *     ID lost
  *     ID released STATUS
+ *     ID checked STATUS SAFE_UNTIL
  *
  * The end of standard input closes every client and ends the process.
  */
@@ -160,6 +162,17 @@ static void release(struct wait *wait)
     wait->grant = NULL;
 }
 
+/* On the thread of the loop it cannot wait, and says so; what it asks for
+ * comes. */
+static void check(struct wait *wait)
+{
+    if (wait->grant == NULL)
+        complain("a check of what was not granted");
+    tell("%u checked %s %" PRIu64, wait->number,
+         hf_status_name(hf_grant_check(wait->grant)),
+         hf_grant_safe_until_ms(wait->grant));
+}
+
 static void on_acquired(void *arg, const struct hf_result *result)
 {
     struct wait *wait = arg;
@@ -237,6 +250,8 @@ static void obey(const char *order)
     else if (sscanf(order, "cancel %u", &number) == 1 &&
              wait_at(number)->op != NULL)
         hf_op_cancel(wait_at(number)->op);
+    else if (sscanf(order, "check %u", &number) == 1)
+        check(wait_at(number));
     else if (sscanf(order, "release %u", &number) == 1)
         release(wait_at(number));
     else if (strncmp(order, "cancel ", 7) != 0) /* or it has ended */

@@ -191,6 +191,16 @@ class Crowd:
         self.say("release", wait)
         return self.told(wait, "released", seconds=seconds).words[1]
 
+    def check(self, wait):
+        """(status, whether safe-until is ahead)."""
+        with self.condition:
+            checked = len(self.waits[wait])
+        self.say("check", wait)
+        told = self.until("wait %d to be checked" % wait, lambda: next((
+            t for t in self.waits[wait][checked:]
+            if t.words[0] == "checked"), None))
+        return told.words[1], int(told.words[2]) > told.at_ms
+
     def cancel(self, wait):
         self.say("cancel", wait)
 

@@ -44,7 +44,7 @@ class Cost(unittest.TestCase):
         found = {}
         for query, calls in self.server.sql(
                 "SELECT query, calls FROM pg_stat_statements"):
-            match = re.search(r"AS SELECT \* FROM holdfast\.(\w+)\(", query)
+            match = re.search(r"PREPARE hf_(\w+)", query)
             if match and match.group(1) not in TIMED:
                 found[match.group(1)] = found.get(match.group(1), 0) + calls
         return found

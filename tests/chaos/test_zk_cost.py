@@ -7,7 +7,9 @@ watches and nodes as a real one does.
 """
 
 import os
+import re
 import sys
+import time
 import unittest
 import uuid
 
@@ -407,6 +409,66 @@ class Counters(unittest.TestCase):
             try_it()
         self.flat(before)
         self.assertEqual(self.crowd.release(held), "HF_OK")
+
+
+class Idle(unittest.TestCase):
+    """What a session that holds and does nothing costs a real server, beside
+    its pings."""
+
+    TIMEOUT_S = 2
+    A_MINUTE = 6  # timeouts, as with one of 10 s
+
+    def setUp(self):
+        self.server = Standalone()
+        self.addCleanup(self.server.close)
+        self.crowd = Crowd(CROWD)
+        self.addCleanup(self.crowd.kill)
+
+    def hold(self, proof):
+        session, = self.crowd.opened("zk://%s?timeout=%ds&proof=%s" % (
+            self.server.address(), self.TIMEOUT_S, proof))
+        wait = self.crowd.acquire(session, NAME)
+        self.crowd.granted(wait)
+        place.eventually("the watch on its own ticket", lambda:
+                         self.server.mntr()["watch_count"] == 1)
+        return wait
+
+    def transactions(self):
+        return int(re.search(r"^Zxid: 0x([0-9a-f]+)$",
+                             self.server.four_letters("srvr"),
+                             re.MULTILINE).group(1), 16)
+
+    def packets(self):
+        """Those of the session, pings included."""
+        return max(map(int, re.findall(r"recved=(\d+)",
+                                       self.server.four_letters("cons"))))
+
+    def test_it_makes_a_transaction_every_quarter_of_its_timeout(self):
+        self.hold("eager")
+        count = 4 * self.A_MINUTE // 2
+        before, began = self.transactions(), time.monotonic()
+        place.eventually("%d transactions" % count, lambda:
+                         self.transactions() >= before + count)
+        timeouts = (time.monotonic() - began) / self.TIMEOUT_S
+        print("eager: %.1f transactions in a minute at 10 s" % (
+            self.A_MINUTE * count / timeouts))
+        self.assertGreater(timeouts, 0.8 * self.A_MINUTE / 2)
+
+    def test_with_lazy_proof_it_makes_none_until_it_is_asked(self):
+        wait = self.hold("lazy")
+        before, packets = self.transactions(), self.packets()
+        pings = 3 * self.A_MINUTE // 2
+        place.eventually("%d pings" % pings, lambda:
+                         self.packets() >= packets + pings)
+        made = self.transactions() - before
+        print("lazy: %d transactions in a minute at 10 s" % made)
+        self.assertEqual(made, 0)
+        self.assertFalse(self.crowd.find(wait, "lost"))
+        self.assertEqual(self.crowd.check(wait), ("HF_EREENTRANT", False))
+        place.eventually("the proof", lambda:
+                         self.crowd.check(wait) == ("HF_OK", True))
+        self.assertEqual(self.transactions() - before, 1)
+        self.assertEqual(self.crowd.release(wait), "HF_OK")
 
 
 if __name__ == "__main__":

@@ -152,9 +152,16 @@ class ZooKeeper(harness.Case):
         self.each_timeout(self.freeze_server)
 
     def test_a_session_outlasts_its_timeout(self):
+        self.outlast_the_timeout(self.url(4000))
+
+    def test_a_lazy_session_is_asked_for_its_proof(self):
+        """Nobody else would, and the command ends with its promise."""
+        self.outlast_the_timeout(self.url(4000) + "&proof=lazy")
+
+    def outlast_the_timeout(self, url):
         """With more grace wanted than a lease has."""
         name = self.name()
-        front = self.start("-c", self.url(4000), "--grace", "1h", name, "--",
+        front = self.start("-c", url, "--grace", "1h", name, "--",
                            "sh", "-c", "exec " + self.beat_command(name))
         self.beating(name, 1)
         began_at = self.last_beat(name)

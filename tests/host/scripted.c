@@ -21,6 +21,7 @@ struct hf_engine {
     bool has_session;
     bool mute;
     bool doubt;
+    bool lazy;
     uint64_t sequence;
     struct hf_ticket tickets[TICKETS_MAX];
     char payloads[TICKETS_MAX][HF_PAYLOAD_BYTES];
@@ -367,6 +368,7 @@ static void session(struct hf_engine *engine, enum hf_event_kind kind)
         event.as.connected.timeout_ms = engine->timeout_ms;
         event.as.connected.anchor_ms = engine->host.now_ms(engine->host.host);
         event.as.connected.resumed = engine->has_session;
+        event.as.connected.lazy = engine->lazy;
         engine->has_session = true;
     }
     engine->connected = kind == HF_EVENT_CONNECTED;
@@ -419,6 +421,9 @@ static void obey(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_DOUBT:
         engine->doubt = true;
+        break;
+    case SCRIPTED_LAZY:
+        engine->lazy = true;
         break;
     case SCRIPTED_BLOCK:
         add(engine, &stranger, HF_TICKET_MUTEX, "stranger", 0);

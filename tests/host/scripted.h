@@ -15,6 +15,7 @@ enum {
     SCRIPTED_MUTE = 'm',    /* answer nothing */
     SCRIPTED_SPEAK = 'a',   /* answer, what was asked meanwhile too */
     SCRIPTED_DOUBT = 'd',   /* let proofs prove nothing */
+    SCRIPTED_LAZY = 'z',    /* the sessions to come are */
     SCRIPTED_BLOCK = 'b',   /* put a stranger's ticket at the head */
     SCRIPTED_UNBLOCK = 'u', /* and take it away */
     /* Strangers at a double barrier, whose ids are lower and higher than that

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -271,6 +272,156 @@ static void without_proof_the_grant_ends(enum way way)
     world_close(&w);
 }
 
+/* ------------------------------------------------------- lazy sessions -- */
+
+static void world_open_lazy(struct world *w, enum way way)
+{
+    world_open(w, way, TIMEOUT_MS);
+    say_first(w, SCRIPTED_LAZY);
+    say_until(w, SCRIPTED_CONNECT, HF_STATE_CONNECTED);
+}
+
+static struct hf_grant *take_lazily(struct world *w, enum way way,
+                                    _Atomic int *losses)
+{
+    struct hf_grant *grant;
+    struct hf_lock *lock;
+
+    world_open_lazy(w, way);
+    lock = front_lock(&w->front, "nightly");
+    grant = take_listening(w, lock, losses);
+    hf_lock_free(lock);
+    return grant;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool is_past(void *arg)
+{
+    return hf_grant_safe_until_ms(arg) < now_ms();
+}
+
+static bool has_come(void *arg)
+{
+    return *(uint64_t *)arg < now_ms();
+}
+
+static void a_check_moves_what_has_passed(enum way way)
+{
+    struct world w;
+    struct grant_time time;
+    _Atomic int losses = 0;
+    struct hf_error error;
+
+    time.grant = take_lazily(&w, way, &losses);
+    front_until(&w.front, is_past, time.grant);
+    time.more_than_ms = hf_grant_safe_until_ms(time.grant);
+    assert_true(time.more_than_ms > 0);
+    if (way == WAY_UV) { /* on whose thread nothing can be waited for */
+        say_first(&w, SCRIPTED_MUTE);
+        assert_int_equal(hf_grant_check(time.grant), HF_EREENTRANT);
+        hf_grant_error(time.grant, &error);
+        assert_non_null(strstr(error.text, "hf_grant_check: "));
+        say(&w, SCRIPTED_SPEAK);
+        front_until(&w.front, is_promised_longer, &time);
+    }
+    assert_int_equal(hf_grant_check(time.grant), HF_OK);
+    assert_true(is_promised_longer(&time));
+    assert_false(is_past(time.grant));
+    assert_int_equal(losses, 0);
+    assert_int_equal(front_give(&w.front, time.grant), HF_OK);
+    world_close(&w);
+}
+
+static void *check(void *arg)
+{
+    return (void *)(uintptr_t)hf_grant_check(arg);
+}
+
+/* Two wait for the same answer, which does not come. */
+static void a_check_ends_with_the_grant(enum way way)
+{
+    struct world w;
+    pthread_t threads[2];
+    _Atomic int losses = 0;
+    struct hf_grant *grant = take_lazily(&w, way, &losses);
+    void *status;
+
+    front_until(&w.front, is_past, grant);
+    say_first(&w, SCRIPTED_MUTE);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, check, grant), 0);
+    say_until(&w, SCRIPTED_SUSPEND, HF_STATE_SUSPENDED);
+    say_until(&w, SCRIPTED_LOSE, HF_STATE_LOST);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], &status), 0);
+        assert_int_equal((uintptr_t)status, HF_ELOST);
+    }
+    assert_int_equal(hf_grant_check(grant), HF_ELOST);
+    assert_int_equal(front_give(&w.front, grant), HF_ELOST);
+    world_close(&w);
+}
+
+/* What is counted here needs no server. */
+static void a_lazy_mutex_is_taken_again_without_a_proof(enum way way)
+{
+    struct hf_mutex *mutex;
+    struct world w;
+    uint64_t past_ms;
+
+    if (way == WAY_UV)
+        return; /* where no mutex is waited for */
+    world_open_lazy(&w, way);
+    assert_int_equal(hf_mutex_open(w.front.client, "nightly", NULL, &mutex),
+                     HF_OK);
+    assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+    past_ms = now_ms() + TIMEOUT_MS;
+    front_until(&w.front, has_come, &past_ms);
+    say_first(&w, SCRIPTED_DOUBT);
+    assert_int_equal(hf_mutex_lock(mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    assert_int_equal(hf_mutex_unlock(mutex), HF_OK);
+    hf_mutex_free(mutex);
+    world_close(&w);
+}
+
+static bool leads_no_more(void *arg)
+{
+    return !hf_election_is_leader(arg);
+}
+
+static void a_lazy_leader_leads_on(enum way way)
+{
+    struct hf_election *election;
+    struct world w;
+    uint64_t past_ms;
+
+    if (way == WAY_UV)
+        return; /* where no election is waited for */
+    world_open_lazy(&w, way);
+    assert_int_equal(
+        hf_election_open(w.front.client, "nightly", NULL, &election), HF_OK);
+    assert_false(hf_election_is_leader(election));
+    assert_int_equal(hf_election_campaign_start(election), HF_OK);
+    assert_int_equal(hf_election_wait(election, HF_FOREVER), HF_OK);
+    past_ms = now_ms() + TIMEOUT_MS;
+    front_until(&w.front, has_come, &past_ms);
+    assert_true(hf_election_safe_until_ms(election) < now_ms());
+    assert_true(hf_election_is_leader(election));
+    say(&w, SCRIPTED_LOSE);
+    front_until(&w.front, leads_no_more, election);
+    hf_election_free(election);
+    world_close(&w);
+}
+
+/* -------------------------------------------------------------- waits -- */
+
 static void a_waiter_rides_out_everything(enum way way)
 {
     struct world w;
@@ -424,6 +575,10 @@ static void fn46_a_stuck_callback_stops_nobody(void **state)
     X(a_lost_session_is_told)                                                  \
     X(a_link_that_is_down_is_a_loss_to_those_who_say_so)                       \
     X(without_proof_the_grant_ends)                                            \
+    X(a_check_moves_what_has_passed)                                           \
+    X(a_check_ends_with_the_grant)                                             \
+    X(a_lazy_mutex_is_taken_again_without_a_proof)                             \
+    X(a_lazy_leader_leads_on)                                                  \
     X(a_waiter_rides_out_everything)                                           \
     X(close_does_not_need_a_connection)                                        \
     X(a_release_waits_for_its_answer)

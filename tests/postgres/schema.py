@@ -12,8 +12,10 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
-FILES = ["tables.sql", "common.sql", "calls.sql"]
+FILES = ["tables.sql", "common.sql", "calls.sql", "alone.sql"]
 
+COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
+           "expires_in_ms revoked made_ms more").split()
 MUTEX, READ, WRITE, LEASE, BARRIER, MEMBER, READY = 1, 2, 3, 4, 7, 8, 9
 TTL_MS = 60000
 
@@ -22,12 +24,16 @@ EARLIER = """
     ALTER TABLE holdfast.ticket
         ADD FOREIGN KEY (queue) REFERENCES holdfast.queue,
         ADD FOREIGN KEY (session) REFERENCES holdfast.session;
+    ALTER TABLE holdfast.look
+        ADD FOREIGN KEY (queue) REFERENCES holdfast.queue;
+    ALTER TABLE holdfast.queue DROP COLUMN sole;
     CREATE INDEX session_expires_at ON holdfast.session (expires_at);
     DROP INDEX holdfast.ticket_before_readers;
     ALTER TYPE holdfast.answer DROP ATTRIBUTE more CASCADE;
     UPDATE holdfast.version SET version = 1;
 """
 NEVER_MS = 1 << 62
+NOBODY = str(uuid.UUID(int=0))
 
 
 def file(name, folder=FOLDER):
@@ -48,16 +54,29 @@ def write_definition():
                                 file("check.sql"))[0][1])
 
 
-class Session:
-    """One session of the schema on a connection of its own."""
+def settings():
+    """Those of a client's connection that its plans depend on."""
+    return ("SET search_path = pg_catalog, pg_temp; SET jit = off;"
+            "SET enable_seqscan = off; SET enable_bitmapscan = off;"
+            "SET enable_hashjoin = off; SET enable_mergejoin = off;"
+            "SET plan_cache_mode = force_generic_plan;")
 
-    def __init__(self, server, ttl_ms=TTL_MS, database="postgres"):
+
+class Session:
+    """One session of the schema on a connection of its own, which calls as a
+    client does; by_hand: the functions alone, whatever search_path is."""
+
+    def __init__(self, server, ttl_ms=TTL_MS, database="postgres",
+                 by_hand=False):
         self.id = str(uuid.uuid4())
         self.ttl_ms = ttl_ms
         self.ahead = 0  # of the last one that it put in
         self.connection = server.connect(database=database)
         self.cursor = self.connection.cursor()
         self.cursor.execute('LISTEN "holdfast_%s"' % self.id.replace("-", ""))
+        self.prepared = not by_hand
+        if self.prepared:
+            self.cursor.execute(settings() + file("prepare.sql"))
 
     def __enter__(self):
         return self
@@ -66,13 +85,14 @@ class Session:
         self.connection.close()
 
     def call(self, function, *arguments):
-        """The head of the answer, and the rows behind it."""
+        """The head of the answer, and its tickets: the first one may be in the
+        head."""
         self.cursor.execute(
-            "SELECT * FROM holdfast.%s(%s)" % (
+            ("EXECUTE hf_%s(%s)" if self.prepared else
+             "SELECT * FROM holdfast.%s(%s)") % (
                 function, ", ".join(["%s"] * len(arguments))), arguments)
-        names = [column.name for column in self.cursor.description]
-        rows = [dict(zip(names, row)) for row in self.cursor.fetchall()]
-        return rows[0], rows[1:]
+        rows = [dict(zip(COLUMNS, row)) for row in self.cursor.fetchall()]
+        return rows[0], rows if rows[0]["id"] else rows[1:]
 
     def enqueue(self, queue, kind=MUTEX, ticket=None, not_after_ms=NEVER_MS):
         """The ticket's id, and what decides on it as (id, sequence)."""

@@ -5,6 +5,7 @@ here on tables of their own; ours does not, nor under load."""
 
 import threading
 import unittest
+import uuid
 
 import schema
 import place
@@ -124,9 +125,93 @@ class OrderTest(unittest.TestCase):
             second, seen = other.result()
             self.assertEqual([ticket for ticket, _ in seen], [first, second])
 
+    def emptied(self, *sessions):
+        """A queue that is known to be empty."""
+        name = "emptied-%s" % uuid.uuid4()
+        for session in sessions:
+            ticket, _ = session.enqueue(name)
+            session.withdraw(name, ticket)
+        self.assertEqual(self.sole(name), schema.NOBODY)
+        return name
+
+    def sole(self, name):
+        return self.server.sql("SELECT sole FROM holdfast.queue "
+                               "WHERE name = %s", (name.encode(),))[0][0]
+
+    def test_ours_admits_one_on_a_queue_that_was_empty(self):
+        with schema.Session(self.server) as slow, \
+                schema.Session(self.server) as fast:
+            name = self.emptied(slow, fast)
+            slow.connection.autocommit = False
+            first, _ = slow.enqueue(name)
+            other = Statement(self.server, lambda: fast.enqueue(name))
+            other.wait_until_blocked()
+            slow.connection.commit()
+            second, seen = other.result()
+            self.assertEqual([ticket for ticket, _ in seen], [first, second])
+            self.assertIsNone(self.sole(name))
+
+    def test_a_release_tells_who_came_while_it_waited(self):
+        with schema.Session(self.server) as holder, \
+                schema.Session(self.server) as waiter:
+            name = self.emptied(holder, waiter)
+            first, _ = holder.enqueue(name)
+            self.assertEqual(self.sole(name), first)
+            waiter.connection.autocommit = False
+            second, _ = waiter.enqueue(name)
+            release = Statement(self.server,
+                                lambda: holder.withdraw(name, first))
+            release.wait_until_blocked()
+            waiter.connection.commit()
+            self.assertTrue(release.result())
+            waiter.connection.autocommit = True
+            self.assertEqual(waiter.notices(), [("gone", first, "0", name)])
+            self.assertEqual(waiter.look_ahead(name, second), ([second], 0))
+
+    def test_a_release_tells_who_looks_since_it_waited(self):
+        with schema.Session(self.server) as holder, \
+                schema.Session(self.server) as looker:
+            name = self.emptied(holder, looker)
+            first, _ = holder.enqueue(name, schema.LEASE)
+            looker.connection.autocommit = False
+            looker.call("look", looker.id, looker.ttl_ms, schema.NEVER_MS,
+                        name.encode(), False)
+            release = Statement(self.server,
+                                lambda: holder.withdraw(name, first))
+            release.wait_until_blocked()
+            looker.connection.commit()
+            self.assertTrue(release.result())
+            looker.connection.autocommit = True
+            self.assertEqual(looker.notices(), [("changed", name)])
+
+    def test_a_removal_finds_an_enqueue_that_it_waited_for(self):
+        """As when its connection has ended and another one takes it out."""
+        with schema.Session(self.server) as lost, \
+                schema.Session(self.server) as other:
+            name = self.emptied(lost, other)
+            ticket = str(uuid.uuid4())
+            lost.connection.autocommit = False
+            lost.enqueue(name, ticket=ticket)
+            other.id = lost.id
+            removal = Statement(self.server,
+                                lambda: other.withdraw(name, ticket))
+            removal.wait_until_blocked()
+            lost.connection.commit()
+            self.assertTrue(removal.result())
+            self.assertEqual(other.list(name), [])
+            self.assertEqual(self.sole(name), schema.NOBODY)
+
+    def test_who_takes_out_what_is_another_s_tells_it(self):
+        with schema.Session(self.server) as owner, \
+                schema.Session(self.server) as other:
+            name = self.emptied(owner, other)
+            ticket, _ = owner.enqueue(name)
+            self.assertTrue(other.withdraw(name, ticket))
+            self.assertEqual(owner.notices(), [("gone", ticket, "0", name)])
+
     def test_refuses_a_transaction_with_one_snapshot(self):
         for level in ("REPEATABLE READ", "SERIALIZABLE"):
-            with schema.Session(self.server) as session:
+            with schema.Session(self.server, by_hand=True) as session:
                 session.cursor.execute("BEGIN ISOLATION LEVEL " + level)
                 with self.assertRaisesRegex(Exception, "READ COMMITTED only"):
                     session.enqueue("snapshot")
@@ -150,6 +235,7 @@ class HammerTest(unittest.TestCase):
 
     def setUp(self):
         self.mutex = threading.Lock()
+        self.done = threading.Event()
         self.inside = [None] * self.QUEUES
         self.last = [0] * self.QUEUES
         self.entered = 0
@@ -198,7 +284,33 @@ class HammerTest(unittest.TestCase):
         except Exception as error:  # pylint: disable=broad-except
             self.wrong.append(repr(error))
 
+    def judge(self, cursor, number):
+        """What the queue's row says of its tickets, while nobody changes it."""
+        cursor.execute("SELECT number, sole FROM holdfast.queue "
+                       "WHERE name = %s FOR UPDATE", (b"hammer-%d" % number,))
+        for queue, sole in cursor.fetchall():
+            cursor.execute(
+                "SELECT count(*) FROM holdfast.ticket WHERE queue = %s "
+                "AND id IS DISTINCT FROM %s", (queue, sole))
+            others, = cursor.fetchone()
+            if sole is not None and others > 0:
+                self.wrong.append("%d others beside %s" % (others, sole))
+
+    def judge_all(self):
+        connection = self.server.connect()
+        connection.autocommit = False
+        with connection.cursor() as cursor:
+            while not self.done.is_set():
+                for number in range(self.QUEUES):
+                    self.judge(cursor, number)
+                    connection.commit()
+        connection.close()
+
     def test_many_sessions_enter_one_by_one_and_in_order(self):
+        judge = threading.Thread(target=self.judge_all)
+        judge.start()
+        self.addCleanup(judge.join)
+        self.addCleanup(self.done.set)
         workers = [threading.Thread(target=self.work, args=(i,))
                    for i in range(self.WORKERS)]
         for worker in workers:

@@ -9,8 +9,8 @@ import uuid
 import schema
 import place
 import postgres
-from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, READ, READY,
-                    WRITE, Session)
+from schema import (BARRIER, LEASE, MEMBER, MUTEX, NEVER_MS, NOBODY, READ,
+                    READY, WRITE, Session)
 
 # Columns that the library need not look at to know that a schema is ours.
 NOT_JUDGED = {
@@ -43,7 +43,6 @@ NOT_JUDGED = {
         "plpgsql and sql know no transforms": "protrftypes",
     },
 }
-NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 class SchemaTest(unittest.TestCase):
@@ -357,9 +356,11 @@ class SchemaTest(unittest.TestCase):
                                          self.queue.encode(), READY),
             "enqueue": lambda: self.b.enqueue(self.queue),
             "downgrade": lambda: self.b.call("downgrade", self.b.id, NEVER_MS,
-                                             self.queue.encode(), NOBODY),
+                                             self.queue.encode(), ticket),
             "revoke": lambda: self.b.call("revoke", NEVER_MS,
-                                          self.queue.encode(), NOBODY),
+                                          self.queue.encode(), ticket),
+            "describe": lambda: self.b.call("describe", self.b.id, NEVER_MS,
+                                            self.queue.encode(), ticket, b""),
         }
         for name, come in comers.items():
             with self.subTest(name):

@@ -25,7 +25,7 @@ class ShadowsTest(unittest.TestCase):
 
     def session(self):
         """In the worst of circumstances."""
-        session = Session(self.server)
+        session = Session(self.server, by_hand=True)
         self.addCleanup(session.connection.close)
         for name, in self.server.sql(OURS):
             session.cursor.execute('CREATE TEMP TABLE "%s" ()' % name)
@@ -49,6 +49,10 @@ class ShadowsTest(unittest.TestCase):
     def test_every_function_finds_what_it_means(self):
         a, b = self.session(), self.session()
         name = b"shadows"
+        for session in (a, b, a):  # from the second one on alone
+            ticket, seen = session.enqueue("alone", WRITE)
+            self.assertEqual(session.look_ahead("alone", ticket), ([ticket], 0))
+            self.assertTrue(a.withdraw("alone", ticket))
         ticket, seen = a.enqueue("shadows", WRITE)
         b.enqueue("shadows", WRITE)
         member, _ = b.enqueue("shadows", MEMBER)
@@ -84,7 +88,7 @@ class ShadowsTest(unittest.TestCase):
         session = self.session()
         session.cursor.execute(schema.EARLIER)
         session.cursor.execute("".join(map(
-            schema.file, ["upgrade.sql", "common.sql", "calls.sql"])))
+            schema.file, ["upgrade.sql"] + schema.FILES[1:])))
         session.cursor.execute("SET search_path = shadow, pg_temp, pg_catalog;"
                                "DROP SCHEMA holdfast CASCADE;" +
                                schema.text())

@@ -214,6 +214,13 @@ void world_release(struct attempt *attempt)
     driver_call(attempt->client, HF_EVENT_RELEASE, attempt);
 }
 
+void world_check(struct attempt *attempt)
+{
+    assert(attempt->granted && !attempt->release_called && !attempt->lost);
+    driver_call(attempt->client, HF_EVENT_CHECK, attempt);
+    check_asked(attempt->client);
+}
+
 void world_downgrade(struct attempt *attempt)
 {
     assert(attempt->granted && !attempt->release_called && !attempt->lost);

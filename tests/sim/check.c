@@ -139,6 +139,9 @@ void check_effect(struct client *client, const struct hf_effect *effect)
     case HF_EFFECT_REVOKED:
         question_check_revoked(attempt);
         break;
+    case HF_EFFECT_PROVEN:
+        check_proven(client);
+        break;
     case HF_EFFECT_STATE:
         client->state = effect->state;
         client->ever_connected |= effect->state == HF_STATE_CONNECTED;
@@ -216,6 +219,8 @@ static void check_published(struct attempt *attempt)
         world_line(client->world, client->name, "%s promised until %" PRIu64,
                    attempt->name, promise_ms);
     attempt->promise_ms = promise_ms;
+    if (hf_session_is_lazy(&client->core.session))
+        return; /* see check_lazy() */
     if (!hf_sim_frozen(client->engine) && !client->waking &&
         check_client_ms(client) >
             hf_after_ms(promise_ms, check_lateness_ms(client->world)))

@@ -175,6 +175,13 @@ static void check_token_given(const struct attempt *attempt)
     }
 }
 
+static bool is_to_hear_lost(const struct attempt *attempt)
+{
+    const struct hf_effect *effect = &attempt->a.loss_effect;
+
+    return effect->queued && effect->kind == HF_EFFECT_LOST;
+}
+
 void check_granted(struct attempt *attempt)
 {
     struct world *world = attempt->client->world;
@@ -191,7 +198,7 @@ void check_granted(struct attempt *attempt)
     hf_safe_until_begin(&attempt->client->core.session.published,
                         &attempt->a.valid, &attempt->reading);
     /* Its ticket may have been found gone since: LOST is then right behind. */
-    if (attempt->promise_ms <= now_ms && !attempt->a.lost_effect.queued)
+    if (attempt->promise_ms <= now_ms && !is_to_hear_lost(attempt))
         world_broken(world, 7,
                      "%s was granted at %" PRIu64
                      " on a promise that ended at %" PRIu64,
@@ -392,14 +399,8 @@ static bool was_granted(const struct attempt *attempt,
 /* Will an answer still tell whether the ticket of ${a} is gone? */
 static bool awaits_removal(const struct hf_acquisition *a)
 {
-    bool awaits = hf_withdrawal_awaits_answer(&a->own) ||
-                  (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
-    const struct hf_withdrawal *abandoned;
-
-    for (size_t i = 0; (abandoned = hf_acquisition_abandoned(a, i)) != NULL;
-         i++)
-        awaits |= hf_withdrawal_awaits_answer(abandoned);
-    return awaits;
+    return hf_withdrawals_await_answer(&a->withdrawals) ||
+           (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
 }
 
 /* 13: an end comes when no ticket of the attempt is in a queue any more, or

@@ -101,7 +101,7 @@ static void request(struct client *client, struct hf_request *asked)
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
     } else if (asked->kind == HF_REQUEST_DESCRIBE) {
-        say_asked(asked->acquisition->description.text);
+        say_asked(asked->acquisition->description->text);
     }
     if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",

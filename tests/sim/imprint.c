@@ -53,15 +53,30 @@ static void put_withdrawal(const struct ink *ink,
     number(ink, withdrawal->request.busy);
 }
 
+/* Whether there is one for a ticket to come is no matter. */
+static void put_withdrawals(const struct ink *ink,
+                            const struct hf_withdrawals *withdrawals)
+{
+    static const struct hf_withdrawal unused;
+
+    put_withdrawal(ink, withdrawals->own != NULL ? withdrawals->own : &unused);
+    number(ink, hf_withdrawals_count_abandoned(withdrawals));
+    for (const struct hf_withdrawal *w = withdrawals->abandoned; w != NULL;
+         w = w->next)
+        put_withdrawal(ink, w);
+}
+
 static void put_watches(const struct ink *ink, const struct hf_watches *watches)
 {
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        const struct hf_watch *watch = &watches->slots[i];
+        const struct hf_watch *watch = watches->slots[i];
 
+        number(ink, watch != NULL);
+        if (watch == NULL)
+            continue;
         number(ink, watch->state);
-        ticket(ink, watch->state != HF_WATCH_FREE, &watch->request.ticket);
-        number(ink,
-               watch->state != HF_WATCH_FREE ? watch->request.ticket_kind : 0);
+        hf_imprint_ticket(ink->imprint, &watch->request.ticket);
+        number(ink, watch->request.ticket_kind);
         number(ink, watch->request.busy);
     }
 }
@@ -71,9 +86,12 @@ static void put_lookout(const struct ink *ink, const struct hf_acquisition *a)
     number(ink, a->weight);
     number(ink, a->limit);
     number(ink, a->room);
-    number(ink, a->lookout.state);
-    instant(ink, a->lookout.at_ms);
-    number(ink, a->lookout.retry.tries);
+    number(ink, a->lookout != NULL);
+    if (a->lookout == NULL)
+        return;
+    number(ink, a->lookout->state);
+    instant(ink, a->lookout->at_ms);
+    number(ink, a->lookout->retry.tries);
 }
 
 static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
@@ -105,6 +123,9 @@ static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
 static void put_description(const struct ink *ink,
                             const struct hf_description *description)
 {
+    number(ink, description != NULL);
+    if (description == NULL)
+        return;
     number(ink, description->wanted);
     number(ink, description->again);
     number(ink, description->is_asked);
@@ -115,9 +136,6 @@ static void put_description(const struct ink *ink,
 static void put_acquisition(const struct ink *ink, const struct client *client,
                             const struct hf_acquisition *a)
 {
-    static const struct hf_withdrawal unused;
-    const struct hf_withdrawal *abandoned;
-
     number(ink, a->state);
     number(ink, a->status);
     ticket(ink, a->state > HF_ACQUISITION_PAUSED, &a->ticket);
@@ -128,14 +146,10 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     put_watches(ink, &a->watches);
     put_lookout(ink, a);
     number(ink, a->revoked);
-    put_description(ink, &a->description);
+    put_description(ink, a->description);
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
-    put_withdrawal(ink, &a->own);
-    for (size_t i = 0; i < HF_ABANDONED_MAX; i++) {
-        abandoned = hf_acquisition_abandoned(a, i);
-        put_withdrawal(ink, abandoned != NULL ? abandoned : &unused);
-    }
+    put_withdrawals(ink, &a->withdrawals);
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,
@@ -192,6 +206,8 @@ static void put_session(const struct ink *ink, const struct hf_session *session)
     instant(ink, session->resume_sent_ms);
     instant(ink, session->resume_cap_ms);
     instant(ink, session->prove_at_ms);
+    number(ink, hf_session_is_lazy(session));
+    number(ink, session->asked);
     number(ink, session->prove.busy);
 }
 

@@ -26,6 +26,7 @@ static void look(void *arg)
     (void)arg;
     check_wakeups(plan.world);
     check_texts(plan.world);
+    check_lazy(plan.world);
     for (unsigned i = 0; i < plan.world->client_count; i++)
         question_check(&plan.world->clients[i]);
     hf_sim_call_at(plan.world->sim, now_us() + LOOK_EVERY_US, true, look, NULL);
@@ -163,6 +164,17 @@ static void choose_window(struct hf_sim_config *config, uint64_t seed)
         config->ensemble.window = 1 + (unsigned)hf_random_below(&random, 4);
 }
 
+/* Half of the worlds that are not strict prove only what is wanted; from
+ * numbers of its own, likewise. */
+static void choose_proof(struct hf_sim_config *config, uint64_t seed)
+{
+    struct hf_random random;
+
+    hf_random_seed(&random, seed ^ 0x70726f6f66);
+    config->ensemble.lazy_proof =
+        !config->ensemble.strict_proof && hf_random_below(&random, 3) != 0;
+}
+
 /* A tenth of the ensembles are calm. */
 static struct hf_sim_config choose_zookeeper(uint64_t seed,
                                              struct hf_random *random)
@@ -177,9 +189,16 @@ static struct hf_sim_config choose_zookeeper(uint64_t seed,
         troubled(&config, random);
     choose_limits(&config, random);
     choose_window(&config, seed);
+    choose_proof(&config, seed);
     plan.fault_count = FAULT_COUNT_ENSEMBLE;
     plan.leader_freeze_most_us = leader_freeze_most_us(&config);
     return config;
+}
+
+/* Half of the leasing servers want renewals in pieces of so many tickets. */
+static unsigned pieces_of(uint64_t seed)
+{
+    return seed / 2 % 2 == 0 ? 0 : (unsigned)(1 + seed / 4 % 3);
 }
 
 /* A tenth of the leasing servers are calm, in another the clock is set or data
@@ -196,6 +215,7 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     config.timeout_ms = config.least_timeout_ms =
         HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
     config.partial = seed % 2 == 0;
+    config.leases.renewal_most = pieces_of(seed);
     config.delay_least_us = 100;
     config.delay_most_us = (uint32_t)(200 + hf_random_below(random, 3000));
     plan.faults = 0;

@@ -399,6 +399,7 @@ static void choose_ensemble(struct hf_sim_config *config)
     config->least_timeout_ms = config->timeout_ms;
     config->notices_apart = false;
     ensemble->window = (unsigned)(config->seed % 4); /* 0: as outside */
+    ensemble->lazy_proof = config->seed % 8 >= 4;
 }
 
 static struct hf_sim_config calm(uint64_t seed, enum world_sort sort)
@@ -418,6 +419,7 @@ static void choose_leases(struct hf_sim_config *config)
 {
     config->timeout_ms += HF_LEASED_TTL_LEAST_MS;
     config->least_timeout_ms = config->timeout_ms;
+    config->leases.renewal_most = (unsigned)(config->seed / 2 % 4);
     config->leases.notice_lost_chance = (uint32_t)below(200000);
     config->leases.notice_twice_chance = (uint32_t)below(200000);
     config->leases.notice_late_chance = (uint32_t)below(200000);

@@ -58,6 +58,7 @@ static const char *const event_names[] = {
     [HF_EVENT_RELEASE] = "release",
     [HF_EVENT_LIMIT] = "limit",
     [HF_EVENT_DOWNGRADE] = "downgrade",
+    [HF_EVENT_CHECK] = "check",
     [HF_EVENT_CLOSE] = "close",
     [HF_EVENT_TICK] = "tick",
 };

@@ -32,8 +32,23 @@ static void downgrade(void *arg)
         world_downgrade(attempt);
 }
 
+/* Those who hold in a lazy session ask once in a while. */
+static void check(void *arg)
+{
+    struct attempt *attempt = arg;
+
+    if (attempt->forgotten || attempt->release_called || attempt->lost ||
+        attempt->client->closing)
+        return;
+    if (world_can_call(attempt->client))
+        world_check(attempt);
+    later(1 + below(attempt->hold_us + 1), check, attempt);
+}
+
 static void on_granted(struct attempt *attempt)
 {
+    if (plan.world->config.ensemble.lazy_proof && one_in(2))
+        later(below(attempt->hold_us + 1), check, attempt);
     if (attempt->a.kind == HF_TICKET_WRITE && one_in(2))
         later(below(attempt->hold_us + 1), downgrade, attempt);
     later(attempt->hold_us, release, attempt);

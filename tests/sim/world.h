@@ -131,6 +131,7 @@ struct attempt {
     bool failed;  /* an enqueue of it was answered FAILED */
     bool passed;  /* a later one entered while its enqueue was under way */
     bool gone_before_release;
+    uint64_t gone_us; /* it holds, and its ticket is gone since; 0: no */
     struct hf_ticket_id granted_id; /* of a crew: on which it was granted */
     struct hf_ticket_id id;         /* of the last enqueue */
     bool enqueued;
@@ -184,6 +185,7 @@ struct client {
     bool waking;           /* thawed, and nothing has reached it since */
     uint64_t thawed_ms;    /* on its clock: the last time it was */
     uint64_t disturbed_us; /* the last time something went wrong here */
+    uint64_t asked_us;     /* a check waits since; 0: none */
     /* The machine was paused: a promise up to here may be wrong. */
     uint64_t tainted_until_ms;
     bool paused;
@@ -274,6 +276,8 @@ void world_limit(struct attempt *attempt, uint32_t limit);
 void world_cancel(struct attempt *attempt);
 void world_release(struct attempt *attempt);
 void world_downgrade(struct attempt *attempt);
+/* Is ${attempt}, which holds, still ours? */
+void world_check(struct attempt *attempt);
 void world_close(struct client *client);
 void world_crash(struct client *client);
 /* After everything of a closed client was forgotten. */
@@ -349,6 +353,12 @@ void check_event(struct client *client, const struct hf_event *event);
 void check_settled(struct world *world);
 /* Who could be granted, and is not? */
 void check_wakeups(struct world *world);
+
+/* check_lazy.c: a user asked whether he still holds, and has his answer; what
+ * holds in a lazy session. */
+void check_asked(struct client *client);
+void check_proven(struct client *client);
+void check_lazy(struct world *world);
 
 /* check_text.c: what tickets say; and REVOKED came. */
 void check_texts(struct world *world);

@@ -52,6 +52,7 @@ struct model {
     struct hf_store *stores;
     struct message *messages; /* by .at_ms, then as sent */
     bool frozen, lose_notices, refused;
+    size_t renewal_most;
     bool fail;
     enum hf_store_call_kind fail_kind;
     enum hf_failure failure;
@@ -436,6 +437,11 @@ const char *model_told(struct hf_store *store)
 
 /* --------------------------------------------------------------- clients -- */
 
+void model_renew_in_pieces(struct model *model, size_t most)
+{
+    model->renewal_most = most;
+}
+
 struct hf_store *model_open_with(struct model *model,
                                  const struct hf_engine_host *host,
                                  uint64_t ttl_ms)
@@ -443,7 +449,9 @@ struct hf_store *model_open_with(struct model *model,
     struct hf_store *store = calloc(1, sizeof *store);
     struct hf_engine_host own = {
         .event = on_event, .log = on_log, .host = store};
-    struct hf_leased_config config = {.ttl_ms = ttl_ms, .place = "model"};
+    struct hf_leased_config config = {.ttl_ms = ttl_ms,
+                                      .place = "model",
+                                      .renewal_most = model->renewal_most};
     struct hf_store **at = &model->stores;
     static uint64_t seed;
 

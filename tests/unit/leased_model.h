@@ -51,6 +51,9 @@ struct hf_store *model_open(struct model *model,
 struct hf_store *model_open_with(struct model *model,
                                  const struct hf_engine_host *host,
                                  uint64_t ttl_ms);
+/* Clients that are opened from now on renew in pieces of so many tickets; 0:
+ * in one. */
+void model_renew_in_pieces(struct model *model, size_t most);
 struct hf_leased *model_leased(struct hf_store *store);
 /* It is gone without a word, or frees what it has. */
 void model_crash(struct hf_store *store);

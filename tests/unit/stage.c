@@ -294,6 +294,9 @@ static void take_effect(struct stage *s, struct hf_effect *effect, char *text,
     case HF_EFFECT_CONNECT:
         snprintf(text, bytes, "CONNECT");
         break;
+    case HF_EFFECT_PROVEN:
+        snprintf(text, bytes, "PROVEN");
+        break;
     case HF_EFFECT_STATE:
         snprintf(text, bytes, "STATE %s", hf_state_name(effect->state));
         break;
@@ -381,6 +384,11 @@ void downgrade(struct stage *s, struct hf_acquisition *a)
     step_user(s, HF_EVENT_DOWNGRADE, a);
 }
 
+void check(struct stage *s)
+{
+    step(s, (struct hf_event){.kind = HF_EVENT_CHECK});
+}
+
 void close_core(struct stage *s)
 {
     step(s, (struct hf_event){.kind = HF_EVENT_CLOSE});
@@ -397,7 +405,8 @@ void connected_for(struct stage *s, uint64_t timeout_ms, uint64_t anchor_ms,
     step(s, (struct hf_event){.kind = HF_EVENT_CONNECTED,
                               .as.connected = {.timeout_ms = timeout_ms,
                                                .anchor_ms = anchor_ms,
-                                               .resumed = resumed}});
+                                               .resumed = resumed,
+                                               .lazy = s->lazy}});
 }
 
 void resuming(struct stage *s, uint64_t sent_at_ms, uint64_t least_timeout_ms)

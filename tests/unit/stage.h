@@ -7,7 +7,7 @@
  *
  *     a ENQUEUE a1; a LIST; a LOOK; a WATCH x; a FORGET x; a WITHDRAW a1;
  *     a GRANTED; a WAITING 1; a LOST; a RELEASED HF_OK; a FORGOTTEN;
- *     a ENDED HF_EBUSY; PROVE; END; STATE CONNECTED; a DOWNGRADE a1;
+ *     a ENDED HF_EBUSY; PROVE; PROVEN; END; STATE CONNECTED; a DOWNGRADE a1;
  *     a DOWNGRADED HF_OK; a STAMP a1
  *
  * and a queue is the names of its tickets in order, "x y a1"; of a ticket of
@@ -42,6 +42,7 @@ struct stage {
     unsigned answers[3];   /* GRANTED and ENDED, at most one each */
     unsigned forgotten[3]; /* FORGOTTEN, at most one each */
     bool held[3];          /* as their owners have been told */
+    bool lazy;             /* each session that begins */
 };
 
 /* The lease and the moment of most stories: CONNECTED at 1000, confirmed as of
@@ -82,6 +83,7 @@ void want(struct stage *s, struct hf_acquisition *a);
 void cancel(struct stage *s, struct hf_acquisition *a);
 void release(struct stage *s, struct hf_acquisition *a);
 void downgrade(struct stage *s, struct hf_acquisition *a);
+void check(struct stage *s);
 void close_core(struct stage *s);
 void connected(struct stage *s, uint64_t anchor_ms, bool resumed);
 void connected_for(struct stage *s, uint64_t timeout_ms, uint64_t anchor_ms,

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hall.h"
+#include "shelf.h"
 
 /* --------------------------------------------------------------- handing -- */
 
@@ -411,6 +412,41 @@ static void closing_ends_all_who_wait(void **state)
     assert_true(hf_cohort_is_idle(&h->cohort));
 }
 
+/* ---------------------------------------------------------------- memory -- */
+
+static void without_memory_the_first_member_ends(void **state)
+{
+    struct hall hall;
+
+    (void)state;
+    hall_init(&hall);
+    shelf_refuse(true);
+    want(&hall, 1);
+    shelf_refuse(false);
+    expect(&hall, "m1 ENDED HF_ENOMEM; m1 FORGOTTEN");
+    assert_true(hf_cohort_is_idle(&hall.cohort));
+    want(&hall, 2);
+    expect(&hall, "ENQUEUE t1");
+}
+
+static void
+without_memory_the_next_ticket_waits_for_the_one_before(void **state)
+{
+    HELD(h, 2);
+    tick(h, HALL_START_MS + HF_OWN_WATCH_AFTER_MS);
+    expect(h, "WATCH t1");
+    answer(h, HF_EVENT_WATCHING, "WATCH t1", NULL);
+    answer(h, HF_EVENT_REVOKED, "WATCH t1", NULL);
+    expect(h, "m1 REVOKED; DESCRIBE t1");
+    answer(h, HF_EVENT_DESCRIBED, "DESCRIBE t1", NULL);
+    shelf_refuse(true);
+    release(h, 1);
+    expect(h, "FORGET t1; WITHDRAW t1");
+    shelf_refuse(false);
+    withdrawn(h, "WITHDRAW t1");
+    expect(h, "m1 RELEASED HF_OK; m1 FORGOTTEN; ENQUEUE t2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +472,9 @@ int main(void)
         cmocka_unit_test(a_release_that_is_denied_says_so),
         cmocka_unit_test(a_ticket_that_was_removed_is_a_grant_that_was_lost),
         cmocka_unit_test(closing_ends_all_who_wait),
+        cmocka_unit_test(without_memory_the_first_member_ends),
+        cmocka_unit_test(
+            without_memory_the_next_ticket_waits_for_the_one_before),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,9 +110,9 @@ static void finish(struct fixture *f, struct hf_acquisition *a)
         (void)enqueued(f, 0);
     if (a->ask.busy && a->ask.kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
-    if (a->description.request.busy)
+    if (hf_description_is_busy(a->description))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    if (a->own.state == HF_WITHDRAWAL_ASKED)
+    if (hf_withdrawals_await_answer(&a->withdrawals))
         (void)answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
     assert_int_equal(a->state, HF_ACQUISITION_DONE);
 }
@@ -155,9 +155,9 @@ static struct hf_event gone(struct fixture *f)
     struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
 
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = &f->a.watches.slots[i];
+        struct hf_watch *watch = f->a.watches.slots[i];
 
-        if (watch->state == HF_WATCH_ASKED &&
+        if (watch != NULL && watch->state == HF_WATCH_ASKED &&
             hf_ticket_id_equal(&watch->request.ticket, &f->a.before.id))
             event.as.answer.request = &watch->request;
     }
@@ -200,7 +200,7 @@ static uint64_t is_described(struct fixture *f)
     wait_behind(f, HF_TICKET_MUTEX);
     (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
     cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    assert_false(f->a.description.request.busy);
+    assert_false(hf_description_is_busy(f->a.description));
     return finished(f, cost);
 }
 
@@ -235,6 +235,12 @@ static uint64_t is_evicted(struct fixture *f)
     hold_as(f, HF_TICKET_MUTEX);
     (void)tick_after(f, HF_OWN_WATCH_AFTER_MS);
     return finished(f, answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH));
+}
+
+static uint64_t is_checked(struct fixture *f)
+{
+    hold_as(f, HF_TICKET_MUTEX);
+    return finished(f, user(f, HF_EVENT_CHECK));
 }
 
 static uint64_t becomes_reader(struct fixture *f)
@@ -489,6 +495,7 @@ static const struct row rows[] = {
     {"a member comes and goes", HF_EVENT_WANT, member, NOTHING},
     {"a member's deadline", HF_EVENT_TICK, member_deadline, NOTHING},
     {"a member's handoff", HF_EVENT_RELEASE, passes_on, NOTHING},
+    {"check", HF_EVENT_CHECK, is_checked, NOTHING},
     {"proof", HF_EVENT_PROVEN, proof, NOTHING},
     {"doubt", HF_EVENT_FAILED, doubt, NOTHING},
     {"granted, with a doubt", HF_EVENT_ENQUEUED, is_granted, NOTHING},

@@ -300,14 +300,21 @@ static void ours_is_gone_when_no_majority_can_have_it(void **state)
     assert_int_equal(told.notices, 1);
 }
 
-static void begin_renewal(struct hf_store_call *renew,
-                          struct hf_store_stake *stake)
+static void begin_renewal_of(const struct hf_ticket_id *id,
+                             struct hf_store_call *renew,
+                             struct hf_store_stake *stake)
 {
-    *stake = (struct hf_store_stake){"q", &mine, 1, false};
+    *stake = (struct hf_store_stake){"q", id, 1, false};
     *renew = a_call(HF_STORE_RENEW);
     renew->stakes = stake;
     renew->stake_count = 1;
     hf_quorum_call(quorum, renew, now_ms);
+}
+
+static void begin_renewal(struct hf_store_call *renew,
+                          struct hf_store_stake *stake)
+{
+    begin_renewal_of(&mine, renew, stake);
 }
 
 /* And is put in again where it is missing. */
@@ -332,6 +339,34 @@ static void a_renewal_takes_a_majority_for_each_ticket(void **state)
     assert_int_equal(calls[0].server, 0);
     assert_int_equal(calls[0].call->accord->step, HF_STORE_MEND);
     assert_int_equal(calls[0].call->accord->number, 90);
+}
+
+/* The rest may have run out meanwhile, so that it is not put in by a piece that
+ * has not renewed it, and what was missing of it goes on to be. */
+static void a_piece_of_a_renewal_says_nothing_of_the_rest(void **state)
+{
+    struct hf_store_call enqueue = a_call(HF_STORE_ENQUEUE);
+    struct hf_store_call first, second, next;
+    struct hf_store_stake stakes[3];
+
+    (void)state;
+    all_up();
+    place_mine(&enqueue);
+    begin_renewal(&first, &stakes[0]);
+    answer(0, nobody, 0, false);
+    answer(1, nobody, 0, false);
+    answer(2, mine, 0, false); /* when the renewal had been answered */
+    begin_renewal_of(&other, &second, &stakes[1]);
+    for (size_t i = 0; i < SERVERS; i++)
+        answer(i, nobody, 0, false);
+    assert_int_equal(call_count, 0);
+    begin_renewal(&next, &stakes[2]);
+    answer(0, nobody, 0, false);
+    answer(1, nobody, 0, false);
+    (void)take(2);
+    assert_int_equal(call_count, 1);
+    assert_int_equal(calls[0].server, 2);
+    assert_int_equal(calls[0].call->accord->step, HF_STORE_MEND);
 }
 
 static void what_two_of_three_miss_is_missing(void **state)
@@ -618,6 +653,7 @@ int main(void)
         TEST(one_number_is_not_given_to_two),
         TEST(ours_is_gone_when_no_majority_can_have_it),
         TEST(a_renewal_takes_a_majority_for_each_ticket),
+        TEST(a_piece_of_a_renewal_says_nothing_of_the_rest),
         TEST(what_two_of_three_miss_is_missing),
         TEST(what_cannot_be_known_is_not_renewed),
         TEST(half_an_enqueue_is_unsure),

@@ -259,23 +259,6 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
     expect(s, "PROVE; a ENQUEUE a5");
 }
 
-static void without_memory_the_next_attempt_waits_for_the_first(void **state)
-{
-    STAGE(s, 0);
-    s->core.config.retry.tries = HF_RETRY_UNLIMITED;
-    enqueue_a(s);
-    shelf_refuse(true);
-    failed(s, "a ENQUEUE a1", HF_FAILURE_UNSURE);
-    expect(s, "a LIST");
-    listed(s, "a LIST", "");
-    ring(s);
-    expect(s, "");
-    shelf_refuse(false);
-    outlast_a1(s);
-    withdrawn(s, "a WITHDRAW a1", false);
-    expect(s, "PROVE; a ENQUEUE a2");
-}
-
 static void without_memory_an_end_says_so_and_what_may_remain(void **state)
 {
     STAGE(s, 0);
@@ -514,7 +497,6 @@ int main(void)
         cmocka_unit_test(what_never_showed_is_withdrawn_when_its_time_is_over),
         cmocka_unit_test(it_is_withdrawn_again_until_it_was_seen_or_is_late),
         cmocka_unit_test(with_all_slots_in_use_the_next_attempt_waits),
-        cmocka_unit_test(without_memory_the_next_attempt_waits_for_the_first),
         cmocka_unit_test(without_memory_an_end_says_so_and_what_may_remain),
         cmocka_unit_test(without_a_lease_one_look_is_enough),
         cmocka_unit_test(fn27_no_retry_left_in_doubt_tells_of_the_doubt),

@@ -8,17 +8,17 @@
 
 #include <cmocka.h>
 
-#include "core/watch.h"
+#include "core/acquisition.h"
 
 struct slots {
-    struct hf_watches watches;
+    struct hf_acquisition a;
     struct hf_effect_queue effects;
 };
 
 static void begin(struct slots *s)
 {
+    *s = (struct slots){.a = {.queue = "q"}};
     hf_effect_queue_init(&s->effects);
-    hf_watches_init(&s->watches, NULL, "q");
 }
 
 static struct hf_watched watched(char name)
@@ -38,7 +38,7 @@ static void follow(struct slots *s, const char *names)
     assert_true(count <= HF_WATCHED_MAX);
     for (size_t i = 0; i < count; i++)
         wanted[i] = watched(names[i]);
-    hf_watches_follow(&s->watches, &s->effects, wanted, count, true);
+    assert_true(hf_watches_follow(&s->a, &s->effects, wanted, count, true));
 }
 
 /* The next effect is one of ${kind}, about the ticket called ${name}. */
@@ -73,9 +73,10 @@ static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
     follow(&s, "dbe"); /* all slots are in use */
     forgotten = take(&s, HF_EFFECT_FORGET, 'a');
     take_all(&s, HF_EFFECT_FORGET, "c");
-    hf_watches_taken_back(&s.watches, forgotten);
+    hf_watches_taken_back(&s.a.watches, forgotten);
     follow(&s, "dbe");
     take_all(&s, HF_EFFECT_REQUEST, "d");
+    hf_watches_free(&s.a.watches);
 }
 
 static void they_are_idle_when_none_is_with_the_engine(void **state)
@@ -85,18 +86,18 @@ static void they_are_idle_when_none_is_with_the_engine(void **state)
 
     (void)state;
     begin(&s);
-    assert_true(hf_watches_idle(&s.watches));
+    assert_true(hf_watches_idle(&s.a.watches));
     follow(&s, "a");
     asked = take(&s, HF_EFFECT_REQUEST, 'a');
-    assert_true(hf_watches_any(&s.watches));
-    assert_true(hf_watches_heeds(&s.watches, asked));
+    assert_true(hf_watches_any(&s.a.watches));
+    assert_true(hf_watches_heeds(&s.a.watches, asked));
     follow(&s, "");
-    assert_false(hf_watches_any(&s.watches));
-    assert_false(hf_watches_heeds(&s.watches, asked));
-    assert_false(hf_watches_idle(&s.watches));
+    assert_false(hf_watches_any(&s.a.watches));
+    assert_false(hf_watches_heeds(&s.a.watches, asked));
+    assert_false(hf_watches_idle(&s.a.watches));
     (void)take(&s, HF_EFFECT_FORGET, 'a');
-    hf_watches_taken_back(&s.watches, asked);
-    assert_true(hf_watches_idle(&s.watches));
+    hf_watches_taken_back(&s.a.watches, asked);
+    assert_true(hf_watches_idle(&s.a.watches));
 }
 
 int main(void)

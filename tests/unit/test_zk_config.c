@@ -65,6 +65,7 @@ static void usual_values(void **state)
     assert_int_equal(config.token_floor, 0);
     assert_false(config.private_nodes);
     assert_false(config.strict_proof);
+    assert_false(config.lazy_proof);
     assert_false(config.tls);
     assert_good("zks://h", &config);
     assert_true(config.tls);
@@ -237,12 +238,19 @@ static void options_are_taken(void **state)
     assert_int_equal(config.timeout_floor_ms, 4000);
     assert_int_equal(config.tick_ms, 2000);
     assert_true(config.strict_proof);
+    assert_false(config.lazy_proof);
     assert_int_equal(config.token_floor, 42);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_true(config.private_nodes);
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
     assert_int_equal(config.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
+    assert_good("zk://h?proof=lazy", &config);
+    assert_true(config.lazy_proof);
+    assert_false(config.strict_proof);
+    assert_good("zk://h?proof=eager", &config);
+    assert_false(config.lazy_proof);
+    assert_false(config.strict_proof);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_string_equal(config.files.ca, "/ca.pem");
@@ -281,7 +289,7 @@ static void wrong_options_are_named(void **state)
         {"zk://h?tick=0s", "tick=\"0s\""},
         {"zk://h?tick=61s", "tick=\"61s\""},
         {"zk://h?proof=lax", "proof=\"lax\" is not known; expected "
-                             "proof=strict"},
+                             "proof=eager or lazy or strict"},
         {"zk://h?layout=nonsense", "layout=\"nonsense\" is not known; expected "
                                    "layout=curator or kazoo or writelock"},
         {"zk://h?layout=", "layout=\"\" is not known"},

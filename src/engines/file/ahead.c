@@ -9,19 +9,17 @@
  * directory when its turn comes.  It leaves its own number then, for the next.
  *
  * The number is a hint that others may have put another one over: without it
- * the directory is read.  With it the ticket is looked for in the directory
- * where one's own is, by its name: it is gone if that is, and a writer if its
- * reader's name is not there either, which is made before the writer's goes.
+ * the directory is read.  With it, and with one's own ticket seen in its place
+ * after the one before it had gone, nobody is ahead.  That it has gone is known
+ * from its hang-up, else its name is looked for; and of a writer, that it has
+ * not become a reader, whose name is there before the writer's goes.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "core/admission.h"
 #include "engines/file/engine.h"
 #include "engines/file/sys.h"
-
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
 
 static bool stands_in_line(const struct hf_own_ticket *own)
 {
@@ -50,6 +48,7 @@ static void note_before(struct hf_counter *counter, struct hf_own_ticket *own,
     size_t place = hf_snapshot_find(&snapshot, &own->ticket.id);
 
     own->before.sequence = 0;
+    own->moved_up = false;
     if (!listing->complete || place == snapshot.count)
         return;
     hf_counter_note_first(counter, snapshot.tickets[0].sequence);
@@ -71,54 +70,47 @@ void hf_ahead_note(struct hf_engine *engine, const struct hf_request *request,
     note_way(engine, own, listing);
 }
 
-static bool is_absent(int dir, const struct hf_ticket *ticket)
+static bool is_absent(const struct hf_engine *engine, const char *entry,
+                      const struct hf_ticket *ticket)
 {
     char file[HF_TICKET_FILE_BYTES];
+    char path[HF_PATH_BYTES];
     struct stat status;
 
     hf_ticket_file_format(ticket, file);
-    return hf_sys_lstatat(dir, file, &status) != 0 && errno == ENOENT;
+    hf_site_path(&engine->site, entry, file, path);
+    return hf_sys_lstat(path, &status) != 0 && errno == ENOENT;
 }
 
-/* In this order: see downgrade.c. */
-static bool is_gone(int dir, const struct hf_ticket *ticket)
+/* A writer's reader is there before the writer goes: see downgrade.c. */
+static bool has_left_nothing(const struct hf_engine *engine, const char *entry,
+                             const struct hf_ticket *gone)
 {
-    struct hf_ticket reader = *ticket;
+    struct hf_ticket reader = *gone;
 
     reader.kind = HF_TICKET_READ;
-    return is_absent(dir, ticket) &&
-           (ticket->kind != HF_TICKET_WRITE || is_absent(dir, &reader));
+    return gone->kind != HF_TICKET_WRITE || is_absent(engine, entry, &reader);
 }
 
-static bool is_in(int dir, const struct hf_own_ticket *own)
+/* Has the one before it gone, and is one's own there after that? */
+static bool has_moved_up(const struct hf_engine *engine,
+                         struct hf_own_ticket *own)
 {
-    char file[HF_TICKET_FILE_BYTES];
-    struct stat there, open_one;
-
-    hf_ticket_file_format(&own->ticket, file);
-    return hf_sys_lstatat(dir, file, &there) == 0 &&
-           hf_sys_fstat(own->fifo, &open_one) == 0 &&
-           there.st_dev == open_one.st_dev && there.st_ino == open_one.st_ino;
+    if (!own->moved_up)
+        own->moved_up = is_absent(engine, own->entry, &own->before) &&
+                        hf_own_present(engine, own) && own->present;
+    return own->moved_up && has_left_nothing(engine, own->entry, &own->before);
 }
 
-/* Is one's own in the directory at its path, and the one before it not? */
-static bool has_moved_up(struct hf_engine *engine,
-                         const struct hf_own_ticket *own)
+/* Those of its own that are watched have been looked at since. */
+void hf_ahead_gone(struct hf_engine *engine, const struct hf_ticket_id *gone)
 {
-    char path[HF_PATH_BYTES];
-    struct hf_error unused;
-    bool moved_up;
-    int dir;
+    struct hf_own_ticket *own = NULL;
 
-    hf_site_path(&engine->site, own->entry, NULL, path);
-    dir = hf_sys_open(path, DIR_FLAGS, 0);
-    if (dir < 0 || !hf_descriptors_add(&engine->descriptors, dir))
-        return false;
-    moved_up =
-        hf_place_check_lock(engine->place, dir, path, &unused) == HF_OK &&
-        is_gone(dir, &own->before) && is_in(dir, own);
-    hf_descriptors_close(&engine->descriptors, &dir);
-    return moved_up;
+    while ((own = hf_own_tickets_behind(&engine->tickets, gone, own)) != NULL)
+        if (own->watches != NULL && own->before.sequence != 0 &&
+            hf_ticket_id_equal(&own->before.id, gone))
+            own->moved_up = own->present;
 }
 
 bool hf_ahead_is_nobody(struct hf_engine *engine,

@@ -35,8 +35,8 @@ struct change {
     struct hf_error *error;
     struct hf_ticket reader;
     int dir;
-    int fifo;                /* the reader's; -1: not open */
-    struct timespec made_at; /* .fifo's time before others took it for alive */
+    int fifo;         /* the reader's; -1: not open */
+    struct stat made; /* .fifo before others took it for alive */
     char path[HF_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES]; /* the reader's */
     char payload_file[HF_PAYLOAD_FILE_BYTES];
@@ -91,7 +91,6 @@ static hf_status make_payload(struct change *c)
 static hf_status make_fifo(struct change *c)
 {
     mode_t mode = hf_site_file_mode(&c->engine->site);
-    struct stat made;
 
     if (hf_sys_mkfifoat(c->dir, c->file, mode) != 0 && errno != EEXIST)
         return trouble(c, "make a ticket in");
@@ -101,10 +100,9 @@ static hf_status make_fifo(struct change *c)
         return trouble(c, "open a ticket in");
     }
     if ((c->engine->site.shared && hf_sys_fchmod(c->fifo, mode) != 0) ||
-        hf_sys_fstat(c->fifo, &made) != 0 ||
+        hf_sys_fstat(c->fifo, &c->made) != 0 ||
         hf_sys_flock(c->fifo, LOCK_EX | LOCK_NB) != 0)
         return trouble(c, "lock a ticket in");
-    c->made_at = made.st_mtim;
     return HF_OK;
 }
 
@@ -168,9 +166,13 @@ static void give_up_writer(struct change *c)
     struct hf_own_ticket *own = c->own;
     char payload_file[HF_PAYLOAD_FILE_BYTES];
     int fifo = own->fifo;
+    bool asked;
 
     hf_payload_file_format(&own->ticket, payload_file);
-    own->made_at = was_asked(own) ? asked_before : c->made_at;
+    asked = was_asked(own);
+    hf_own_ticket_is_made(own, &c->made);
+    if (asked)
+        own->made_at = asked_before;
     own->ticket.kind = HF_TICKET_READ;
     own->fifo = c->fifo;
     hf_descriptors_close(&engine->descriptors, &fifo);

@@ -19,15 +19,24 @@
 struct hf_own_ticket {
     struct hf_tree_node by_id; /* first */
     struct hf_ticket ticket;   /* .payload is not kept */
-    char entry[HF_ENTRY_BYTES];
     int fifo;
-    bool held;               /* copies of .fifo were given out by hold() */
-    struct timespec made_at; /* .fifo's time while nobody has touched it */
+    bool held;    /* copies of .fifo were given out by hold() */
+    dev_t device; /* of .fifo */
+    ino_t inode;
+    struct timespec made_at;    /* .fifo's time while nobody has touched it */
+    struct timespec touched_at; /* the same when it was last looked at */
+    bool present;               /* it was in its queue then, for certain */
     /* As the queue was when the core was last told of it: */
     struct hf_ticket before; /* right ahead; .sequence is 0 if nobody is */
+    bool moved_up; /* .before has gone, and this was seen in its place after */
+    /* What was in the way when this ticket came, and its FIFO, open and found
+     * alive; -1: nothing, or a watch has taken it over. */
+    struct hf_ticket_id found;
+    int found_fifo;
     struct hf_ticket_id way; /* the nearest in the way; all zero if none is */
     struct hf_tree_node by_way;
     struct hf_watch *watches; /* of it, the newest first */
+    char entry[];
 };
 
 /* own_tickets.c. */
@@ -162,7 +171,10 @@ void hf_engine_tell_undurable(struct hf_engine *engine);
 /* All jobs of the helper have been told of; carries out ${engine}->end. */
 void hf_engine_jobs_done(struct hf_engine *engine);
 
-/* ahead.c: note who is ahead of the ticket that ${request} is about, and leave
+/* ahead.c: the ticket ${gone} of another is in its queue no more.  Comes after
+ * hf_own_moved_up(). */
+void hf_ahead_gone(struct hf_engine *engine, const struct hf_ticket_id *gone);
+/* Note who is ahead of the ticket that ${request} is about, and leave
  * of ${listing}, which is to be its answer, what decides on that. */
 void hf_ahead_note(struct hf_engine *engine, const struct hf_request *request,
                    struct hf_listing *listing);
@@ -179,6 +191,8 @@ struct hf_own_ticket *hf_engine_own(const struct hf_engine *engine,
                                     const struct hf_ticket_id *id);
 /* Zeroed before. */
 void hf_own_tickets_init(struct hf_own_tickets *tickets);
+/* ${own} is there, ${made} being its FIFO before anybody could touch it. */
+void hf_own_ticket_is_made(struct hf_own_ticket *own, const struct stat *made);
 /* ${own}, with nothing in its way and no watches; and what none watches. */
 void hf_own_tickets_add(struct hf_own_tickets *tickets,
                         struct hf_own_ticket *own);
@@ -193,6 +207,10 @@ struct hf_own_ticket *
 hf_own_tickets_first(const struct hf_own_tickets *tickets);
 struct hf_own_ticket *hf_own_tickets_after(const struct hf_own_tickets *tickets,
                                            const struct hf_own_ticket *own);
+/* The FIFO of ${way}, if that was found alive when a ticket came behind it:
+ * open for reading, and the caller's from now on.  Else -1. */
+int hf_own_tickets_take_found(const struct hf_own_tickets *tickets,
+                              const struct hf_ticket_id *way);
 /* Walk through those that ${way} is in the way of; ${after} NULL: the first. */
 struct hf_own_ticket *
 hf_own_tickets_behind(const struct hf_own_tickets *tickets,
@@ -279,7 +297,7 @@ void hf_own_place_opened(struct hf_engine *engine);
 /* Is the ticket still in its queue, in the directory at its path?  Yes where it
  * cannot be told. */
 bool hf_own_present(const struct hf_engine *engine,
-                    const struct hf_own_ticket *ticket);
+                    struct hf_own_ticket *ticket);
 /* Answer GONE to the watch of a ticket of our own, and why if that is known. */
 void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
 /* Tell what inotify knows by now; and what a look at those of one's own shows

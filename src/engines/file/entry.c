@@ -96,20 +96,28 @@ static bool kind_of_letter(char letter, enum hf_ticket_kind *kind)
     return false;
 }
 
+/* Decimal, with zeros in front; the end of it. */
+static char *format_digits(uint64_t value, size_t digits, char *text)
+{
+    for (size_t i = digits; i-- > 0; value /= 10)
+        text[i] = (char)('0' + value % 10);
+    return text + digits;
+}
+
+/* Without printf: several names are made for each ticket. */
 void hf_ticket_file_format(const struct hf_ticket *ticket,
                            char file[HF_TICKET_FILE_BYTES])
 {
-    char id[HF_TICKET_ID_TEXT_BYTES];
-    char weight[WEIGHT_DIGITS + 1] = "";
+    char *at = format_digits(ticket->sequence, SEQUENCE_DIGITS, file);
 
+    *at++ = '-';
+    *at++ = kind_letter(ticket->kind);
     if (ticket->kind == HF_TICKET_LEASE) {
         assert(ticket->weight >= 1 && ticket->weight <= HF_WEIGHT_MAX);
-        (void)snprintf(weight, sizeof(weight), "%02u",
-                       (unsigned)ticket->weight % 100);
+        at = format_digits(ticket->weight, WEIGHT_DIGITS, at);
     }
-    hf_ticket_id_format(&ticket->id, id);
-    (void)snprintf(file, HF_TICKET_FILE_BYTES, "%020" PRIu64 "-%c%s-%s",
-                   ticket->sequence, kind_letter(ticket->kind), weight, id);
+    *at++ = '-';
+    hf_ticket_id_format(&ticket->id, at);
 }
 
 void hf_payload_file_format(const struct hf_ticket *ticket,

@@ -42,21 +42,38 @@ static bool only_written_to(const struct hf_hang_up *hang_up)
            hf_sys_fstat(hang_up->fifo, &status) == 0 && status.st_nlink > 0;
 }
 
+/* It has no name any more: its owner, or who took it out, has removed it. */
+static bool was_removed(const struct hf_hang_up *hang_up)
+{
+    struct stat status;
+
+    return hf_sys_fstat(hang_up->fifo, &status) == 0 && status.st_nlink == 0;
+}
+
+/* The ticket of an owner that was killed; false if it stays. */
+static bool remove_dead(struct hf_hang_up *hang_up)
+{
+    struct hf_engine *engine = hang_up->engine;
+    struct hf_error error;
+    bool found;
+
+    if (hf_section_remove(&engine->site, hang_up->entry, &hang_up->ticket,
+                          &found, &error) != HF_OK) {
+        engine->host.log(engine->host.host, HF_LOG_WARNING,
+                         "a dead ticket stays in the way: %s", error.text);
+        return false;
+    }
+    if (found)
+        hf_warm_left(&engine->warm, hang_up->entry);
+    return true;
+}
+
 /* The owner is gone; if it was killed, its ticket is not, and goes before
  * anybody is admitted on that account.  Or the ticket was taken away from it:
  * see others.c. */
 static void leave(struct hf_hang_up *hang_up)
 {
-    struct hf_engine *engine = hang_up->engine;
-    struct hf_error error;
-    bool found = false;
-
-    if (hf_section_remove(&engine->site, hang_up->entry, &hang_up->ticket,
-                          &found, &error) != HF_OK)
-        engine->host.log(engine->host.host, HF_LOG_WARNING,
-                         "a dead ticket stays in the way: %s", error.text);
-    if (found)
-        hf_warm_left(&engine->warm, hang_up->entry);
+    hang_up->removed = was_removed(hang_up) || remove_dead(hang_up);
     hang_up->heard(hang_up);
 }
 
@@ -66,9 +83,9 @@ static void on_event(uv_poll_t *poll, int failure, int events)
 {
     struct hf_hang_up *hang_up = poll->data;
 
-    (void)events;
     /* If the poll itself failed the core lists and watches anew. */
-    if (failure == 0 && only_written_to(hang_up))
+    if (failure == 0 && (events & UV_DISCONNECT) == 0 &&
+        only_written_to(hang_up))
         (void)uv_poll_start(poll, UV_DISCONNECT, on_event);
     else
         leave(hang_up);
@@ -91,7 +108,8 @@ static struct hf_hang_up *hang_up_new(struct hf_engine *engine,
                                       struct hf_error *error)
 {
     uv_loop_t *loop = engine->host.loop(engine->host.host);
-    struct hf_hang_up *mine = hf_alloc(sizeof(*mine));
+    size_t entry_bytes = strlen(entry) + 1;
+    struct hf_hang_up *mine = hf_alloc(sizeof(*mine) + entry_bytes);
 
     if (mine == NULL) {
         (void)hf_error_set(error, HF_ENOMEM, "no memory to wait for a ticket");
@@ -100,7 +118,7 @@ static struct hf_hang_up *hang_up_new(struct hf_engine *engine,
     mine->engine = engine;
     mine->ticket = *ticket;
     mine->ticket.payload = "";
-    memcpy(mine->entry, entry, strlen(entry) + 1);
+    memcpy(mine->entry, entry, entry_bytes);
     mine->fifo = fifo;
     if (loop != NULL && wait_for_it(mine, loop))
         return mine;
@@ -123,14 +141,15 @@ enum hf_life hf_hang_up_begin(struct hf_engine *engine, const char *entry,
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
-    enum hf_life life;
+    enum hf_life life = HF_LIFE_ALIVE;
+    int fifo = hf_own_tickets_take_found(&engine->tickets, &ticket->id);
     bool found;
-    int fifo;
 
     *hang_up = NULL;
     hf_ticket_file_format(ticket, file);
     hf_site_path(&engine->site, entry, file, path);
-    life = hf_section_probe(&engine->descriptors, path, &fifo, error);
+    if (fifo < 0)
+        life = hf_section_probe(&engine->descriptors, path, &fifo, error);
     if (life == HF_LIFE_DEAD &&
         hf_section_remove(&engine->site, entry, ticket, &found, error) != HF_OK)
         return HF_LIFE_UNKNOWN;

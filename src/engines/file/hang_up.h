@@ -22,12 +22,13 @@ typedef void hf_hang_up_fn(struct hf_hang_up *hang_up);
 struct hf_hang_up {
     struct hf_engine *engine;
     struct hf_ticket ticket; /* .payload is not kept */
-    char entry[HF_ENTRY_BYTES];
     int fifo;
+    bool removed; /* by then: it is in its queue no more */
     uv_poll_t poll;
     hf_hang_up_fn *heard;
     void *arg;               /* of whoever began it */
     struct hf_hang_up *next; /* the same */
+    char entry[];
 };
 
 /* Wait for ${ticket} in ${entry}.

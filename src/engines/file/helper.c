@@ -70,6 +70,7 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
     job->place = hf_place_ref(place);
     job->directory.fd = -1;
     job->result.fifo = -1;
+    job->result.before_fifo = -1;
     job->order = (struct hf_section_order){
         .work = request->kind,
         .queue = job->text,
@@ -86,7 +87,7 @@ struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place)
 
 void hf_job_free(struct hf_job *job)
 {
-    assert(job->result.fifo < 0);
+    assert(job->result.fifo < 0 && job->result.before_fifo < 0);
     if (job->place != NULL)
         hf_descriptors_close(job->place->descriptors, &job->directory.fd);
     hf_listing_unref(job->result.listing);

@@ -37,7 +37,8 @@ struct hf_job {
 /* NULL, with errno, without memory.  ${place} gets a reference of the job's. */
 struct hf_job *hf_job_new(struct hf_request *request, struct hf_place *place);
 /* What ${job} still has is closed and freed with it: take out what is to live
- * (.result.fifo, .result.listing, .place, .directory.fd). */
+ * (.result.fifo, .result.before_fifo, .result.listing, .place, .directory.fd).
+ */
 void hf_job_free(struct hf_job *job);
 
 struct hf_helper_desk; /* what the thread and its engine share */

@@ -35,29 +35,28 @@ static bool says_gone(int error)
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
 
+/* By its path: the FIFO is open, so no other has its number. */
 static enum presence look_at(const struct hf_engine *engine,
-                             const struct hf_own_ticket *ticket)
+                             struct hf_own_ticket *ticket)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
-    struct stat at_path, open_one;
+    struct stat at_path;
 
+    ticket->present = false;
     hf_ticket_file_format(&ticket->ticket, file);
     hf_site_path(&engine->site, ticket->entry, file, path);
-    if (hf_sys_fstat(ticket->fifo, &open_one) != 0)
-        return UNKNOWN;
-    if (open_one.st_nlink == 0)
-        return GONE;
     if (hf_sys_lstat(path, &at_path) != 0)
         return says_gone(errno) ? GONE : UNKNOWN;
-    return at_path.st_dev == open_one.st_dev &&
-                   at_path.st_ino == open_one.st_ino
-               ? PRESENT
-               : GONE;
+    if (at_path.st_dev != ticket->device || at_path.st_ino != ticket->inode)
+        return GONE;
+    ticket->touched_at = at_path.st_mtim;
+    ticket->present = true;
+    return PRESENT;
 }
 
 bool hf_own_present(const struct hf_engine *engine,
-                    const struct hf_own_ticket *ticket)
+                    struct hf_own_ticket *ticket)
 {
     return look_at(engine, ticket) != GONE;
 }
@@ -123,7 +122,7 @@ static struct hf_watch *next(const struct hf_engine *engine,
 }
 
 /* Where it cannot be told, for want of memory say, it is looked at again. */
-static bool is_gone(struct hf_engine *engine, const struct hf_own_ticket *own)
+static bool is_gone(struct hf_engine *engine, struct hf_own_ticket *own)
 {
     enum presence presence = look_at(engine, own);
 
@@ -142,22 +141,18 @@ static struct hf_watch *first_gone(struct hf_engine *engine,
     return w;
 }
 
-/* Somebody has touched the ticket since ${watch} last looked: see others.c. */
+/* Somebody has touched the ticket since ${watch} last said so, as far as the
+ * last look shows: see others.c. */
 static bool was_asked(struct hf_watch *watch)
 {
     struct timespec seen = watch->seen;
-    struct stat status;
 
-    if (hf_sys_fstat(watch->own->fifo, &status) != 0) {
-        (void)start_timer(watch->engine);
-        return false;
-    }
-    watch->seen = status.st_mtim;
+    watch->seen = watch->own->touched_at;
     return seen.tv_sec != watch->seen.tv_sec ||
            seen.tv_nsec != watch->seen.tv_nsec;
 }
 
-static struct hf_watch *first_asked(struct hf_engine *engine,
+static struct hf_watch *first_asked(const struct hf_engine *engine,
                                     const struct hf_own_look *look)
 {
     struct hf_watch *w = first(engine, look);
@@ -172,7 +167,7 @@ static void drop_gone(struct hf_engine *engine, struct hf_own_ticket *own)
 {
     char entry[HF_ENTRY_BYTES];
 
-    memcpy(entry, own->entry, sizeof(entry));
+    memcpy(entry, own->entry, strlen(own->entry) + 1);
     (void)hf_engine_drop(engine, own);
     hf_looks_changed(engine, entry);
 }
@@ -312,6 +307,21 @@ static void put_all_above(struct hf_engine *engine)
         hf_own_put_above(engine, t);
 }
 
+/* Tickets to come have higher numbers then, and need not be put above. */
+static void put_below(int *fd)
+{
+    int lower = hf_sys_duplicate(*fd, STDERR_FILENO + 1);
+
+    if (lower >= 0 && lower < *fd) {
+        int higher = *fd;
+
+        *fd = lower;
+        lower = higher;
+    }
+    if (lower >= 0)
+        (void)close(lower);
+}
+
 static bool start_inotify(struct hf_engine *engine)
 {
     struct hf_own_watching *own = &engine->own;
@@ -319,9 +329,12 @@ static bool start_inotify(struct hf_engine *engine)
     if (own->inotify_fd >= 0)
         return true;
     own->inotify_fd = hf_sys_inotify();
+    if (own->inotify_fd >= 0) {
+        put_all_above(engine);
+        put_below(&own->inotify_fd);
+    }
     if (!listen_to(engine, &own->inotify_fd, &own->inotify, on_inotify))
         return false;
-    put_all_above(engine);
     hf_own_place_opened(engine);
     return true;
 }
@@ -462,7 +475,7 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
 {
     char entry[HF_ENTRY_BYTES];
 
-    memcpy(entry, own->entry, sizeof(entry));
+    memcpy(entry, own->entry, strlen(own->entry) + 1);
     (void)hf_engine_drop(engine, own);
     hf_own_answer_gone(engine, request);
     hf_looks_changed(engine, entry);

@@ -62,6 +62,14 @@ static bool has_way(const struct hf_own_ticket *own)
     return !hf_ticket_id_equal(&own->way, &none);
 }
 
+void hf_own_ticket_is_made(struct hf_own_ticket *own, const struct stat *made)
+{
+    own->device = made->st_dev;
+    own->inode = made->st_ino;
+    own->made_at = made->st_mtim;
+    own->touched_at = made->st_mtim;
+}
+
 void hf_own_tickets_add(struct hf_own_tickets *tickets,
                         struct hf_own_ticket *own)
 {
@@ -113,6 +121,19 @@ hf_own_tickets_behind(const struct hf_own_tickets *tickets,
     struct hf_own_ticket *own = of_way(hf_tree_after(&tickets->ways, &key));
 
     return own != NULL && hf_ticket_id_equal(&own->way, way) ? own : NULL;
+}
+
+int hf_own_tickets_take_found(const struct hf_own_tickets *tickets,
+                              const struct hf_ticket_id *way)
+{
+    struct hf_own_ticket *own = hf_own_tickets_behind(tickets, way, NULL);
+    int fifo = -1;
+
+    if (own != NULL && hf_ticket_id_equal(&own->found, way)) {
+        fifo = own->found_fifo;
+        own->found_fifo = -1;
+    }
+    return fifo;
 }
 
 struct hf_own_ticket *hf_engine_own(const struct hf_engine *engine,

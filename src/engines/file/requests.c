@@ -261,6 +261,7 @@ bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
     hf_own_moved_up(engine, &own->ticket.id);
     end_watches(own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
+    hf_descriptors_close(&engine->descriptors, &own->found_fifo);
     hf_warm_left(&engine->warm, own->entry);
     hf_free(own);
     return found;
@@ -284,7 +285,7 @@ void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
     char entry[HF_ENTRY_BYTES];
 
     if (own != NULL) {
-        memcpy(entry, own->entry, sizeof(entry));
+        memcpy(entry, own->entry, strlen(own->entry) + 1);
         hf_engine_answer_found(engine, request, HF_EVENT_WITHDRAWN,
                                hf_engine_drop(engine, own));
         /* Last: the core may end the session on hearing of either. */

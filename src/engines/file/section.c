@@ -225,7 +225,8 @@ hf_section_carry_out(struct hf_place *place,
 
     s.digest = hf_entry_format(order->queue, s.entry);
     hf_site_path(place->site, s.entry, NULL, s.path);
-    *result = (struct hf_section_result){.ticket = order->ticket, .fifo = -1};
+    *result = (struct hf_section_result){
+        .ticket = order->ticket, .fifo = -1, .before_fifo = -1};
     result->listing = hf_listing_new(s.entry, listed_for(order));
     if (result->listing == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory to list %s", s.path);

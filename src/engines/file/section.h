@@ -15,7 +15,7 @@
 #define HF_ENGINES_FILE_SECTION_H
 
 #include <stdatomic.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "core/engine.h"
 #include "engines/file/listing.h"
@@ -50,9 +50,13 @@ struct hf_section_result {
     /* ENQUEUE */
     struct hf_ticket ticket; /* with its sequence and token */
     int fifo;                /* holds the ticket while it or a copy is open */
-    /* The time of the FIFO before anybody could change it.  A later one means
-     * that its owner was asked to let go: see others.c. */
-    struct timespec made_at;
+    /* The FIFO before anybody could change it.  A later .st_mtim means that its
+     * owner was asked to let go: see others.c. */
+    struct stat made;
+    /* The ticket that is in the way, if it was found alive: its FIFO, open for
+     * reading.  Else -1. */
+    int before_fifo;
+    struct hf_ticket_id before;
     struct hf_listing *listing; /* with the ticket in it, one reference */
     /* STAMP: so many members are there, at most as many as were asked for, and
      * 0 if the ticket is not.  With fewer nothing has been done. */

@@ -61,7 +61,6 @@ static int make_fifo(struct hf_section *s)
 static int open_fifo(struct hf_section *s)
 {
     const struct hf_site *site = s->place->site;
-    struct stat status;
     int fd = hf_sys_openat(s->directory->fd, HF_NEW_FILE, OWNER_FLAGS, 0);
 
     if (fd < 0 || !hf_descriptors_add(s->place->descriptors, fd))
@@ -69,9 +68,8 @@ static int open_fifo(struct hf_section *s)
     s->result->fifo = fd;
     if (site->shared && hf_sys_fchmod(fd, hf_site_file_mode(site)) != 0)
         return -1;
-    if (hf_sys_fstat(fd, &status) != 0)
+    if (hf_sys_fstat(fd, &s->result->made) != 0)
         return -1;
-    s->result->made_at = status.st_mtim;
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB);
 }
 
@@ -112,6 +110,7 @@ static void unmake_ticket(struct hf_section *s)
 {
     (void)hf_sys_unlinkat(s->directory->fd, s->file);
     hf_descriptors_close(s->place->descriptors, &s->result->fifo);
+    hf_descriptors_close(s->place->descriptors, &s->result->before_fifo);
     if (s->order->ticket.payload[0] != '\0')
         (void)hf_sys_unlinkat(s->directory->fd, s->payload_file);
 }
@@ -154,7 +153,8 @@ static hf_status drop_one(struct hf_section *s, size_t index)
 
 /* Whoever is in the way and dead goes, so that a snapshot never says "taken"
  * of a lock that nobody has.  The core's own rule says who is in the way; it
- * names the nearest, so that a queue of the living costs one probe. */
+ * names the nearest, so that a queue of the living costs one probe, and the
+ * watch of that ticket none. */
 static hf_status drop_the_dead(struct hf_section *s)
 {
     struct hf_listing *listing = s->result->listing;
@@ -177,8 +177,10 @@ static hf_status drop_the_dead(struct hf_section *s)
             break;
         hf_ticket_file_format(admission.before, file);
         hf_site_path(site, s->entry, file, path);
-        if (hf_section_probe(s->place->descriptors, path, NULL, &unused) !=
-                HF_LIFE_DEAD ||
+        s->result->before = admission.before->id;
+        if (hf_section_probe(s->place->descriptors, path,
+                             &s->result->before_fifo,
+                             &unused) != HF_LIFE_DEAD ||
             hf_section_remove(site, s->entry, admission.before, &found,
                               &unused) != HF_OK)
             break; /* alive, or to be told to the watch of it */

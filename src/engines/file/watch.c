@@ -152,7 +152,7 @@ void hf_watch_forget(struct hf_engine *engine, struct hf_request *request)
     if (watch == NULL)
         return;
     if (watch->hang_up != NULL)
-        memcpy(entry, watch->hang_up->entry, sizeof(entry));
+        memcpy(entry, watch->hang_up->entry, strlen(watch->hang_up->entry) + 1);
     hf_watch_end(watch);
     if (entry[0] != '\0')
         hf_own_wake(engine, entry);
@@ -162,9 +162,12 @@ static void heard(struct hf_hang_up *hang_up)
 {
     struct hf_engine *engine = hang_up->engine;
     const struct hf_ticket_id gone = hang_up->ticket.id;
+    bool removed = hang_up->removed;
 
     hf_own_drain(engine);
     hf_own_moved_up(engine, &gone);
+    if (removed)
+        hf_ahead_gone(engine, &gone);
     /* That may have had this watch forgotten, or the engine ended. */
     if (!hf_hang_up_is_over(hang_up))
         hf_watch_gone(hang_up->arg);

@@ -14,20 +14,23 @@
 #include "engines/file/sys.h"
 #include "engines/file/trouble.h"
 
-/* Takes over the FIFO of ${result}; NULL if it cannot be had. */
+/* Takes over the FIFOs of ${result}; NULL if it cannot be had. */
 static struct hf_own_ticket *own_new(const struct hf_section_result *result,
                                      struct hf_error *error)
 {
-    struct hf_own_ticket *own = hf_alloc(sizeof(*own));
+    size_t entry_bytes = strlen(result->listing->entry) + 1;
+    struct hf_own_ticket *own = hf_alloc(sizeof(*own) + entry_bytes);
 
     if (own == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
         return NULL;
     }
-    own->made_at = result->made_at;
+    hf_own_ticket_is_made(own, &result->made);
+    own->found = result->before;
+    own->found_fifo = result->before_fifo;
     own->ticket = result->ticket;
     own->ticket.payload = "";
-    memcpy(own->entry, result->listing->entry, sizeof(own->entry));
+    memcpy(own->entry, result->listing->entry, entry_bytes);
     own->fifo = result->fifo;
     return own;
 }
@@ -47,10 +50,15 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         (void)hf_section_remove(&engine->site, listing->entry, &result->ticket,
                                 &found, &unused);
         hf_descriptors_close(&engine->descriptors, &result->fifo);
+        hf_descriptors_close(&engine->descriptors, &result->before_fifo);
         hf_engine_fail(engine, request, HF_FAILURE_FATAL, &error);
     } else {
+        /* One's own is not waited for by its FIFO. */
+        if (hf_engine_own(engine, &own->found) != NULL)
+            hf_descriptors_close(&engine->descriptors, &own->found_fifo);
         hf_own_tickets_add(&engine->tickets, own);
         result->fifo = -1;
+        result->before_fifo = -1;
         hf_own_put_above(engine, own);
         hf_engine_tell_queue(engine, request, HF_EVENT_ENQUEUED, listing);
     }

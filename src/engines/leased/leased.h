@@ -12,8 +12,9 @@
  * there.  .now_ms, .loop and
  * .tls of the host are not used.
  *
- * The session's clock.  A RENEW that was answered in full proves that every
- * ticket of the session lives until ttl after the call was *sent*: the server
+ * The session's clock.  A RENEW that was answered in full, all its pieces,
+ * proves that every ticket of the session lives until ttl after the call, or
+ * the first of its pieces, was *sent*: the server
  * counts from when it carried it out, which was later.  So
  *
  *  - safe-until moves by answered RENEWs only, and its anchor is their sending;
@@ -44,6 +45,9 @@ struct hf_leased_config {
     const char *place;
     const struct hf_reconnect *reconnect; /* NULL: the default.  Copied */
     size_t servers; /* that the store tries in turn; 0: one */
+    /* So many tickets, and queues, one RENEW of the store may name; 0: any
+     * number.  See renewal.h. */
+    size_t renewal_most;
 };
 
 /* ${config}, ${host} and ${ops} are copied.  The first link is wanted at once,

@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "core/plant.h"
 #include "engines/leased/private.h"
+#include "engines/leased/ticket_sets.h"
 
 /* Every five sixteenths of the ttl, counted from sending: two may fail before
  * a session is in danger.  The core asks a little more often while a grant
@@ -22,106 +23,20 @@ static uint64_t share_ms(const struct hf_leased *leased, uint64_t sixteenths)
     return hf_later_ms(leased->config.ttl_ms * sixteenths / 16, 1);
 }
 
-/* ---------------------------------------------------------------- stakes -- */
-
-/* What the session has is copied, since it may change before the answer: the
- * stakes, the tickets and the names of queues in one piece of memory. */
-struct stakes {
-    size_t count;
-    size_t tickets;
-    size_t text;
-};
-
-static bool is_stake(const struct hf_leased_queue *queue)
-{
-    return queue->owns != NULL || queue->looks != NULL;
-}
-
-static struct stakes measure(const struct hf_leased *leased)
-{
-    struct stakes stakes = {.tickets = leased->queues.own_count};
-    const struct hf_leased_queue *queue;
-
-    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(queue)) {
-        if (!is_stake(queue))
-            continue;
-        stakes.count++;
-        stakes.text += strlen(queue->name) + 1;
-    }
-    return stakes;
-}
-
-static size_t copy_tickets(struct hf_ticket_id *to,
-                           const struct hf_leased_queue *queue)
-{
-    size_t count = 0;
-
-    for (const struct hf_leased_own *own = queue->owns; own != NULL;
-         own = own->next_in_queue)
-        to[count++] = own->id;
-    return count;
-}
-
-/* Copy ${text} to ${to}, and move that behind it. */
-static const char *copy_text(char **to, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    const char *copy = memcpy(*to, text, bytes);
-
-    *to += bytes;
-    return copy;
-}
-
-/* False for lack of memory. */
-static bool take_stakes(const struct hf_leased *leased, struct hf_leased_op *op)
-{
-    struct stakes stakes = measure(leased);
-    const struct hf_leased_queue *queue;
-    struct hf_store_stake *stake;
-    struct hf_ticket_id *ids;
-    char *text;
-
-    op->memory = stake =
-        hf_alloc(stakes.count * sizeof *stake + stakes.tickets * sizeof *ids +
-                 stakes.text + HF_STORE_SESSION_BYTES);
-    if (stake == NULL)
-        return false;
-    op->call.stakes = stake;
-    op->call.stake_count = stakes.count;
-    ids = (struct hf_ticket_id *)(stake + stakes.count);
-    text = (char *)(ids + stakes.tickets);
-    for (queue = hf_leased_queue_first(&leased->queues); queue != NULL;
-         queue = hf_leased_queue_after(queue)) {
-        if (!is_stake(queue))
-            continue;
-        stake->queue = copy_text(&text, queue->name);
-        stake->tickets = ids;
-        stake->count = copy_tickets(ids, queue);
-        stake->looks = queue->looks != NULL;
-        ids += stake->count;
-        stake++;
-    }
-    /* It may be said when there is another session. */
-    op->call.session = copy_text(&text, leased->session.name);
-    return true;
-}
-
-static struct hf_leased_op *stakes_new(struct hf_leased *leased,
-                                       enum hf_store_call_kind kind)
-{
-    struct hf_leased_op *op = hf_leased_op_new(leased, kind, NULL, NULL);
-
-    if (op != NULL && !take_stakes(leased, op)) {
-        hf_leased_op_free(leased, op);
-        op = NULL;
-    }
-    return op;
-}
-
 struct hf_leased_op *hf_leased_goodbye_new(struct hf_leased *leased)
 {
-    return stakes_new(leased, HF_STORE_GOODBYE);
+    struct hf_leased_ticket_sets *sets = hf_leased_ticket_sets_new(leased);
+    struct hf_leased_op *op = NULL;
+
+    if (sets != NULL)
+        op = hf_leased_op_new(leased, HF_STORE_GOODBYE, NULL, NULL);
+    if (op == NULL) {
+        hf_free(sets);
+        return NULL;
+    }
+    op->memory = sets;
+    hf_leased_ticket_sets_take(sets, SIZE_MAX, &op->call);
+    return op;
 }
 
 /* ---------------------------------------------------------------- answer -- */
@@ -230,44 +145,90 @@ static void confirm_unsure(struct hf_leased *leased,
     }
 }
 
-static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
-                    const struct hf_store_answer *answer)
+static void end(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
-    uint64_t anchor_ms;
-    bool unseen;
 
+    hf_free(renewal->sets);
+    renewal->sets = NULL;
     renewal->under_way = false;
     renewal->at_ms = HF_FOREVER;
-    if (answer == NULL) {
-        fail_prove(leased, NULL);
-        return;
-    }
-    if (!answer->ok) {
-        renewal->at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
-        fail_prove(leased, answer);
-        hf_leased_session_not_renewed(leased, answer);
-        return;
-    }
+}
+
+static void stop(struct hf_leased *leased)
+{
+    end(leased);
+    fail_prove(leased, NULL);
+}
+
+/* A piece that failed fails the whole: nothing is proven, and the next renewal
+ * begins with the first piece again. */
+static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
+{
+    end(leased);
+    leased->renewal.at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
+    fail_prove(leased, answer);
+    hf_leased_session_not_renewed(leased, answer);
+}
+
+/* All pieces were answered well, so every ticket that was there when the first
+ * one was sent has been renewed since, or found missing. */
+static void complete(struct hf_leased *leased, uint64_t last_sent_at_ms)
+{
+    struct hf_leased_renewal *renewal = &leased->renewal;
+    uint64_t anchor_ms = renewal->sent_at_ms;
+    bool unseen = renewal->unseen;
+
+    end(leased);
     renewal->at_ms =
-        hf_after_ms(op->sent_at_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
-                                                  RENEWAL_MOST_MS));
-    anchor_ms =
-        HF_PLANTED(LEASED_SAFE_FROM_ANSWER) ? leased->now_ms : op->sent_at_ms;
-    /* Whoever has lost his ticket is not promised anything first, and by this
-     * renewal nothing at all where he will only hear of it later. */
-    unseen = loses_unseen(leased, answer);
-    confirm_unsure(leased, op, answer);
-    take_news(leased, answer);
+        hf_after_ms(anchor_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
+                                             RENEWAL_MOST_MS));
+    if (HF_PLANTED(LEASED_SAFE_FROM_ANSWER))
+        anchor_ms = leased->now_ms;
+    if (HF_PLANTED(LEASED_SAFE_FROM_LAST_PIECE))
+        anchor_ms = last_sent_at_ms;
     if (unseen) {
         fail_unseen(leased);
         hf_leased_session_confirm(leased);
+    } else if (hf_leased_session_renewed(leased, anchor_ms)) {
+        tell_proven(leased, anchor_ms);
+    }
+}
+
+static bool send_piece(struct hf_leased *leased);
+
+/* Of one piece. */
+static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
+                    const struct hf_store_answer *answer)
+{
+    const struct hf_store_answer starved = {.failure = HF_FAILURE_RETRY,
+                                            .status = HF_ENOMEM,
+                                            .text = "out of memory"};
+    struct hf_leased_renewal *renewal = &leased->renewal;
+
+    if (answer == NULL) {
+        stop(leased);
         return;
     }
+    if (!answer->ok) {
+        fail(leased, answer);
+        return;
+    }
+    /* Whoever has lost his ticket is not promised anything first, and by this
+     * renewal nothing at all where he will only hear of it later. */
+    if (loses_unseen(leased, answer))
+        renewal->unseen = true;
+    confirm_unsure(leased, op, answer);
+    take_news(leased, answer);
     if (leased->session.state == HF_LEASED_ENDED)
-        return; /* somebody who heard of it wanted no more */
-    if (hf_leased_session_renewed(leased, anchor_ms))
-        tell_proven(leased, anchor_ms);
+        end(leased); /* somebody who heard of it wanted no more */
+    else if (hf_leased_ticket_sets_taken(renewal->sets) ||
+             HF_PLANTED(LEASED_PROVEN_BY_FIRST_PIECE))
+        complete(leased, op->sent_at_ms);
+    else if (leased->session.state == HF_LEASED_ENDING)
+        stop(leased); /* nothing is sent behind a GOODBYE */
+    else if (!send_piece(leased))
+        fail(leased, &starved);
 }
 
 void hf_leased_renewal_clear(struct hf_leased *leased)
@@ -278,21 +239,37 @@ void hf_leased_renewal_clear(struct hf_leased *leased)
 
 /* ------------------------------------------------------------------- ask -- */
 
+/* False for lack of memory. */
+static bool send_piece(struct hf_leased *leased)
+{
+    size_t most = leased->config.renewal_most;
+    struct hf_leased_op *op;
+
+    op = hf_leased_op_new(leased, HF_STORE_RENEW, NULL, NULL);
+    if (op == NULL)
+        return false;
+    hf_leased_ticket_sets_take(leased->renewal.sets, most > 0 ? most : SIZE_MAX,
+                               &op->call);
+    hf_leased_op_begin(leased, op, renewed);
+    return true;
+}
+
 void hf_leased_renew(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
-    struct hf_leased_op *op;
 
     if (renewal->under_way)
         return;
-    op = stakes_new(leased, HF_STORE_RENEW);
-    if (op == NULL) {
+    renewal->sets = hf_leased_ticket_sets_new(leased);
+    if (renewal->sets == NULL || !send_piece(leased)) {
+        end(leased);
         renewal->at_ms = hf_after_ms(leased->now_ms, share_ms(leased, 1));
         return;
     }
     renewal->under_way = true;
+    renewal->unseen = false;
+    renewal->sent_at_ms = leased->now_ms;
     renewal->at_ms = HF_FOREVER;
-    hf_leased_op_begin(leased, op, renewed);
 }
 
 void hf_leased_prove(struct hf_leased *leased, struct hf_request *request)

@@ -46,9 +46,9 @@
  *  - A ticket lives until it is withdrawn or its session has not been renewed
  *    for ttl_ms, by the server's clock alone.  A call that touches a queue
  *    takes out all tickets that have run out first, and then acts.  Where it
- *    need not look at all of them (a part of a queue, PROBE, WITHDRAW) it may
- *    do so only if one that it looks at has run out: every ticket that is
- *    shown lives.  Nothing brings a ticket back.
+ *    need not look at all of them (a part of a queue, PROBE, or a call about
+ *    one ticket) it may do so only if one that it looks at has run out: every
+ *    ticket that is shown lives.  Nothing brings a ticket back.
  *  - What a call does it does whole, at one instant, or not at all.
  *  - Nothing is written once the server's clock is past not_after_ms: the call
  *    answers RETRY with HF_STORE_LATE as its text.  So what lay in the buffers
@@ -88,14 +88,17 @@
 enum hf_store_call_kind {
     /* Every ticket of the session that still lives now, lives on for ttl_ms
      * from now on; so does every look.  .stakes has all of it, tickets under
-     * way included.  The answer's tickets are those of .stakes that are not
-     * there (.missing), and those whose owner was asked to let go (.revoked >
-     * 0); no others.  Answered when all of it is done; if a part of it failed,
-     * with that failure.  A ticket of the session that is in no stake lost its
-     * removal, as by a failover: the store takes it out, or does not renew it.
-     * A store of several servers may give up what one of
-     * them has, and call it .missing: it must then keep from the client that a
-     * ticket is there, until a RENEW has reached that. */
+     * way included, or, in a store that wants pieces (hf_leased_config), a
+     * piece of that: the first does not follow another, all but the last have
+     * more behind them, and a queue may be in several.  The answer's tickets
+     * are those of .stakes that are not there (.missing), and those whose owner
+     * was asked to let go (.revoked > 0); no others.  Answered when all of it
+     * is done; if a part of it failed, with that failure.  A ticket of the
+     * session that is in no stake of any piece lost its removal, as by a
+     * failover: the store takes it out, or does not renew it. A store of
+     * several servers may give up what one of them has, and call it .missing:
+     * it must then keep from the client that a ticket is there, until a RENEW
+     * has reached that. */
     HF_STORE_RENEW,
     /* Put the ticket in, behind all others, for ttl_ms from now on, or for as
      * long as an answered RENEW has promised to all of the session; or find it
@@ -189,8 +192,10 @@ struct hf_store_call {
     size_t count;
     const struct hf_store_stake *stakes; /* RENEW, GOODBYE */
     size_t stake_count;
-    bool looks; /* LIST */
-    bool whole; /* LIST: for people, see core/engine.h */
+    bool follows; /* RENEW: a piece that is not the first, ... */
+    bool more;    /* ... and not the last */
+    bool looks;   /* LIST */
+    bool whole;   /* LIST: for people, see core/engine.h */
     uint64_t ttl_ms;
     /* By the server's clock; all but LIST without .looks, and PROBE. */
     uint64_t not_after_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the server answers, in binary: the rows of holdfast.answer, of which the
- * first is the head. */
+ * first is the head, and may have the first ticket too. */
 #include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
@@ -281,7 +281,8 @@ static void tell_doubt(struct hf_store *store, struct hf_store_call *call,
 static void tell_rows(struct hf_store *store, struct hf_store_call *call,
                       const PGresult *result, struct memory *memory)
 {
-    size_t rows = (size_t)PQntuples(result) - 1;
+    int first = has(result, 0, ID) ? 0 : 1;
+    size_t rows = (size_t)(PQntuples(result) - first);
     struct hf_store_answer answer = {
         .ok = true,
         .server_ms = store->server_ms,
@@ -294,7 +295,7 @@ static void tell_rows(struct hf_store *store, struct hf_store_call *call,
     };
 
     for (size_t i = 0; i < rows; i++)
-        take_ticket(result, (int)i + 1, &memory->tickets[i],
+        take_ticket(result, (int)i + first, &memory->tickets[i],
                     &memory->leases[i]);
     if (call->kind == HF_STORE_RENEW) {
         answer.count = add_missing(call, memory, rows);

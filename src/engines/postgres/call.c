@@ -7,35 +7,6 @@
 #include "core/memory.h"
 #include "engines/postgres/private.h"
 
-#define PREPARED(name, types, arguments)                                       \
-    "PREPARE hf_" name "(" types ") AS SELECT * FROM holdfast." name           \
-    "(" arguments ");"
-
-/* clang-format off */
-const char hf_pg_prepare[] =
-    PREPARED("renew", "uuid, bigint, bigint", "$1, $2, $3")
-    PREPARED("renew_without", "uuid, bigint, bigint, uuid[]",
-             "$1, $2, $3, $4")
-    PREPARED("enqueue",
-             "uuid, bigint, bigint, bytea, uuid, integer, integer, bytea",
-             "$1, $2, $3, $4, $5, $6, $7, $8")
-    PREPARED("list", "bytea, boolean, boolean", "$1, $2, $3")
-    PREPARED("ahead", "bytea, uuid, boolean", "$1, $2, $3")
-    PREPARED("look", "uuid, bigint, bigint, bytea, boolean",
-             "$1, $2, $3, $4, $5")
-    PREPARED("probe", "bytea, uuid[]", "$1, $2")
-    PREPARED("withdraw", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-    PREPARED("downgrade", "uuid, bigint, bytea, uuid", "$1, $2, $3, $4")
-    PREPARED("revoke", "bigint, bytea, uuid", "$1, $2, $3")
-    PREPARED("describe", "uuid, bigint, bytea, uuid, bytea",
-             "$1, $2, $3, $4, $5")
-    PREPARED("raise", "bigint, bytea, integer, uuid", "$1, $2, $3, $4")
-    PREPARED("lower", "bigint, bytea, integer", "$1, $2, $3")
-    PREPARED("stamp", "bigint, bytea, uuid, integer, uuid",
-             "$1, $2, $3, $4, $5")
-    PREPARED("goodbye", "uuid, bigint", "$1, $2");
-/* clang-format on */
-
 #define PARAMETERS_MAX 8
 #define NUMBER_BYTES 24
 

@@ -164,6 +164,7 @@ static bool make_watch(struct hf_store *store, int fd)
     watch->poll.data = watch;
     watch->store = store;
     watch->fd = fd;
+    watch->events = 0;
     store->watch = watch;
     return true;
 }
@@ -171,10 +172,14 @@ static bool make_watch(struct hf_store *store, int fd)
 /* Before libpq may close its socket and open another one under its number. */
 static void pause_watch(struct hf_store *store)
 {
-    if (store->watch != NULL)
-        (void)uv_poll_stop(&store->watch->poll);
+    if (store->watch == NULL)
+        return;
+    (void)uv_poll_stop(&store->watch->poll);
+    store->watch->events = 0;
 }
 
+/* To begin anew costs two system calls, and most calls want what the one before
+ * wanted. */
 static bool watch_for(struct hf_store *store, int events)
 {
     int fd = PQsocket(store->conn);
@@ -183,7 +188,12 @@ static bool watch_for(struct hf_store *store, int events)
         unwatch(store);
     if (store->watch == NULL && !make_watch(store, fd))
         return false;
-    return uv_poll_start(&store->watch->poll, events, on_ready) == 0;
+    if (store->watch->events == events)
+        return true;
+    if (uv_poll_start(&store->watch->poll, events, on_ready) != 0)
+        return false;
+    store->watch->events = events;
+    return true;
 }
 
 void hf_pg_follow(struct hf_store *store)
@@ -231,13 +241,15 @@ static bool is_flooded(struct hf_store *store)
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
-    const struct hf_pg_watch *watch = poll->data;
+    struct hf_pg_watch *watch = poll->data;
     struct hf_store *store = watch->store;
     struct hf_engine *engine = store->engine;
     uint64_t number = store->number;
 
-    (void)status; /* reading will tell */
     (void)events;
+    /* Reading will tell why; but the loop has stopped. */
+    if (status != 0)
+        watch->events = 0;
     hf_leased_engine_enter(engine);
     if (is_flooded(store))
         hf_pg_down(store, HF_EPROTOCOL,

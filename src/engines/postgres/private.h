@@ -48,6 +48,7 @@ struct hf_pg_watch {
     uv_poll_t poll;
     struct hf_store *store;
     int fd;
+    int events; /* that the loop tells of; 0: of none */
 };
 
 /* So much is read until libpq has a result that is whole, or the connection is
@@ -124,9 +125,6 @@ void hf_pg_setup_read(struct hf_store *store);
 bool hf_pg_definition_differs(const char *found, char text[HF_PG_TEXT_BYTES]);
 
 /* ----------------------------------------------------------------- calls -- */
-
-/* What prepares the statements of hf_pg_call_send(). */
-extern const char hf_pg_prepare[];
 
 /* Send ${call}.  False for lack of memory, or if the connection has ended. */
 bool hf_pg_call_send(struct hf_store *store, const struct hf_store_call *call);

@@ -19,6 +19,9 @@ extern const char hf_pg_grant[];
  * It runs before any other query that names something in the schema. */
 extern const char hf_pg_rights[];
 
+/* What prepares the statements of hf_pg_call_send(), for a connection. */
+extern const char hf_pg_prepare[];
+
 /* A query that returns the version and the definition of the schema that is
  * there.  The second is hf_pg_definition if nobody has changed the schema: one
  * line each for tables, columns, functions and whatever else decides what they

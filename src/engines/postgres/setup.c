@@ -18,7 +18,7 @@
 #define SERVER_LEAST 120000
 #define PATIENCE_LEAST_MS 500
 #define LOCK_LEAST_MS 100
-#define QUERY_BYTES 4096
+#define QUERY_BYTES 8192
 
 /* The first 64 bits of the SHA-256 of "holdfast": whoever makes the schema
  * locks it. */
@@ -47,6 +47,8 @@ static void say_settings(const struct hf_store *store, char *query, size_t room)
         "SET jit = off;"
         "SET enable_seqscan = off;"
         "SET enable_bitmapscan = off;"
+        "SET enable_hashjoin = off;"
+        "SET enable_mergejoin = off;"
         "SET plan_cache_mode = force_generic_plan;"
         "%s"
         "SELECT set_config('synchronous_commit', 'on', false)"

@@ -218,7 +218,7 @@ void hf_quorum_answer_queue(struct hf_quorum *quorum, struct hf_quorum_op *op)
 static bool renew_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
     const struct hf_store_call *call = op->asked;
-    const struct hf_quorum_own *own;
+    struct hf_quorum_own *own;
     size_t count = 0, at = 0;
 
     for (size_t i = 0; i < call->stake_count; i++)
@@ -226,27 +226,34 @@ static bool renew_begin(struct hf_quorum *quorum, struct hf_quorum_op *op)
     op->numbers = hf_alloc((count + 1) * sizeof *op->numbers);
     if (op->numbers == NULL)
         return false;
+    op->renewal = ++quorum->renewals;
     for (size_t i = 0; i < call->stake_count; i++) {
         for (size_t k = 0; k < call->stakes[i].count; k++) {
             own =
                 hf_quorum_own_find(&quorum->owns, &call->stakes[i].tickets[k]);
             op->numbers[at++] = own != NULL ? own->number : 0;
+            if (own != NULL)
+                own->renewal = op->renewal;
         }
     }
     ask(quorum, op, 0);
     return true;
 }
 
-/* What one server lacks is put in again once a majority has all. */
-static void note_missing(struct hf_quorum *quorum, size_t server,
+/* What one server lacks is put in again once a majority has all.  The answer
+ * says nothing of tickets that its RENEW, a piece of one, has not named. */
+static void note_missing(struct hf_quorum *quorum,
+                         const struct hf_quorum_op *op, size_t server,
                          const struct hf_store_answer *answer)
 {
     uint32_t bit = UINT32_C(1) << server;
     struct hf_quorum_own *own;
 
     for (own = hf_quorum_own_first(&quorum->owns); own != NULL;
-         own = hf_quorum_own_after(&quorum->owns, own))
-        own->missing &= ~bit;
+         own = hf_quorum_own_after(&quorum->owns, own)) {
+        if (own->renewal == op->renewal)
+            own->missing &= ~bit;
+    }
     for (size_t i = 0; i < answer->count; i++) {
         own = hf_quorum_own_find(&quorum->owns, &answer->tickets[i].id);
         if (own != NULL && answer->leases[i].missing)
@@ -305,7 +312,7 @@ static void renewed(struct hf_quorum *quorum, struct hf_quorum_op *op)
         if (row->lease.missing || row->lease.revoked > 0)
             answer_add(&answer, row);
     }
-    hf_quorum_mend(quorum);
+    hf_quorum_mend(quorum, op->renewal);
     hf_quorum_op_answer(quorum, op, &answer.answer);
     answer_end(&answer);
 }
@@ -519,7 +526,7 @@ void hf_quorum_take(struct hf_quorum *quorum, struct hf_quorum_op *op,
         return;
     }
     if (op->kind == HF_STORE_RENEW)
-        note_missing(quorum, part->server, answer);
+        note_missing(quorum, op, part->server, answer);
     if (!heeded)
         return;
     if (answer->found)

@@ -23,6 +23,7 @@ struct hf_quorum_own {
     bool dead;
     bool leaving;     /* it is being withdrawn */
     uint32_t missing; /* servers that do not have it */
+    uint64_t renewal; /* number of the last RENEW that named it, or 0 */
     /* The ticket before it was only proposed when we last saw the queue, and
      * may settle behind it: its watcher is told GONE then, to look again.  A
      * server tells that too, but may be cut off. */

@@ -183,7 +183,7 @@ static void mend_at(struct hf_quorum *quorum, struct hf_quorum_op *op,
     hf_quorum_op_ask_one(quorum, op, server, &call, &accord);
 }
 
-void hf_quorum_mend(struct hf_quorum *quorum)
+void hf_quorum_mend(struct hf_quorum *quorum, uint64_t renewal)
 {
     struct hf_quorum_op *op = hf_quorum_op_new(quorum, NULL);
     struct hf_quorum_own *own;
@@ -193,6 +193,8 @@ void hf_quorum_mend(struct hf_quorum *quorum)
     op->kind = HF_STORE_ENQUEUE;
     for (own = hf_quorum_own_first(&quorum->owns); own != NULL;
          own = hf_quorum_own_after(&quorum->owns, own)) {
+        if (own->renewal != renewal)
+            continue;
         for (size_t i = 0; i < quorum->config.servers; i++) {
             if (own->missing & UINT32_C(1) << i && own->number > 0 &&
                 !own->leaving && quorum->servers[i].link == HF_QUORUM_LINKED)

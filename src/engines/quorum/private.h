@@ -60,6 +60,7 @@ struct hf_quorum_op {
     struct hf_store_call *asked; /* NULL: answered, or nobody asked */
     struct hf_ticket_id ticket;
     uint64_t *numbers;    /* RENEW, see hf_store_accord */
+    uint64_t renewal;     /* its own number, see hf_quorum_own */
     bool refused;         /* answered in the next tick: we do not do that */
     bool touched;         /* a server has done it, or may have */
     unsigned round;       /* of calls to all; whatever is of another is late */
@@ -100,6 +101,7 @@ struct hf_quorum {
     struct hf_quorum_op *first;
     struct hf_quorum_op *last;
     struct hf_quorum_owns owns;
+    uint64_t renewals; /* RENEWs that have begun */
 };
 
 static inline size_t hf_quorum_count(uint32_t servers)
@@ -187,8 +189,8 @@ void hf_quorum_place_take(struct hf_quorum *quorum, struct hf_quorum_op *op,
                           const struct hf_store_answer *answer);
 void hf_quorum_place_judge(struct hf_quorum *quorum, struct hf_quorum_op *op);
 
-/* Put our tickets in where they are missing: a majority has just renewed all of
- * them. */
-void hf_quorum_mend(struct hf_quorum *quorum);
+/* Put those of our tickets in where they are missing that the RENEW of that
+ * number has named: a majority has just renewed all of them. */
+void hf_quorum_mend(struct hf_quorum *quorum, uint64_t renewal);
 
 #endif

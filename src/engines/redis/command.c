@@ -2,26 +2,40 @@
 #include "engines/redis/command.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ keys -- */
 
+static char *put_escaped(char *to, char c)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    *to++ = '%';
+    *to++ = digits[(unsigned char)c >> 4];
+    *to++ = digits[(unsigned char)c & 15];
+    return to;
+}
+
+/* All of a key but its word, whose place is returned. */
+static char *put_stem(char key[HF_REDIS_KEY_BYTES], const char *queue)
+{
+    char *to = stpcpy(key, "holdfast:{");
+
+    for (const char *at = queue; *at != '\0'; at++) {
+        assert(to + 24 < key + HF_REDIS_KEY_BYTES);
+        if (*at == '%' || *at == '{' || *at == '}')
+            to = put_escaped(to, *at);
+        else
+            *to++ = *at;
+    }
+    return stpcpy(to, "}:");
+}
+
 void hf_redis_key(const char *queue, const char *word,
                   char key[HF_REDIS_KEY_BYTES])
 {
-    size_t used = (size_t)snprintf(key, HF_REDIS_KEY_BYTES, "holdfast:{");
-
-    for (const char *at = queue; *at != '\0'; at++) {
-        assert(used + 16 < HF_REDIS_KEY_BYTES);
-        if (strchr("%{}", *at) != NULL)
-            used += (size_t)snprintf(key + used, HF_REDIS_KEY_BYTES - used,
-                                     "%%%02X", (unsigned char)*at);
-        else
-            key[used++] = *at;
-    }
-    (void)snprintf(key + used, HF_REDIS_KEY_BYTES - used, "}:%s", word);
+    (void)stpcpy(put_stem(key, queue), word);
 }
 
 /* -------------------------------------------------------------- commands -- */
@@ -82,18 +96,18 @@ static void put_head(struct hf_resp *resp, const struct hf_store_call *call,
     bool plain = is_plain(manner, queue);
     size_t keys = KEYS + (plain ? PLAIN_KEYS : 0);
     char key[HF_REDIS_KEY_BYTES];
+    char *word = put_stem(key, queue);
 
     hf_resp_begin(resp, 3 + keys + ARGUMENTS + more);
     hf_resp_put_text(resp, "EVALSHA");
     hf_resp_put_text(resp, manner->sha);
     hf_resp_put_number(resp, keys);
     for (size_t i = 0; i < KEYS; i++) {
-        hf_redis_key(queue, call->accord != NULL ? accord_words[i] : words[i],
-                     key);
+        (void)stpcpy(word, call->accord != NULL ? accord_words[i] : words[i]);
         hf_resp_put_text(resp, key);
     }
     if (plain) {
-        hf_redis_key(queue, "having", key);
+        (void)stpcpy(word, "having");
         hf_resp_put_text(resp, queue);
         hf_resp_put_text(resp, key);
     }

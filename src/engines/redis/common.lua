@@ -1,35 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The other side of src/engines/leased/store.h: the parts of src/engines/redis
--- are put together to one script, which is run for one queue at a time:
---
---     KEYS  queue, untils, tickets, last, looks, writers, members, all of one
---           hash slot; and with layout=redis-py the key that others SET, and who
---           of us has it
---     ARGV  operation, lock name, not_after or '', ttl, session, and its own
---
--- and answers {now, 'ok', ...}, with 'more' at the end where it shows a part
--- of a queue, or {now, WORD}, having done nothing, where WORD
--- is 'late' or 'unsupported'.  Numbers
--- that may be large are given as text: milliseconds since 1970, and the
--- microseconds that sequences are made of, below 2^53 until the year 2255.
-
-local queue, untils, tickets = KEYS[1], KEYS[2], KEYS[3]
-local last, looks = KEYS[4], KEYS[5]
--- The tickets of the queue that are WRITE, by their sequence as well; the
--- tickets that are apart, which are not in the queue.
-local writers, members = KEYS[6], KEYS[7]
-local plain, having = KEYS[8], KEYS[9]
-local name = ARGV[2]
-local ttl = tonumber(ARGV[4])
-local session = ARGV[5]
-
-local time = redis.call('TIME')
-local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local now = math.floor(micros / 1000)
-
-local MUTEX, READ, WRITE, LEASE = '1', '2', '3', '4'
-local MEMBER, READY = '8', '9'
+-- What the operations have in common.  Functions are made anew each time that
+-- the script runs, which takes the server longer than most of what they do: so
+-- those that few operations need are made only where the operation is not
+-- among the parts before.
 
 -- Those wait for nobody, and nobody for them; only who asks for them sees them.
 local function is_apart(kind)
@@ -44,18 +18,10 @@ end
 -- Readers that one step of a walk through a queue looks at.
 local STEP = 16
 
--- The keys of a queue that everybody has left, without a word, go by
--- themselves so long after the last ticket has run out.
-local LEFT_ALONE = 60000
-
 -- When what never runs out does.
 local NEVER = 9007199254740991
 
 local operations = {}
-
-local function text(number)
-    return string.format('%.0f', number)
-end
 
 -- A ticket as it is kept: "kind weight revoked created session payload".
 local function ticket(id)

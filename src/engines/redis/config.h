@@ -26,6 +26,10 @@
 
 #define HF_REDIS_HOSTS_MAX ((size_t)8)
 
+/* Tickets, and queues, of one piece of a renewal: a server serves nobody else
+ * meanwhile, a millisecond or two. */
+#define HF_REDIS_RENEWAL_MOST 512
+
 struct hf_redis_host {
     char name[HF_REDIS_HOST_BYTES]; /* without brackets */
     uint16_t port;

@@ -31,7 +31,6 @@ struct hf_redis_gather {
     struct hf_ticket *tickets;
     struct hf_store_lease *leases;
     size_t room;
-    bool given_up[HF_REDIS_SLOTS];
 };
 
 static void gather_free(struct hf_redis_gather *gather)
@@ -58,6 +57,8 @@ void hf_redis_gather_begin(struct hf_store *store, struct hf_store_call *call)
     }
     gather->call = call;
     gather->begun_at_ms = hf_redis_store_now_ms(store);
+    if (call->kind == HF_STORE_RENEW && !call->follows)
+        memset(store->map->giving_up, 0, sizeof store->map->giving_up);
     if (call->stake_count == 0)
         hf_redis_errand_begin(store, call, NULL, gather);
     for (size_t i = 0; i < call->stake_count; i++)
@@ -147,7 +148,7 @@ static void give_up(struct hf_store *store, struct hf_redis_gather *gather,
     const struct hf_engine_host *host = &store->base.engine->host;
     const struct hf_store_stake *stake = &errand->stake;
 
-    gather->given_up[errand->slot] = true;
+    store->map->giving_up[errand->slot] = true;
     for (size_t i = 0; i < stake->count; i++)
         add(gather, &stake->tickets[i],
             (struct hf_store_lease){.missing = true});
@@ -161,6 +162,19 @@ static void give_up(struct hf_store *store, struct hf_redis_gather *gather,
 /* ------------------------------------------------------------------- take --
  */
 
+/* A slot that one piece has left out stays so until a renewal has none that
+ * does: another of its queues may be in that piece. */
+static void note_given_up(struct hf_redis_map *map,
+                          const struct hf_store_call *call)
+{
+    if (!call->more) {
+        memcpy(map->given_up, map->giving_up, sizeof map->given_up);
+        return;
+    }
+    for (size_t i = 0; i < HF_REDIS_SLOTS; i++)
+        map->given_up[i] = map->given_up[i] || map->giving_up[i];
+}
+
 static void finish(struct hf_store *store, struct hf_redis_gather *gather)
 {
     struct hf_store_answer *answer = &gather->answer;
@@ -170,8 +184,7 @@ static void finish(struct hf_store *store, struct hf_redis_gather *gather)
     answer->leases = gather->leases;
     answer->server_ms = hf_redis_store_now_ms(store);
     if (answer->ok && gather->call->kind == HF_STORE_RENEW)
-        memcpy(store->map->given_up, gather->given_up,
-               sizeof store->map->given_up);
+        note_given_up(store->map, gather->call);
     hf_leased_answered(store->base.engine->leased, gather->call, answer,
                        answer->server_ms);
     gather_free(gather);

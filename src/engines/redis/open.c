@@ -54,6 +54,7 @@ static hf_status start(const struct hf_redis_config *config,
         .place = place,
         .reconnect = &config->reconnect,
         .servers = config->host_count,
+        .renewal_most = HF_REDIS_RENEWAL_MOST,
     };
     struct hf_engine *made;
     struct hf_store *store;

@@ -52,6 +52,8 @@ struct hf_redis_map {
     uint64_t renewed_at_ms[HF_REDIS_SLOTS];
     /* The last renewal that was answered as done left this slot out. */
     bool given_up[HF_REDIS_SLOTS];
+    /* So do the pieces so far of the one that is under way. */
+    bool giving_up[HF_REDIS_SLOTS];
 };
 
 struct hf_redis_gather;

@@ -210,6 +210,7 @@ static hf_status start(const struct hf_redis_quorum_config *config,
         .ttl_ms = config->ttl_ms,
         .place = text,
         .reconnect = &config->reconnect,
+        .renewal_most = HF_REDIS_RENEWAL_MOST,
     };
     struct hf_random random;
     struct hf_engine *made;

@@ -56,8 +56,6 @@ void hf_imprint_instant(struct hf_imprint *imprint, uint64_t at, uint64_t now)
 void hf_imprint_request(struct hf_imprint *imprint,
                         const struct hf_request *request)
 {
-    uintptr_t offset;
-
     if (request == NULL) {
         hf_imprint_number(imprint, 255);
         return;
@@ -65,10 +63,9 @@ void hf_imprint_request(struct hf_imprint *imprint,
     hf_imprint_number(imprint, request->kind);
     if (request->acquisition == NULL)
         return;
-    offset = (uintptr_t)request - (uintptr_t)request->acquisition;
     hf_imprint_object(imprint, request->acquisition);
-    hf_imprint_number(imprint, offset >> 8 & 255);
-    hf_imprint_number(imprint, offset & 255);
+    hf_imprint_ticket(imprint, &request->ticket);
+    hf_imprint_number(imprint, request->ticket_kind);
 }
 
 /* ----------------------------------------------------------------- queue -- */

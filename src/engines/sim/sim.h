@@ -44,6 +44,7 @@ struct hf_sim_ensemble {
     uint64_t container_ms;     /* empty containers are removed so often */
     bool tick_known;           /* clients are told (?tick=) */
     uint64_t timeout_floor_ms; /* ?timeout_floor=, 0: not given */
+    bool lazy_proof;           /* ?proof=lazy */
     bool strict_proof;         /* ?proof=strict */
     bool old;                  /* servers that know no containers */
     bool split;                /* bytes arrive in pieces of any size */
@@ -65,6 +66,7 @@ struct hf_sim_leases {
     uint32_t notice_lost_chance;
     uint32_t notice_twice_chance;
     uint32_t notice_late_chance; /* within a lease */
+    unsigned renewal_most;       /* hf_leased_config */
     uint32_t commit_chance; /* what was executed is not committed, or nobody
                                knows, or a synchronous standby lacks it */
 };

@@ -251,6 +251,7 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
         config->reconnect = *sim->config.reconnect;
     config->timeout_floor_ms = ensemble->timeout_floor_ms;
     config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
+    config->lazy_proof = ensemble->lazy_proof;
     config->strict_proof = ensemble->strict_proof;
     config->layout = ensemble->layout;
     config->window = ensemble->window;

@@ -318,7 +318,7 @@ static hf_status take_word(const struct hf_url *url, const char *key,
 static hf_status take_words(struct hf_zk_config *config,
                             const struct hf_url *url, struct hf_error *error)
 {
-    static const char *const proofs[] = {"strict", NULL};
+    static const char *const proofs[] = {"eager", "lazy", "strict", NULL};
     static const char *const acls[] = {"open", "creator", NULL};
     static const char *const layouts[] = {"curator", "kazoo", "writelock",
                                           NULL};
@@ -337,7 +337,8 @@ static hf_status take_words(struct hf_zk_config *config,
     status = take_word(url, "proof", proofs, &which, error);
     if (status != HF_OK)
         return status;
-    config->strict_proof = which == 0;
+    config->lazy_proof = which == 1;
+    config->strict_proof = which == 2;
     status = take_word(url, "acl", acls, &which, error);
     if (status == HF_OK)
         config->private_nodes = which >= 0 ? which == 1 : has_credentials;

@@ -40,9 +40,10 @@ struct hf_zk_config {
     struct hf_reconnect reconnect;
     uint64_t timeout_ms;       /* of a session, as it is asked for */
     uint64_t timeout_floor_ms; /* no server grants less, 0 if not given */
-    uint64_t tick_ms; /* the servers' tickTime, 0 if it was not given */
-    bool strict_proof;
-    uint64_t token_floor;      /* added to every token */
+    uint64_t tick_ms;     /* the servers' tickTime, 0 if it was not given */
+    bool lazy_proof;      /* proof=lazy: PROVE comes when it is wanted */
+    bool strict_proof;    /* proof=strict */
+    uint64_t token_floor; /* added to every token */
     enum hf_zk_dialect layout; /* how tickets are written */
     unsigned window;           /* so many calls are under way at a time; 0:
                                   HF_ZK_WINDOW */

@@ -11,6 +11,7 @@
 #include "core/instant.h"
 #include "core/machine.h"
 #include "core/plant.h"
+#include "core/session.h"
 #include "engines/zookeeper/private.h"
 
 #define TO(state) (1u << HF_ZK_##state)
@@ -267,6 +268,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     event.as.connected.timeout_ms = session->timeout_ms;
     event.as.connected.anchor_ms = zk->told_anchor_ms;
     event.as.connected.resumed = resumed;
+    event.as.connected.lazy = zk->config.lazy_proof;
     hf_zk_tell(zk, &event);
     if (resumed && HF_PLANTED(ZK_SET_WATCHES_LATE))
         hf_zk_watches_resume(zk);
@@ -313,9 +315,13 @@ void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
 void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
 {
     struct hf_zk_session *session = &zk->session;
+    uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
 
-    session->alive_until_ms = hf_later_ms(
-        session->alive_until_ms, hf_after_ms(sent_at_ms, session->timeout_ms));
+    /* Nothing else ends a grant in time. */
+    if (zk->config.lazy_proof)
+        until_ms =
+            hf_before_ms(until_ms, hf_session_margin_ms(session->timeout_ms));
+    session->alive_until_ms = hf_later_ms(session->alive_until_ms, until_ms);
     hf_zk_proof_answered(&zk->proof, sent_at_ms, zk->now_ms);
 }
 

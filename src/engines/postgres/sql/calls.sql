@@ -32,12 +32,11 @@ $$;
 -- Put a ticket in behind all others, or find it as it is.  What stands in its
 -- way just after; of a lease or a member, the queue.
 --
--- Half of an acquire, so that it calls no function on its way where nobody else
--- is in the queue.
-CREATE FUNCTION holdfast.enqueue(whose uuid, ttl_ms bigint,
-                                 not_after_ms bigint, queue_name bytea,
-                                 ticket_id uuid, ticket_kind integer,
-                                 ticket_weight integer, ticket_payload bytea)
+CREATE FUNCTION holdfast.enqueue_among(whose uuid, ttl_ms bigint,
+                                       not_after_ms bigint, queue_name bytea,
+                                       ticket_id uuid, ticket_kind integer,
+                                       ticket_weight integer,
+                                       ticket_payload bytea)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -52,7 +51,8 @@ BEGIN
     -- First the lock, so that a number that was given is in the queue, or
     -- given up, before anybody gets the next one.
     UPDATE holdfast.queue
-       SET counter = greatest(counter + 1, floor(
+       SET sole = NULL,
+           counter = greatest(counter + 1, floor(
                extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
      WHERE name = queue_name RETURNING number, counter INTO q, n;
     IF q IS NULL THEN
@@ -88,9 +88,10 @@ BEGIN
         PERFORM holdfast.purge(q, queue_name);
         RETURN NEXT holdfast.head(0, NULL);
         RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
-    ELSIF is_new AND NOT EXISTS (
-        SELECT FROM holdfast.ticket
-         WHERE queue = q AND sequence < n AND kind NOT IN (8, 9)) THEN
+    ELSIF is_new AND n = (
+        SELECT sequence FROM holdfast.ticket
+         WHERE queue = q AND kind NOT IN (8, 9)
+         ORDER BY sequence LIMIT 1) THEN
         RETURN QUERY
         VALUES (0, holdfast.ms(clock_timestamp()), pg_backend_pid(),
                 NULL::boolean, NULL::bytea, NULL::uuid, NULL::bigint,
@@ -131,7 +132,8 @@ $$;
 
 -- What stands in the way of a ticket, of a reader or not; if it is not there,
 -- the first one.
-CREATE FUNCTION holdfast.ahead(queue_name bytea, ticket_id uuid, reads boolean)
+CREATE FUNCTION holdfast.ahead_among(queue_name bytea, ticket_id uuid,
+                                     reads boolean)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -163,6 +165,8 @@ BEGIN
     END IF;
     PERFORM holdfast.begin(whose, ttl_ms);
     PERFORM holdfast.purge(q, queue_name);
+    UPDATE holdfast.queue SET sole = NULL
+     WHERE number = q AND sole IS NOT NULL;
     INSERT INTO holdfast.look (queue, session) VALUES (q, whose)
     ON CONFLICT DO NOTHING;
     RETURN NEXT holdfast.head(0, NULL);
@@ -176,14 +180,11 @@ RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
-    at timestamptz := clock_timestamp();
+    at timestamptz;
 BEGIN
     PERFORM holdfast.check_isolation();
     SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
-    IF EXISTS (SELECT FROM holdfast.ticket t
-                 LEFT JOIN holdfast.session s ON s.id = t.session
-                WHERE t.queue = q AND t.id = ANY (ticket_ids)
-                  AND coalesce(s.expires_at <= at, true)) THEN
+    IF holdfast.has_ended(q, ticket_ids) THEN
         PERFORM holdfast.lock_queue(queue_name, false);
         PERFORM holdfast.purge(q, queue_name);
     END IF;
@@ -195,8 +196,10 @@ BEGIN
            NULL::bytea, t.id, t.sequence, t.kind, t.weight, ''::bytea,
            holdfast.lives_ms(s.expires_at, at), t.revoked,
            holdfast.ms(t.made_at), NULL::integer
-      FROM holdfast.ticket t LEFT JOIN holdfast.session s ON s.id = t.session
-     WHERE t.queue = q AND t.id = ANY (ticket_ids)
+      FROM unnest(ticket_ids) AS its (id),
+           LATERAL (SELECT * FROM holdfast.ticket
+                     WHERE queue = q AND id = its.id OFFSET 0) AS t
+      LEFT JOIN holdfast.session s ON s.id = t.session
      ORDER BY t.sequence;
 END
 $$;
@@ -257,16 +260,16 @@ BEGIN
 END
 $$;
 
--- Take the ticket out, whoever owns it.  The other half of an acquire: as
--- enqueue(), and what has ended is left to those who wait behind it.
-CREATE FUNCTION holdfast.withdraw(whose uuid, not_after_ms bigint,
-                                  queue_name bytea, ticket_id uuid)
+-- Take the ticket out, whoever owns it.  What has ended is left to those who
+-- wait behind it.
+CREATE FUNCTION holdfast.withdraw_among(whose uuid, not_after_ms bigint,
+                                        queue_name bytea, ticket_id uuid)
 RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     q bigint;
     gone holdfast.ticket;
-    is_last boolean;
+    are_left boolean;
     is_looked_at boolean;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -281,16 +284,18 @@ BEGIN
     DELETE FROM holdfast.ticket WHERE queue = q AND id = ticket_id
     RETURNING * INTO gone;
     IF gone.id IS NOT NULL THEN
-        SELECT NOT EXISTS (SELECT FROM holdfast.ticket
-                            WHERE queue = q AND sequence > gone.sequence),
+        SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),
                EXISTS (SELECT FROM holdfast.look WHERE queue = q)
-          INTO is_last, is_looked_at;
-        IF NOT is_last THEN
+          INTO are_left, is_looked_at;
+        IF are_left THEN
             PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
+        ELSIF NOT is_looked_at THEN
+            UPDATE holdfast.queue
+               SET sole = '00000000-0000-0000-0000-000000000000'
+             WHERE number = q;
         END IF;
         IF gone.session <> whose THEN
-            PERFORM holdfast.tell(gone.session,
-                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+            PERFORM holdfast.tell_gone(gone.session, queue_name, gone.id, 0);
         END IF;
         IF is_looked_at THEN
             PERFORM holdfast.tell_lookers(q, queue_name);
@@ -314,7 +319,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     SELECT * INTO was FROM holdfast.ticket
      WHERE queue = q AND id = ticket_id AND session = whose
        AND kind IN (2, 3);
@@ -340,7 +347,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     UPDATE holdfast.ticket SET revoked = revoked + 1
      WHERE queue = q AND id = ticket_id
      RETURNING session, revoked INTO asked;
@@ -367,7 +376,9 @@ BEGIN
         RETURN NEXT holdfast.head(1, NULL);
         RETURN;
     END IF;
-    PERFORM holdfast.purge(q, queue_name);
+    IF holdfast.has_ended(q, ARRAY[ticket_id]) THEN
+        PERFORM holdfast.purge(q, queue_name);
+    END IF;
     UPDATE holdfast.ticket SET payload = ticket_payload
      WHERE queue = q AND id = ticket_id AND session = whose;
     RETURN NEXT holdfast.head(0, FOUND);

@@ -7,11 +7,16 @@
 -- of a session, then rows of tickets.  Where more sessions than one would be
 -- locked, those that others have locked are passed over.  So nobody waits for
 -- each other.
+--
+-- A planner believes that each queue has as many tickets as the average one, one
+-- or none perhaps, and then takes any index and reads a long queue whole.  So a
+-- query about a few tickets of a queue has an ORDER BY sequence, or looks each
+-- up by its id or number behind OFFSET 0.
 
 CREATE FUNCTION holdfast.ms(at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $$
-    SELECT pg_catalog.floor(
-        extract(epoch FROM at) OPERATOR(pg_catalog.*) 1000)::bigint
+    SELECT pg_catalog.floor(pg_catalog.date_part('epoch', at)
+                            OPERATOR(pg_catalog.*) 1000)::bigint
 $$;
 
 -- How long what lives until then lives on.
@@ -73,14 +78,15 @@ $$;
 
 -- The next number of the queue, which is locked.  Should the row be an old one
 -- (a backup, a replica that had not got all), numbers rise all the same, unless
--- the clock was set back as well.
+-- the clock was set back as well.  Who takes one puts a ticket in.
 CREATE FUNCTION holdfast.next(q bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     n bigint;
 BEGIN
     UPDATE holdfast.queue
-       SET counter = greatest(counter + 1, floor(
+       SET sole = NULL,
+           counter = greatest(counter + 1, floor(
                extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
      WHERE number = q RETURNING counter INTO STRICT n;
     RETURN n;
@@ -150,6 +156,15 @@ LANGUAGE sql VOLATILE AS $$
             pg_catalog.replace(whom::text, '-', ''), notice)
 $$;
 
+-- That the ticket is gone or, if as_kind is 3, no write ticket any more.
+CREATE FUNCTION holdfast.tell_gone(whom uuid, queue_name bytea, ticket_id uuid,
+                                   as_kind integer) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    SELECT holdfast.tell(whom, pg_catalog.format(
+        'gone %s %s %s', ticket_id, as_kind,
+        pg_catalog.encode(queue_name, 'hex')))
+$$;
+
 -- Tell those who wait for the ticket, which is in the queue still, that it is
 -- gone or, if as_kind is 3, that it is not a write ticket any more.  A reader
 -- waits for the nearest writer, a lease for nothing, any other for the ticket
@@ -158,8 +173,6 @@ CREATE FUNCTION holdfast.tell_waiters(q bigint, queue_name bytea,
                                       gone holdfast.ticket, as_kind integer)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    notice text := format('gone %s %s %s', gone.id, as_kind,
-                          encode(queue_name, 'hex'));
     behind record;
 BEGIN
     IF gone.kind IN (8, 9) THEN
@@ -169,17 +182,22 @@ BEGIN
      WHERE queue = q AND sequence > gone.sequence AND kind NOT IN (8, 9)
      ORDER BY sequence LIMIT 1;
     IF behind.kind NOT IN (2, 4) THEN
-        PERFORM holdfast.tell(behind.session, notice);
+        PERFORM holdfast.tell_gone(behind.session, queue_name, gone.id,
+                                   as_kind);
     END IF;
     IF gone.kind = 3 THEN
-        PERFORM holdfast.tell(session, notice) FROM (
-            SELECT DISTINCT t.session FROM holdfast.ticket t
-             WHERE t.queue = q AND t.kind = 2 AND t.sequence > gone.sequence
-               AND t.sequence < coalesce(
-                   (SELECT min(w.sequence) FROM holdfast.ticket w
-                     WHERE w.queue = q AND w.kind = 3
-                       AND w.sequence > gone.sequence),
-                   9223372036854775807)) AS reader;
+        PERFORM holdfast.tell_gone(session, queue_name, gone.id, as_kind)
+           FROM (
+            SELECT DISTINCT session FROM (
+                SELECT t.session FROM holdfast.ticket t
+                 WHERE t.queue = q AND t.kind = 2 AND t.sequence > gone.sequence
+                   AND t.sequence < coalesce(
+                       (SELECT w.sequence FROM holdfast.ticket w
+                         WHERE w.queue = q AND w.kind = 3
+                           AND w.sequence > gone.sequence
+                         ORDER BY w.sequence LIMIT 1),
+                       9223372036854775807)
+                 ORDER BY t.sequence OFFSET 0) AS nearest) AS reader;
     END IF;
 END
 $$;
@@ -204,19 +222,22 @@ CREATE FUNCTION holdfast.remove(q bigint, queue_name bytea, ids uuid[],
                                 by uuid)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    one uuid;
     gone holdfast.ticket;
 BEGIN
     -- All are told of before the first one goes: who waited for whom is
     -- decided in the queue as it was.
-    FOR gone IN SELECT * FROM holdfast.ticket
-                 WHERE queue = q AND id = ANY (ids) LOOP
+    FOREACH one IN ARRAY ids LOOP
+        SELECT * INTO gone FROM holdfast.ticket WHERE queue = q AND id = one;
+        CONTINUE WHEN gone.id IS NULL;
         PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
         IF gone.session IS DISTINCT FROM by THEN
-            PERFORM holdfast.tell(gone.session,
-                format('gone %s 0 %s', gone.id, encode(queue_name, 'hex')));
+            PERFORM holdfast.tell_gone(gone.session, queue_name, gone.id, 0);
         END IF;
     END LOOP;
-    DELETE FROM holdfast.ticket WHERE queue = q AND id = ANY (ids);
+    FOREACH one IN ARRAY ids LOOP
+        DELETE FROM holdfast.ticket WHERE queue = q AND id = one;
+    END LOOP;
     PERFORM holdfast.tell_lookers(q, queue_name);
 END
 $$;
@@ -247,6 +268,21 @@ BEGIN
         SELECT FROM holdfast.ticket t
           LEFT JOIN holdfast.session s ON s.id = t.session
          WHERE t.queue = q AND coalesce(s.expires_at <= at, true));
+END
+$$;
+
+-- Does one of these tickets seem to have ended?
+CREATE FUNCTION holdfast.has_ended(q bigint, ids uuid[]) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM unnest(ids) AS its (id),
+               LATERAL (SELECT session FROM holdfast.ticket
+                         WHERE queue = q AND id = its.id OFFSET 0) AS t
+          LEFT JOIN holdfast.session s ON s.id = t.session
+         WHERE coalesce(s.expires_at <= at, true));
 END
 $$;
 
@@ -302,6 +338,8 @@ BEGIN
     LOOP
         at := clock_timestamp();
         -- One statement, so that all of it stood in the queue at one time.
+        -- OFFSET 0: each is looked up by its number, whatever a planner thinks
+        -- that a queue has.
         shown := array(
             SELECT ROW(NULL, NULL, NULL, NULL, NULL, t.id, t.sequence, t.kind,
                        t.weight,
@@ -309,25 +347,26 @@ BEGIN
                             WHEN 1 THEN t.payload ELSE ''::bytea END,
                        holdfast.lives_ms(s.expires_at, at), t.revoked,
                        holdfast.ms(t.made_at), NULL)::holdfast.answer
-              FROM holdfast.ticket t
+              FROM (SELECT own
+                     UNION
+                    (SELECT sequence FROM holdfast.ticket
+                      WHERE queue = q AND kind NOT IN (8, 9)
+                        AND sequence < coalesce(own, 9223372036854775807)
+                      ORDER BY sequence LIMIT 1)
+                     UNION
+                    (SELECT sequence FROM holdfast.ticket
+                      WHERE reads AND queue = q AND sequence < own
+                        AND kind NOT IN (2, 8, 9)
+                      ORDER BY sequence DESC LIMIT 3)
+                     UNION
+                    (SELECT sequence FROM holdfast.ticket
+                      WHERE NOT reads AND queue = q AND sequence < own
+                        AND kind NOT IN (8, 9)
+                      ORDER BY sequence DESC LIMIT 3)) AS place (number),
+                   LATERAL (SELECT * FROM holdfast.ticket
+                             WHERE queue = q AND sequence = place.number
+                            OFFSET 0) AS t
               LEFT JOIN holdfast.session s ON s.id = t.session
-             WHERE t.queue = q AND t.sequence = ANY (own ||
-                   array(SELECT sequence FROM holdfast.ticket
-                          WHERE queue = q
-                            AND sequence < coalesce(own, 9223372036854775807)
-                            AND kind NOT IN (8, 9)
-                          ORDER BY sequence LIMIT 1) ||
-                   CASE WHEN reads THEN
-                       array(SELECT sequence FROM holdfast.ticket
-                              WHERE queue = q AND sequence < own
-                                AND kind NOT IN (2, 8, 9)
-                              ORDER BY sequence DESC LIMIT 3)
-                   ELSE
-                       array(SELECT sequence FROM holdfast.ticket
-                              WHERE queue = q AND sequence < own
-                                AND kind NOT IN (8, 9)
-                              ORDER BY sequence DESC LIMIT 3)
-                   END)
              ORDER BY t.sequence);
         EXIT WHEN NOT EXISTS (SELECT FROM unnest(shown) AS its
                                WHERE its.expires_in_ms = 0);
@@ -343,7 +382,7 @@ BEGIN
          WHERE t.queue = q AND t.sequence < own AND t.kind NOT IN (8, 9)
            AND t.sequence <> ALL (array(
                SELECT its.sequence FROM unnest(shown) AS its))
-         LIMIT 1000) AS others;
+         ORDER BY t.sequence LIMIT 1000) AS others;
     RETURN NEXT head;
     RETURN QUERY SELECT * FROM unnest(shown);
 END

@@ -17,7 +17,11 @@ INSERT INTO holdfast.version VALUES (3);
 CREATE TABLE holdfast.queue (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name bytea NOT NULL UNIQUE,
-    counter bigint NOT NULL
+    counter bigint NOT NULL,
+    -- What is known of its tickets to whoever has locked the row: zeros, there
+    -- is none; an id, there is no other than that one; NULL, nothing.  Unless
+    -- it is NULL nobody looks at the queue.
+    sole uuid
 ) WITH (fillfactor = 50);
 
 -- What tickets are tied to.  It has ended once this server's clock has come to
@@ -63,14 +67,14 @@ CREATE INDEX ticket_before_readers ON holdfast.ticket (queue, sequence)
 -- Who wants to hear, once, that a ticket has left the queue, that a member has
 -- come or that members have made their mark.
 CREATE TABLE holdfast.look (
-    queue bigint NOT NULL REFERENCES holdfast.queue,
+    queue bigint NOT NULL,
     session uuid NOT NULL REFERENCES holdfast.session ON DELETE CASCADE,
     PRIMARY KEY (queue, session)
 );
 CREATE INDEX look_session ON holdfast.look (session);
 
--- What each function answers: one row of the first five columns, and one of
--- the others for each ticket.
+-- What each call answers: one row of the first five columns, the head, and one
+-- of the others for each ticket.  The head may have the first ticket as well.
 CREATE TYPE holdfast.answer AS (
     code integer,       -- 0: done; 1: it came too late and was not done
     server_ms bigint,   -- this server's clock

@@ -21,12 +21,15 @@ BEGIN
         EXECUTE 'DROP FUNCTION ' || function;
     END LOOP;
     -- Names of constraints and indexes are their owner's.
-    FOR its IN SELECT conname FROM pg_constraint
-                WHERE conrelid = 'holdfast.ticket'::regclass
-                  AND contype = 'f' LOOP
-        EXECUTE format('ALTER TABLE holdfast.ticket DROP CONSTRAINT %I',
+    FOR its IN SELECT conname, conrelid::regclass AS owner FROM pg_constraint
+                WHERE contype = 'f'
+                  AND (conrelid = 'holdfast.ticket'::regclass OR
+                       (conrelid = 'holdfast.look'::regclass AND
+                        confrelid = 'holdfast.queue'::regclass)) LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', its.owner,
                        its.conname);
     END LOOP;
+    ALTER TABLE holdfast.queue ADD COLUMN IF NOT EXISTS sole uuid;
     FOR its IN SELECT indexrelid::regclass AS name FROM pg_index
                 WHERE indrelid = 'holdfast.session'::regclass
                   AND NOT indisunique LOOP

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user of a grant hears of besides its end: that it waits, that it was
+ * lost, that somebody asks for it. */
+#include "host/grant.h"
+
+/* ------------------------------------------------------------------ runs -- */
+
+static void run_wait(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+    char holder[HF_PAYLOAD_BYTES];
+    struct hf_wait wait = {
+        .ahead = grant->granted ? 0 : grant->acquisition.ahead,
+        .waited_ms = hf_now_ms() - grant->acquisition.started_at_ms,
+        .holder = holder,
+        .displaced = grant->acquisition.displaced,
+    };
+
+    hf_payload_copy(
+        holder, grant->granted ? "" : hf_text_of(grant->acquisition.holder));
+    callbacks->displaced = wait.displaced;
+    hf_log_unlock(client);
+    callbacks->on_wait.fn(callbacks->on_wait.arg, &wait);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+static void run_loss(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    const struct hf_on_loss *on_loss = &grant->callbacks->on_loss;
+
+    hf_log_unlock(client);
+    on_loss->fn(on_loss->arg, grant);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+static void run_revoke(struct hf_client *client, void *arg)
+{
+    struct hf_grant *grant = arg;
+    const struct hf_on_revoke *on_revoke = &grant->callbacks->on_revoke;
+
+    hf_log_unlock(client);
+    on_revoke->fn(on_revoke->arg, grant);
+    pthread_mutex_lock(&client->lock);
+    hf_grant_dereference(grant);
+}
+
+/* --------------------------------------------------------------- telling -- */
+
+static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
+{
+    if (!callback->queued)
+        return;
+    hf_delivery_remove(grant->client, callback);
+    hf_grant_dereference(grant);
+}
+
+void hf_grant_tell_wait(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_wait.fn != NULL)
+        hf_grant_queue(grant, &callbacks->wait);
+}
+
+void hf_grant_untell_wait(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue(grant, &grant->callbacks->wait);
+}
+
+void hf_grant_tell_loss(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_loss.fn != NULL)
+        hf_grant_queue(grant, &callbacks->loss);
+}
+
+void hf_grant_untell_loss(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue(grant, &grant->callbacks->loss);
+}
+
+void hf_grant_tell_revoke(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks != NULL && callbacks->on_revoke.fn != NULL)
+        hf_grant_queue(grant, &callbacks->revoke);
+}
+
+void hf_grant_untell_revoke(struct hf_grant *grant)
+{
+    if (grant->callbacks != NULL)
+        unqueue(grant, &grant->callbacks->revoke);
+}
+
+bool hf_grant_owes_wait(const struct hf_grant *grant)
+{
+    const struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    return callbacks != NULL && callbacks->on_wait.fn != NULL &&
+           grant->acquisition.displaced != callbacks->displaced;
+}
+
+/* -------------------------------------------------------------- lifetime -- */
+
+bool hf_grant_has_callbacks(const struct hf_acquire_opts *opts)
+{
+    return opts->on_wait.fn != NULL || opts->on_wait.drop != NULL ||
+           opts->on_loss.fn != NULL || opts->on_loss.drop != NULL ||
+           opts->on_revoke.fn != NULL || opts->on_revoke.drop != NULL;
+}
+
+void hf_grant_set_callbacks(struct hf_grant *grant,
+                            const struct hf_acquire_opts *opts)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks == NULL)
+        return;
+    callbacks->on_wait = opts->on_wait;
+    callbacks->on_loss = opts->on_loss;
+    callbacks->on_revoke = opts->on_revoke;
+    callbacks->wait = (struct hf_callback){.run = run_wait, .arg = grant};
+    callbacks->loss = (struct hf_callback){.run = run_loss, .arg = grant};
+    callbacks->revoke = (struct hf_callback){.run = run_revoke, .arg = grant};
+}
+
+void hf_grant_clear_callbacks(struct hf_grant *grant)
+{
+    struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks == NULL)
+        return;
+    callbacks->on_wait = (struct hf_on_wait){NULL, NULL, NULL};
+    callbacks->on_loss = (struct hf_on_loss){NULL, NULL, NULL};
+    callbacks->on_revoke = (struct hf_on_revoke){NULL, NULL, NULL};
+}
+
+void hf_grant_drop_callbacks(struct hf_grant *grant)
+{
+    const struct hf_grant_callbacks *callbacks = grant->callbacks;
+
+    if (callbacks == NULL)
+        return;
+    if (callbacks->on_wait.drop != NULL)
+        callbacks->on_wait.drop(callbacks->on_wait.arg);
+    if (callbacks->on_loss.drop != NULL)
+        callbacks->on_loss.drop(callbacks->on_loss.arg);
+    if (callbacks->on_revoke.drop != NULL)
+        callbacks->on_revoke.drop(callbacks->on_revoke.arg);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/grant_check.h"
+
+#include "core/error.h"
+
+static bool is_lazy(const struct hf_grant *grant)
+{
+    return hf_session_is_lazy(&grant->client->core.session);
+}
+
+bool hf_grant_is_valid(const struct hf_grant *grant)
+{
+    return !grant->lost &&
+           (is_lazy(grant) || hf_grant_safe_until_ms(grant) > hf_now_ms());
+}
+
+/* With the lock. */
+static hf_status known(const struct hf_grant *grant, struct hf_error *error)
+{
+    return hf_grant_is_valid(grant) ? HF_OK
+                                    : hf_grant_explain_loss(grant, error);
+}
+
+hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error)
+{
+    hf_status status = hf_fork_check(grant->client, error);
+
+    if (status != HF_OK)
+        return status;
+    (void)hf_client_enter(grant->client);
+    hf_client_settle(grant->client);
+    status = known(grant, error);
+    hf_client_leave(grant->client);
+    return status;
+}
+
+/* ---------------------------------------------------------------- asking -- */
+
+/* Is there an answer to wait for? */
+static bool ask(struct hf_client *client)
+{
+    struct hf_event event = {.kind = HF_EVENT_CHECK};
+
+    hf_client_step(client, &event);
+    return client->core.session.asked;
+}
+
+hf_status hf_grant_ask(struct hf_grant *grant)
+{
+    hf_status status = hf_client_enter(grant->client);
+
+    if (status != HF_OK)
+        return status;
+    (void)ask(grant->client);
+    hf_client_leave(grant->client);
+    return HF_OK;
+}
+
+void hf_grant_checks_answer(struct hf_client *client,
+                            const struct hf_grant *grant)
+{
+    struct hf_grant_check **link = &client->checks, *check;
+
+    while ((check = *link) != NULL) {
+        if (grant != NULL && check->grant != grant) {
+            link = &check->next;
+            continue;
+        }
+        *link = check->next;
+        hf_slot_answer(client, &check->slot, HF_OK);
+    }
+}
+
+static void give_up(struct hf_client *client,
+                    const struct hf_grant_check *check)
+{
+    struct hf_grant_check **link = &client->checks;
+
+    while (*link != check)
+        link = &(*link)->next;
+    *link = check->next;
+}
+
+/* With the lock: until the session is proven, or ${grant} is lost. */
+static hf_status await(const struct hf_grant *grant, struct hf_error *error)
+{
+    struct hf_client *client = grant->client;
+    struct hf_grant_check check = {.grant = grant, .next = client->checks};
+    hf_status status;
+
+    if (hf_client_may_block(client, error) != HF_OK)
+        return hf_error_set(error, HF_EREENTRANT,
+                            "the proof of the session is under way, and a "
+                            "callback or the thread of the borrowed loop "
+                            "cannot wait for it; call it on another thread, "
+                            "or wait until hf_grant_safe_until_ms() moves");
+    client->checks = &check;
+    status = hf_client_wait(client, &check.slot);
+    if (check.slot.done)
+        return HF_OK;
+    give_up(client, &check);
+    return hf_error_set(error, status,
+                        "no descriptors to wait with; raise the limit on open "
+                        "files");
+}
+
+static hf_status prove(struct hf_grant *grant, struct hf_error *error)
+{
+    hf_status status = hf_fork_check(grant->client, error);
+
+    if (status != HF_OK)
+        return status;
+    (void)hf_client_enter(grant->client);
+    hf_client_settle(grant->client);
+    if (!grant->lost && ask(grant->client))
+        status = await(grant, error);
+    if (status == HF_OK)
+        status = known(grant, error);
+    hf_client_leave(grant->client);
+    return status;
+}
+
+hf_status hf_grant_check(struct hf_grant *grant)
+{
+    struct hf_error error;
+    hf_status status = prove(grant, &error);
+
+    if (status != HF_OK)
+        hf_grant_fail(grant, "hf_grant_check", &error);
+    return status;
+}

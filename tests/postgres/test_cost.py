@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a call costs the server does not grow with what is idle: the rows and
+the pages that it touches, as the server counts them, beside few idle tickets,
+queues, sessions and waiters, and beside many.  Nothing is timed."""
+
+import unittest
+
+import schema
+import postgres
+from schema import MUTEX, NEVER_MS, WRITE, Session
+
+FEW, MANY = 10, 10000
+# To read MANY tickets takes 200.  A row that finds no room in its page any more
+# goes into four trees, each of which has a page or two more on the way down.
+PAGES = 40
+
+# A session, a queue, a ticket in it and a look at it, so many times; and so many
+# tickets of one more session, each in a queue of its own.
+IDLE = """
+    INSERT INTO holdfast.session SELECT gen_random_uuid(), 'infinity'
+      FROM generate_series(1, %(idle)s);
+    INSERT INTO holdfast.queue (name, counter)
+         SELECT convert_to('idle/' || n, 'UTF8'), 1
+           FROM generate_series(1, %(idle)s) AS n;
+    INSERT INTO holdfast.ticket
+           (queue, sequence, id, session, kind, weight, payload)
+    SELECT q.number, 1, gen_random_uuid(), s.id, 1, 1, ''
+      FROM (SELECT number, row_number() OVER (ORDER BY number) AS n
+              FROM holdfast.queue) AS q
+      JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n
+              FROM holdfast.session WHERE expires_at = 'infinity') AS s
+        ON s.n = q.n;
+    INSERT INTO holdfast.look SELECT queue, session FROM holdfast.ticket;
+    INSERT INTO holdfast.ticket
+           (queue, sequence, id, session, kind, weight, payload)
+    SELECT number, 2, gen_random_uuid(), %(own)s, 1, 1, ''
+      FROM holdfast.queue WHERE name LIKE 'idle/%%'::bytea;
+"""
+
+# Behind all that are in the queue: one of each of so many sessions.
+WAITERS = """
+    INSERT INTO holdfast.ticket
+           (queue, sequence, id, session, kind, weight, payload)
+    SELECT q.number, q.counter + s.n, gen_random_uuid(), s.id, %(kind)s, 1, ''
+      FROM holdfast.queue q,
+           (SELECT id, row_number() OVER (ORDER BY id) AS n
+              FROM holdfast.session WHERE expires_at = 'infinity'
+               AND id::text <> 'ffffffff-ffff-ffff-ffff-ffffffffffff') AS s
+     WHERE q.name = %(queue)s;
+    UPDATE holdfast.queue SET sole = NULL, counter = counter + %(idle)s
+     WHERE name = %(queue)s
+"""
+
+ROWS = """
+    SELECT coalesce(sum(seq_tup_read), 0), sum(idx_tup_fetch),
+           sum(n_tup_ins + n_tup_upd + n_tup_del)
+      FROM pg_stat_xact_user_tables WHERE schemaname = 'holdfast'
+"""
+
+
+class Place:
+    """A database with the schema and so much that is idle."""
+
+    def __init__(self, server, idle):
+        self.name = "idle_%d" % idle
+        self.idle = idle
+        self.server = server
+        server.sql("CREATE DATABASE " + self.name)
+        server.sql(schema.text(), database=self.name)
+        self.session = Session(server, database=self.name)
+        self.cursor = self.session.cursor
+        self.session.enqueue("first")
+        self.cursor.execute(IDLE, {"idle": idle, "own": self.session.id})
+        self.cursor.execute("ANALYZE")
+
+    def wait(self, queue, kind):
+        self.cursor.execute(WAITERS, {"idle": self.idle, "kind": kind,
+                                      "queue": queue.encode()})
+        self.cursor.execute("ANALYZE holdfast.ticket")
+
+    def empty(self, queue):
+        ticket, _ = self.session.enqueue(queue)
+        self.session.withdraw(queue, ticket)
+
+    def nearest(self, queue):
+        """The ticket behind the first one."""
+        self.cursor.execute(
+            "SELECT id FROM holdfast.ticket WHERE queue = (SELECT number FROM "
+            "holdfast.queue WHERE name = %s) ORDER BY sequence OFFSET 1 "
+            "LIMIT 1", (queue.encode(),))
+        return self.cursor.fetchone()[0]
+
+    def cost(self, function, *arguments):
+        """Rows that were read and written, and pages that were looked at.  The
+        plan is made before, as it is of a connection that is in use."""
+        statement = "EXECUTE hf_%s(%s)" % (
+            function, ", ".join(["%s"] * len(arguments)))
+        self.cursor.execute("BEGIN")
+        self.cursor.execute(statement, arguments)
+        self.cursor.execute("ROLLBACK")
+        self.cursor.execute("BEGIN")
+        before = self.rows()
+        self.cursor.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " +
+                            statement, arguments)
+        plan = self.cursor.fetchone()[0][0]["Plan"]
+        rows = tuple(now - then for now, then in zip(self.rows(), before))
+        self.cursor.execute("COMMIT")
+        return rows, plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+    def rows(self):
+        self.cursor.execute(ROWS)
+        return tuple(int(count) for count in self.cursor.fetchone())
+
+
+class CostTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server({"autovacuum": "off"})
+        cls.addClassCleanup(cls.server.close)
+        cls.places = [Place(cls.server, idle) for idle in (FEW, MANY)]
+
+    def compare(self, function, arguments):
+        """arguments: of a place.  With few rows a planner may take any index,
+        and read a row or two more."""
+        few, many = (place.cost(function, *arguments(place))
+                     for place in self.places)
+        said = "%s: rows scanned, read by index, written; pages: %s, %s" % (
+            function, few, many)
+        self.assertEqual((few[0][0], few[0][2]), (0, many[0][2]), said)
+        self.assertEqual(many[0][0], 0, said)
+        self.assertLessEqual(many[0][1], few[0][1] + 2, said)
+        self.assertLessEqual(many[1], few[1] + PAGES, said)
+
+    def test_a_pair_that_nobody_else_wants(self):
+        for place in self.places:
+            place.empty("alone")
+        ticket = schema.NOBODY[:-1] + "1"
+
+        def enqueue(place):
+            session = place.session
+            return (session.id, session.ttl_ms, NEVER_MS, b"alone", ticket,
+                    MUTEX, 1, b"me")
+
+        self.compare("enqueue", enqueue)
+        self.compare("ahead", lambda _: (b"alone", ticket, False))
+        self.compare("withdraw", lambda place: (
+            place.session.id, NEVER_MS, b"alone", ticket))
+
+    def crowd(self, queue, kind, waiting):
+        """Somebody's session has a ticket of kind; so many wait behind."""
+        for place in self.places:
+            place.ticket, _ = place.session.enqueue(queue, kind)
+            place.wait(queue, waiting)
+
+    def test_a_release_that_many_wait_for(self):
+        self.crowd("crowded", WRITE, WRITE)
+        self.compare("withdraw", lambda place: (
+            place.session.id, NEVER_MS, b"crowded", place.ticket))
+
+    def test_the_next_one_of_many(self):
+        self.crowd("next", WRITE, WRITE)
+        self.compare("ahead", lambda place: (
+            b"next", place.nearest("next"), False))
+        for place in self.places:
+            nearest = place.nearest("next")
+            place.session.withdraw("next", place.ticket)
+            place.ticket = nearest
+        self.compare("ahead", lambda place: (b"next", place.ticket, False))
+
+    def test_what_is_done_to_one_ticket_of_many(self):
+        self.crowd("one", WRITE, WRITE)
+        self.compare("revoke", lambda place: (
+            NEVER_MS, b"one", place.ticket))
+        self.compare("describe", lambda place: (
+            place.session.id, NEVER_MS, b"one", place.ticket, b"other"))
+        self.compare("probe", lambda place: (
+            b"one", "{%s}" % place.ticket))
+        self.compare("downgrade", lambda place: (
+            place.session.id, NEVER_MS, b"one", place.ticket))
+
+    def test_a_renewal(self):
+        """Of a session that has but one ticket."""
+        for place in self.places:
+            place.other = Session(self.server, database=place.name)
+            place.other.enqueue("renewed")
+            self.addCleanup(place.other.connection.close)
+        self.compare("renew", lambda place: (
+            place.other.id, place.other.ttl_ms, NEVER_MS))
+
+    def test_the_last_of_many(self):
+        """Of those ahead of it a thousand at most are counted."""
+        for place in self.places:
+            place.wait("last", MUTEX)
+        ticket = schema.NOBODY[:-1] + "2"
+        rows = [place.cost(
+            "enqueue", place.session.id, place.session.ttl_ms, NEVER_MS,
+            b"last", ticket, MUTEX, 1, b"me")[0] for place in self.places]
+        self.assertLessEqual(rows[1][1], rows[0][1] + 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A renewal in pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "heap/heap.h"
+#include "leased_story.h"
+
+/* A piece is answered so long after it was sent. */
+#define ROUND_TRIP_MS (2 * MODEL_DELAY_MS)
+
+static struct hf_store *a;
+
+static const char tickets[] = "abcde";
+
+static const char *queue_of(char ticket)
+{
+    return ticket <= 'c' ? "q" : "r";
+}
+
+/* Three pieces: two tickets of one queue, one of each queue, the last. */
+static int begin(void **state)
+{
+    (void)state;
+    heap_own();
+    model = model_new();
+    model_renew_in_pieces(model, 2);
+    a = model_open(model, NULL);
+    model_run(model, 20);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_enqueue(a, queue_of(*at), *at, HF_TICKET_READ);
+    model_run(model, 80);
+    (void)model_told(a);
+    return model_now_ms(model) == 1100 ? 0 : -1;
+}
+
+static unsigned renewals(void)
+{
+    return model_calls(model, HF_STORE_RENEW);
+}
+
+static void pieces_follow_one_another(void **state)
+{
+    unsigned before = renewals();
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, MODEL_DELAY_MS);
+    assert_int_equal(renewals(), before + 1);
+    model_run(model, ROUND_TRIP_MS);
+    assert_int_equal(renewals(), before + 2);
+    TOLD(a, "");
+    model_run(model, ROUND_TRIP_MS + MODEL_DELAY_MS);
+    assert_int_equal(renewals(), before + 3);
+    TOLD(a, "PROVEN 1100"); /* as of the first */
+}
+
+static void pieces_keep_all_tickets(void **state)
+{
+    (void)state;
+    model_run(model, 10 * MODEL_TTL_MS);
+    assert_int_equal(model_tickets(model, "q"), 3);
+    assert_int_equal(model_tickets(model, "r"), 2);
+    assert_null(strstr(model_told(a), "LOST"));
+}
+
+/* Its ENQUEUE promises more than the renewal proves. */
+static void a_ticket_between_two_pieces_waits_for_the_next_renewal(void **state)
+{
+    unsigned before = renewals();
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, ROUND_TRIP_MS);
+    (void)model_enqueue(a, "q", 'f', HF_TICKET_READ);
+    (void)model_enqueue(a, "s", 'g', HF_TICKET_READ);
+    model_run(model, 2 * ROUND_TRIP_MS);
+    assert_non_null(strstr(model_told(a), "PROVEN 1100"));
+    assert_int_equal(renewals(), before + 3);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 20);
+    assert_int_equal(renewals(), before + 7);
+}
+
+/* It is no loss that the rest of the renewal names it. */
+static void
+a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, ROUND_TRIP_MS);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_ask(a, HF_REQUEST_WITHDRAW, queue_of(*at), *at);
+    model_run(model, 20);
+    TOLD(a, "WITHDRAWN a found; WITHDRAWN b found; WITHDRAWN c found; "
+            "WITHDRAWN d found; WITHDRAWN e found; PROVEN 1100");
+}
+
+static void what_a_piece_misses_is_told_before_the_proof(void **state)
+{
+    (void)state;
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_ask(a, HF_REQUEST_WATCH, queue_of(*at), *at);
+    model_run(model, 20);
+    (void)model_told(a);
+    model_lose_notices(model, true);
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, ROUND_TRIP_MS - 1);
+    for (const char *at = tickets; *at != '\0'; at++)
+        (void)model_evict(model, queue_of(*at), *at);
+    model_run(model, 20);
+    assert_non_null(strstr(model_told(a), "; PROVEN 1120"));
+}
+
+/* One of which nobody is told now: whatever the other pieces have found. */
+static void what_one_piece_misses_unseen_spoils_the_proof(void **state)
+{
+    (void)state;
+    (void)model_evict(model, "r", 'e'); /* of the first piece */
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 20);
+    TOLD(a, "FAILED PROVE - RETRY");
+}
+
+static void a_piece_that_fails_fails_the_whole(void **state)
+{
+    unsigned before = renewals();
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, ROUND_TRIP_MS);
+    model_fail(model, true, HF_STORE_RENEW, HF_FAILURE_RETRY);
+    model_run(model, 20);
+    TOLD(a, "FAILED PROVE - RETRY");
+    assert_int_equal(renewals(), before + 2);
+    model_fail(model, false, HF_STORE_RENEW, HF_FAILURE_RETRY);
+    model_run(model, MODEL_TTL_MS / 16 + 20);
+    TOLD(a, "PROVED 1733"); /* all pieces anew, 625 ms after that */
+    assert_int_equal(renewals(), before + 5);
+}
+
+static void a_piece_without_memory_fails_the_whole(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    heap_fail(1, false);
+    model_run(model, ROUND_TRIP_MS);
+    assert_true(heap_failed());
+    TOLD(a, "FAILED PROVE - RETRY");
+    model_run(model, MODEL_TTL_MS / 16 + 20);
+    TOLD(a, "PROVED 1729");
+}
+
+static void a_link_that_ends_between_two_pieces_proves_nothing(void **state)
+{
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, ROUND_TRIP_MS);
+    model_cut(a, false);
+    model_run(model, 1);
+    assert_non_null(strstr(model_told(a), "FAILED PROVE"));
+    (void)run_until_told(a, "RESUMED", MODEL_TTL_MS);
+    assert_int_equal(model_tickets(model, "q"), 3);
+}
+
+static void behind_a_goodbye_no_piece_is_sent(void **state)
+{
+    unsigned before = renewals();
+
+    (void)state;
+    (void)model_ask(a, HF_REQUEST_PROVE, NULL, '-');
+    model_run(model, 1);
+    (void)model_ask(a, HF_REQUEST_END, NULL, '-');
+    model_run(model, 20);
+    assert_int_equal(renewals(), before + 1);
+    assert_non_null(strstr(model_told(a), "CLOSED"));
+    assert_int_equal(model_tickets(model, "q"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(pieces_follow_one_another),
+        STORY(pieces_keep_all_tickets),
+        STORY(a_ticket_between_two_pieces_waits_for_the_next_renewal),
+        STORY(a_ticket_that_is_withdrawn_between_two_pieces_is_no_loss),
+        STORY(what_a_piece_misses_is_told_before_the_proof),
+        STORY(what_one_piece_misses_unseen_spoils_the_proof),
+        STORY(a_piece_that_fails_fails_the_whole),
+        STORY(a_piece_without_memory_fails_the_whole),
+        STORY(a_link_that_ends_between_two_pieces_proves_nothing),
+        STORY(behind_a_goodbye_no_piece_is_sent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
