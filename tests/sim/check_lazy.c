@@ -28,13 +28,20 @@ void check_asked(struct client *client)
         client->asked_us = hf_sim_now_us(client->world->sim);
 }
 
+static bool is_to_hear_lost(const struct attempt *attempt)
+{
+    const struct hf_effect *effect = &attempt->a.loss_effect;
+
+    return effect->queued && effect->kind == HF_EFFECT_LOST;
+}
+
 void check_proven(struct client *client)
 {
     uint64_t now_ms = check_client_ms(client);
 
     client->asked_us = 0;
     for (const struct attempt *a = client->attempts; a != NULL; a = a->next) {
-        if (!a->forgotten && check_holds(a) && !a->a.lost_effect.queued &&
+        if (!a->forgotten && check_holds(a) && !is_to_hear_lost(a) &&
             check_promise(a) <= now_ms)
             world_broken(client->world, 7,
                          "a check of %s was answered at %" PRIu64
