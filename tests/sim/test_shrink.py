@@ -18,7 +18,7 @@ FAULTS = (
     ("ZK_PING_PROVES", ("--engine", "zk"), 80),
     ("ZK_ORDER_BY_NAME", ("--engine", "zk"), 60),
     ("LEASED_SAFE_FROM_ANSWER", ("--engine", "leased"), 60),
-    ("LEASED_NOT_PROBED", ("--engine", "leased"), 60),
+    ("LEASED_NOT_PROBED", ("--engine", "leased"), 160),
     ("MEMBER_OLD_STAMP", ("--rounds",), 60),
     ("ZK_MEMBER_LOWERED", ("--rounds", "--engine", "zk"), 80),
 )
