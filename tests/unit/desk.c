@@ -29,9 +29,10 @@ void desk_init(struct desk *d, enum hf_request_kind kind, const char *queue,
 
 void desk_connect(struct desk *d, bool resumed)
 {
-    desk_step(d,
-              (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                                .as.connected = {10000, d->now_ms, resumed}});
+    desk_step(d, (struct hf_event){.kind = HF_EVENT_CONNECTED,
+                                   .as.connected = {.timeout_ms = 10000,
+                                                    .anchor_ms = d->now_ms,
+                                                    .resumed = resumed}});
 }
 
 void desk_inquire(struct desk *d)

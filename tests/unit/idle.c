@@ -197,9 +197,10 @@ struct fixture *idle_new(enum idle_sort sort, size_t count)
     snprintf(f->place[1], sizeof f->place[1], "subject's cohort");
     hf_random_seed(&config.random, 1);
     hf_core_init(&f->core, &config, f->now_ms);
-    (void)idle_step(f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
-                                         .as.connected = {IDLE_TIMEOUT_MS,
-                                                          f->now_ms, false}});
+    (void)idle_step(
+        f, (struct hf_event){.kind = HF_EVENT_CONNECTED,
+                             .as.connected = {.timeout_ms = IDLE_TIMEOUT_MS,
+                                              .anchor_ms = f->now_ms}});
     fill_cohort(f);
     for (size_t i = 0; i < count; i++) {
         snprintf(f->idle[i].queue, sizeof f->idle[i].queue, "idle%zu", i);
