@@ -18,7 +18,7 @@
     connected(s, STAGE_START_MS - 10, false);                                  \
     expect(s, "STATE CONNECTED")
 
-#define LONG_MS (10 * STAGE_TIMEOUT_MS)
+#define LONG_MS (UINT64_C(10) * STAGE_TIMEOUT_MS)
 
 static uint64_t promise(const struct stage *s)
 {
