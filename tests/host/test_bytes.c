@@ -49,14 +49,15 @@ static void crowd_close(struct crowd *crowd)
     assert_int_equal(heap_bytes(), 0);
 }
 
-/* The first of them has been asked about: what a client makes once is made. */
-static void open_locks(struct crowd *crowd, const char *format)
+/* Of names of their own, or all of NAME.  The first of them has been asked
+ * about: what a client makes once is made. */
+static void open_locks(struct crowd *crowd, bool of_one_name)
 {
     char name[64];
 
     for (int i = 0; i < MANY; i++) {
-        (void)snprintf(name, sizeof(name), format, i);
-        crowd->locks[i] = front_lock(&crowd->front, name);
+        (void)snprintf(name, sizeof(name), "nightly/%d", i);
+        crowd->locks[i] = front_lock(&crowd->front, of_one_name ? NAME : name);
     }
 }
 
@@ -77,7 +78,7 @@ static void an_idle_lock(void **state)
     (void)state;
     crowd_open(&crowd);
     before = heap_bytes();
-    open_locks(&crowd, "nightly/%d");
+    open_locks(&crowd, false);
     see("idle lock", before, IDLE_MOST);
     crowd_close(&crowd);
 }
@@ -90,7 +91,7 @@ static void an_idle_lock_that_shares_its_tickets(void **state)
     (void)state;
     crowd_open(&crowd);
     before = heap_bytes();
-    open_locks(&crowd, "nightly/%d");
+    open_locks(&crowd, false);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(hf_lock_share(crowd.locks[i], "test", MANY), HF_OK);
         assert_int_equal(
@@ -109,7 +110,7 @@ static void a_held_lock(void **state)
 
     (void)state;
     crowd_open(&crowd);
-    open_locks(&crowd, "nightly/%d");
+    open_locks(&crowd, false);
     assert_int_equal(
         front_give(&crowd.front, front_take(&crowd.front, crowd.locks[0])),
         HF_OK);
@@ -168,7 +169,7 @@ static void one_that_waits(void **state)
 
     (void)state;
     crowd_open(&crowd);
-    open_locks(&crowd, NAME);
+    open_locks(&crowd, true);
     crowd.wanted = MANY;
     see_waiters(&crowd, "waiting", WAITING_MOST);
     crowd_close(&crowd);
@@ -181,7 +182,7 @@ static void a_waiter_of_a_cohort(void **state)
 
     (void)state;
     crowd_open(&crowd);
-    open_locks(&crowd, NAME);
+    open_locks(&crowd, true);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(hf_lock_share(crowd.locks[i], "test", MANY), HF_OK);
     see_waiters(&crowd, "waiter of a cohort", MEMBER_MOST);
