@@ -84,11 +84,14 @@ static bool is_obeyed(void *arg)
     return unread == 0;
 }
 
-/* What follows takes the client's lock, under which commands are obeyed. */
+/* Commands are obeyed under the client's lock, which is taken after that. */
 static void say_first(struct world *w, char command)
 {
+    struct hf_error unused;
+
     say(w, command);
     front_until(&w->front, is_obeyed, w);
+    hf_client_error(w->front.client, &unused);
 }
 
 static bool leads(void *arg)

@@ -125,8 +125,10 @@ void world_crash(struct client *client)
     world_line(client->world, client->name, "crash");
     client->alive = false;
     /* Nobody is left to be told anything. */
-    for (struct attempt *a = client->attempts; a != NULL; a = a->next)
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        a->crashed |= !a->forgotten;
         a->forgotten = true;
+    }
     question_crash(client);
     hf_sim_crash(client->engine);
 }
@@ -311,7 +313,7 @@ void world_free(struct world *world)
             struct attempt *attempt = client->attempts;
 
             client->attempts = attempt->next;
-            if (!attempt->forgotten)
+            if (!attempt->forgotten || attempt->crashed)
                 world_free_attempt(attempt);
             free(attempt);
         }

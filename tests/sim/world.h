@@ -119,6 +119,7 @@ struct attempt {
     bool released;
     bool downgrade_waits; /* for the answer to downgrade_called */
     bool forgotten;
+    bool crashed;        /* with its client, which was told nothing */
     uint64_t promise_ms; /* as last seen */
     /* Begun at its grant, and ended whenever it might go wrong: a reader may be
      * interrupted for as long as he likes. */
