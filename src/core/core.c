@@ -140,8 +140,8 @@ static void heed_safe_until(struct hf_core *core)
     expire(core);
 }
 
-/* Of a lazy session the few do that wait for it, and all who hold in one that
- * was resumed. */
+/* In a lazy session only those that wait for a proof need one, and, after it
+ * was resumed, all that hold. */
 static bool needs_proof(const struct hf_core *core)
 {
     const struct hf_session *session = &core->session;

@@ -13,7 +13,7 @@ static unsigned count_of(const struct hf_tree_node *node)
     return node != NULL ? node->count : 0;
 }
 
-/* What is below ${node} has changed. */
+/* The nodes below ${node} have changed. */
 static void recount(struct hf_tree_node *node)
 {
     node->count = count_of(node->left) + 1 + count_of(node->right);

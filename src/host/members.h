@@ -11,7 +11,7 @@ struct hf_grant;
 struct hf_member {
     struct hf_lock *lock;
     struct hf_acquisition *acquisition; /* that has its ticket */
-    /* Of a semaphore, in one of its lists; .link is NULL: in none. */
+    /* The semaphore's list that it is in; .link is NULL: in none. */
     struct hf_member *next;
     struct hf_member **link;
 };

@@ -368,7 +368,7 @@ static void a_check_ends_with_the_grant(enum way way)
     world_close(&w);
 }
 
-/* What is counted here needs no server. */
+/* The mutex counts its entries itself, without the engine. */
 static void a_lazy_mutex_is_taken_again_without_a_proof(enum way way)
 {
     struct hf_mutex *mutex;

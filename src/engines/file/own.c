@@ -82,9 +82,9 @@ static bool start_timer(struct hf_engine *engine);
 
 /* ------------------------------------------------------------------ look -- */
 
-/* Of the watches of one's own that ${look} may concern, the first; and the
- * next. The lists of what was woken and of what waits for one ticket are short.
- */
+/* The first watch of a ticket of our own that ${look} may concern, and the one
+ * after it.  The lists of what was woken and of what waits for one ticket are
+ * short. */
 static struct hf_watch *next_behind(const struct hf_engine *engine,
                                     const struct hf_own_look *look,
                                     const struct hf_own_ticket *after)

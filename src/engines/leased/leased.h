@@ -45,8 +45,8 @@ struct hf_leased_config {
     const char *place;
     const struct hf_reconnect *reconnect; /* NULL: the default.  Copied */
     size_t servers; /* that the store tries in turn; 0: one */
-    /* So many tickets, and queues, one RENEW of the store may name; 0: any
-     * number.  See renewal.h. */
+    /* One RENEW of the store names at most this many tickets, and as many
+     * queues; 0: any number.  See renewal.h. */
     size_t renewal_most;
 };
 

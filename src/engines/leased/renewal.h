@@ -25,7 +25,7 @@ struct hf_leased_renewal {
     uint64_t at_ms;           /* the next one; HF_FOREVER while there is no
                                  link or one is under way */
     struct hf_request *prove; /* waits for the one that is under way */
-    /* Of the one that is under way: */
+    /* The renewal under way: */
     struct hf_leased_ticket_sets *sets; /* what it names; else NULL */
     uint64_t sent_at_ms;                /* its first piece */
     bool unseen; /* a piece has missed a ticket, and nobody is told that now */

@@ -60,8 +60,9 @@
 struct hf_zk;
 struct hf_zk_waiting;
 
-/* So many calls: enough to keep a server busy, few enough for a release behind
- * them to take some milliseconds, and twice what a whole list has under way. */
+/* Calls under way at most: enough to keep a server busy, few enough for a
+ * release behind them to take some milliseconds, and twice what a whole list
+ * has under way. */
 #define HF_ZK_WINDOW 128
 
 /* The classes of requests that wait.  They take turns, so that neither keeps
