@@ -11,10 +11,10 @@ struct arena_copy;
 /* Have the library take its memory from the arena, before it takes any. */
 void arena_begin(void);
 
-/* What is in it now; to be freed with free(). */
+/* A copy of the arena, to be freed with free(). */
 struct arena_copy *arena_save(void);
 
-/* Have in it what ${copy} says. */
+/* Put ${copy} back; what was allocated since is gone. */
 void arena_restore(const struct arena_copy *copy);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept to those who hold in a lazy session, whose grants outlast
- * safe-until: a check is answered, by a promise that has not passed; and they
- * do not believe for much longer than their ticket is there. */
+/* The checks of lazy sessions, whose grants outlast safe-until: a check is
+ * answered, by a promise that has not passed; and holders do not believe for
+ * much longer than their ticket is there. */
 #include <inttypes.h>
 
 #include "check_grant.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is under way at a time, what goes at once all the same, and what becomes
- * of what waits. */
+/* The window: it bounds the calls under way, lets urgent requests through, and
+ * keeps the others until there is room. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +193,7 @@ static void leases_go_at_once(void **state)
     stage_close(&s);
 }
 
-/* What is there, and what is new; each in its order. */
+/* Requests about tickets that are there, and enqueues; each in its order. */
 static void those_who_wait_take_turns(void **state)
 {
     struct stage s;

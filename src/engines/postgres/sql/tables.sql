@@ -44,8 +44,7 @@ INSERT INTO holdfast.session VALUES
 -- wait for nobody, nobody waits for them, and only who asks for them sees them.
 --
 -- There are no foreign keys, whose triggers take a sixth of an acquire: queues
--- are never removed, an enqueue locks the session's row as a key's trigger
--- would, and a ticket without a session has ended.
+-- are never removed, and a ticket without a session has ended.
 CREATE TABLE holdfast.ticket (
     queue bigint NOT NULL,
     sequence bigint NOT NULL,
