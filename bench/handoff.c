@@ -14,10 +14,11 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <holdfast/holdfast.h>
+
+#include "figures.h"
 
 #define ROUNDS 5
 #define PROCESSES 8
@@ -34,18 +35,10 @@ struct board {
 static struct board *board;
 static const char *url, *file;
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Granted, and about to release.  False once there are samples enough. */
 static bool note(void)
 {
-    uint64_t at_ns = now_ns();
+    uint64_t at_ns = bench_now_ns();
     pid_t before = atomic_exchange(&board->holder, getpid());
     uint64_t released_at_ns = atomic_load(&board->released_at_ns);
     unsigned at = atomic_load(&board->count);
@@ -54,7 +47,7 @@ static bool note(void)
         board->samples[at] = at_ns - released_at_ns;
         atomic_store(&board->count, ++at);
     }
-    atomic_store(&board->released_at_ns, now_ns());
+    atomic_store(&board->released_at_ns, bench_now_ns());
     return at < SAMPLES;
 }
 
@@ -93,22 +86,6 @@ static void contend_by_flock(void)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* The median of one round, in us. */
 static double play(void (*contend)(void), int processes)
 {
@@ -125,13 +102,13 @@ static double play(void (*contend)(void), int processes)
     for (int i = 0; i < processes; i++)
         if (wait(&status) < 0 || status != 0)
             exit(1);
-    qsort(board->samples, SAMPLES, sizeof(board->samples[0]), compare);
+    bench_sort_times(board->samples, SAMPLES);
     return (double)board->samples[MIDDLE] / 1000;
 }
 
 static void tell(const char *what, const char *unit, double *rounds)
 {
-    qsort(rounds, ROUNDS, sizeof(*rounds), compare_doubles);
+    bench_sort_figures(rounds, ROUNDS);
     printf("%-10s %8.2f (%.2f-%.2f)%s\n", what, rounds[ROUNDS / 2], rounds[0],
            rounds[ROUNDS - 1], unit);
 }

@@ -8,25 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <holdfast/holdfast.h>
 
+#include "figures.h"
+
 #define ROUNDS 5
 #define PAIRS 20000
 
-static double now_us(void)
+static double us_each(uint64_t began_ns)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+    return (double)(bench_now_ns() - began_ns) / 1000 / PAIRS;
 }
 
 static double time_library(struct hf_lock *lock)
 {
-    double began = now_us();
+    uint64_t began_ns = bench_now_ns();
     struct hf_grant *grant;
 
     for (int i = 0; i < PAIRS; i++) {
@@ -34,31 +32,23 @@ static double time_library(struct hf_lock *lock)
             hf_grant_release(grant) != HF_OK)
             exit(1);
     }
-    return (now_us() - began) / PAIRS;
+    return us_each(began_ns);
 }
 
 static double time_flock(int fd)
 {
-    double began = now_us();
+    uint64_t began_ns = bench_now_ns();
 
     for (int i = 0; i < PAIRS; i++) {
         if (flock(fd, LOCK_EX) != 0 || flock(fd, LOCK_UN) != 0)
             exit(1);
     }
-    return (now_us() - began) / PAIRS;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-
-    return (left > right) - (left < right);
+    return us_each(began_ns);
 }
 
 static double tell(const char *what, double *rounds)
 {
-    qsort(rounds, ROUNDS, sizeof(rounds[0]), compare);
+    bench_sort_figures(rounds, ROUNDS);
     printf("%-20s %7.2f us a pair (%.2f to %.2f)\n", what, rounds[ROUNDS / 2],
            rounds[0], rounds[ROUNDS - 1]);
     return rounds[ROUNDS / 2];

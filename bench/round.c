@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define SAMPLES_MAX 200000
 
@@ -26,14 +25,6 @@ bool bench_told(struct bench_request *request)
                &request->second) < 1)
         bench_fail("an empty line; expected a request");
     return true;
-}
-
-uint64_t bench_now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static uint64_t of_timeval_ns(struct timeval time)
@@ -65,18 +56,11 @@ void bench_sample(uint64_t ns)
     samples[at] = ns;
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 uint64_t bench_median(void)
 {
     unsigned count = atomic_load(&taken);
 
-    qsort(samples, count, sizeof(samples[0]), compare);
+    bench_sort_times(samples, count);
     return count == 0 ? 0 : samples[count / 2];
 }
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "figures.h"
+
 #define BENCH_WORD_BYTES 16
 
 /* A request: a word and up to two numbers. */
@@ -17,9 +19,6 @@ struct bench_request {
 
 /* The next one; false at the end. */
 bool bench_told(struct bench_request *request);
-
-/* CLOCK_MONOTONIC. */
-uint64_t bench_now_ns(void);
 
 /* Forget all samples; clocks start. */
 void bench_begin(void);

@@ -4,7 +4,7 @@
 those that are named; see proof/README.md and docs/proof.md.
 
     model.py [--quick | --list | WORLD...]   all holds, in all that can happen
-    model.py --plants [--quick | PLANT...]   each planted fault breaks something
+    model.py --mutations [--quick | MUTATION...]   each breaks something
 
 Ends with 1 if something is broken that should hold, or holds that should be
 broken; with 77, as a test that is skipped, where there is no spin."""
@@ -70,13 +70,13 @@ WORLDS = {
                      "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"),
 }
 
-# Each fault, with the property that breaks first and the world in which.  Those
-# of src/core/plant.h have its names.
+# Each mutation, with the property that breaks first and the world in which.
+# Those that are mutations of the code too have the same names.
 TWO = "-DCLIENTS=2 -DATTEMPTS=4"
 THREE = "-DCLIENTS=3 -DATTEMPTS=3"
 DOWNGRADE = "-DCLIENTS=3 -DATTEMPTS=3 -DDOWNGRADES=1"
 SMALL_COHORT = "-DMEMBERS=2 -DASKED_FOR=0 -DATTEMPTS=4"
-PLANTS = {
+MUTATIONS = {
     "ADMIT_ON_ANY_GONE": ("mutex", THREE, "order",
                           "any watched ticket that goes admits"),
     "GONE_ADMITS_WRITER": ("rw", DOWNGRADE, "exclusion",
@@ -252,10 +252,10 @@ def check(names):
     return bad
 
 
-def check_plants(names):
+def check_mutations(names):
     bad = 0
     for name in names:
-        file, flags, expected, what = PLANTS[name]
+        file, flags, expected, what = MUTATIONS[name]
         with Run(file, "-D%s %s" % (name, flags), optimise="-O0") as run:
             caught = run.broken == expected
             print("%-20s %d %-10s %-10s %s%s" %
@@ -270,30 +270,30 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev model",
                                      description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME",
-                        help="a world, or with --plants a fault")
+                        help="a world, or with --mutations one of those")
     parser.add_argument("--quick", action="store_true",
                         help="only worlds that take seconds, or a sample of "
-                        "the faults")
-    parser.add_argument("--plants", action="store_true",
-                        help="show that each planted fault breaks something")
+                        "the mutations")
+    parser.add_argument("--mutations", action="store_true",
+                        help="show that each mutation breaks something")
     parser.add_argument("--list", action="store_true",
                         help="say what there is")
     options = parser.parse_args()
-    table = PLANTS if options.plants else WORLDS
+    table = MUTATIONS if options.mutations else WORLDS
     unknown = [name for name in options.names if name not in table]
     if unknown:
         parser.error("no %s; there are %s" % (unknown[0], " ".join(table)))
     if options.list:
         for name, row in table.items():
-            print("%-20s %s" % (name, row[3] if options.plants else row[1]))
+            print("%-20s %s" % (name, row[3] if options.mutations else row[1]))
         return 0
     if shutil.which("spin") is None:
         print("model: no spin here; apt-get install spin")
         return SKIPPED
-    quick = SAMPLE if options.plants else [
+    quick = SAMPLE if options.mutations else [
         name for name, row in WORLDS.items() if row[0]]
     names = options.names or (quick if options.quick else table)
-    return 1 if (check_plants if options.plants else check)(names) else 0
+    return 1 if (check_mutations if options.mutations else check)(names) else 0
 
 
 if __name__ == "__main__":

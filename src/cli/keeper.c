@@ -21,7 +21,6 @@
 
 #include "cli/exit_status.h"
 #include "cli/message.h"
-#include "cli/mutation.h"
 #include "cli/say.h"
 #include "cli/spawn.h"
 #include "cli/words.h"
@@ -168,7 +167,7 @@ static void relay(const struct hf_keeper *keeper,
     int number = (int)info->ssi_signo;
 
     if (hf_signals_ends(number) && !hf_signals_from_terminal(info) &&
-        getppid() == front && !HF_MUTATED(SIGNAL_NOT_RELAYED))
+        getppid() == front)
         kill(front, number);
 }
 

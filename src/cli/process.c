@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/mutation.h"
 #include "core/memory.h"
 
 /* How far up job control is looked for: a shell is a few steps away. */
@@ -78,8 +77,7 @@ static bool read_stat(pid_t pid, struct process_stat *stat)
         return false; /* ESRCH where it has been reaped meanwhile */
     line[got] = '\0';
     errno = 0;
-    name_end =
-        HF_MUTATED(NAME_ENDS_EARLY) ? strchr(line, ')') : strrchr(line, ')');
+    name_end = strrchr(line, ')');
     return name_end &&
            sscanf(name_end,
                   ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -114,8 +112,7 @@ bool hf_process_is_ancestor(pid_t pid, uint64_t started)
 
     for (int i = 0; i < HF_ANCESTORS_SEARCHED && parent > 0; i++) {
         if (parent == pid)
-            return (started != 0 && hf_process_started(pid) == started) ||
-                   HF_MUTATED(ANCESTOR_BY_PID);
+            return started != 0 && hf_process_started(pid) == started;
         parent = hf_process_parent(parent);
     }
     return false;

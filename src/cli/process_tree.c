@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/mutation.h"
 #include "core/errno_text.h"
 #include "core/error.h"
 
@@ -287,6 +286,6 @@ hf_status hf_process_tree_open(struct hf_error *error)
 
     if (status != HF_OK || has_file_of_children())
         return status;
-    scans = !HF_MUTATED(SCAN_OMITTED);
+    scans = true;
     return try_scan(error);
 }

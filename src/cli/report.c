@@ -7,7 +7,6 @@
 
 #include "cli/exit_status.h"
 #include "cli/json.h"
-#include "cli/mutation.h"
 #include "cli/say.h"
 #include "core/quote.h"
 #include "history/picture.h"
@@ -319,7 +318,7 @@ static bool draw(const char *name, const struct hf_history *history,
 static int exit_of_verdict(const struct hf_report_opts *opts,
                            const struct hf_verdict *verdict)
 {
-    if (verdict->grants > 0 || HF_MUTATED(NOTHING_HOLDS))
+    if (verdict->grants > 0)
         return hf_verdict_violations(verdict) > 0 ? HF_EXIT_VIOLATION : 0;
     if (opts->lock == NULL)
         hf_say("%s: no grant is in it, so nothing was judged; expected a "

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "cli/exit_status.h"
-#include "cli/mutation.h"
 #include "cli/say.h"
 #include "core/quote.h"
 #include "core/url.h"
@@ -97,8 +96,6 @@ static hf_status open_client(const struct hf_show_options *options,
     opts.on_log.fn = on_log;
     if (options->quiet)
         opts.on_log.level = HF_LOG_ERROR;
-    if (HF_MUTATED(LOOK_MAKES))
-        return hf_client_open(options->url, &opts, client, error);
     return hf_client_open_to_look(options->url, &opts, client, error);
 }
 
@@ -111,9 +108,7 @@ static int look(struct hf_client *client, const struct hf_show_options *options)
 
     hf_client_describe(client, engine, sizeof engine);
     if (hf_sights_look(client, options->name,
-                       options->held && !HF_MUTATED(HELD_BY_WAITERS)
-                           ? HF_TICKETS_HOLDERS
-                           : HF_TICKETS_ALL,
+                       options->held ? HF_TICKETS_HOLDERS : HF_TICKETS_ALL,
                        options->wait_ms, &sights, &error) == HF_OK) {
         exit_code = show(engine, options, &sights);
     } else {

@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/mutation.h"
 #include "cli/process.h"
 
 /* Two signals with one number, one to each of our processes, count as one when
@@ -106,8 +105,7 @@ bool hf_signals_is_copy(struct hf_signal_arrival *last, bool relayed,
                         uint64_t now_ms)
 {
     bool copy = last->at_ms != 0 && last->relayed != relayed &&
-                now_ms - last->at_ms < HF_COPY_WITHIN_MS &&
-                !HF_MUTATED(COPIES_COUNT);
+                now_ms - last->at_ms < HF_COPY_WITHIN_MS;
 
     last->at_ms = copy ? 0 : now_ms;
     last->relayed = relayed;

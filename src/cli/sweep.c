@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/sweep.h"
 
-#include "cli/mutation.h"
 #include "cli/process_tree.h"
 
 #include <errno.h>
@@ -136,7 +135,7 @@ static void tell_all(struct hf_sweep *sweep)
     drop_dead(sweep);
     /* A list that is cut short is made up for in the next step: orphans become
      * children. */
-    if (sweep->found.count > 0 && !HF_MUTATED(SWEEP_CHILDREN_ONLY))
+    if (sweep->found.count > 0)
         hf_process_descendants(&sweep->found, HF_SWEEP_FOUND_MAX);
     for (size_t i = 0; i < sweep->found.count; i++)
         tell(sweep, &sweep->found.items[i]);

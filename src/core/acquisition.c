@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 
 #define TO(name) (1u << HF_ACQUISITION_##name)
 
@@ -83,8 +82,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state)
 {
     if (a->state == STATE(HELD)) {
-        if (!HF_PLANTED(PROMISE_KEPT))
-            set_valid(a, false);
+        set_valid(a, false);
         remove_held(core, a);
     }
     hf_machine_move(&table, &a->state, state);
@@ -203,7 +201,7 @@ static bool is_leaving(const struct hf_acquisition *a)
     if (a->cohort != NULL)
         return a->awaits != NULL && !a->awaits->told;
     if (a->state == STATE(WITHDRAWING) && !a->thorough)
-        return awaits_removal(a) && !HF_PLANTED(ENDED_BEFORE_REMOVAL);
+        return awaits_removal(a);
     if (a->status == HF_EDENIED)
         return false;
     return a->thorough ? hf_acquisition_may_remain(a)
@@ -352,11 +350,9 @@ void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
     if (a->cohort != NULL)
         hf_cohort_leave(core, a);
     hf_acquisition_keep_story(core, a, why);
-    if (HF_PLANTED(TEXT_MISSING))
-        hf_acquisition_set_text(core, a, "");
     if (from == STATE(UNSURE))
         hf_acquisition_abandon(core, a, true);
-    if (from == STATE(QUEUED) && !HF_PLANTED(CANCEL_KEEPS_TICKET))
+    if (from == STATE(QUEUED))
         hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
     hf_acquisition_move(core, a, STATE(WITHDRAWING));
     if (a->whole != NULL)
@@ -372,16 +368,11 @@ void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
     hf_acquisition_keep_story(core, a, &loss);
-    if (HF_PLANTED(LOSS_UNEXPLAINED))
-        hf_acquisition_set_text(core, a, "");
     hf_acquisition_move(core, a, STATE(LOST));
     hf_effect_remove(&core->effects, &a->loss_effect); /* REVOKED */
     if (ticket_lives && has_ticket(a))
         hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
-    if (HF_PLANTED(LOST_AFTER_WITHDRAW))
-        hf_acquisition_pump(core, a);
-    if (!HF_PLANTED(MEMBER_LOSS_UNTOLD) || a->kind != HF_TICKET_MEMBER)
-        hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_LOST);
+    hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_LOST);
 }
 
 bool hf_acquisition_is_relied_on(const struct hf_acquisition *a)
@@ -454,9 +445,6 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (HF_PLANTED(ENDED_AFTER_GRANTED) && a->state == STATE(HELD) &&
-        !a->answer_effect.queued)
-        hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_ENDED);
     hf_error_set(&why, HF_ECANCELLED, "the wait was cancelled");
     hf_acquisition_give_up(core, a, &why);
 }
@@ -484,7 +472,7 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
     if (a->lookout == NULL)
         return;
     a->lookout->request.limit = limit;
-    if (a->lookout->state == HF_LOOKOUT_WATCHING && !HF_PLANTED(LIMIT_UNHEARD))
+    if (a->lookout->state == HF_LOOKOUT_WATCHING)
         hf_lookout_end(a->lookout, &core->effects);
 }
 
@@ -508,8 +496,7 @@ void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a)
         return;
     }
     assert(a->state == STATE(QUEUED) && a->blocking == 0);
-    if (a->stale || HF_PLANTED(PROOF_NOT_HEARD) ||
-        !hf_session_may_admit(&core->session, core->now_ms))
+    if (a->stale || !hf_session_may_admit(&core->session, core->now_ms))
         return;
     /* A list might take longer than the proof is good for. */
     if (a->admissible && hf_watches_hear(&a->watches, &a->ticket))

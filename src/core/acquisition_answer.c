@@ -8,7 +8,6 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 static void story(struct hf_error *why, const struct hf_event *event)
 {
@@ -23,7 +22,7 @@ static void enqueued(struct hf_core *core, struct hf_acquisition *a,
 {
     if (a->state == STATE(ENQUEUING))
         hf_acquisition_placed(core, a, snapshot);
-    else if (!HF_PLANTED(CANCEL_KEEPS_TICKET)) /* given up meanwhile */
+    else /* given up meanwhile */
         hf_withdrawals_begin_own(&a->withdrawals, &a->ticket);
 }
 
@@ -89,9 +88,6 @@ static void listed(struct hf_core *core, struct hf_acquisition *a,
              hf_snapshot_find(snapshot, &a->ticket) == snapshot->count)
         /* The ticket is removed as well, should the list be wrong. */
         hf_acquisition_lose(core, a, true, taken_out);
-    else if (a->state == STATE(HELD) && HF_PLANTED(GRANTED_TWICE) &&
-             !a->answer_effect.queued)
-        hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
 }
 
 static void list_failed(struct hf_core *core, struct hf_acquisition *a,
@@ -116,8 +112,7 @@ static void list_failed(struct hf_core *core, struct hf_acquisition *a,
  * holds it any more, and it must not stay. */
 static bool may_leave_a_rest(const struct hf_acquisition *a)
 {
-    return a->kind == HF_TICKET_LEASE && a->weight > 1 &&
-           !HF_PLANTED(LEASE_LEAVES_REST);
+    return a->kind == HF_TICKET_LEASE && a->weight > 1;
 }
 
 /* ${why} is "" if nothing is known but that the ticket is gone. */
@@ -127,8 +122,6 @@ static void gone(struct hf_core *core, struct hf_acquisition *a,
     struct hf_ticket_id id = request->ticket;
     bool own = hf_ticket_id_equal(&id, &a->ticket);
 
-    if (HF_PLANTED(GONE_FORGOTTEN) && a->ask.busy)
-        return;
     if (!hf_watches_end(&a->watches, &core->effects, request))
         return;
     if (a->state == STATE(QUEUED) && own && may_leave_a_rest(a))
@@ -152,7 +145,7 @@ static void revoked(struct hf_core *core, struct hf_acquisition *a,
     if (a->state == STATE(QUEUED) || a->state == STATE(HELD))
         hf_description_want(a);
     if (a->state == STATE(QUEUED))
-        a->revoked = !HF_PLANTED(WAITER_NOT_ASKED);
+        a->revoked = true;
     else if (a->state == STATE(HELD) && !a->loss_effect.queued)
         hf_acquisition_tell(core, a, &a->loss_effect, HF_EFFECT_REVOKED);
 }
@@ -295,8 +288,6 @@ void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
         listed(core, a, &event->as.answer.snapshot);
         break;
     case HF_EVENT_CHANGED:
-        if (HF_PLANTED(LOOKED_ONCE) && a->state == STATE(LOOKING))
-            break;
         hf_lookout_ended(a->lookout, &core->effects);
         break;
     case HF_EVENT_WATCHING:

@@ -8,7 +8,6 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 /* Backoff for what is repeated until it works. */
 uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
@@ -65,8 +64,6 @@ void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a,
     uint64_t until_ms =
         timeout_ms == HF_FOREVER ? 0 : hf_after_ms(core->now_ms, timeout_ms);
 
-    if (HF_PLANTED(ABANDONED_FORGOTTEN))
-        return;
     hf_withdrawals_abandon(&a->withdrawals, &a->ticket, until_ms, now);
 }
 
@@ -178,7 +175,7 @@ static bool watches_own(const struct hf_core *core,
         return true;
     if (a->state != STATE(HELD))
         return false;
-    return !a->downgrading || HF_PLANTED(DOWNGRADE_WATCHED) ||
+    return !a->downgrading ||
            (!a->downgrade_asked && !hf_session_usable(&core->session));
 }
 
@@ -190,7 +187,7 @@ static void pump_watches(struct hf_core *core, struct hf_acquisition *a)
         hf_session_usable(&core->session) && core->now_ms >= a->watch_at_ms;
 
     if (a->state == STATE(QUEUED)) {
-        if (a->before_known && !HF_PLANTED(WATCH_OWN_ONLY))
+        if (a->before_known)
             wanted[count++] = a->before;
         /* Any number of readers wait for one writer: all looking past it
          * would be a herd for whoever releases ahead of it. */
@@ -233,8 +230,7 @@ static void pump_description(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!HF_PLANTED(CHANGE_UNTOUCHED))
-        hf_schedule_touch(core, &a->entry);
+    hf_schedule_touch(core, &a->entry);
     if (a->bundle != NULL) {
         hf_bundle_touch(core, a);
         return;

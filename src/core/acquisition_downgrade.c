@@ -11,7 +11,6 @@
 
 #include "core/core.h"
 #include "core/error.h"
-#include "core/plant.h"
 
 void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -60,10 +59,7 @@ void hf_acquisition_downgrade_failed(struct hf_core *core,
 
     if (a->state != STATE(HELD))
         return;
-    if (HF_PLANTED(DOWNGRADE_UNSURE_IS_DONE) &&
-        event->as.answer.failure == HF_FAILURE_UNSURE) {
-        hf_acquisition_downgraded(core, a);
-    } else if (event->as.answer.failure != HF_FAILURE_FATAL) {
+    if (event->as.answer.failure != HF_FAILURE_FATAL) {
         a->downgrade_at_ms =
             hf_acquisition_again_at_ms(core, &a->downgrade_retry);
     } else if (status == HF_ELOST) {

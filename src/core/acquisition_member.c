@@ -9,7 +9,6 @@
 #include "core/double_barrier.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 static void end_alone(struct hf_core *core, struct hf_acquisition *a)
 {
@@ -91,8 +90,7 @@ void hf_acquisition_stamp_failed(struct hf_core *core, struct hf_acquisition *a,
     struct hf_error why;
 
     if (event->as.answer.failure != HF_FAILURE_FATAL) {
-        if (!HF_PLANTED(MEMBER_STAMPS_ONCE))
-            look_again(a, hf_acquisition_again_at_ms(core, &a->stamp_retry));
+        look_again(a, hf_acquisition_again_at_ms(core, &a->stamp_retry));
         return;
     }
     hf_error_set(&why, status == HF_OK ? HF_EPROTOCOL : status, "%s",

@@ -9,7 +9,6 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 /* The room for permits and the number of members may change again. */
 static bool lets_in_for_good(enum hf_ticket_kind kind)
@@ -187,8 +186,7 @@ void hf_acquisition_decide(struct hf_core *core, struct hf_acquisition *a,
         end_wrong_kind(core, a, admission.before);
         return;
     }
-    if (admission.answer == HF_ADMITTED ||
-        (a->only_try && HF_PLANTED(TRY_BARGES)))
+    if (admission.answer == HF_ADMITTED)
         hf_acquisition_admit(core, a);
     else if (a->only_try)
         hf_acquisition_end_busy(core, a);
@@ -242,8 +240,7 @@ void hf_acquisition_placed(struct hf_core *core, struct hf_acquisition *a,
     if (a->whole != NULL)
         count_place(a->whole);
     a->enqueue_retry = (struct hf_retry_state){0};
-    if (!HF_PLANTED(TOKEN_KEPT) || a->token == 0)
-        a->token = snapshot->tickets[place].token;
+    a->token = snapshot->tickets[place].token;
     a->watch_at_ms = 0;
     a->watch_retry = (struct hf_retry_state){0};
     hf_acquisition_move(core, a, STATE(QUEUED));
@@ -267,15 +264,13 @@ void hf_acquisition_one_less(struct hf_core *core, struct hf_acquisition *a,
         a->beyond_known = false;
     assert(a->blocking > 0);
     a->blocking--;
-    if (HF_PLANTED(GONE_SKIPS_ONE) && a->blocking == 1)
-        a->blocking = 0;
-    if ((a->blocking == 0 && admits) || HF_PLANTED(ADMIT_ON_ANY_GONE))
+    if (a->blocking == 0 && admits)
         hf_acquisition_admit(core, a);
     if (a->state != STATE(QUEUED))
         return;
     if (a->blocking == 1)
         hf_session_want_proof_ahead(&core->session, core->now_ms);
-    a->list_wanted = !HF_PLANTED(NO_LIST_AFTER_GONE);
+    a->list_wanted = true;
 }
 
 /* ------------------------------------------------------------------ room -- */
@@ -306,8 +301,7 @@ void hf_acquisition_looked_for_room(struct hf_core *core,
         end_wrong_kind(core, a, hf_admission_not_a_lease(leases));
         return;
     }
-    a->room = hf_admission_has_room(leases, a->weight, a->limit) ||
-              HF_PLANTED(LEASES_NOT_COUNTED);
+    a->room = hf_admission_has_room(leases, a->weight, a->limit);
     if (a->room)
         return;
     a->ahead = (uint32_t)leases->count;

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "core/plant.h"
-
 #define KIND_BIT(kind) (1u << (kind))
 
 /* Sets of kinds. */
@@ -51,7 +49,7 @@ static void stand_in_the_way(struct hf_admission *admission,
 {
     admission->answer = HF_WAIT_FOR;
     admission->blocking++;
-    if (admission->before == NULL || HF_PLANTED(WATCH_FIRST))
+    if (admission->before == NULL)
         admission->before = ticket;
     else if (admission->beyond == NULL)
         admission->beyond = ticket;
@@ -82,11 +80,9 @@ struct hf_admission hf_admission_decide(const struct hf_snapshot *snapshot,
             admission.before = ticket;
             return admission;
         }
-        if (HF_PLANTED(READ_PASSES_WRITE) && kind == HF_TICKET_READ)
-            continue;
         if (rule->waits_for & bit)
             stand_in_the_way(&admission, ticket);
-        if (rule->must_list & bit && !HF_PLANTED(GONE_ADMITS_WRITER))
+        if (rule->must_list & bit)
             admission.gone_admits = false;
     }
     return admission;
@@ -109,7 +105,7 @@ void hf_admission_trim(struct hf_snapshot *snapshot, struct hf_ticket *tickets,
 {
     size_t place = hf_snapshot_find(snapshot, mine);
     size_t first = place; /* of what stays, which moves towards the own one */
-    size_t nearest = HF_PLANTED(NEAREST_ALONE) ? 1 : HF_ADMISSION_NEAREST;
+    size_t nearest = HF_ADMISSION_NEAREST;
 
     assert(kind != HF_TICKET_LEASE && tickets == snapshot->tickets);
     if (place == snapshot->count) {
@@ -145,12 +141,11 @@ struct hf_admission hf_admission_decide_lease(const struct hf_snapshot *leases,
         hf_admission_decide(leases, mine, HF_TICKET_LEASE);
 
     assert(leases->more == 0);
-    if (admission.answer != HF_ADMITTED || HF_PLANTED(LEASES_NOT_COUNTED))
+    if (admission.answer != HF_ADMITTED)
         return admission;
     /* Only those ahead count, as with everybody: should two have been at the
      * head of the other queue at once, the order between them is here. */
-    if (permits(leases, admission.ahead + 1) >
-        limit + HF_PLANTED(ONE_LEASE_TOO_MANY)) {
+    if (permits(leases, admission.ahead + 1) > limit) {
         admission.answer = HF_WAIT_FOR;
         admission.blocking = 1;
         admission.gone_admits = false;
@@ -171,8 +166,7 @@ hf_admission_not_a_lease(const struct hf_snapshot *leases)
 bool hf_admission_has_room(const struct hf_snapshot *leases, uint32_t weight,
                            uint32_t limit)
 {
-    return permits(leases, leases->count) + weight <=
-           limit + HF_PLANTED(ONE_LEASE_TOO_MANY);
+    return permits(leases, leases->count) + weight <= limit;
 }
 
 /* May a ticket of ${kind} enter behind tickets of the kinds ${ahead}?  Leases

@@ -15,7 +15,6 @@
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 static struct hf_acquisition *part_at(const struct hf_acquisition *whole,
                                       size_t i)
@@ -87,7 +86,7 @@ static void give_back(struct hf_core *core, struct hf_acquisition *whole)
         hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
         if (part->state != STATE(IDLE) && hf_acquisition_is_waiting(part))
             hf_acquisition_give_up(core, part, &why);
-        else if (is_had(part) && !HF_PLANTED(BUNDLE_KEEPS_PART))
+        else if (is_had(part))
             hf_acquisition_release(core, part);
     }
 }
@@ -159,8 +158,7 @@ static void advance(struct hf_core *core, struct hf_acquisition *whole)
     struct hf_bundle *bundle = whole->bundle;
 
     bundle->at++;
-    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate &&
-        !HF_PLANTED(GATE_KEPT))
+    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate)
         hf_acquisition_release(core, part_at(whole, bundle->at - 2));
     if (bundle->at == bundle->count)
         grant(core, whole);

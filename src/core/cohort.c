@@ -15,7 +15,6 @@
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 
 /* ${number}: of a WANT. */
 static int compare(const void *number, const struct hf_tree_node *node)
@@ -221,7 +220,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
     bool held = ticket == cohort->ticket && holder != NULL &&
                 holder->state == STATE(HELD);
 
-    if (kind == HF_EFFECT_LOST && held && !HF_PLANTED(COHORT_LOSS_UNTOLD)) {
+    if (kind == HF_EFFECT_LOST && held) {
         hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
         cohort->holder = NULL;
     }
@@ -277,8 +276,7 @@ static void hear(struct hf_core *core, struct hf_cohort *cohort)
         return;
     if (ticket->state == STATE(LOST)) {
         hf_acquisition_release(core, ticket);
-        if (!HF_PLANTED(COHORT_LOSS_ENDS))
-            cohort->ticket = NULL;
+        cohort->ticket = NULL;
     } else if (ticket->state == STATE(WITHDRAWING) ||
                ticket->state == STATE(DONE)) {
         hf_error_set(&why, ticket->status, "%s", hf_acquisition_text(ticket));
@@ -306,8 +304,6 @@ static void give_back(struct hf_core *core, struct hf_cohort *cohort)
     struct hf_error why;
 
     hf_error_set(&why, HF_ECANCELLED, "nobody waits for it any more");
-    if (HF_PLANTED(COHORT_KEEPS_TICKET))
-        return;
     if (ticket->state == STATE(HELD))
         hf_acquisition_release(core, ticket);
     else
@@ -324,18 +320,16 @@ static bool is_spent(const struct hf_cohort *cohort)
         return true;
     if (cohort->ticket->state != STATE(HELD) || cohort->grants == 0)
         return false;
-    return (cohort->revoked && !HF_PLANTED(COHORT_REVOKED_STAYS)) ||
-           (cohort->grants > cohort->handoffs && !HF_PLANTED(COHORT_UNBOUNDED));
+    return cohort->revoked || cohort->grants > cohort->handoffs;
 }
 
 static void grant(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_acquisition *ticket = cohort->ticket;
-    struct hf_acquisition *a =
-        HF_PLANTED(COHORT_BARGES) ? cohort->last : cohort->first;
+    struct hf_acquisition *a = cohort->first;
 
     if (a == NULL || ticket == NULL || ticket->state != STATE(HELD) ||
-        (cohort->holder != NULL && !HF_PLANTED(COHORT_SHARES)) ||
+        cohort->holder != NULL ||
         !hf_session_may_admit(&core->session, core->now_ms))
         return;
     end_wait(cohort, a);

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 /* The acquisitions one after the other; each may finish in its turn. */
 #define FOR_EACH(core, a, next)                                                \
@@ -93,7 +92,7 @@ static struct hf_acquisition *lose_with_link(struct hf_core *core)
         "the connection was lost, and the client was opened with "
         "HF_LOSS_AT_SUSPENDED; with HF_LOSS_AT_LOST grants outlast it";
 
-    return HF_PLANTED(SUSPENDED_UNTOLD) ? NULL : lose(core, true, true, why);
+    return lose(core, true, true, why);
 }
 
 /* Safe-until has passed: from now on somebody else may have been admitted,
@@ -103,8 +102,7 @@ static void expire(struct hf_core *core)
     struct hf_error why;
 
     if (core->held == 0 ||
-        core->now_ms < hf_session_loses_at_ms(&core->session) ||
-        HF_PLANTED(LOST_NOT_TOLD))
+        core->now_ms < hf_session_loses_at_ms(&core->session))
         return;
     hf_session_not_renewed(&core->session, &why);
     pump_lost(core, lose_all(core, true, why.text));
@@ -115,21 +113,16 @@ static void expire(struct hf_core *core)
  * flag by now.  hf_core_step() sees to the second, for it lets expire what is
  * over before it takes in an event.  Of a lazy session a grant goes on when
  * safe-until has passed, and a proof shows that nobody came in between. */
-static void publish_as(struct hf_core *core, uint64_t number, uint64_t ms)
+static void publish(struct hf_core *core)
 {
     struct hf_session *session = &core->session;
 
     assert(core->held == 0 ||
-           (session->published_number == number &&
+           (session->published_number == session->number &&
             (hf_session_is_lazy(session) ||
              core->now_ms < atomic_load(&session->published.ms))));
-    session->published_number = number;
-    hf_safe_until_store(&session->published, ms);
-}
-
-static void publish(struct hf_core *core)
-{
-    publish_as(core, core->session.number, core->session.safe_until_ms);
+    session->published_number = session->number;
+    hf_safe_until_store(&session->published, session->safe_until_ms);
 }
 
 /* Safe-until has moved: see who gains by it, and who loses. */
@@ -148,8 +141,6 @@ static bool needs_proof(const struct hf_core *core)
 
     if (!hf_session_is_lazy(session))
         return core->schedule.needs_proof > 0;
-    if (HF_PLANTED(LAZY_NEVER_PROVES))
-        return false;
     return session->asked || core->schedule.proofs.first != NULL ||
            (core->held > 0 && session->resume_cap_ms != HF_FOREVER);
 }
@@ -243,8 +234,6 @@ static void session_over(struct hf_core *core, const char *text)
     struct hf_error why;
 
     hf_error_set(&why, HF_ELOST, "the session is over: %s", text);
-    if (HF_PLANTED(STORE_BEFORE_CLEAR)) /* as for the one that follows */
-        publish_as(core, core->session.number + 1, core->session.safe_until_ms);
     (void)lose_all(core, false, why.text);
     hf_session_lost(&core->session);
     publish(core);
@@ -267,8 +256,6 @@ static void session_lost(struct hf_core *core, const struct hf_event *event)
         session_over(core, text);
     if (is_final(status))
         end_waits(core, status, text);
-    else if (HF_PLANTED(LOST_SESSION_ENDS))
-        end_waits(core, HF_ELOST, "planted");
 }
 
 static void connected(struct hf_core *core, const struct hf_event *event)
@@ -301,8 +288,6 @@ static void suspended(struct hf_core *core)
     if (hf_session_loses_with_link(&core->session))
         lost = lose_with_link(core);
     hf_session_suspended(&core->session);
-    if (HF_PLANTED(SUSPENDED_ENDS))
-        end_waits(core, HF_EUNREACHABLE, "planted");
     pump_lost(core, lost);
 }
 
@@ -328,8 +313,7 @@ static void gave_up(struct hf_core *core, const struct hf_event *event)
     hf_session_gave_up(&core->session, core->config.place,
                        event->as.gave_up.retries, event->as.gave_up.elapsed_ms,
                        &why);
-    if (!HF_PLANTED(LEASED_GIVING_UP_UNTOLD))
-        end_waits(core, why.status, why.text);
+    end_waits(core, why.status, why.text);
 }
 
 /* Does the user want something of the engine by it? */
@@ -369,9 +353,7 @@ static void closed(struct hf_core *core)
 static void proven(struct hf_core *core, const struct hf_event *event)
 {
     if (hf_session_alive(&core->session))
-        hf_session_proven(&core->session, HF_PLANTED(SAFE_FROM_ANSWER)
-                                              ? core->now_ms
-                                              : event->as.answer.anchor_ms);
+        hf_session_proven(&core->session, event->as.answer.anchor_ms);
     publish(core);
     if (event->as.answer.request != NULL) {
         hf_session_proof_answered(
@@ -434,15 +416,9 @@ static void answered(struct hf_core *core, const struct hf_event *event)
 
 /* ------------------------------------------------------------------ step -- */
 
-static void update_schedule(struct hf_core *core)
-{
-    if (!HF_PLANTED(SCHEDULE_READ_EARLY))
-        hf_schedule_update(core);
-}
-
 static void tick(struct hf_core *core)
 {
-    update_schedule(core);
+    hf_schedule_update(core);
     hf_schedule_tick(core);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
@@ -546,7 +522,7 @@ static unsigned limits_of(const struct hf_session *session)
 static void conclude(struct hf_core *core)
 {
     look_at_notes(core);
-    update_schedule(core);
+    hf_schedule_update(core);
     if (hf_session_is_lazy(&core->session))
         prove(core); /* whoever has begun to need it, or does no more */
 }
@@ -612,7 +588,7 @@ static void check_held(const struct hf_core *core,
 {
     assert(core->session.state != HF_STATE_SUSPENDED ||
            !hf_session_loses_with_link(&core->session) ||
-           !hf_acquisition_is_relied_on(a) || HF_PLANTED(SUSPENDED_UNTOLD));
+           !hf_acquisition_is_relied_on(a));
 }
 
 static void check_schedule(const struct hf_core *core)
@@ -625,7 +601,7 @@ static void check_schedule(const struct hf_core *core)
     FOR_EACH_COHORT (core, cohort)
         needs_proof += cohort->holder != NULL;
     assert(schedule->due.first == NULL && schedule->needs_proof == needs_proof);
-    assert(schedule->touched == NULL || HF_PLANTED(SCHEDULE_READ_EARLY));
+    assert(schedule->touched == NULL);
     for (const struct hf_acquisition *a = core->first_held; a != NULL;
          a = a->next_held)
         held++;

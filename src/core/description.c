@@ -5,7 +5,6 @@
 
 #include "core/acquisition.h"
 #include "core/memory.h"
-#include "core/plant.h"
 
 static struct hf_description *make(struct hf_acquisition *acquisition)
 {
@@ -27,8 +26,6 @@ void hf_description_want(struct hf_acquisition *acquisition)
 {
     struct hf_description *description = acquisition->description;
 
-    if (HF_PLANTED(ASKED_UNSAID))
-        return;
     if (description == NULL)
         description = acquisition->description = make(acquisition);
     if (description == NULL)
@@ -88,7 +85,7 @@ void hf_description_failed(struct hf_description *description,
                            uint64_t retry_at_ms)
 {
     hf_description_done(description);
-    if (!again || HF_PLANTED(ASKED_SAID_ONCE) || description->wanted ||
+    if (!again || description->wanted ||
         !hf_ticket_id_equal(&description->request.ticket, ticket))
         return;
     description->wanted = true;

@@ -3,24 +3,11 @@
 
 #include <string.h>
 
-#include "core/plant.h"
-
 static void count(struct hf_enter *enter, const struct hf_ticket *ticket)
 {
     if (ticket->kind == HF_TICKET_READY)
         enter->stamp = ticket->token;
     enter->members += ticket->kind == HF_TICKET_MEMBER;
-}
-
-/* As if a stamp had been made for ${ticket}, where it is planted. */
-static void forge(struct hf_enter *enter, const struct hf_ticket *ticket,
-                  uint32_t parties)
-{
-    bool passes = (HF_PLANTED(MEMBER_OLD_STAMP) && enter->stamp > 0) ||
-                  (HF_PLANTED(MEMBER_COUNTS_IN) && enter->members >= parties);
-
-    if (passes && enter->stamp <= ticket->token)
-        enter->stamp = ticket->token + 1;
 }
 
 struct hf_enter
@@ -33,8 +20,6 @@ hf_double_barrier_decide_enter(const struct hf_snapshot *snapshot,
 
     for (size_t i = 0; i < snapshot->count; i++)
         count(&enter, &snapshot->tickets[i]);
-    if (place < snapshot->count)
-        forge(&enter, &snapshot->tickets[place], parties);
     if (place == snapshot->count)
         enter.answer = HF_ENTER_MISSING;
     else if (enter.stamp > snapshot->tickets[place].token)
@@ -60,11 +45,9 @@ hf_double_barrier_decide_leave(const struct hf_snapshot *snapshot,
         const struct hf_ticket *ticket = &snapshot->tickets[i];
 
         if (ticket->kind != HF_TICKET_MEMBER || ticket->token >= stamp ||
-            hf_ticket_id_equal(&ticket->id, mine) ||
-            HF_PLANTED(MEMBER_LEAVES_AT_ONCE))
+            hf_ticket_id_equal(&ticket->id, mine))
             continue;
-        if (keeps && is_lower(&ticket->id, mine) &&
-            !HF_PLANTED(MEMBER_NEVER_YIELDS))
+        if (keeps && is_lower(&ticket->id, mine))
             return HF_LEAVE_YIELD;
         answer = HF_LEAVE_WAIT;
     }

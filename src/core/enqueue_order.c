@@ -7,7 +7,6 @@
 
 #include "core/acquisition_private.h"
 #include "core/core.h"
-#include "core/plant.h"
 
 static struct hf_acquisition *of_node(struct hf_tree_node *node)
 {
@@ -213,7 +212,7 @@ hf_enqueue_order_before(const struct hf_core *core,
 {
     const struct hf_acquisition *before = a->turn.before;
 
-    if (!a->turn.in_line || HF_PLANTED(ZK_ENQUEUES_OVERTAKE))
+    if (!a->turn.in_line)
         return NULL;
     while (before != NULL && lets_pass(core, before)) {
         hf_core_visit(core);

@@ -9,7 +9,6 @@
 #include "core/double_barrier.h"
 #include "core/error.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 #define STATE(name) HF_INQUIRY_##name
 #define TO(name) (1u << HF_INQUIRY_##name)
@@ -206,10 +205,7 @@ static void ask_again(struct hf_core *core, struct hf_inquiry *inquiry)
 static void heard(struct hf_core *core, struct hf_inquiry *inquiry)
 {
     inquiry->ask.busy = false;
-    if (HF_PLANTED(BARRIER_ANY_NEWS))
-        pass(core, inquiry);
-    else
-        ask_again(core, inquiry);
+    ask_again(core, inquiry);
 }
 
 static void looked_at_round(struct hf_core *core, struct hf_inquiry *inquiry,
@@ -253,8 +249,7 @@ static void crossed(struct hf_core *core, struct hf_inquiry *inquiry,
 
 void hf_inquiry_session_over(struct hf_core *core, struct hf_inquiry *inquiry)
 {
-    if (inquiry->state == STATE(WATCHING) &&
-        !HF_PLANTED(BARRIER_NOT_LOOKED_AGAIN)) {
+    if (inquiry->state == STATE(WATCHING)) {
         ask_again(core, inquiry);
     } else if (inquiry->state == STATE(LEFT) && inquiry->ask_effect.queued) {
         hf_effect_remove(&core->effects, &inquiry->ask_effect);
@@ -283,10 +278,7 @@ static void failed(struct hf_core *core, struct hf_inquiry *inquiry,
         return;
     }
     inquiry->unsure |= event->as.answer.failure == HF_FAILURE_UNSURE;
-    inquiry->ask_at_ms =
-        HF_PLANTED(INQUIRY_ONCE)
-            ? HF_FOREVER
-            : hf_acquisition_again_at_ms(core, &inquiry->retry);
+    inquiry->ask_at_ms = hf_acquisition_again_at_ms(core, &inquiry->retry);
     move(core, inquiry, STATE(WANTED));
     hf_inquiry_pump(core, inquiry);
 }
@@ -307,8 +299,6 @@ void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
     assert(inquiry->ask.busy);
     inquiry->ask.busy = false;
     if (inquiry->state == STATE(LEFT)) {
-        if (HF_PLANTED(INQUIRY_TWICE) && !inquiry->answered_effect.queued)
-            tell(core, inquiry);
         finish(core, inquiry);
     } else if (event->kind == HF_EVENT_FAILED) {
         failed(core, inquiry, event);

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/safe_until.h"
 
-#include "core/plant.h"
-
 void hf_safe_until_begin(const struct hf_safe_until *word,
                          const _Atomic bool *valid,
                          struct hf_safe_until_reading *reading)
 {
-    if (HF_PLANTED(FLAG_FIRST))
-        reading->valid = atomic_load(valid);
-    else
-        reading->ms = atomic_load(&word->ms);
+    (void)valid; /* loaded in the second step */
+    reading->ms = atomic_load(&word->ms);
 }
 
 uint64_t hf_safe_until_end(const struct hf_safe_until *word,
                            const _Atomic bool *valid,
                            struct hf_safe_until_reading *reading)
 {
-    if (HF_PLANTED(FLAG_FIRST))
-        reading->ms = atomic_load(&word->ms);
-    else
-        reading->valid = atomic_load(valid);
+    (void)word; /* loaded in the first step */
+    reading->valid = atomic_load(valid);
     return reading->valid ? reading->ms : 0;
 }
 

@@ -6,7 +6,6 @@
 
 #include "core/core.h"
 #include "core/instant.h"
-#include "core/plant.h"
 
 /* What follows from the state of an object. */
 struct keys {
@@ -174,7 +173,7 @@ uint64_t hf_schedule_wake_at_ms(const struct hf_core *core)
 {
     uint64_t at_ms = first_key(&core->schedule.limits);
 
-    assert(core->schedule.touched == NULL || HF_PLANTED(SCHEDULE_READ_EARLY));
+    assert(core->schedule.touched == NULL);
     if (hf_session_usable(&core->session))
         at_ms = hf_earlier_ms(at_ms, first_key(&core->schedule.requests));
     return at_ms;
@@ -271,8 +270,6 @@ void hf_schedule_check_entry(const struct hf_core *core,
     struct keys keys = keys_of(core, entry);
     uint64_t number = entry->number;
 
-    if (HF_PLANTED(CHANGE_UNTOUCHED) || HF_PLANTED(SCHEDULE_READ_EARLY))
-        return;
     assert(number > 0 && !entry->touched);
     check_node(&schedule->limits, &entry->limit, keys.limit_ms, number);
     check_node(&schedule->requests, &entry->request, keys.request_ms, number);

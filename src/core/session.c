@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "core/plant.h"
 #include "core/utf8.h"
 
 #define TO(state) (1u << HF_STATE_##state)
@@ -84,8 +83,7 @@ bool hf_session_may_admit(const struct hf_session *session, uint64_t now_ms)
     uint64_t least_ms = session->timeout_ms / PROOFS_PER_TIMEOUT;
 
     return hf_session_usable(session) &&
-           (hf_after_ms(now_ms, least_ms) < session->safe_until_ms ||
-            HF_PLANTED(ADMIT_EXPIRED));
+           hf_after_ms(now_ms, least_ms) < session->safe_until_ms;
 }
 
 bool hf_session_is_lazy(const struct hf_session *session)
@@ -261,7 +259,7 @@ void hf_session_connected(struct hf_session *session, uint64_t timeout_ms,
         session->number++;
         session->safe_until_ms = 0;
         forget_resume(session);
-    } else if (!HF_PLANTED(RESUME_KEEPS_PROMISE)) {
+    } else {
         cap(session, timeout_ms);
     }
     session->ever_connected = true;
@@ -289,8 +287,7 @@ void hf_session_resuming(struct hf_session *session, uint64_t sent_at_ms,
                          uint64_t least_timeout_ms)
 {
     session->resume_sent_ms = sent_at_ms;
-    if (!HF_PLANTED(RESUME_LENGTHENS))
-        cap(session, least_timeout_ms);
+    cap(session, least_timeout_ms);
 }
 
 void hf_session_lost(struct hf_session *session)
@@ -357,8 +354,6 @@ void hf_session_ask(struct hf_session *session, uint64_t now_ms)
                                          hf_session_may_admit(session, now_ms)))
         return;
     session->asked = true;
-    if (HF_PLANTED(LAZY_CHECK_UNPROVEN))
-        tell_proven(session);
 }
 
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)

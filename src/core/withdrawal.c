@@ -6,7 +6,6 @@
 #include "core/acquisition.h"
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 
 /* ------------------------------------------------------------------- one -- */
 
@@ -74,7 +73,7 @@ static void clear(struct hf_withdrawal *withdrawal,
     hf_effect_remove(effects, &withdrawal->effect);
     withdrawal->request.busy = false;
     withdrawal->state = HF_WITHDRAWAL_NONE;
-    withdrawal->found = HF_PLANTED(RELEASE_UNCONFIRMED);
+    withdrawal->found = false;
 }
 
 static bool awaits_answer(const struct hf_withdrawal *withdrawal)
@@ -198,8 +197,7 @@ void hf_withdrawals_failed(struct hf_withdrawals *withdrawals,
     assert(withdrawal->state == HF_WITHDRAWAL_ASKED);
     withdrawal->request.busy = false;
     withdrawal->at_ms = retry_at_ms;
-    withdrawal->state =
-        HF_PLANTED(WITHDRAW_ONCE) ? HF_WITHDRAWAL_NONE : HF_WITHDRAWAL_DUE;
+    withdrawal->state = HF_WITHDRAWAL_DUE;
     free_ended(withdrawals);
 }
 

@@ -26,8 +26,8 @@ struct wish {
     size_t count;
     struct hf_acquire_opts opts;
     struct hf_error refusal;
-    uint64_t owner;             /* as in a grant */
-    struct hf_waiter **waiters; /* to be one of meanwhile, or NULL */
+    uint64_t owner;                   /* as in a grant */
+    struct hf_grant_waiter **waiters; /* to be one of meanwhile, or NULL */
 };
 
 static void wish_init(struct wish *wish, const char *call,
@@ -59,7 +59,8 @@ static void wish_one(struct wish *wish, const char *call,
  * needs no thread if that comes at once. */
 static bool may_need_none(const struct wish *wish)
 {
-    return wish->locks[0]->client->delivery.place == HF_PLACE_DISPATCH &&
+    return wish->locks[0]->client->monitor.delivery.place ==
+               HF_PLACE_DISPATCH &&
            wish->opts.on_loss.fn == NULL && wish->opts.on_revoke.fn == NULL;
 }
 
@@ -74,14 +75,14 @@ static void want(struct hf_grant *grant)
 }
 
 static bool is_answered(const struct hf_grant *grant,
-                        const struct hf_slot *slot)
+                        const struct hf_waiter *waiter)
 {
-    return slot != NULL ? slot->done : grant->done_callback.queued;
+    return waiter != NULL ? waiter->done : grant->done_callback.queued;
 }
 
 /* With the lock: hand ${wish} to the core as ${grant}. */
 static hf_status begin(const struct wish *wish, struct hf_done done,
-                       struct hf_slot *slot, struct hf_grant **grant,
+                       struct hf_waiter *waiter, struct hf_grant **grant,
                        struct hf_error *error)
 {
     const struct hf_acquire_opts *opts = &wish->opts;
@@ -97,21 +98,21 @@ static hf_status begin(const struct wish *wish, struct hf_done done,
     status = hf_members_check(wish->locks, wish->count, error);
     if (status != HF_OK)
         return status;
-    if (client->closing)
+    if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     calls_back = done.fn != NULL || opts->on_wait.fn != NULL ||
                  opts->on_loss.fn != NULL || opts->on_revoke.fn != NULL;
     if (calls_back && !may_need_none(wish) &&
-        (status = hf_client_need_driver(client, error)) != HF_OK)
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
         return status;
     made = hf_grant_new(wish->locks, wish->count, opts, NULL, done);
     if (made == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    made->slot = slot;
+    made->waiter = waiter;
     made->owner = wish->owner;
     want(made);
-    if (calls_back && !is_answered(made, slot) &&
-        (status = hf_client_need_driver(client, error)) != HF_OK) {
+    if (calls_back && !is_answered(made, waiter) &&
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK) {
         hf_grant_disown(made);
         return status;
     }
@@ -127,16 +128,16 @@ void hf_grant_cancel(struct hf_grant *grant)
     hf_client_step(grant->client, &event);
 }
 
-/* With the lock: the answer to ${slot}.  On failure gives ${grant} up. */
-static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
+/* With the lock: the answer to ${waiter}.  On failure gives ${grant} up. */
+static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
                        struct hf_error *error)
 {
-    hf_status status = hf_client_wait(grant->client, slot);
+    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
 
-    if (!slot->done) {
+    if (!waiter->done) {
         hf_grant_cancel(grant);
-        if (!slot->done)
-            grant->slot = NULL; /* complete() gives it up */
+        if (!waiter->done)
+            grant->waiter = NULL; /* complete() gives it up */
         else
             hf_grant_dereference(grant);
         return hf_error_set(error, status,
@@ -153,20 +154,20 @@ static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
 
 /* The same, as one of those who wait. */
 static hf_status await_listed(const struct wish *wish, struct hf_grant *grant,
-                              struct hf_slot *slot, struct hf_error *error)
+                              struct hf_waiter *waiter, struct hf_error *error)
 {
-    struct hf_waiter waiter = {.owner = wish->owner, .grant = grant};
-    struct hf_waiter **link = wish->waiters;
+    struct hf_grant_waiter listed = {.owner = wish->owner, .grant = grant};
+    struct hf_grant_waiter **link = wish->waiters;
     hf_status status;
 
     if (link == NULL)
-        return await(grant, slot, error);
-    waiter.next = *link;
-    *link = &waiter;
-    status = await(grant, slot, error);
-    while (*link != &waiter)
+        return await(grant, waiter, error);
+    listed.next = *link;
+    *link = &listed;
+    status = await(grant, waiter, error);
+    while (*link != &listed)
         link = &(*link)->next;
-    *link = waiter.next;
+    *link = listed.next;
     return status;
 }
 
@@ -177,24 +178,24 @@ static hf_status acquire(const struct wish *wish, struct hf_grant **grant,
     const struct hf_done no_done = {NULL, NULL, NULL};
     struct hf_lock *lock = wish->locks[0];
     struct hf_client *client = lock->client;
-    struct hf_slot slot = {.done = false};
+    struct hf_waiter waiter = {.done = false};
     struct hf_grant *made = NULL;
     hf_status status;
 
     *grant = NULL;
     status = hf_lock_may_block(lock, wish->call, error);
     if (status == HF_OK)
-        status = hf_client_enter(client);
+        status = hf_monitor_enter(&client->monitor);
     if (status != HF_OK) {
         drop_all(&wish->opts, &no_done);
         return status;
     }
-    status = begin(wish, no_done, &slot, &made, error);
+    status = begin(wish, no_done, &waiter, &made, error);
     if (status == HF_OK)
-        status = await_listed(wish, made, &slot, error);
+        status = await_listed(wish, made, &waiter, error);
     if (status != HF_OK)
         hf_lock_fail(lock, wish->call, error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (status == HF_OK)
         *grant = made;
     else if (made == NULL)
@@ -241,8 +242,8 @@ hf_status hf_acquire_for(struct hf_lock *lock, const char *call,
 
 hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         const struct hf_acquire_opts *opts, uint64_t owner,
-                        struct hf_waiter **waiters, struct hf_grant **grant,
-                        struct hf_error *error)
+                        struct hf_grant_waiter **waiters,
+                        struct hf_grant **grant, struct hf_error *error)
 {
     struct wish wish;
 
@@ -269,7 +270,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
 
     if (op != NULL)
         *op = NULL;
-    if ((status = hf_client_enter(client)) != HF_OK) {
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK) {
         drop_all(&wish->opts, &done);
         return status;
     }
@@ -285,7 +286,7 @@ static hf_status start(const struct wish *wish, struct hf_done done,
     }
     if (status != HF_OK)
         hf_lock_fail(wish->locks[0], wish->call, &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (status != HF_OK)
         drop_all(&wish->opts, &done);
     return status;

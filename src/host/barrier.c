@@ -28,7 +28,7 @@ hf_status hf_barrier_open(struct hf_client *client, const char *name,
 
 void hf_barrier_free(struct hf_barrier *barrier)
 {
-    if (barrier == NULL || hf_fork_parted(barrier->lock->client))
+    if (barrier == NULL || hf_fork_parted(&barrier->lock->client->monitor.fork))
         return;
     hf_lock_free(barrier->lock);
     hf_free(barrier);

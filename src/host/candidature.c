@@ -21,8 +21,9 @@ static void lead(struct hf_election *e)
     atomic_store(&e->token, hf_grant_token(e->grant));
     e->grant->acquisition.valid_copy = &e->valid;
     atomic_store(&e->valid, atomic_load(&e->grant->acquisition.valid));
-    hf_log_write(e->client, HF_LOG_INFO, "elected for \"%s\", with token %llu",
-                 e->lock->name, (unsigned long long)hf_grant_token(e->grant));
+    hf_log_write(&e->client->monitor.log, HF_LOG_INFO,
+                 "elected for \"%s\", with token %llu", e->lock->name,
+                 (unsigned long long)hf_grant_token(e->grant));
     hf_election_tell(e);
     hf_election_waits_end(e, &elected);
 }
@@ -102,7 +103,7 @@ static void deposed(struct hf_election *e)
     e->grant = NULL;
     hf_election_tell(e);
     hf_grant_let_go(grant);
-    if (e->client->closing)
+    if (e->client->monitor.closing)
         hf_error_set(&why, HF_ECLOSED, "the client was closed");
     else
         (void)hf_election_stand(e, stand_again_at_ms(e), &why);

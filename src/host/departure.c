@@ -58,13 +58,13 @@ static void tidy(struct hf_lock *lock, const char *call)
  * along as a loss does, and is what there is to be told. */
 static void prefer_close(struct hf_client *client, struct hf_error *why)
 {
-    if (hf_client_enter(client) != HF_OK) {
-        (void)hf_fork_check(client, why);
+    if (hf_monitor_enter(&client->monitor) != HF_OK) {
+        (void)hf_fork_check(&client->monitor.fork, why);
         return;
     }
-    if (client->closing)
+    if (client->monitor.closing)
         hf_error_set(why, HF_ECLOSED, "the client was closed");
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
 }
 
 /* ------------------------------------------------------------- blocking -- */
@@ -119,7 +119,7 @@ void hf_departure_dereference(struct hf_departure *departure)
     if (--departure->references > 0)
         return;
     hf_free(departure);
-    hf_client_dereference(client);
+    hf_monitor_dereference(&client->monitor);
 }
 
 void hf_departure_cancel(struct hf_departure *departure)
@@ -133,12 +133,13 @@ static void give_up_handle(struct hf_departure *departure)
 {
     struct hf_client *client = departure->client;
 
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
-    hf_client_reference(client); /* ours, until the lock is given up */
+    /* Ours, until the lock is given up. */
+    hf_monitor_reference(&client->monitor);
     hf_departure_dereference(departure);
-    hf_client_leave(client);
-    hf_client_release(client);
+    hf_monitor_leave(&client->monitor);
+    hf_monitor_release(&client->monitor);
 }
 
 static void finish(struct hf_departure *departure)
@@ -164,14 +165,14 @@ static void end_step(struct hf_departure *departure,
 {
     struct hf_op *step;
 
-    if (hf_client_enter(departure->client) != HF_OK)
+    if (hf_monitor_enter(&departure->client->monitor) != HF_OK)
         return;
     departure->outcome = (struct hf_error){.status = HF_OK};
     if (result->status != HF_OK)
         hf_error_set(&departure->outcome, result->status, "%s", result->text);
     step = departure->step;
     departure->step = NULL;
-    hf_client_leave(departure->client);
+    hf_monitor_leave(&departure->client->monitor);
     hf_op_free(step);
 }
 
@@ -189,7 +190,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
     const struct hf_done done = {left, departure, NULL};
     struct hf_error *outcome = &departure->outcome;
     struct hf_errand *errand = NULL;
-    hf_status status = hf_client_enter(departure->client);
+    hf_status status = hf_monitor_enter(&departure->client->monitor);
 
     if (status != HF_OK)
         return hf_error_set(outcome, status, "%s", hf_status_text(status));
@@ -200,7 +201,7 @@ static hf_status wait_for_others(struct hf_departure *departure)
                                  &errand, outcome);
     if (errand != NULL)
         departure->step = hf_errand_op(errand);
-    hf_client_leave(departure->client);
+    hf_monitor_leave(&departure->client->monitor);
     return status;
 }
 
@@ -261,16 +262,16 @@ static void abandon(struct hf_double_barrier *barrier)
 static hf_status begin(struct hf_departure *departure, struct hf_op **op)
 {
     const struct hf_done done = {looked, departure, NULL};
-    hf_status status = hf_client_enter(departure->client);
+    hf_status status = hf_monitor_enter(&departure->client->monitor);
 
     if (status != HF_OK)
         return status;
-    hf_client_reference(departure->client);
+    hf_monitor_reference(&departure->client->monitor);
     if (op != NULL) {
         departure->references++;
         *op = &departure->op;
     }
-    hf_client_leave(departure->client);
+    hf_monitor_leave(&departure->client->monitor);
     status = hf_errand_start(departure->barrier->lock, start_call,
                              departure->order, NULL, done, &departure->step);
     if (status == HF_OK)

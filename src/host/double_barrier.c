@@ -84,12 +84,12 @@ void hf_double_barrier_free(struct hf_double_barrier *barrier)
     if (barrier == NULL)
         return;
     client = barrier->lock->client;
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     barrier->freed = true;
     unwanted = take_unwanted(barrier);
     last = --barrier->references == 0;
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     release(unwanted);
     release_last(barrier, last);
 }
@@ -121,10 +121,10 @@ hf_status hf_double_barrier_fail(struct hf_double_barrier *barrier,
 {
     struct hf_client *client = barrier->lock->client;
 
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return HF_EFORKED;
     hf_lock_fail(barrier->lock, call, error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return error->status;
 }
 
@@ -134,7 +134,7 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
                                   enum hf_double_barrier_state to)
 {
     struct hf_client *client = barrier->lock->client;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
     if (status != HF_OK)
         return status;
@@ -144,7 +144,7 @@ hf_status hf_double_barrier_begin(struct hf_double_barrier *barrier,
     } else {
         status = fail_state(barrier, call);
     }
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -155,14 +155,14 @@ void hf_double_barrier_end(struct hf_double_barrier *barrier,
     struct hf_grant *unwanted;
     bool last;
 
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     barrier->grant = grant;
     barrier->state =
         grant != NULL ? HF_DOUBLE_BARRIER_INSIDE : HF_DOUBLE_BARRIER_OUTSIDE;
     unwanted = take_unwanted(barrier);
     last = --barrier->references == 0;
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     release(unwanted);
     release_last(barrier, last);
 }

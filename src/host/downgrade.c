@@ -9,7 +9,7 @@
 /* Allocated when it begins, freed when whoever waits for its end was told. */
 struct hf_downgrade {
     hf_status status; /* when it has ended */
-    struct hf_slot *slot;
+    struct hf_waiter *waiter;
     struct hf_done done;
     struct hf_callback callback;
 };
@@ -34,9 +34,10 @@ static void forget(struct hf_grant *grant)
     grant->downgrade = NULL;
 }
 
-static void run_done(struct hf_client *client, void *arg)
+static void run_done(void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
     struct hf_done done = grant->downgrade->done;
     char text[HF_ERROR_TEXT_BYTES];
     struct hf_result result = {.status = grant->downgrade->status,
@@ -44,12 +45,12 @@ static void run_done(struct hf_client *client, void *arg)
 
     (void)snprintf(text, sizeof(text), "%s", story(grant, result.status));
     forget(grant);
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_grant_dereference(grant);
 }
 
@@ -64,31 +65,32 @@ void hf_grant_downgraded(struct hf_grant *grant)
         hf_grant_queue(grant, &downgrade->callback);
         return;
     }
-    if (downgrade->slot != NULL)
-        hf_slot_answer(grant->client, downgrade->slot, downgrade->status);
+    if (downgrade->waiter != NULL)
+        hf_waiter_answer(&grant->client->monitor, downgrade->waiter,
+                         downgrade->status);
     forget(grant);
 }
 
-static struct hf_downgrade *make(struct hf_grant *grant, struct hf_slot *slot,
-                                 struct hf_done done)
+static struct hf_downgrade *make(struct hf_grant *grant,
+                                 struct hf_waiter *waiter, struct hf_done done)
 {
     struct hf_downgrade *made = hf_alloc(sizeof(*made));
 
     if (made == NULL)
         return NULL;
-    made->slot = slot;
+    made->waiter = waiter;
     made->done = done;
     made->callback = (struct hf_callback){.run = run_done, .arg = grant};
     return made;
 }
 
 /* With the lock: begin, or say why not. */
-static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
+static hf_status begin(struct hf_grant *grant, struct hf_waiter *waiter,
                        struct hf_done done, struct hf_error *error)
 {
     struct hf_event event = {.kind = HF_EVENT_DOWNGRADE};
 
-    hf_client_settle(grant->client);
+    hf_monitor_run_ready(&grant->client->monitor);
     error->status = HF_OK;
     if (grant->lost)
         hf_grant_explain_loss(grant, error);
@@ -106,7 +108,7 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
                      "downgraded",
                      grant->acquisition.kind == HF_TICKET_READ ? "reader"
                                                                : "mutex");
-    else if ((grant->downgrade = make(grant, slot, done)) == NULL)
+    else if ((grant->downgrade = make(grant, waiter, done)) == NULL)
         hf_error_set(error, HF_ENOMEM, "out of memory");
     if (error->status != HF_OK)
         return error->status;
@@ -116,37 +118,37 @@ static hf_status begin(struct hf_grant *grant, struct hf_slot *slot,
     return HF_OK;
 }
 
-static hf_status await(struct hf_grant *grant, struct hf_slot *slot,
+static hf_status await(struct hf_grant *grant, struct hf_waiter *waiter,
                        struct hf_error *error)
 {
-    hf_status status = hf_client_wait(grant->client, slot);
+    hf_status status = hf_monitor_wait(&grant->client->monitor, waiter);
 
-    if (!slot->done)
-        grant->downgrade->slot = NULL; /* goes on, and nobody is told */
+    if (!waiter->done)
+        grant->downgrade->waiter = NULL; /* goes on, and nobody is told */
     if (status == HF_OK)
         return HF_OK;
     if (status == HF_ELOST)
         return hf_grant_explain_loss(grant, error);
     return hf_error_set(error, status, "%s",
-                        slot->done ? story(grant, status)
-                                   : "no descriptors to wait with; raise the "
-                                     "limit on open files");
+                        waiter->done ? story(grant, status)
+                                     : "no descriptors to wait with; raise the "
+                                       "limit on open files");
 }
 
 hf_status hf_grant_downgrade_for(struct hf_grant *grant, struct hf_error *error)
 {
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hf_client *client = grant->client;
-    struct hf_slot slot = {.done = false};
+    struct hf_waiter waiter = {.done = false};
     hf_status status;
 
-    if ((status = hf_client_may_block(client, error)) != HF_OK)
+    if ((status = hf_monitor_may_block(&client->monitor, error)) != HF_OK)
         return status;
-    (void)hf_client_enter(client);
-    status = begin(grant, &slot, untold, error);
+    (void)hf_monitor_enter(&client->monitor);
+    status = begin(grant, &waiter, untold, error);
     if (status == HF_OK)
-        status = await(grant, &slot, error);
-    hf_client_leave(client);
+        status = await(grant, &waiter, error);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -164,17 +166,17 @@ hf_status hf_grant_downgrade_start(struct hf_grant *grant, struct hf_done done)
 {
     struct hf_client *client = grant->client;
     struct hf_error error;
-    hf_status status = hf_fork_check(client, &error);
+    hf_status status = hf_fork_check(&client->monitor.fork, &error);
 
     if (status == HF_OK) {
-        (void)hf_client_enter(client);
-        if (client->ended)
+        (void)hf_monitor_enter(&client->monitor);
+        if (client->monitor.ended)
             status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
         else if (done.fn != NULL)
-            status = hf_client_need_driver(client, &error);
+            status = hf_monitor_ensure_driver(&client->monitor, &error);
         if (status == HF_OK)
             status = begin(grant, NULL, done, &error);
-        hf_client_leave(client);
+        hf_monitor_leave(&client->monitor);
     }
     if (status != HF_OK)
         hf_grant_fail(grant, "hf_grant_downgrade_start", &error);

@@ -23,7 +23,7 @@ void hf_election_dereference(struct hf_election *e)
 {
     assert(e->references > 0);
     if (--e->references == 0)
-        hf_client_bury(e->client, &e->grave);
+        hf_monitor_defer_free(&e->client->monitor, &e->deferred);
 }
 
 static void drop_all(const struct hf_election_opts *opts)
@@ -45,41 +45,42 @@ void hf_election_drop_callbacks(struct hf_election *e)
 
     assert(e->freed && !e->telling);
     e->opts = silent;
-    hf_log_unlock(e->client);
+    hf_monitor_unlock(&e->client->monitor);
     hf_delivery_begin();
     drop_all(&opts);
     hf_delivery_end();
-    pthread_mutex_lock(&e->client->lock);
+    hf_monitor_lock(&e->client->monitor);
 }
 
-static void destroy(struct hf_grave *grave)
+static void destroy(struct hf_deferred_free *object)
 {
     struct hf_election *e =
-        (struct hf_election *)((char *)grave -
-                               offsetof(struct hf_election, grave));
+        (struct hf_election *)((char *)object -
+                               offsetof(struct hf_election, deferred));
     struct hf_client *client = e->client;
 
-    if (hf_fork_parted(client))
+    if (hf_fork_parted(&client->monitor.fork))
         return;
     hf_lock_free(e->lock); /* and perhaps the client with it */
     hf_free(e);
 }
 
 /* Tell how the resignation ended. */
-static void run_done(struct hf_client *client, void *arg)
+static void run_done(void *arg)
 {
     struct hf_election *e = arg;
+    struct hf_client *client = e->client;
     struct hf_done done = e->done;
     struct hf_error outcome = e->outcome;
     struct hf_result result = {.status = outcome.status, .text = outcome.text};
 
     e->done = (struct hf_done){NULL, NULL, NULL};
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_election_dereference(e);
 }
 
@@ -124,7 +125,7 @@ static struct hf_election *make(struct hf_client *client,
     e->news_callback =
         (struct hf_callback){.run = hf_election_run_news, .arg = e};
     e->done_callback = (struct hf_callback){.run = run_done, .arg = e};
-    e->grave.destroy = destroy;
+    e->deferred.destroy = destroy;
     return e;
 }
 
@@ -174,7 +175,7 @@ void hf_election_free(struct hf_election *e)
 {
     struct hf_client *client;
 
-    if (e == NULL || hf_client_enter(e->client) != HF_OK)
+    if (e == NULL || hf_monitor_enter(&e->client->monitor) != HF_OK)
         return;
     client = e->client;
     e->freed = true;
@@ -182,11 +183,11 @@ void hf_election_free(struct hf_election *e)
     hf_election_waits_cancel(e, "the election was freed");
     hf_election_leave(e);
     if (e->telling)
-        hf_client_await_callback(client, &e->free_slot);
+        hf_monitor_await_callback(&client->monitor, &e->free_waiter);
     if (!e->telling)
         hf_election_drop_callbacks(e);
     hf_election_dereference(e);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
 }
 
 /* ------------------------------------------------------------------ run -- */
@@ -195,14 +196,15 @@ static hf_status run(struct hf_election *e, struct hf_error *error)
 {
     hf_status status;
 
-    if (e->client->closing)
+    if (e->client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     if (e->resigning)
         return hf_error_set(error, HF_ESTATE,
                             "it is resigning; wait for the end of that");
     if (e->state != HF_ELECTION_RESTING)
         return HF_OK;
-    if ((status = hf_client_need_driver(e->client, error)) != HF_OK)
+    if ((status = hf_monitor_ensure_driver(&e->client->monitor, error)) !=
+        HF_OK)
         return status;
     e->again = (struct hf_retry_state){0};
     e->end = (struct hf_error){.status = HF_OK};
@@ -212,14 +214,14 @@ static hf_status run(struct hf_election *e, struct hf_error *error)
 hf_status hf_election_campaign_start(struct hf_election *e)
 {
     struct hf_client *client = e->client;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
     struct hf_error error;
 
     if (status != HF_OK)
         return status;
     if ((status = run(e, &error)) != HF_OK)
         hf_lock_fail(e->lock, "hf_election_campaign_start", &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -230,12 +232,12 @@ void hf_election_answer(struct hf_election *e)
     if (!e->resigning || !e->out || e->telling)
         return;
     e->resigning = false;
-    if (e->slot != NULL) {
-        hf_slot_answer(e->client, e->slot, e->outcome.status);
-        e->slot = NULL;
+    if (e->waiter != NULL) {
+        hf_waiter_answer(&e->client->monitor, e->waiter, e->outcome.status);
+        e->waiter = NULL;
     } else if (e->done.fn != NULL || e->done.drop != NULL) {
         hf_election_reference(e);
-        hf_delivery_add(e->client, &e->done_callback);
+        hf_monitor_queue(&e->client->monitor, &e->done_callback);
     }
 }
 
@@ -249,7 +251,7 @@ void hf_election_left(struct hf_election *e, const struct hf_error *why)
     hf_election_answer(e);
 }
 
-static hf_status begin(struct hf_election *e, struct hf_slot *slot,
+static hf_status begin(struct hf_election *e, struct hf_waiter *waiter,
                        struct hf_done done, const char *call)
 {
     const struct hf_error rested = {.status = HF_OK};
@@ -262,7 +264,7 @@ static hf_status begin(struct hf_election *e, struct hf_slot *slot,
     }
     e->resigning = true;
     e->out = false;
-    e->slot = slot;
+    e->waiter = waiter;
     e->done = done;
     e->end = rested;
     hf_election_hush(e);
@@ -279,20 +281,20 @@ hf_status hf_election_resign(struct hf_election *e)
     static const char call[] = "hf_election_resign";
     const struct hf_done untold = {NULL, NULL, NULL};
     struct hf_client *client = e->client;
-    struct hf_slot slot = {.done = false};
+    struct hf_waiter waiter = {.done = false};
     struct hf_error error;
     hf_status status;
 
     if ((status = hf_lock_may_block(e->lock, call, &error)) != HF_OK)
         return status;
-    if ((status = hf_client_enter(client)) != HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
-    status = begin(e, &slot, untold, call);
+    status = begin(e, &waiter, untold, call);
     if (status == HF_OK) {
-        status = hf_client_wait(client, &slot);
+        status = hf_monitor_wait(&client->monitor, &waiter);
         error = e->outcome;
-        if (!slot.done) {
-            e->slot = NULL; /* it goes on, and nobody is told */
+        if (!waiter.done) {
+            e->waiter = NULL; /* it goes on, and nobody is told */
             hf_error_set(&error, status,
                          "no descriptors to wait with; raise the limit on "
                          "open files");
@@ -300,7 +302,7 @@ hf_status hf_election_resign(struct hf_election *e)
         if (status != HF_OK)
             hf_lock_fail(e->lock, call, &error);
     }
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -311,10 +313,10 @@ static hf_status check_done(struct hf_election *e, struct hf_done done,
     hf_status status = HF_OK;
     struct hf_error error;
 
-    if (done.fn != NULL && e->client->ended)
+    if (done.fn != NULL && e->client->monitor.ended)
         status = hf_error_set(&error, HF_ECLOSED, "the client was closed");
     else if (done.fn != NULL)
-        status = hf_client_need_driver(e->client, &error);
+        status = hf_monitor_ensure_driver(&e->client->monitor, &error);
     if (status != HF_OK)
         hf_lock_fail(e->lock, call, &error);
     return status;
@@ -324,15 +326,16 @@ hf_status hf_election_resign_start(struct hf_election *e, struct hf_done done)
 {
     static const char call[] = "hf_election_resign_start";
     struct hf_client *client = e->client;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
     bool told_nowhere = false;
 
     if (status == HF_OK) {
-        told_nowhere = client->ended; /* and nothing is left to resign */
+        told_nowhere =
+            client->monitor.ended; /* and nothing is left to resign */
         status = check_done(e, done, call);
         if (status == HF_OK && !told_nowhere)
             status = begin(e, NULL, done, call);
-        hf_client_leave(client);
+        hf_monitor_leave(&client->monitor);
     }
     if ((status != HF_OK || told_nowhere) && done.drop != NULL)
         done.drop(done.arg);
@@ -355,7 +358,8 @@ bool hf_election_is_leader(const struct hf_election *e)
 /* In a child of a fork nobody leads. */
 uint64_t hf_election_token(const struct hf_election *e)
 {
-    return hf_fork_parted(e->client) ? 0 : atomic_load(&e->token);
+    return hf_fork_parted(&e->client->monitor.fork) ? 0
+                                                    : atomic_load(&e->token);
 }
 
 /* Leaderships follow one another: a value that was loaded before this one began

@@ -58,13 +58,13 @@ struct hf_election {
     bool resigning;
     bool out; /* it can be answered */
     struct hf_error outcome;
-    struct hf_slot *slot;
+    struct hf_waiter *waiter;
     struct hf_done done;
     struct hf_callback done_callback;
 
-    bool freed;                /* by the user */
-    struct hf_slot *free_slot; /* who waits in that for a callback's end */
-    struct hf_grave grave;
+    bool freed;                    /* by the user */
+    struct hf_waiter *free_waiter; /* who waits in that for a callback's end */
+    struct hf_deferred_free deferred;
 };
 
 /* All with the client's lock. */
@@ -94,7 +94,7 @@ void hf_election_hush(struct hf_election *election);
 void hf_election_drop_callbacks(struct hf_election *election);
 
 /* The callback that tells. */
-void hf_election_run_news(struct hf_client *client, void *arg);
+void hf_election_run_news(void *arg);
 
 /* An effect of ${kind} on ${grant}, a candidature of ${election}, has been
  * carried out. */

@@ -18,7 +18,7 @@ void hf_election_wait_dereference(struct hf_election_wait *wait)
     if (--wait->references > 0)
         return;
     hf_free(wait);
-    hf_client_dereference(client);
+    hf_monitor_dereference(&client->monitor);
 }
 
 static void delist(struct hf_election_wait *wait)
@@ -37,13 +37,13 @@ static void end(struct hf_election_wait *wait, const struct hf_error *why)
     delist(wait);
     wait->ended = true;
     wait->outcome = *why;
-    if (wait->slot != NULL) {
-        hf_slot_answer(wait->client, wait->slot, why->status);
+    if (wait->waiter != NULL) {
+        hf_waiter_answer(&wait->client->monitor, wait->waiter, why->status);
         return;
     }
     wait->client->unsettled--;
     if (wait->done.fn != NULL || wait->done.drop != NULL)
-        hf_delivery_add(wait->client, &wait->done_callback);
+        hf_monitor_queue(&wait->client->monitor, &wait->done_callback);
     else
         hf_election_wait_dereference(wait);
 }
@@ -156,7 +156,7 @@ static hf_status check(const struct hf_election *e, struct hf_error *error)
         *error = e->end;
         return error->status;
     }
-    if (e->client->closing)
+    if (e->client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     return hf_error_set(error, HF_ESTATE,
                         "it does not stand; call "
@@ -181,7 +181,7 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
                     wait->started_at_ms);
     wait->next = client->election_waits;
     client->election_waits = wait;
-    if (wait->slot == NULL)
+    if (wait->waiter == NULL)
         client->unsettled++;
     if (e->state == HF_ELECTION_LEADING)
         end(wait, &elected);
@@ -193,10 +193,10 @@ static void begin(struct hf_election_wait *wait, struct hf_election *e,
 
 static hf_status await(struct hf_election_wait *wait, struct hf_error *error)
 {
-    hf_status status = hf_client_wait(wait->client, wait->slot);
+    hf_status status = hf_monitor_wait(&wait->client->monitor, wait->waiter);
 
     *error = wait->outcome;
-    if (wait->slot->done)
+    if (wait->waiter->done)
         return status;
     delist(wait);
     return hf_error_set(error, status,
@@ -207,15 +207,15 @@ static hf_status await(struct hf_election_wait *wait, struct hf_error *error)
 hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
 {
     struct hf_client *client = e->client;
-    struct hf_slot slot = {.done = false};
-    struct hf_election_wait wait = {.slot = &slot};
+    struct hf_waiter waiter = {.done = false};
+    struct hf_election_wait wait = {.waiter = &waiter};
     struct hf_error error;
     hf_status status;
 
     if ((status = hf_lock_may_block(e->lock, "hf_election_wait", &error)) !=
         HF_OK)
         return status;
-    if ((status = hf_client_enter(client)) != HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
     hf_election_reference(e); /* ours */
     if ((status = check(e, &error)) == HF_OK) {
@@ -225,23 +225,24 @@ hf_status hf_election_wait(struct hf_election *e, uint64_t wait_ms)
     if (status != HF_OK)
         hf_lock_fail(e->lock, "hf_election_wait", &error);
     hf_election_dereference(e);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
-static void run_done(struct hf_client *client, void *arg)
+static void run_done(void *arg)
 {
     struct hf_election_wait *wait = arg;
+    struct hf_client *client = wait->client;
     struct hf_done done = wait->done;
     struct hf_result result = {.status = wait->outcome.status,
                                .text = wait->outcome.text};
 
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_election_wait_dereference(wait);
 }
 
@@ -256,11 +257,11 @@ static hf_status start(struct hf_election *e, uint64_t wait_ms,
     if ((status = check(e, error)) != HF_OK)
         return status;
     if (done.fn != NULL &&
-        (status = hf_client_need_driver(client, error)) != HF_OK)
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
         return status;
     if ((wait = hf_alloc(sizeof(*wait))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    hf_client_reference(client);
+    hf_monitor_reference(&client->monitor);
     wait->references = 1; /* the callback's */
     wait->op.kind = HF_OP_ELECTION_WAIT;
     wait->done = done;
@@ -277,7 +278,7 @@ hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
                                  struct hf_done done, struct hf_op **op)
 {
     struct hf_client *client = e->client;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
     struct hf_error error;
 
     if (op != NULL)
@@ -286,7 +287,7 @@ hf_status hf_election_wait_start(struct hf_election *e, uint64_t wait_ms,
         status = start(e, wait_ms, done, op, &error);
         if (status != HF_OK)
             hf_lock_fail(e->lock, "hf_election_wait_start", &error);
-        hf_client_leave(client);
+        hf_monitor_leave(&client->monitor);
     }
     if (status != HF_OK && done.drop != NULL)
         done.drop(done.arg);

@@ -9,9 +9,9 @@
 #ifndef HF_HOST_ELECTION_WAIT_H
 #define HF_HOST_ELECTION_WAIT_H
 
-#include "host/delivery.h"
 #include "host/election.h"
 #include "host/op.h"
+#include "monitor/delivery.h"
 
 struct hf_election_wait {
     struct hf_client *client;
@@ -23,7 +23,7 @@ struct hf_election_wait {
     struct hf_heap_node deadline; /* in the client's, if there is one */
     bool ended;
     struct hf_error outcome;
-    struct hf_slot *slot; /* who waits; NULL: it was started, with .done */
+    struct hf_waiter *waiter; /* who waits; NULL: it was started, with .done */
     struct hf_done done;
     struct hf_callback done_callback;
     struct hf_election_wait *next; /* in the client's list, until it ends */

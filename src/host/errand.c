@@ -39,21 +39,22 @@ struct hf_op *hf_errand_op(struct hf_errand *errand)
     return &errand->op;
 }
 
-static void run_done(struct hf_client *client, void *arg)
+static void run_done(void *arg)
 {
     struct hf_errand *errand = arg;
+    struct hf_client *client = errand->lock->client;
     struct hf_done done = errand->done;
     struct hf_result result = {.status = errand->outcome.status,
                                .text = errand->outcome.text,
                                .tickets = errand->tickets};
 
     errand->tickets = NULL;
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_errand_dereference(errand);
 }
 
@@ -128,21 +129,21 @@ static struct hf_errand *make(struct hf_lock *lock,
 
 hf_status hf_errand_begin(struct hf_lock *lock,
                           const struct hf_errand_order *order,
-                          struct hf_slot *slot, struct hf_done done,
+                          struct hf_waiter *waiter, struct hf_done done,
                           struct hf_errand **errand, struct hf_error *error)
 {
     struct hf_client *client = lock->client;
     hf_status status;
 
     *errand = NULL;
-    if (client->closing)
+    if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     if (done.fn != NULL &&
-        (status = hf_client_need_driver(client, error)) != HF_OK)
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
         return status;
     if ((*errand = make(lock, order)) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    (*errand)->slot = slot;
+    (*errand)->waiter = waiter;
     (*errand)->done = done;
     client->unsettled++;
     inquire(*errand, order->each ? HF_REQUEST_LIST : order->kind,
@@ -155,11 +156,11 @@ hf_status hf_errand_begin(struct hf_lock *lock,
 static void end(struct hf_errand *errand, hf_status status, const char *text)
 {
     struct hf_client *client = errand->lock->client;
-    struct hf_slot *slot = errand->slot;
+    struct hf_waiter *waiter = errand->waiter;
 
     assert(!errand->ended);
     errand->ended = true;
-    errand->slot = NULL;
+    errand->waiter = NULL;
     errand->outcome = (struct hf_error){.status = HF_OK};
     if (status != HF_OK)
         hf_error_set(&errand->outcome, status, "%s", text);
@@ -167,10 +168,10 @@ static void end(struct hf_errand *errand, hf_status status, const char *text)
         hf_tickets_free(errand->tickets);
         errand->tickets = NULL;
     }
-    if (slot != NULL)
-        hf_slot_answer(client, slot, status);
+    if (waiter != NULL)
+        hf_waiter_answer(&client->monitor, waiter, status);
     else if (errand->done.fn != NULL || errand->done.drop != NULL)
-        hf_delivery_add(client, &errand->done_callback);
+        hf_monitor_queue(&client->monitor, &errand->done_callback);
     else
         hf_errand_dereference(errand); /* nobody waits, or not any more */
 }

@@ -13,10 +13,10 @@
 #define HF_HOST_ERRAND_H
 
 #include "core/inquiry.h"
-#include "host/delivery.h"
 #include "host/lock.h"
 #include "host/op.h"
 #include "host/tickets.h"
+#include "monitor/delivery.h"
 
 /* What is to be done. */
 struct hf_errand_order {
@@ -50,7 +50,7 @@ struct hf_errand {
                                    NULL: nothing yet */
     size_t next;                /* .each: of .tickets, to be asked next */
     size_t asked;               /* and how many were found */
-    struct hf_slot *slot;       /* who waits */
+    struct hf_waiter *waiter;   /* who waits */
     struct hf_done done;
     struct hf_callback done_callback;
 };
@@ -65,12 +65,12 @@ hf_status hf_errand_start(struct hf_lock *lock, const char *call,
                           struct hf_errand_order order, const char *id,
                           struct hf_done done, struct hf_op **op);
 
-/* With the client's lock: run ${order}, with ${slot} or ${done} to hear of the
- * end, and one reference for that.  HF_ECLOSED HF_ELIMIT HF_ENOMEM, and ${done}
- * is the caller's still. */
+/* With the client's lock: run ${order}, with ${waiter} or ${done} to hear of
+ * the end, and one reference for that.  HF_ECLOSED HF_ELIMIT HF_ENOMEM, and
+ * ${done} is the caller's still. */
 hf_status hf_errand_begin(struct hf_lock *lock,
                           const struct hf_errand_order *order,
-                          struct hf_slot *slot, struct hf_done done,
+                          struct hf_waiter *waiter, struct hf_done done,
                           struct hf_errand **errand, struct hf_error *error);
 void hf_errand_dereference(struct hf_errand *errand);
 

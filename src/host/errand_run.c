@@ -31,13 +31,13 @@ static hf_status parse_id(const char *text, struct hf_errand_order *order,
 }
 
 /* With the lock: the end of ${errand}, whose text goes to ${error}. */
-static hf_status await(struct hf_errand *errand, struct hf_slot *slot,
+static hf_status await(struct hf_errand *errand, struct hf_waiter *waiter,
                        struct hf_tickets **tickets, struct hf_error *error)
 {
-    hf_status status = hf_client_wait(errand->lock->client, slot);
+    hf_status status = hf_monitor_wait(&errand->lock->client->monitor, waiter);
 
-    if (!slot->done) {
-        errand->slot = NULL; /* it goes on, and end() gives it up */
+    if (!waiter->done) {
+        errand->waiter = NULL; /* it goes on, and end() gives it up */
         return hf_error_set(error, status,
                             "no descriptors to wait with; raise the limit on "
                             "open files");
@@ -62,7 +62,7 @@ hf_status hf_errand_run(struct hf_lock *lock, const char *call,
                         struct hf_tickets **tickets)
 {
     struct hf_client *client = lock->client;
-    struct hf_slot slot = {.done = false};
+    struct hf_waiter waiter = {.done = false};
     struct hf_error error = {.status = HF_OK};
     struct hf_errand *errand;
     hf_status status;
@@ -70,19 +70,20 @@ hf_status hf_errand_run(struct hf_lock *lock, const char *call,
     if (tickets != NULL)
         *tickets = NULL;
     if ((status = hf_lock_may_block(lock, call, &error)) == HF_OK)
-        status = hf_client_enter(client);
+        status = hf_monitor_enter(&client->monitor);
     if (status != HF_OK)
         return status;
     status = parse_id(id, &order, &error);
     if (status == HF_OK)
         status = check_which(order.which, &error);
     if (status == HF_OK)
-        status = hf_errand_begin(lock, &order, &slot, no_done, &errand, &error);
+        status =
+            hf_errand_begin(lock, &order, &waiter, no_done, &errand, &error);
     if (status == HF_OK)
-        status = await(errand, &slot, tickets, &error);
+        status = await(errand, &waiter, tickets, &error);
     if (is_failure(&order, status))
         hf_lock_fail(lock, call, &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -93,7 +94,7 @@ hf_status hf_errand_start(struct hf_lock *lock, const char *call,
     struct hf_client *client = lock->client;
     struct hf_error error = {.status = HF_OK};
     struct hf_errand *errand;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
     if (op != NULL)
         *op = NULL;
@@ -112,7 +113,7 @@ hf_status hf_errand_start(struct hf_lock *lock, const char *call,
         *op = hf_errand_op(errand);
     if (status != HF_OK)
         hf_lock_fail(lock, call, &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (status == HF_OK)
         return HF_OK;
 drop:

@@ -28,9 +28,10 @@ static void explain_end(struct hf_grant *grant, struct hf_error *why)
     }
 }
 
-static void run_done(struct hf_client *client, void *arg)
+static void run_done(void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
     struct hf_error why = {.text = ""};
     struct hf_done done = grant->done;
     struct hf_result result = {.status = grant->done_status, .text = why.text};
@@ -40,12 +41,12 @@ static void run_done(struct hf_client *client, void *arg)
     if (grant->done_status != HF_OK)
         explain_end(grant, &why);
     grant->done = (struct hf_done){NULL, NULL, NULL};
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     if (done.fn != NULL)
         done.fn(done.arg, &result);
     if (done.drop != NULL)
         done.drop(done.arg);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     /* A grant is the user's from here on; anything else was the operation's.
      */
     if (result.grant == NULL)
@@ -58,7 +59,7 @@ void hf_grant_queue(struct hf_grant *grant, struct hf_callback *callback)
     if (callback->queued)
         return;
     hf_grant_reference(grant);
-    hf_delivery_add(grant->client, callback);
+    hf_monitor_queue(&grant->client->monitor, callback);
 }
 
 /* ------------------------------------------------------------- lifetime -- */
@@ -148,25 +149,26 @@ static void free_texts(struct hf_grant *grant)
     hf_failure_drop(&client->failures, &grant->failure);
 }
 
-static void destroy(struct hf_grave *grave)
+static void destroy(struct hf_deferred_free *object)
 {
     struct hf_grant *grant =
-        (struct hf_grant *)((char *)grave - offsetof(struct hf_grant, grave));
+        (struct hf_grant *)((char *)object -
+                            offsetof(struct hf_grant, deferred));
     struct hf_client *client = grant->client;
 
     hf_grant_drop_callbacks(grant);
-    if (hf_fork_parted(client))
+    if (hf_fork_parted(&client->monitor.fork))
         return;
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     close_loss_fd(grant);
     for (size_t i = 0; i < grant->member_count; i++)
         hf_lock_dereference(grant->members[i].lock);
     free_texts(grant);
-    pthread_mutex_unlock(&client->lock);
+    pthread_mutex_unlock(&client->monitor.lock);
     hf_free(grant->downgrade);
     hf_free(grant->payload_larger);
     hf_free(grant);
-    hf_client_release(client);
+    hf_monitor_release(&client->monitor);
 }
 
 struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
@@ -189,13 +191,13 @@ struct hf_grant *hf_grant_new(struct hf_lock *const *locks, size_t count,
     grant->references = 1;
     grant->op.kind = HF_OP_GRANT;
     grant->loss_fd = -1;
-    grant->grave.destroy = destroy;
+    grant->deferred.destroy = destroy;
     grant->done = done;
     grant->done_callback = (struct hf_callback){.run = run_done, .arg = grant};
     hf_grant_set_callbacks(grant, opts);
     for (size_t i = 0; i < count; i++)
         hf_lock_reference(locks[i]);
-    hf_client_reference(grant->client);
+    hf_monitor_reference(&grant->client->monitor);
     limit(grant, opts);
     hf_members_want(grant, locks);
     return grant;
@@ -211,7 +213,7 @@ void hf_grant_dereference(struct hf_grant *grant)
     assert(grant->references > 0);
     if (--grant->references > 0)
         return;
-    hf_client_bury(grant->client, &grant->grave);
+    hf_monitor_defer_free(&grant->client->monitor, &grant->deferred);
 }
 
 void hf_grant_after_fork(struct hf_client *client)
@@ -238,14 +240,14 @@ void hf_grant_set_unsettled(struct hf_grant *grant, bool unsettled)
 /* Tell whoever waits for the acquire or the release how it ended. */
 static void complete(struct hf_grant *grant, hf_status status)
 {
-    struct hf_slot *slot = grant->slot;
+    struct hf_waiter *waiter = grant->waiter;
 
     grant->done_status = status;
-    grant->slot = NULL;
+    grant->waiter = NULL;
     if (grant->election != NULL)
         return; /* it hears of every effect */
-    if (slot != NULL)
-        hf_slot_answer(grant->client, slot, status);
+    if (waiter != NULL)
+        hf_waiter_answer(&grant->client->monitor, waiter, status);
     else if (grant->done.fn != NULL || grant->done.drop != NULL)
         hf_grant_queue(grant, &grant->done_callback);
     else
@@ -257,7 +259,7 @@ void hf_grant_disown(struct hf_grant *grant)
     hf_grant_untell_wait(grant);
     hf_grant_clear_callbacks(grant);
     grant->done = (struct hf_done){NULL, NULL, NULL};
-    grant->slot = NULL;
+    grant->waiter = NULL;
     hf_grant_cancel(grant);
 }
 
@@ -281,8 +283,9 @@ static void lose(struct hf_grant *grant)
     hf_grant_explain_loss(grant, &why);
     hf_failure_keep(&grant->client->failures, &grant->failure, NULL, &why);
     show_loss(grant);
-    hf_log_write(grant->client, HF_LOG_WARNING, "%s; its token was %llu",
-                 why.text, (unsigned long long)grant->acquisition.token);
+    hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
+                 "%s; its token was %llu", why.text,
+                 (unsigned long long)grant->acquisition.token);
     hf_grant_checks_answer(grant->client, grant);
     hf_grant_untell_revoke(grant);
     if (!grant->released)
@@ -292,7 +295,7 @@ static void lose(struct hf_grant *grant)
 /* A blocking call has nobody left to tell. */
 static void end_waiting(struct hf_grant *grant)
 {
-    if (grant->slot == NULL && hf_grant_owes_wait(grant))
+    if (grant->waiter == NULL && hf_grant_owes_wait(grant))
         hf_grant_tell_wait(grant);
     else
         hf_grant_untell_wait(grant);
@@ -341,7 +344,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         hf_grant_tell_wait(grant);
         break;
     case HF_EFFECT_REVOKED:
-        hf_log_write(grant->client, HF_LOG_INFO,
+        hf_log_write(&grant->client->monitor.log, HF_LOG_INFO,
                      "somebody asks for \"%s\" to be released",
                      grant->lock->name);
         if (!grant->released)
@@ -349,7 +352,7 @@ void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect)
         break;
     case HF_EFFECT_RELEASED:
         if (grant->acquisition.status == HF_EDENIED)
-            hf_log_write(grant->client, HF_LOG_WARNING,
+            hf_log_write(&grant->client->monitor.log, HF_LOG_WARNING,
                          "the ticket of \"%s\" cannot leave its queue before "
                          "this client is closed: %s",
                          grant->lock->name,
@@ -413,7 +416,8 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 
     if (grant->loss_fd >= 0)
         return HF_OK;
-    if ((status = hf_client_need_driver(grant->client, error)) != HF_OK)
+    if ((status = hf_monitor_ensure_driver(&grant->client->monitor, error)) !=
+        HF_OK)
         return status;
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
@@ -429,14 +433,14 @@ static hf_status make_loss_fd(struct hf_grant *grant, struct hf_error *error)
 hf_status hf_grant_loss_fd(struct hf_grant *grant, int *fd)
 {
     struct hf_error error;
-    hf_status status = hf_client_enter(grant->client);
+    hf_status status = hf_monitor_enter(&grant->client->monitor);
 
     *fd = -1;
     if (status != HF_OK)
         return status;
     status = make_loss_fd(grant, &error);
     *fd = grant->loss_fd;
-    hf_client_leave(grant->client);
+    hf_monitor_leave(&grant->client->monitor);
     if (status != HF_OK)
         hf_grant_fail(grant, "hf_grant_loss_fd", &error);
     return status;
@@ -473,14 +477,14 @@ hf_status hf_grant_hold_fd_of(struct hf_grant *grant,
 {
     struct hf_client *client = grant->client;
     struct hf_error error;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
     *fd = -1;
     if (status != HF_OK)
         return status;
-    hf_client_settle(client);
+    hf_monitor_run_ready(&client->monitor);
     status = hold(grant, lock, fd, &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (status != HF_OK)
         hf_grant_fail(grant, "hf_grant_hold_fd", &error);
     return status;
@@ -523,24 +527,24 @@ void hf_grant_let_go(struct hf_grant *grant)
 hf_status hf_grant_release_for(struct hf_grant *grant, struct hf_error *error)
 {
     struct hf_client *client = grant->client;
-    struct hf_slot slot = {.done = false};
+    struct hf_waiter waiter = {.done = false};
     hf_status status;
 
-    if ((status = hf_client_may_block(client, error)) != HF_OK)
+    if ((status = hf_monitor_may_block(&client->monitor, error)) != HF_OK)
         return status;
-    (void)hf_client_enter(client);
-    grant->slot = &slot;
+    (void)hf_monitor_enter(&client->monitor);
+    grant->waiter = &waiter;
     step_release(grant);
-    status = hf_client_wait(client, &slot);
+    status = hf_monitor_wait(&client->monitor, &waiter);
     if (status != HF_OK) {
         hf_grant_explain_release(grant, status, error);
         hf_lock_fail(grant->lock, "hf_grant_release", error);
     }
-    if (slot.done)
+    if (waiter.done)
         hf_grant_dereference(grant);
     else
-        grant->slot = NULL; /* goes on, and complete() gives it up */
-    hf_client_leave(client);
+        grant->waiter = NULL; /* goes on, and complete() gives it up */
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -559,10 +563,10 @@ hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
     static const char call[] = "hf_grant_release_start";
     struct hf_client *client = grant->client;
     struct hf_error error;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
-    if (status == HF_OK && client->ended && done.fn != NULL) {
-        hf_client_leave(client);
+    if (status == HF_OK && client->monitor.ended && done.fn != NULL) {
+        hf_monitor_leave(&client->monitor);
         status = hf_error_set(&error, HF_ECLOSED,
                               "the client was closed, and has nowhere to call "
                               "back; pass no function");
@@ -577,6 +581,6 @@ hf_status hf_grant_release_start(struct hf_grant *grant, struct hf_done done)
     hf_grant_reference(grant); /* the operation's, given up in run_done */
     step_release(grant);
     hf_grant_dereference(grant);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return HF_OK;
 }

@@ -13,10 +13,10 @@
 
 #include "core/acquisition.h"
 #include "host/client.h"
-#include "host/delivery.h"
 #include "host/lock.h"
 #include "host/members.h"
 #include "host/op.h"
+#include "monitor/delivery.h"
 
 struct hf_downgrade;
 
@@ -52,7 +52,7 @@ struct hf_grant {
                                         client's list of these */
     struct hf_grant *next_loss_fd;
     struct hf_grant **loss_fd_link; /* what points here */
-    struct hf_slot *slot; /* who waits for the acquire or the release */
+    struct hf_waiter *waiter; /* who waits for the acquire or the release */
 
     struct hf_done done; /* of the acquire, then of the release */
     hf_status done_status;
@@ -62,7 +62,7 @@ struct hf_grant {
     struct hf_downgrade *downgrade; /* under way, or to be told; else NULL */
     struct hf_election *election;   /* that it is a candidature in, or NULL */
 
-    struct hf_grave grave;
+    struct hf_deferred_free deferred;
     /* What its tickets say: behind .members, or, where that is too short for
      * what its owner holds, of the heap. */
     char *payload;
@@ -72,10 +72,10 @@ struct hf_grant {
 };
 
 /* A call that waits for its grant, on its caller's stack. */
-struct hf_waiter {
+struct hf_grant_waiter {
     uint64_t owner;
     struct hf_grant *grant;
-    struct hf_waiter *next;
+    struct hf_grant_waiter *next;
 };
 
 /* A new one of the ${count} ${locks}, with one reference, the user's; NULL if
@@ -98,8 +98,8 @@ hf_status hf_acquire_start_for(struct hf_lock *lock, const char *call,
  * of ${waiters}, which the client's lock guards. */
 hf_status hf_acquire_as(struct hf_lock *lock, const char *call,
                         const struct hf_acquire_opts *opts, uint64_t owner,
-                        struct hf_waiter **waiters, struct hf_grant **grant,
-                        struct hf_error *error);
+                        struct hf_grant_waiter **waiters,
+                        struct hf_grant **grant, struct hf_error *error);
 
 /* hf_grant_downgrade() and hf_grant_release() on behalf of a handle of another
  * sort, which tells why itself: ${error} is filled on failure. */

@@ -5,9 +5,10 @@
 
 /* ------------------------------------------------------------------ runs -- */
 
-static void run_wait(struct hf_client *client, void *arg)
+static void run_wait(void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
     struct hf_grant_callbacks *callbacks = grant->callbacks;
     char holder[HF_PAYLOAD_BYTES];
     struct hf_wait wait = {
@@ -20,31 +21,33 @@ static void run_wait(struct hf_client *client, void *arg)
     hf_payload_copy(
         holder, grant->granted ? "" : hf_text_of(grant->acquisition.holder));
     callbacks->displaced = wait.displaced;
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     callbacks->on_wait.fn(callbacks->on_wait.arg, &wait);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_grant_dereference(grant);
 }
 
-static void run_loss(struct hf_client *client, void *arg)
+static void run_loss(void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
     const struct hf_on_loss *on_loss = &grant->callbacks->on_loss;
 
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     on_loss->fn(on_loss->arg, grant);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_grant_dereference(grant);
 }
 
-static void run_revoke(struct hf_client *client, void *arg)
+static void run_revoke(void *arg)
 {
     struct hf_grant *grant = arg;
+    struct hf_client *client = grant->client;
     const struct hf_on_revoke *on_revoke = &grant->callbacks->on_revoke;
 
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     on_revoke->fn(on_revoke->arg, grant);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
     hf_grant_dereference(grant);
 }
 
@@ -54,7 +57,7 @@ static void unqueue(struct hf_grant *grant, struct hf_callback *callback)
 {
     if (!callback->queued)
         return;
-    hf_delivery_remove(grant->client, callback);
+    hf_delivery_remove(&grant->client->monitor.delivery, callback);
     hf_grant_dereference(grant);
 }
 

@@ -23,14 +23,14 @@ static hf_status known(const struct hf_grant *grant, struct hf_error *error)
 
 hf_status hf_grant_check_known(struct hf_grant *grant, struct hf_error *error)
 {
-    hf_status status = hf_fork_check(grant->client, error);
+    hf_status status = hf_fork_check(&grant->client->monitor.fork, error);
 
     if (status != HF_OK)
         return status;
-    (void)hf_client_enter(grant->client);
-    hf_client_settle(grant->client);
+    (void)hf_monitor_enter(&grant->client->monitor);
+    hf_monitor_run_ready(&grant->client->monitor);
     status = known(grant, error);
-    hf_client_leave(grant->client);
+    hf_monitor_leave(&grant->client->monitor);
     return status;
 }
 
@@ -47,12 +47,12 @@ static bool ask(struct hf_client *client)
 
 hf_status hf_grant_ask(struct hf_grant *grant)
 {
-    hf_status status = hf_client_enter(grant->client);
+    hf_status status = hf_monitor_enter(&grant->client->monitor);
 
     if (status != HF_OK)
         return status;
     (void)ask(grant->client);
-    hf_client_leave(grant->client);
+    hf_monitor_leave(&grant->client->monitor);
     return HF_OK;
 }
 
@@ -67,7 +67,7 @@ void hf_grant_checks_answer(struct hf_client *client,
             continue;
         }
         *link = check->next;
-        hf_slot_answer(client, &check->slot, HF_OK);
+        hf_waiter_answer(&client->monitor, &check->waiter, HF_OK);
     }
 }
 
@@ -88,15 +88,15 @@ static hf_status await(const struct hf_grant *grant, struct hf_error *error)
     struct hf_grant_check check = {.grant = grant, .next = client->checks};
     hf_status status;
 
-    if (hf_client_may_block(client, error) != HF_OK)
+    if (hf_monitor_may_block(&client->monitor, error) != HF_OK)
         return hf_error_set(error, HF_EREENTRANT,
                             "the proof of the session is under way, and a "
                             "callback or the thread of the borrowed loop "
                             "cannot wait for it; call it on another thread, "
                             "or wait until hf_grant_safe_until_ms() moves");
     client->checks = &check;
-    status = hf_client_wait(client, &check.slot);
-    if (check.slot.done)
+    status = hf_monitor_wait(&client->monitor, &check.waiter);
+    if (check.waiter.done)
         return HF_OK;
     give_up(client, &check);
     return hf_error_set(error, status,
@@ -106,17 +106,17 @@ static hf_status await(const struct hf_grant *grant, struct hf_error *error)
 
 static hf_status prove(struct hf_grant *grant, struct hf_error *error)
 {
-    hf_status status = hf_fork_check(grant->client, error);
+    hf_status status = hf_fork_check(&grant->client->monitor.fork, error);
 
     if (status != HF_OK)
         return status;
-    (void)hf_client_enter(grant->client);
-    hf_client_settle(grant->client);
+    (void)hf_monitor_enter(&grant->client->monitor);
+    hf_monitor_run_ready(&grant->client->monitor);
     if (!grant->lost && ask(grant->client))
         status = await(grant, error);
     if (status == HF_OK)
         status = known(grant, error);
-    hf_client_leave(grant->client);
+    hf_monitor_leave(&grant->client->monitor);
     return status;
 }
 

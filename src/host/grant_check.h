@@ -12,7 +12,7 @@
 
 /* One who waits for the session to be proven, or for the loss of ${grant}. */
 struct hf_grant_check {
-    struct hf_slot slot;
+    struct hf_waiter waiter;
     const struct hf_grant *grant;
     struct hf_grant_check *next;
 };

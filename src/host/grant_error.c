@@ -40,19 +40,19 @@ hf_status hf_grant_fail(struct hf_grant *grant, const char *call,
 {
     struct hf_client *client = grant->client;
 
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return error->status;
     hf_failure_keep(&client->failures, &grant->failure, call, error);
     hf_failure_keep(&client->failures, &grant->lock->failure, call, error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return error->status;
 }
 
 void hf_grant_error(const struct hf_grant *grant, struct hf_error *error)
 {
-    if (hf_fork_check(grant->client, error) != HF_OK)
+    if (hf_fork_check(&grant->client->monitor.fork, error) != HF_OK)
         return;
-    pthread_mutex_lock(&grant->client->lock);
+    hf_monitor_lock(&grant->client->monitor);
     hf_failure_tell(&grant->failure, error);
-    pthread_mutex_unlock(&grant->client->lock);
+    pthread_mutex_unlock(&grant->client->monitor.lock);
 }

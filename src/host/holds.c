@@ -136,8 +136,8 @@ static bool cancel(struct hf_holds *holds, uint64_t owner)
 {
     bool found = false;
 
-    for (struct hf_waiter *w = holds->waiters; w != NULL; w = w->next) {
-        if ((owner != 0 && w->owner != owner) || w->grant->slot == NULL)
+    for (struct hf_grant_waiter *w = holds->waiters; w != NULL; w = w->next) {
+        if ((owner != 0 && w->owner != owner) || w->grant->waiter == NULL)
             continue; /* another one, or answered */
         hf_grant_cancel(w->grant);
         found = true;
@@ -149,13 +149,13 @@ hf_status hf_holds_cancel(struct hf_holds *holds, struct hf_client *client,
                           const char *call, uint64_t owner)
 {
     struct hf_error error;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
     bool found;
 
     if (status != HF_OK)
         return status;
     found = cancel(holds, owner);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (found)
         return HF_OK;
     hf_error_set(&error, HF_EGONE,

@@ -33,7 +33,7 @@ struct hf_holds {
     struct hf_hold *first;
     struct hf_failure_kept failure; /* the last one; under .guard, as .texts */
     struct hf_texts texts;
-    struct hf_waiter *waiters; /* under the client's lock */
+    struct hf_grant_waiter *waiters; /* under the client's lock */
     /* The user's, and that of each grant that may tell .revoked. */
     _Atomic unsigned references;
     char text[HF_OWNER_TEXT_BYTES + 1]; /* of the tickets; "": none */

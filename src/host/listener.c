@@ -28,16 +28,17 @@ static void destroy(struct hf_listener *listener)
 static void call(struct hf_client *client, struct hf_listener *listener,
                  enum hf_state state)
 {
-    if (listener->removed || hf_fork_parted(client))
+    if (listener->removed || hf_fork_parted(&client->monitor.fork))
         return;
-    hf_log_unlock(client);
+    hf_monitor_unlock(&client->monitor);
     listener->on_state.fn(listener->on_state.arg, state);
-    pthread_mutex_lock(&client->lock);
+    hf_monitor_lock(&client->monitor);
 }
 
-static void run(struct hf_client *client, void *arg)
+static void run(void *arg)
 {
     struct hf_listener *listener = arg;
+    struct hf_client *client = listener->client;
     enum hf_state state = client->state;
     bool lost = listener->lost_unheard && state != HF_STATE_LOST;
 
@@ -46,15 +47,15 @@ static void run(struct hf_client *client, void *arg)
     if (lost)
         call(client, listener, HF_STATE_LOST);
     call(client, listener, state);
-    if (hf_fork_parted(client))
+    if (hf_fork_parted(&client->monitor.fork))
         return;
     listener->telling = false;
-    if (listener->remove_slot != NULL) {
-        hf_slot_answer(client, listener->remove_slot, HF_OK);
+    if (listener->remove_waiter != NULL) {
+        hf_waiter_answer(&client->monitor, listener->remove_waiter, HF_OK);
     } else if (listener->removed) {
-        hf_log_unlock(client);
+        hf_monitor_unlock(&client->monitor);
         destroy(listener);
-        pthread_mutex_lock(&client->lock);
+        hf_monitor_lock(&client->monitor);
     }
 }
 
@@ -64,24 +65,25 @@ void hf_listeners_tell(struct hf_client *client)
         if (client->state == HF_STATE_LOST) {
             l->lost_unheard = true;
             /* Not ahead of what was lost with it. */
-            hf_delivery_remove(client, &l->callback);
+            hf_delivery_remove(&client->monitor.delivery, &l->callback);
         }
         if (l->on_state.fn != NULL)
-            hf_delivery_add(client, &l->callback);
+            hf_monitor_queue(&client->monitor, &l->callback);
     }
 }
 
 /* -------------------------------------------------------------- lifetime -- */
 
-static void init(struct hf_listener *listener, struct hf_on_state on_state)
+static void init(struct hf_listener *listener, struct hf_client *client,
+                 struct hf_on_state on_state)
 {
-    *listener = (struct hf_listener){.on_state = on_state};
+    *listener = (struct hf_listener){.client = client, .on_state = on_state};
     listener->callback = (struct hf_callback){.run = run, .arg = listener};
 }
 
 void hf_listeners_init(struct hf_client *client, struct hf_on_state on_state)
 {
-    init(&client->first_listener, on_state);
+    init(&client->first_listener, client, on_state);
     client->listeners = &client->first_listener;
 }
 
@@ -92,12 +94,12 @@ void hf_listeners_drop(struct hf_client *client)
     while ((listener = client->listeners) != NULL) {
         client->listeners = listener->next;
         assert(!listener->callback.queued && !listener->telling);
-        hf_log_unlock(client);
+        hf_monitor_unlock(&client->monitor);
         if (listener == &client->first_listener)
             drop(&listener->on_state);
         else
             destroy(listener);
-        pthread_mutex_lock(&client->lock);
+        hf_monitor_lock(&client->monitor);
     }
 }
 
@@ -120,11 +122,11 @@ static hf_status add(struct hf_client *client, struct hf_on_state on_state,
         return hf_error_set(error, HF_EINVAL,
                             "the callback is NULL, and nobody would be told; "
                             "pass a function");
-    if (client->closing)
+    if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     if ((made = hf_alloc(sizeof(*made))) == NULL)
         return hf_error_set(error, HF_ENOMEM, "out of memory");
-    init(made, on_state);
+    init(made, client, on_state);
     *find(client, NULL) = made;
     *listener = made;
     return HF_OK;
@@ -134,7 +136,7 @@ hf_status hf_client_add_listener(struct hf_client *client,
                                  struct hf_on_state on_state,
                                  struct hf_listener **listener)
 {
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
     struct hf_error error;
 
     *listener = NULL;
@@ -142,7 +144,7 @@ hf_status hf_client_add_listener(struct hf_client *client,
         status = add(client, on_state, listener, &error);
         if (status != HF_OK)
             hf_client_fail(client, "hf_client_add_listener", &error);
-        hf_client_leave(client);
+        hf_monitor_leave(&client->monitor);
     }
     if (status != HF_OK)
         drop(&on_state);
@@ -154,15 +156,15 @@ void hf_client_remove_listener(struct hf_client *client,
 {
     bool telling;
 
-    if (listener == NULL || hf_client_enter(client) != HF_OK)
+    if (listener == NULL || hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     *find(client, listener) = listener->next;
-    hf_delivery_remove(client, &listener->callback);
+    hf_delivery_remove(&client->monitor.delivery, &listener->callback);
     listener->removed = true;
     if (listener->telling)
-        hf_client_await_callback(client, &listener->remove_slot);
+        hf_monitor_await_callback(&client->monitor, &listener->remove_waiter);
     telling = listener->telling;
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     if (!telling)
         destroy(listener); /* else by whoever calls it, or has by now */
 }

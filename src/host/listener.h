@@ -9,18 +9,20 @@
 
 #include <holdfast/client.h>
 
-#include "host/delivery.h"
+#include "monitor/delivery.h"
 
-struct hf_slot;
+struct hf_client;
+struct hf_waiter;
 
 struct hf_listener {
+    struct hf_client *client;
     struct hf_on_state on_state; /* .fn is NULL: only to be dropped */
     struct hf_callback callback;
-    bool lost_unheard;           /* there was a LOST that it has not heard of */
-    bool telling;                /* it is being called */
-    bool removed;                /* meanwhile */
-    struct hf_slot *remove_slot; /* who waits for the end of that */
-    struct hf_listener *next;    /* in the client's list, unless removed */
+    bool lost_unheard; /* there was a LOST that it has not heard of */
+    bool telling;      /* it is being called */
+    bool removed;      /* meanwhile */
+    struct hf_waiter *remove_waiter; /* who waits for the end of that */
+    struct hf_listener *next;        /* in the client's list, unless removed */
 };
 
 /* All with the client's lock. */

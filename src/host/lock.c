@@ -41,7 +41,7 @@ static hf_status check(struct hf_client *client, const char *name,
                             "%" PRIu32 " permits of %" PRIu32 "; expected 1 to "
                             "%d, and no more than there are",
                             opts->permits, opts->limit, HF_PERMITS_MAX);
-    if (client->closing)
+    if (client->monitor.closing)
         return hf_error_set(error, HF_ECLOSED, "the client was closed");
     return hf_name_check(name, canonical, error);
 }
@@ -77,7 +77,7 @@ static struct hf_lock *make(struct hf_client *client, const char *name,
     lock->references = 1;
     lock->local = NULL;
     lock->client = client;
-    hf_client_reference(client);
+    hf_monitor_reference(&client->monitor);
     return lock;
 }
 
@@ -90,14 +90,14 @@ hf_status hf_lock_open_for(struct hf_client *client, const char *call,
     hf_status status;
 
     *lock = NULL;
-    if ((status = hf_client_enter(client)) != HF_OK)
+    if ((status = hf_monitor_enter(&client->monitor)) != HF_OK)
         return status;
     status = check(client, name, given, &opts, &name, &error);
     if (status == HF_OK && (*lock = make(client, name, &opts)) == NULL)
         status = hf_error_set(&error, HF_ENOMEM, "out of memory");
     if (status != HF_OK)
         hf_client_fail(client, call, &error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -111,7 +111,7 @@ hf_status hf_lock_share(struct hf_lock *lock, const char *call,
                         uint32_t handoffs)
 {
     struct hf_error error;
-    hf_status status = hf_client_enter(lock->client);
+    hf_status status = hf_monitor_enter(&lock->client->monitor);
 
     if (status != HF_OK)
         return status;
@@ -120,7 +120,7 @@ hf_status hf_lock_share(struct hf_lock *lock, const char *call,
         hf_error_set(&error, HF_ENOMEM, "out of memory");
         status = hf_client_fail(lock->client, call, &error);
     }
-    hf_client_leave(lock->client);
+    hf_monitor_leave(&lock->client->monitor);
     return status;
 }
 
@@ -143,7 +143,7 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
 {
     struct hf_client *client = lock->client;
     struct hf_error error;
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
     if (status != HF_OK)
         return status;
@@ -155,7 +155,7 @@ hf_status hf_lock_set_limit(struct hf_lock *lock, uint32_t limit)
     } else {
         hf_lock_fail(lock, "hf_lock_set_limit", &error);
     }
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 
@@ -170,7 +170,7 @@ void hf_lock_compare_limit(struct hf_lock *lock, const char *holder)
     if (lock->other_limit == 0 || lock->limit_warned)
         return;
     lock->limit_warned = true;
-    hf_log_write(lock->client, HF_LOG_WARNING,
+    hf_log_write(&lock->client->monitor.log, HF_LOG_WARNING,
                  "the limits of \"%s\" differ: %" PRIu32 " here, %" PRIu32
                  " at a ticket ahead (host %s, pid %" PRIu64
                  "); open the semaphore with the same limit everywhere",
@@ -203,7 +203,7 @@ void hf_lock_dereference(struct hf_lock *lock)
     if (lock->local != NULL)
         hf_local_queue_put(lock->client, lock->local);
     hf_failure_drop(&lock->client->failures, &lock->failure);
-    hf_client_dereference(lock->client);
+    hf_monitor_dereference(&lock->client->monitor);
     hf_free(lock);
 }
 
@@ -211,14 +211,15 @@ void hf_lock_free(struct hf_lock *lock)
 {
     struct hf_client *client;
 
-    if (lock == NULL || hf_fork_parted(lock->client))
+    if (lock == NULL || hf_fork_parted(&lock->client->monitor.fork))
         return;
     client = lock->client;
-    pthread_mutex_lock(&client->lock);
-    hf_client_reference(client); /* ours, until the lock is given up */
+    hf_monitor_lock(&client->monitor);
+    /* Ours, until the lock is given up. */
+    hf_monitor_reference(&client->monitor);
     hf_lock_dereference(lock);
-    hf_log_unlock(client);
-    hf_client_release(client);
+    hf_monitor_unlock(&client->monitor);
+    hf_monitor_release(&client->monitor);
 }
 
 const char *hf_lock_name(const struct hf_lock *lock)
@@ -236,20 +237,20 @@ hf_status hf_lock_fail(struct hf_lock *lock, const char *call,
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error)
 {
-    hf_status status = hf_client_may_block(lock->client, error);
+    hf_status status = hf_monitor_may_block(&lock->client->monitor, error);
 
-    if (status != HF_OK && hf_client_enter(lock->client) == HF_OK) {
+    if (status != HF_OK && hf_monitor_enter(&lock->client->monitor) == HF_OK) {
         hf_lock_fail(lock, call, error);
-        hf_client_leave(lock->client);
+        hf_monitor_leave(&lock->client->monitor);
     }
     return status;
 }
 
 void hf_lock_error(const struct hf_lock *lock, struct hf_error *error)
 {
-    if (hf_fork_check(lock->client, error) != HF_OK)
+    if (hf_fork_check(&lock->client->monitor.fork, error) != HF_OK)
         return;
-    pthread_mutex_lock(&lock->client->lock);
+    hf_monitor_lock(&lock->client->monitor);
     hf_failure_tell(&lock->failure, error);
-    pthread_mutex_unlock(&lock->client->lock);
+    pthread_mutex_unlock(&lock->client->monitor.lock);
 }

@@ -25,7 +25,7 @@ static struct hf_mutex *of_holds(struct hf_holds *holds)
  * which another thread may have held. */
 static bool is_forked(const struct hf_mutex *mutex)
 {
-    return hf_fork_parted(mutex->lock->client);
+    return hf_fork_parted(&mutex->lock->client->monitor.fork);
 }
 
 static void revoked(struct hf_holds *holds, uint64_t owner)
@@ -165,7 +165,7 @@ hf_status hf_mutex_unlock(struct hf_mutex *mutex)
 
 void hf_mutex_error(const struct hf_mutex *mutex, struct hf_error *error)
 {
-    if (hf_fork_check(mutex->lock->client, error) == HF_OK)
+    if (hf_fork_check(&mutex->lock->client->monitor.fork, error) == HF_OK)
         hf_holds_error((struct hf_holds *)&mutex->holds, error);
 }
 

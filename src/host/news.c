@@ -23,7 +23,7 @@ void hf_election_tell(struct hf_election *e)
         (!is_over(e) && !e->ended && !is_won(e) && !is_asked(e)))
         return;
     hf_election_reference(e);
-    hf_delivery_add(e->client, &e->news_callback);
+    hf_monitor_queue(&e->client->monitor, &e->news_callback);
 }
 
 void hf_election_hush(struct hf_election *e)
@@ -33,7 +33,7 @@ void hf_election_hush(struct hf_election *e)
     e->ended = false;
     if (!e->news_callback.queued)
         return;
-    hf_delivery_remove(e->client, &e->news_callback);
+    hf_delivery_remove(&e->client->monitor.delivery, &e->news_callback);
     hf_election_dereference(e);
 }
 
@@ -41,10 +41,10 @@ void hf_election_hush(struct hf_election *e)
 static void call(struct hf_election *e, const struct hf_on_election *on,
                  uint64_t token)
 {
-    hf_log_unlock(e->client);
+    hf_monitor_unlock(&e->client->monitor);
     if (on->fn != NULL)
         on->fn(on->arg, e, token);
-    pthread_mutex_lock(&e->client->lock);
+    hf_monitor_lock(&e->client->monitor);
 }
 
 static void call_ended(struct hf_election *e)
@@ -53,10 +53,10 @@ static void call_ended(struct hf_election *e)
     struct hf_error why = e->end;
 
     e->ended = false;
-    hf_log_unlock(e->client);
+    hf_monitor_unlock(&e->client->monitor);
     if (on->fn != NULL)
         on->fn(on->arg, e, &why);
-    pthread_mutex_lock(&e->client->lock);
+    hf_monitor_lock(&e->client->monitor);
 }
 
 static void call_over(struct hf_election *e)
@@ -79,9 +79,10 @@ static void call_asked(struct hf_election *e)
     call(e, &e->opts.on_revoke, e->told_token);
 }
 
-void hf_election_run_news(struct hf_client *client, void *arg)
+void hf_election_run_news(void *arg)
 {
     struct hf_election *e = arg;
+    struct hf_client *client = e->client;
 
     e->telling = true;
     if (is_over(e))
@@ -92,11 +93,11 @@ void hf_election_run_news(struct hf_client *client, void *arg)
         call_won(e);
     else if (is_asked(e))
         call_asked(e);
-    if (hf_fork_parted(client))
+    if (hf_fork_parted(&client->monitor.fork))
         return;
     e->telling = false;
-    if (e->free_slot != NULL)
-        hf_slot_answer(client, e->free_slot, HF_OK);
+    if (e->free_waiter != NULL)
+        hf_waiter_answer(&client->monitor, e->free_waiter, HF_OK);
     else if (e->freed)
         hf_election_drop_callbacks(e);
     hf_election_tell(e);

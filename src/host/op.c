@@ -49,10 +49,10 @@ void hf_op_cancel(struct hf_op *op)
 {
     struct hf_client *client = client_of(op);
 
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
     hf_op_end_wait(op);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
 }
 
 static void dereference(struct hf_op *op)
@@ -80,10 +80,11 @@ void hf_op_free(struct hf_op *op)
     if (op == NULL)
         return;
     client = client_of(op);
-    if (hf_client_enter(client) != HF_OK)
+    if (hf_monitor_enter(&client->monitor) != HF_OK)
         return;
-    hf_client_reference(client); /* ours, until the lock is given up */
+    /* Ours, until the lock is given up. */
+    hf_monitor_reference(&client->monitor);
     dereference(op);
-    hf_client_leave(client);
-    hf_client_release(client);
+    hf_monitor_leave(&client->monitor);
+    hf_monitor_release(&client->monitor);
 }

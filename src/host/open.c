@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include <holdfast/uv.h>
+
 #include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -30,7 +32,9 @@ static uint64_t host_now_ms(void *host)
 
 static struct uv_loop_s *host_loop(void *host)
 {
-    return hf_loop_get(host);
+    struct hf_client *client = host;
+
+    return hf_loop_get(&client->monitor.loop);
 }
 
 static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
@@ -43,13 +47,14 @@ static hf_status host_tls(void *host, const struct hf_tls_ops **tls,
 static void host_log(void *host, enum hf_log_level level, const char *format,
                      ...)
 {
+    struct hf_client *client = host;
     char line[HF_LOG_BYTES];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    hf_log_write(host, level, "%s", line);
+    hf_log_write(&client->monitor.log, level, "%s", line);
 }
 
 /* ----------------------------------------------------------------- open -- */
@@ -120,21 +125,17 @@ static hf_status init(struct hf_client *client, const struct hf_engine_ops *ops,
         place = HF_PLACE_BORROWED;
     else if (opts->delivery == HF_DELIVER_DISPATCH)
         place = HF_PLACE_DISPATCH;
-    if (!hf_delivery_init(&client->delivery, place))
+    client->ops = ops;
+    hf_listeners_init(client, opts->on_state);
+    client->reconnect = opts->reconnect;
+    hf_core_init(&client->core, &config, hf_now_ms());
+    /* The last, because a fork may look at the client from here on. */
+    if (!hf_monitor_init(&client->monitor, &hf_client_monitor_ops, client,
+                         place, opts->on_log))
         return hf_error_set(error, HF_ELIMIT,
                             "no descriptor for callbacks: %s; raise the "
                             "limit on open files",
                             hf_errno_text(errno));
-    pthread_mutex_init(&client->lock, NULL);
-    client->references = 1;
-    client->interrupt_fd = -1;
-    client->generation = hf_fork_generation();
-    client->ops = ops;
-    hf_listeners_init(client, opts->on_state);
-    client->log.on_log = opts->on_log;
-    client->reconnect = opts->reconnect;
-    client->close_callback = (struct hf_callback){.run = hf_close_run};
-    hf_core_init(&client->core, &config, hf_now_ms());
     return HF_OK;
 }
 
@@ -161,7 +162,8 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
     };
     hf_status status;
 
-    if (loop != NULL && (status = hf_borrowed_open(client, loop)) != HF_OK)
+    if (loop != NULL &&
+        (status = hf_monitor_borrow(&client->monitor, loop)) != HF_OK)
         return hf_error_set(error, status,
                             "the loop takes no more handles; raise the limit "
                             "on open files");
@@ -169,8 +171,8 @@ static hf_status begin(struct hf_client *client, const struct hf_url *url,
     if (status != HF_OK)
         return status;
     remember_description(client);
-    if (hf_client_must_be_driven(client) &&
-        (status = hf_client_need_driver(client, error)) != HF_OK)
+    if (hf_monitor_must_be_driven(&client->monitor) &&
+        (status = hf_monitor_ensure_driver(&client->monitor, error)) != HF_OK)
         return hf_error_set(error, status,
                             "no thread for the session; raise the limits on "
                             "open files and processes");
@@ -192,14 +194,13 @@ static hf_status make(const struct hf_url *url,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     if ((status = init(made, ops, opts, loop, error)) != HF_OK)
         goto free_client;
-    hf_fork_add(made);
-    hf_client_shield();
-    pthread_mutex_lock(&made->lock);
+    hf_monitor_shield();
+    hf_monitor_lock(&made->monitor);
     if ((status = begin(made, url, loop, looks, error)) != HF_OK)
         goto abandon_client;
-    hf_client_reference(made); /* ours, while we leave */
-    hf_client_leave(made);
-    hf_client_release(made);
+    hf_monitor_reference(&made->monitor); /* ours, while we leave */
+    hf_monitor_leave(&made->monitor);
+    hf_monitor_release(&made->monitor);
     *client = made;
     return HF_OK;
 abandon_client:
@@ -250,6 +251,13 @@ hf_status hf_client_open(const char *url, const struct hf_client_opts *opts,
                          struct hf_client **client, struct hf_error *error)
 {
     return hf_client_make(url, opts, NULL, false, client, error);
+}
+
+hf_status hf_client_open_uv(uv_loop_t *loop, const char *url,
+                            const struct hf_client_opts *opts,
+                            struct hf_client **client, struct hf_error *error)
+{
+    return hf_client_make(url, opts, loop, false, client, error);
 }
 
 hf_status hf_client_open_to_look(const char *url,

@@ -8,12 +8,12 @@
 hf_status hf_opening_fail(struct hf_client *client, const char *call,
                           struct hf_error *error)
 {
-    hf_status status = hf_client_enter(client);
+    hf_status status = hf_monitor_enter(&client->monitor);
 
     if (status != HF_OK)
         return status;
     status = hf_client_fail(client, call, error);
-    hf_client_leave(client);
+    hf_monitor_leave(&client->monitor);
     return status;
 }
 

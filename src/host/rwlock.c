@@ -24,7 +24,7 @@ static struct hf_rwlock *of_holds(struct hf_holds *holds)
 
 static bool is_forked(const struct hf_rwlock *rwlock)
 {
-    return hf_fork_parted(rwlock->reader->client);
+    return hf_fork_parted(&rwlock->reader->client->monitor.fork);
 }
 
 static hf_status open_for(struct hf_client *client, const char *name,
@@ -125,7 +125,7 @@ void hf_rwlock_free(struct hf_rwlock *rwlock)
 
 void hf_rwlock_error(const struct hf_rwlock *rwlock, struct hf_error *error)
 {
-    if (hf_fork_check(rwlock->reader->client, error) == HF_OK)
+    if (hf_fork_check(&rwlock->reader->client->monitor.fork, error) == HF_OK)
         hf_holds_error((struct hf_holds *)&rwlock->holds, error);
 }
 

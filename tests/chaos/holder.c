@@ -25,8 +25,6 @@
  *
  * "done" answers check, another, release and close: what the call returned,
  * and what the grant said right after it (0 0 once it is no more).
- *
- * A build with the deliberate faults takes one of them from HF_PLANT.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Does holdfast torture see what is out of order, and only that?  Once the
-library is wrong on purpose; once waiters lose their places, which puts others
-before them by right.
+library is a mutant; once waiters lose their places, which puts others before
+them by right.
 
-    test_order.py HOLDFAST_PLANTS
+    test_order.py HOLDFAST
 """
 
 import glob
@@ -18,9 +18,11 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                os.pardir, "servers"))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, folder) for folder in ("servers",
+                                                           "mutants")]
 
+import mutants  # noqa: E402
 import place  # noqa: E402
 
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
@@ -32,12 +34,12 @@ class Order(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.history = os.path.join(self.directory, "history")
 
-    def torture(self, kind, plant=""):
+    def torture(self, kind, program=HOLDFAST):
         process = place.Process(
-            [HOLDFAST, "torture", "--json", "--kind", kind, "--faults", "0s",
+            [program, "torture", "--json", "--kind", kind, "--faults", "0s",
              "--for", "10m", "--history", self.history, "name"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(os.environ, HF_PLANT=plant, HOLDFAST_URL="file:%s/locks"
+            env=dict(os.environ, HOLDFAST_URL="file:%s/locks"
                      % self.directory))
         self.addCleanup(process.kill)
         place.eventually("a history", lambda: os.path.exists(self.history))
@@ -55,17 +57,18 @@ class Order(unittest.TestCase):
         with open(self.history) as file, open(so_far, "w") as copy:
             copy.write(file.read().rpartition("\n")[0] + "\n")
         verify = subprocess.run([HOLDFAST, "verify", "--json", so_far],
-                                stdout=subprocess.PIPE,
-                                env=dict(os.environ, HF_PLANT=""))
+                                stdout=subprocess.PIPE)
         broken = json.loads(verify.stdout)["broken"]
         return all(broken[rule] for rule in rules)
 
-    def test_a_planted_fault_is_seen(self):
-        for kind, plant in (("mutex", "ADMIT_ON_ANY_GONE"),
-                            ("rwlock", "READ_PASSES_WRITE")):
-            with self.subTest(plant=plant):
-                process = self.torture(kind, plant)
-                place.eventually("what is planted", lambda: self.shows(
+    def test_a_mutant_is_seen(self):
+        for kind, mutation in (("mutex", "ADMIT_ON_ANY_GONE"),
+                               ("rwlock", "READ_PASSES_WRITE")):
+            with self.subTest(mutation=mutation):
+                mutant = os.path.join(self.directory, mutation)
+                mutants.build(mutation, HOLDFAST, mutant)
+                process = self.torture(kind, mutant)
+                place.eventually("what is broken", lambda: self.shows(
                     "order", "exclusion"))
                 broken = self.verdict(process, 1)
                 self.assertGreater(broken["order"], 0)

@@ -144,7 +144,13 @@ class Standby(Case):
         place.eventually("the replica to be synchronous", lambda: self.primary.
                          sql("SELECT count(*) FROM pg_stat_replication "
                              "WHERE sync_state = 'sync'") == [(1,)])
-        self.holder(name=self.name("/schema")).granted()
+        holder = self.holder(name=self.name("/schema"))
+        holder.granted()
+        # Or its renewals would be taken for what the next one waits for.
+        holder.close()
+        place.eventually("its connection to go", lambda: not self.primary.sql(
+            "SELECT FROM pg_stat_activity "
+            "WHERE application_name = 'holdfast'"))
 
     def url(self, _):
         """Both have the password of the primary."""

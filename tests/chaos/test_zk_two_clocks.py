@@ -3,10 +3,10 @@
 """Safe-until ends before the leader removes the ticket, whatever comes between
 the holder's server and the leader.
 
-    test_zk_two_clocks.py HOLDER HOLDER_WITH_FAULTS
+    test_zk_two_clocks.py HOLDER
 
-Beside sound holders stands one that takes answers to pings for proofs.  It
-must fail where they pass, or this test would see nothing.
+Beside sound holders stands a mutant, which takes answers to pings for proofs.
+It must fail where they pass, or this test would see nothing.
 """
 
 import os
@@ -16,6 +16,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "mutants"))
+
+import mutants
 import zk_holder
 import place
 from ensemble import Ensemble
@@ -72,14 +76,18 @@ class TwoClocks(unittest.TestCase):
         self.things.append(thing)
         return thing
 
-    def holder(self, address, timeout_ms, proof="", plant=None):
+    def holder(self, address, timeout_ms, proof="", mutation=None):
         """A holder on that address alone, and a witness elsewhere."""
         type(self).count += 1
         name = "clocks.%d" % self.count
+        program = HOLDER
+        if mutation:
+            program = os.path.join(self.directory, mutation)
+            if not os.path.exists(program):
+                mutants.build(mutation, HOLDER, program)
         holder = self.keep(Holder(
-            FAULTY if plant else HOLDER,
-            "zk://%s?timeout=%dms%s" % (address, timeout_ms, proof),
-            name, os.path.join(self.directory, "store"), plant))
+            program, "zk://%s?timeout=%dms%s" % (address, timeout_ms, proof),
+            name, os.path.join(self.directory, "store")))
         holder.granted()
         return holder, name
 
@@ -145,7 +153,7 @@ class PatientEnsemble(TwoClocks):
         link = self.ensemble.link(follower, leader)
         self.sound(follower.address(), timeout_ms, [leader])
         holder, name = self.holder(follower.address(), timeout_ms,
-                                   plant="ZK_PING_PROVES")
+                                   mutation="ZK_PING_PROVES")
         witness = self.keep(Witness([leader], "/" + name))
         link.hold(*ways)
         self.check_all()
@@ -297,14 +305,14 @@ class UnlikeEnsemble(TwoClocks):
             key=lambda m: m.config["maxSessionTimeout"] > self.LESS_MS)
         return self.ensemble.leader(), *followers
 
-    def move(self, first, then, plant):
+    def move(self, first, then, mutation):
         """Holders whose sessions begin at one member and go on at another;
         with them the proxy that leads there."""
         proxies = [self.keep(Proxy(m.port)) for m in (first, then)]
         proxies[1].refuse()
         address = ",".join("127.0.0.1:%d" % p.port for p in proxies)
-        holders = [self.holder(address, self.MOST_MS, plant=p)
-                   for p in (None, plant)]
+        holders = [self.holder(address, self.MOST_MS, mutation=m)
+                   for m in (None, mutation)]
         # Or what the first one says of them, which it does every half tick,
         # comes behind the resume and counts.
         self.until(place.now_ms() + 2 * TICK_MS)
@@ -355,6 +363,5 @@ class UnlikeEnsemble(TwoClocks):
 
 
 if __name__ == "__main__":
-    HOLDER, FAULTY = map(os.path.abspath, sys.argv[1:3])
-    del sys.argv[1:3]
+    HOLDER = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

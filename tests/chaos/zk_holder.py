@@ -28,15 +28,13 @@ ROUNDING_MS = 2
 class Holder:
     """A process of holder.c."""
 
-    def __init__(self, program, url, name, store, plant=None):
+    def __init__(self, program, url, name, store):
         self.name = name
         self.lines = []  # (instant, word, [argument...])
         self.news = threading.Condition()
         environment = dict(os.environ)
         # A leak checker would stop at a holder that is killed or frozen.
         environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        if plant is not None:
-            environment["HF_PLANT"] = plant
         self.process = subprocess.Popen(
             [program, url, name, store], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, process_group=0,

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each deliberate fault of src/cli/mutation.h fails a test."""
+"""Each mutant of the tool fails a test."""
 
 import os
-import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLE = os.path.join(HERE, "..", "..", "src", "cli", "mutation.h")
+sys.path.insert(0, os.path.join(HERE, os.pardir, "mutants"))
 
-# The file and the test that a fault has to fail.
+import mutants  # noqa: E402
+
+TOOL = os.environ["HOLDFAST"]
+
+# The file and the test that a mutant has to fail.
 CATCHERS = {
     "SWEEP_CHILDREN_ONLY": ("proc", "Proc.test_term_reaches_all"),
     "SCAN_OMITTED": ("proc",
@@ -28,28 +32,29 @@ CATCHERS = {
 }
 
 
-def passes(mutation, catcher):
-    """Does the test, of a tool with that fault?  And what it said."""
+def passes(tool, catcher):
+    """Does the test, of that tool?  And what it said."""
     name, test = catcher
     ran = subprocess.run(
         [sys.executable, os.path.join(HERE, "test_%s.py" % name), test],
-        env=dict(os.environ, HOLDFAST=os.environ["MUTANT"],
-                 HF_MUTATION=mutation, GRACE="300ms", HF_PATIENCE_S="10"),
+        env=dict(os.environ, HOLDFAST=tool, GRACE="300ms",
+                 HF_PATIENCE_S="10"),
         capture_output=True, text=True, check=False)
     return ran.returncode == 0, ran.stderr
 
 
 class Mutations(unittest.TestCase):
     def test_the_table_is_whole(self):
-        with open(TABLE, encoding="utf-8") as file:
-            names = re.findall(r"^    X\((\w+), ", file.read(), re.MULTILINE)
-        self.assertEqual(sorted(names), sorted(CATCHERS))
+        self.assertEqual(mutants.names(mutants.is_of_tool), sorted(CATCHERS))
 
     def test_each_is_caught(self):
         for mutation, catcher in CATCHERS.items():
-            with self.subTest(mutation=mutation):
-                self.assertTrue(*passes("NONE", catcher))
-                caught, said = passes(mutation, catcher)
+            with self.subTest(mutation=mutation), \
+                    tempfile.TemporaryDirectory() as directory:
+                self.assertTrue(*passes(TOOL, catcher))
+                mutant = os.path.join(directory, "holdfast")
+                mutants.build(mutation, TOOL, mutant)
+                caught, said = passes(mutant, catcher)
                 self.assertFalse(caught, said)
                 self.assertRegex(said, "AssertionError|TimeoutExpired")
 

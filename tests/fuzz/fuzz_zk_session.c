@@ -69,7 +69,7 @@ static void meddle(struct play *p, uint8_t how)
     snprintf(ticket, sizeof ticket, "%s/%c", play_queue(how), play_letter(how));
     how /= PLAY_TICKETS;
     if (how % 3 == 0) {
-        honest_change(&p->s, &p->server, ticket);
+        honest_change(&p->s, &p->server, ticket, how / 3 % 2 == 0);
     } else if (how % 3 == 1) {
         p->removed = true;
         honest_remove(&p->s, &p->server, ticket);
@@ -169,6 +169,7 @@ static void check_waits(struct play *p)
             continue;
         play_name_ticket(r, ticket);
         MUST(honest_has(&p->server, ticket));
+        MUST(!honest_has_untold(&p->server, ticket));
     }
 }
 
@@ -249,6 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     MUST(stage_open(&p.s));
     while (p.left > 0 && !p.s.closed) {
         step(&p);
+        MUST(!p.honest || !p.server.untold);
         MUST(p.s.closed || hf_zk_wake_at_ms(p.s.zk) != HF_FOREVER);
     }
     end(&p);

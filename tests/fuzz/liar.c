@@ -2,6 +2,7 @@
 /* A server that says anything. */
 #include <stdio.h>
 
+#include "engines/zookeeper/watches.h"
 #include "play.h"
 
 /* Bytes of the program. */
@@ -90,7 +91,8 @@ static void say_children(struct play *p)
 /* A success that fits the oldest request, and is true or is not. */
 static void say_success(struct play *p)
 {
-    int64_t owner = play_next(p) & 1 ? p->s.session : 7;
+    uint8_t how = play_next(p);
+    int64_t owner = how & 1 ? p->s.session : 7;
 
     switch (p->s.first->opcode) {
     case HF_ZK_CREATE2:
@@ -100,7 +102,14 @@ static void say_success(struct play *p)
         say_children(p);
         break;
     case HF_ZK_GET_DATA:
-        data(&p->s, owner == 7 ? NULL : "me", choose_zxid(p), owner);
+        data(&p->s,
+             owner == 7 ? NULL
+             : how & 2  ? HF_ZK_REVOKE
+                        : "me",
+             choose_zxid(p), owner);
+        break;
+    case HF_ZK_SET_DATA:
+        written(&p->s);
         break;
     case HF_ZK_EXISTS:
         exists(&p->s, choose_zxid(p), owner);

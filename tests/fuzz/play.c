@@ -56,11 +56,15 @@ void play_name_ticket(const struct stage_request *r, char ticket[32])
     snprintf(ticket, 32, "%s/%s", r->request.queue, name);
 }
 
-static bool is_busy(const struct play *p, const struct hf_ticket_id *id)
+/* A ticket that is ${watched} can be told of. */
+static bool is_busy(const struct play *p, const struct hf_ticket_id *id,
+                    bool watched)
 {
     for (const struct stage_request *r = p->s.requests; r != NULL;
          r = r->next) {
         if (r->state != STAGE_ENDED && r->request.kind != HF_REQUEST_LOOK &&
+            r->request.kind != HF_REQUEST_REVOKE &&
+            !(watched && r->request.kind == HF_REQUEST_WATCH) &&
             hf_ticket_id_equal(&r->about, id))
             return true;
     }
@@ -77,13 +81,17 @@ static bool is_sensible(struct play *p, enum hf_request_kind kind,
     char path[16];
 
     if (kind == HF_REQUEST_PROVE || kind == HF_REQUEST_LOOK ||
-        kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER)
+        kind == HF_REQUEST_RAISE || kind == HF_REQUEST_LOWER ||
+        kind == HF_REQUEST_REVOKE)
         return true;
-    if (is_busy(p, &id))
+    if (is_busy(p, &id, kind == HF_REQUEST_DESCRIBE))
         return false;
+    snprintf(path, sizeof path, "%s/%s", p->s.queue, ticket);
+    if (kind == HF_REQUEST_DOWNGRADE && !(honest_has_writer(&p->server, path) ||
+                                          honest_has_reader(&p->server, path)))
+        return false; /* only what was admitted as a writer's is asked for */
     if (kind != HF_REQUEST_ENQUEUE && kind != HF_REQUEST_WITHDRAW)
         return true;
-    snprintf(path, sizeof path, "%s/%s", p->s.queue, ticket);
     if (honest_has(&p->server, path) &&
         !honest_has_own(&p->s, &p->server, path))
         return false; /* of a session before: ids are drawn once */
@@ -111,10 +119,17 @@ static void choose_kind(struct play *p, uint8_t which)
     p->s.weight = which % PLAY_TICKETS == 1 ? 3 : 1;
 }
 
-/* What is asked of members and of gates instead. */
+/* Members and gates have requests of their own.  A proof is about no ticket, so
+ * the ticket's number says which of the rarer requests is made instead. */
 static enum hf_request_kind translate(struct play *p, enum hf_request_kind kind,
                                       uint8_t which)
 {
+    static const enum hf_request_kind others[] = {
+        HF_REQUEST_PROVE, HF_REQUEST_DESCRIBE, HF_REQUEST_REVOKE,
+        HF_REQUEST_DOWNGRADE};
+
+    if (kind == HF_REQUEST_PROVE && !is_gate(which) && !play_is_member(which))
+        return others[which / PLAY_TICKETS % 4];
     if (play_is_member(which) && kind == HF_REQUEST_PROVE) {
         p->s.limit = 1 + which / 4 % 3;
         return HF_REQUEST_STAMP;
@@ -202,6 +217,12 @@ static void check_ticket(struct play *p, const struct hf_event *event,
     case HF_EVENT_ENQUEUED: /* what is not ours stands under another id */
         MUST(own || p->removed || p->ending || !is_listed(event, &r->about));
         p->unsure[which] = false;
+        break;
+    case HF_EVENT_REVOKED:
+        honest_told(&p->server, ticket);
+        break;
+    case HF_EVENT_DOWNGRADED:
+        MUST(!own || honest_has_reader(&p->server, ticket));
         break;
     case HF_EVENT_WITHDRAWN:
         MUST(!own);

@@ -40,13 +40,13 @@ static void on_event(void *arg, struct hf_event *event)
                       event->kind == HF_EVENT_SESSION_LOST;
     turns_stir();
     if (comes_by_itself)
-        pthread_mutex_lock(&client->lock);
+        hf_monitor_lock(&client->monitor);
     seat->inside++;
     seat->host.event(seat->host.host, event);
     seat->inside--;
     if (comes_by_itself) {
         (void)uv_async_send(&seat->wake);
-        hf_log_unlock(client);
+        hf_monitor_unlock(&client->monitor);
     }
 }
 

@@ -107,13 +107,14 @@ static const struct deed *last_of_other(const struct play *play)
 }
 
 /* Who frees the first takes the second along; who was lost inside, and with him
- * the place of the first, leaves and comes again. */
+ * the place of the first, leaves and comes again.  So does one whose first is
+ * in and has not been told yet, as often as there is time for: a few times. */
 static bool other_enters(struct play *play)
 {
     const struct deed *last = last_of_other(play);
     bool inside = last != NULL && last->call == &call_enter;
 
-    if (deed_has_ended(play->deed) ||
+    if (deed_has_ended(play->deed) || play->count == PLAY_DEEDS ||
         (last != NULL && !deed_has_ended((void *)last)))
         return false;
     if (play->parties[1] == NULL)

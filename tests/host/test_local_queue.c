@@ -100,10 +100,10 @@ static size_t members(struct world *w)
     const struct hf_local_queue *queue;
     size_t count;
 
-    pthread_mutex_lock(&w->home.client->lock);
+    hf_monitor_lock(&w->home.client->monitor);
     queue = (const void *)w->home.client->local_queues.root;
     count = queue->cohort.count;
-    pthread_mutex_unlock(&w->home.client->lock);
+    pthread_mutex_unlock(&w->home.client->monitor.lock);
     return count;
 }
 

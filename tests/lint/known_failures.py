@@ -31,8 +31,8 @@ def exists(test, name):
     folder, _, base = test.partition("/")
     if test == "sim/stories":
         return bool(text_of("tests/sim/stories/%s.story" % name))
-    if test == "sim/plants":
-        return "X(%s, " % name in text_of("src/core/plant.h")
+    if test == "sim/mutants":
+        return bool(text_of("tests/mutants/%s.patch" % name))
     if test in ("conformance/suite", "conformance/kinds"):
         source = text_of("tests/%s.c" % test)
     elif folder == "interop":
@@ -50,7 +50,7 @@ def exists(test, name):
 def tests_in(text):
     """Those that are named there, as (test, name or nothing)."""
     found = re.findall(r"`([a-z]+/[\w-]+)(?:: ([\w-]+))?`", text)
-    folders = (("sim/stories", ""), ("sim/plants", ""))
+    folders = (("sim/stories", ""), ("sim/mutants", ""))
     return [pair for pair in found if pair not in folders]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """What docs/proof.md says is so: every test that it names exists, and it has
-every planted fault, and none that is not planted.
+every mutation, and none that is not made; and that every patch of one applies.
 
 Prints what is not so, and how many were found.
 """
@@ -12,18 +12,18 @@ import sys
 
 import known_failures
 
-sys.path.insert(0, os.path.join(known_failures.ROOT, "proof"))
+sys.path[:0] = [os.path.join(known_failures.ROOT, "proof"),
+                os.path.join(known_failures.ROOT, "tests", "mutants")]
 
 import model  # noqa: E402
+import mutants  # noqa: E402
 
 DOC = "docs/proof.md"
-# Where faults are planted, and what is put before their names.
-PLANTS = (("src/core/plant.h", ""),
-          ("src/engines/quorum/plant.h", "QUORUM_"),
-          ("src/cli/mutation.h", ""))
 # Where mutations of what runs inside a server are.
-MUTATIONS = ("tests/servers/script_mutant.py", "tests/chaos/test_pg_notices.py")
-LISTS = ("tests/sim/CMakeLists.txt", "proof/CMakeLists.txt")
+MUTATIONS = ("tests/servers/script_mutant.py", "tests/chaos/test_pg_notices.py",
+             "tests/postgres/test_sole.py")
+LISTS = ("tests/sim/CMakeLists.txt", "tests/mutants/CMakeLists.txt",
+         "tests/unit/CMakeLists.txt", "proof/CMakeLists.txt")
 
 
 def exists(test, name):
@@ -45,25 +45,22 @@ def complaints(document):
         if not exists(*pair):
             yield "names %s, which is not there" % ": ".join(pair)
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", document, re.MULTILINE))
-    planted = set(model.PLANTS)
-    for path, prefix in PLANTS:
-        planted |= {prefix + name for name in re.findall(
-            r"^    X\(([A-Z_]+),", known_failures.text_of(path),
-            re.MULTILINE)}
+    made = set(model.MUTATIONS) | set(mutants.names())
     for path in MUTATIONS:
-        planted |= set(re.findall(r'^    "([A-Z_]+)": \(',
-                                  known_failures.text_of(path), re.MULTILINE))
-    for plant in sorted(told - planted):
-        yield "%s is no planted fault" % plant
-    for plant in sorted(planted - told):
-        yield "%s is a planted fault and not there" % plant
+        made |= set(re.findall(r'^    "([A-Z_]+)": \(',
+                               known_failures.text_of(path), re.MULTILINE))
+    for name in sorted(told - made):
+        yield "%s is no mutation" % name
+    for name in sorted(made - told):
+        yield "%s is a mutation and not there" % name
 
 
 def main():
     document = known_failures.text_of(DOC)
-    wrong = list(complaints(document))
+    wrong = ["%s: %s" % (DOC, what) for what in complaints(document)]
+    wrong += mutants.complaints()
     for what in wrong:
-        print("%s: %s" % (DOC, what))
+        print(what)
     print("%d tests named" % len(known_failures.tests_in(document)))
     sys.exit(1 if wrong else 0)
 

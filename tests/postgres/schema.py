@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "servers"))
 import postgres  # noqa: E402
 
 FOLDER = os.path.join(HERE, "..", "..", "src", "engines", "postgres", "sql")
-FILES = ["tables.sql", "common.sql", "calls.sql", "alone.sql"]
+FILES = ["tables.sql", "common.sql", "calls.sql", "pair.sql"]
 
 COLUMNS = ("code server_ms backend found own id sequence kind weight payload "
            "expires_in_ms revoked made_ms more").split()

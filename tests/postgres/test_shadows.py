@@ -3,6 +3,7 @@
 """Nothing of another schema stands in for what the functions and the queries
 mean, whatever search_path is and whatever temporary tables there are."""
 
+import os
 import unittest
 import uuid
 
@@ -45,6 +46,19 @@ class ShadowsTest(unittest.TestCase):
             "SELECT proname FROM pg_proc WHERE proname = 'sweep'"
             " AND proconfig = '{\"search_path=pg_catalog, pg_temp\"}'"),
             [("sweep",)])
+
+    def test_a_client_has_the_search_path_that_those_of_a_pair_need(self):
+        """Otherwise each call would set it."""
+        with Session(self.server) as session:
+            session.cursor.execute("SHOW search_path")
+            path, = session.cursor.fetchone()
+        # Of functions that clients call, all others set it.
+        source = schema.file("pair.sql")
+        self.assertEqual(source.count(
+            "OPERATOR(pg_catalog.<>) '%s' THEN" % path),
+            source.count("VOLATILE AS"))
+        self.assertIn("SET search_path = %s;" % path,
+                      schema.file("setup.c", os.path.dirname(schema.FOLDER)))
 
     def test_every_function_finds_what_it_means(self):
         a, b = self.session(), self.session()

@@ -75,9 +75,17 @@ static void check_belief(struct attempt *attempt)
     struct client *client = attempt->client;
     struct world *world = client->world;
     uint64_t now_us = hf_sim_now_us(world->sim);
+    bool still =
+        client->waking || client->paused || hf_sim_frozen(client->engine);
 
-    if (!is_gone(attempt) || client->waking || client->paused ||
-        hf_sim_frozen(client->engine) || attempt->evicted)
+    if (!still && check_client_ms(client) >
+                      hf_after_ms(client->core.session.resume_cap_ms,
+                                  world->late_us / 1000))
+        world_broken(world, 7,
+                     "%s holds in a session that was resumed, and not proven "
+                     "in time",
+                     attempt->name);
+    if (!is_gone(attempt) || still || attempt->evicted)
         attempt->gone_us = 0;
     else if (attempt->gone_us == 0)
         attempt->gone_us = now_us;

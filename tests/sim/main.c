@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "explore.h"
-#include "plants.h"
 #include "seeds.h"
 #include "shrink.h"
 #include "world.h"
@@ -24,7 +23,6 @@ static const char usage[] =
     "                    [--trace | --only N,M-O... [--without CHANCE,...]]\n"
     "       holdfast-sim --all --seeds N [--first S] [--jobs N]\n"
     "       holdfast-sim --story FILE... [--update]\n"
-    "       holdfast-sim --plants\n"
     "       holdfast-sim --explore SCENE|all [--depth N] [--doubt]\n"
     "       holdfast-sim --explore SCENE --choices A,B...\n"
     "\n"
@@ -44,7 +42,6 @@ static const char usage[] =
     "  --story     play stories and compare what happens with what they "
     "expect;\n"
     "              --update writes down what happened\n"
-    "  --plants    print the planted faults that there are\n"
     "  --explore   go through every order in which what happens in SCENE can\n"
     "              happen: two, mutex, rw and others in tests/sim/scene.c; "
     "all\n"
@@ -53,7 +50,8 @@ static const char usage[] =
     "  --doubt     let nothing stand for anything else, and see that what\n"
     "              looks alike goes on alike\n"
     "  --choices   go one path, and print all that happens on it\n"
-    "  --plant X   have the planted fault X in whatever is run\n";
+    "  --mutant X  say in what replays a finding that this program is the "
+    "mutant X\n";
 
 struct options {
     uint64_t seeds;
@@ -66,7 +64,6 @@ struct options {
     bool all;
     bool story;
     bool update;
-    bool plants;
     struct seeds_kind kind;
     uint64_t depth;
     bool doubt;
@@ -107,8 +104,6 @@ static bool flag(struct options *options, const char *word)
         options->update = true;
     else if (strcmp(word, "--rounds") == 0)
         options->kind.rounds = true;
-    else if (strcmp(word, "--plants") == 0)
-        options->plants = true;
     else if (strcmp(word, "--doubt") == 0)
         options->doubt = true;
     else
@@ -176,9 +171,10 @@ static const char *parse(char **argv, struct options *options, size_t *paths)
         if (strcmp(*word, "--engine") == 0) {
             if (!engine(options, *++word))
                 return "expected --engine zk or leased";
-        } else if (strcmp(*word, "--plant") == 0) {
-            if (*++word == NULL || !plants_select(*word))
-                return "expected --plant NAME, of those that --plants shows";
+        } else if (strcmp(*word, "--mutant") == 0) {
+            if (*++word == NULL)
+                return "expected --mutant NAME";
+            seeds_name_mutant(*word);
         } else if (text != NULL) {
             if ((*text = *++word) == NULL)
                 return "a word is missing";
@@ -244,8 +240,6 @@ int main(int argc, char **argv)
     keep_memory();
     if (options.scene != NULL)
         return scenes_run(&options);
-    if (options.plants)
-        return plants_print();
     if (options.story && path_count == 0)
         return wrong("expected the files of stories behind --story");
     if (options.story)

@@ -1,19 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""See that every planted fault is caught, and by whom.
+"""See that every mutant is caught, and by whom.
 
     mutate.py SIMULATOR QUORUM           search anew, and write the table in
                                          docs/proof.md
     mutate.py SIMULATOR --replay         each by the seed or story of the table
     mutate.py SIMULATOR --replay-scenes  each by its scene of the table
+    mutate.py QUORUM --replay-quorum     those of several servers, by their seed
 
-SIMULATOR is holdfast-sim-plants, QUORUM unit_quorum_worlds.  Where the table
-is out of date, a fault that it says is caught is searched for anew, and the
-replay fails only if it is not found.  Ends with 1 if one is not caught."""
+SIMULATOR is holdfast-sim, QUORUM unit_quorum_worlds; the mutants are made of
+them.  Where the table is out of date, a mutant that it says is caught is
+searched for anew, and the replay fails only if it is not found.  Ends with 1 if
+one is not caught."""
 
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import glob
 import os
 import re
@@ -24,15 +27,18 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "proof"))
+sys.path[:0] = [os.path.join(ROOT, "proof"), os.path.join(ROOT, "tests",
+                                                          "mutants")]
 
 import model  # noqa: E402
+import mutants  # noqa: E402
 
 DOC = os.path.join(ROOT, "docs", "proof.md")
 MARK = "<!-- written by ./dev mutate -->\n"
-HEAD = ("| fault | no. | caught by | what broke | also by "
+HEAD = ("| mutation | no. | caught by | what broke | also by "
         "| what is done wrong |\n|---|---|---|---|---|---|\n")
 SEEDS = 5000
+QUORUM_SEEDS = 1000
 JOBS = 2
 CPU_S = 300
 SAID_BYTES = 1 << 24
@@ -66,87 +72,117 @@ SCENES = ("two", "two-cut", "two-cancel", "permits-all", "permits-cancel",
           "rw-cancel", "rw-downgrade", "rw-kill", "permits-cut", "mutex", "rw",
           "permits")
 
-Fault = collections.namedtuple("Fault", "name number what")
 Row = collections.namedtuple("Row", "where broke also")
 Catch = collections.namedtuple("Catch", "where broke story")
 
 
 def bound():
-    """A fault may have the simulator go on for ever, and say so."""
+    """A mutant may go on for ever, and say so."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_FSIZE, (SAID_BYTES, SAID_BYTES))
 
 
-class Simulator:
-    """Runs the program with one fault planted."""
+class Program:
+    """A program under test; one is a mutant if it has a name."""
 
-    def __init__(self, program):
+    def __init__(self, program, name=None):
         self.program = program
+        self.name = name
 
-    def run(self, *arguments):
+    @contextlib.contextmanager
+    def mutant(self, name):
+        with tempfile.TemporaryDirectory(prefix="holdfast-mutant-") as scratch:
+            made = os.path.join(scratch, name)
+            mutants.build(name, self.program, made)
+            yield type(self)(made, name)
+
+    def run(self, *arguments, **environment):
         with tempfile.TemporaryFile("w+", errors="replace") as said:
             ran = subprocess.run([self.program, *arguments], stdout=said,
-                                 stderr=said, preexec_fn=bound)
+                                 stderr=said, preexec_fn=bound,
+                                 env=dict(os.environ, **environment))
             said.seek(0)
             return ran.returncode, said.read()
 
-    def faults(self):
-        lines = self.run("--plants")[1].splitlines()
-        return [Fault(*line.split(None, 2)) for line in lines]
 
-    def try_seeds(self, fault, kind, first, count):
+class Simulator(Program):
+    def run_mutant(self, *arguments):
+        return self.run("--mutant", self.name, *arguments)
+
+    def try_seeds(self, kind, first, count):
         """The first of those seeds that catches it, or None."""
-        status, said = self.run("--plant", fault, *WORLDS[kind], "--whole",
-                                "--first", str(first), "--seeds", str(count),
-                                "--jobs", str(min(count, JOBS)))
+        status, said = self.run_mutant(
+            *WORLDS[kind], "--whole", "--first", str(first),
+            "--seeds", str(count), "--jobs", str(min(count, JOBS)))
         seeds = re.findall(r"^seed (\d+): (.*)$", said, re.MULTILINE)
         if status == 0 or not seeds:
             return None
         seed, story = min(seeds, key=lambda found: int(found[0]))
         return caught("%s %s" % (kind, seed), story, said)
 
-    def try_story(self, fault, name):
-        status, said = self.run("--plant", fault, "--story", STORIES[name])
+    def try_story(self, name):
+        status, said = self.run_mutant("--story", STORIES[name])
         if status == 0:
             return None
         story = re.search(r"CHECK +(invariant \d+ broken: .*)", said)
         return caught("story " + name, story.group(1) if story else
                       "it goes otherwise", said)
 
-    def try_stories(self, fault):
+    def try_stories(self):
         """Rather one that breaks an invariant than one that merely goes
         otherwise."""
-        found = list(filter(None, (self.try_story(fault, name)
+        found = list(filter(None, (self.try_story(name)
                                    for name in STORIES)))
         return min(found, key=lambda catch: catch.broke == "story",
                    default=None)
 
-    def try_scene(self, fault, scene):
-        status, said = self.run("--plant", fault, "--explore", scene)
+    def try_scene(self, scene):
+        status, said = self.run_mutant("--explore", scene)
         story = re.search(r"^  (invariant \d+ broken: .*|died of .*)$", said,
                           re.MULTILINE)
         if status == 0 or story is None:
             return None
         return caught("scene " + scene, story.group(1), said)
 
-    def try_scenes(self, fault):
-        return next(filter(None, (self.try_scene(fault, scene)
+    def try_scenes(self):
+        return next(filter(None, (self.try_scene(scene)
                                   for scene in SCENES)), None)
 
-    def try_place(self, fault, where):
+    def try_place(self, where):
         """What the table says catches it."""
         kind, _, last = where.rpartition(" ")
         if kind in WORLDS:
-            return self.try_seeds(fault, kind, int(last), 1)
+            return self.try_seeds(kind, int(last), 1)
         if kind == "story" and last in STORIES:
-            return self.try_story(fault, last)
+            return self.try_story(last)
         if kind == "scene" and last in SCENES:
-            return self.try_scene(fault, last)
+            return self.try_scene(last)
         return None
 
-    def search(self, fault):
-        return (self.try_seeds(fault, own_kind(fault), 1, SEEDS) or
-                self.try_stories(fault))
+    def search(self):
+        return (self.try_seeds(own_kind(self.name), 1, SEEDS) or
+                self.try_stories())
+
+
+class Quorum(Program):
+    """Its worlds with faults, see tests/unit/test_quorum_worlds.c."""
+
+    def try_seeds(self, first, count):
+        said = self.run("faulty_servers", HF_QUORUM_FIRST=str(first),
+                        HF_QUORUM_SEEDS=str(count))[1]
+        found = re.search(r"three servers with faults, seed (\d+)(?:, at \d+ "
+                          r"ms)?: (.*)", said)
+        if found is None:
+            return None
+        return Catch("`unit/quorum_worlds` seed " + found.group(1),
+                     "check " + mutants.read(self.name).number, found.group(2))
+
+    def try_place(self, where):
+        seed = re.search(r" seed (\d+)$", where)
+        return self.try_seeds(int(seed.group(1)), 1) if seed else None
+
+    def search(self):
+        return self.try_seeds(1, QUORUM_SEEDS)
 
 
 def caught(where, story, said):
@@ -161,20 +197,13 @@ def caught(where, story, said):
                  story)
 
 
-def own_kind(fault):
-    """The worlds in which it is looked for: those of its client."""
-    engine = ("zk " if fault.startswith("ZK_") else
-              "leased " if fault.startswith("LEASED_") else "")
-    rounds = re.match(r"(ZK_|LEASED_)?MEMBER_", fault)
+def own_kind(name):
+    """The worlds in which it is looked for: those of its client.  Only
+    sessions of ZooKeeper are lazy."""
+    engine = ("zk " if name.startswith(("ZK_", "LAZY_")) else
+              "leased " if name.startswith("LEASED_") else "")
+    rounds = re.match(r"(ZK_|LEASED_)?MEMBER_", name)
     return engine + ("rounds seed" if rounds else "seed")
-
-
-def quorum_faults(program):
-    """Of those that its own test looks for: the fault, and what it says."""
-    said = subprocess.run([program], capture_output=True, text=True,
-                          env=dict(os.environ, HF_QUORUM_SEEDS="1")).stdout
-    return re.findall(r"^(QUORUM_\w+) (\d+) (.*): seed (\d+), (.*)$", said,
-                      re.MULTILINE)
 
 
 # ---------------------------------------------------------------- table --
@@ -200,84 +229,95 @@ def write_table(rows):
                    + rest)
 
 
-def row_of(fault, catch, also):
+def row_of(name, catch, also):
+    mutation = mutants.read(name)
     return "| `%s` | %s | %s | %s | %s | %s |" % (
-        fault.name, fault.number, catch.where if catch else "NOBODY",
-        catch.broke if catch else "–", ", ".join(also) or "–", fault.what)
+        name, mutation.number, catch.where if catch else "NOBODY",
+        catch.broke if catch else "–", ", ".join(also) or "–", mutation.what)
 
 
 # --------------------------------------------------------------- whole --
 
-def say(fault, catch, note=""):
-    print("%-26s %s" % (fault, "NOT CAUGHT" if catch is None else
+def say(name, catch, note=""):
+    print("%-26s %s" % (name, "NOT CAUGHT" if catch is None else
                         "%s: %s%s" % (catch.where, catch.story[:90], note)),
           flush=True)
 
 
-def search_one(simulator, fault):
-    catch = simulator.search(fault.name)
-    also = []
-    scene = None
-    if fault.name in EXPLORED:
-        scene = simulator.try_scenes(fault.name)
-        also += [scene.where] if scene else []
-    if fault.name in model.PLANTS:
-        also.append("model")
-    say(fault.name, catch)
-    return row_of(fault, catch, also), bool(catch) and (
-        fault.name not in EXPLORED or scene is not None)
-
-
-def search_all(simulator, quorum):
-    faults = simulator.faults()
+def each(names, one):
+    """What ${one} returns of each, with a job a core."""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        found = list(pool.map(lambda fault: search_one(simulator, fault),
-                              faults))
-    for name, number, what, seed, story in quorum_faults(quorum):
-        catch = Catch("`unit/quorum_worlds` seed " + seed, "check " + number,
-                      story)
-        say(name, catch)
-        found.append((row_of(Fault(name, number, what), catch, []), True))
-    write_table(row for row, _ in found)
-    caught_count = sum(fine for _, fine in found)
-    print("%d of %d planted faults caught" % (caught_count, len(found)))
-    return caught_count == len(found)
+        return list(pool.map(one, names))
 
 
-def replay_one(simulator, fault, wheres, search):
-    for where in wheres:
-        catch = simulator.try_place(fault, where)
-        if catch is not None:
-            say(fault, catch)
-            return True
-    catch = search(fault)
-    say(fault, catch, "  (the table is out of date: ./dev mutate)")
-    return catch is not None
-
-
-def replay(simulator, scenes):
-    rows = read_table()
-    names = EXPLORED if scenes else [f.name for f in simulator.faults()]
-    search = simulator.try_scenes if scenes else simulator.search
-
-    def one(name):
-        row = rows.get(name, Row("", "", []))
-        wheres = ([also for also in row.also if also.startswith("scene ")]
-                  if scenes else [row.where])
-        return replay_one(simulator, name, wheres, search)
-
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        fine = list(pool.map(one, names))
-    print("%d of %d planted faults caught" % (sum(fine), len(fine)))
+def is_caught(fine):
+    print("%d of %d mutants caught" % (sum(fine), len(fine)))
     return all(fine) and len(fine) > 0
 
 
+def search_one(program, name):
+    with program.mutant(name) as mutant:
+        catch = mutant.search()
+        scene = mutant.try_scenes() if name in EXPLORED else None
+    also = [scene.where] if scene else []
+    if name in model.MUTATIONS:
+        also.append("model")
+    say(name, catch)
+    return row_of(name, catch, also), bool(catch) and (
+        name not in EXPLORED or scene is not None)
+
+
+def search_all(simulator, quorum):
+    def one(name):
+        of_quorum = name in quorum_names
+        return search_one(quorum if of_quorum else simulator, name)
+
+    quorum_names = mutants.names(mutants.is_of_quorum)
+    found = each(mutants.names(mutants.is_of_simulator) + quorum_names, one)
+    write_table(row for row, _ in found)
+    return is_caught([fine for _, fine in found])
+
+
+def replay_one(mutant, wheres, search):
+    for where in wheres:
+        catch = mutant.try_place(where)
+        if catch is not None:
+            say(mutant.name, catch)
+            return True
+    catch = search(mutant)
+    say(mutant.name, catch, "  (the table is out of date: ./dev mutate)")
+    return catch is not None
+
+
+def replay(program, names):
+    rows = read_table()
+
+    def one(name):
+        with program.mutant(name) as mutant:
+            where = rows.get(name, Row("", "", [])).where
+            return replay_one(mutant, [where], type(program).search)
+
+    return is_caught(each(names, one))
+
+
+def replay_scenes(simulator):
+    rows = read_table()
+
+    def one(name):
+        with simulator.mutant(name) as mutant:
+            wheres = [also for also in rows.get(name, Row("", "", [])).also
+                      if also.startswith("scene ")]
+            return replay_one(mutant, wheres, Simulator.try_scenes)
+
+    return is_caught(each(EXPLORED, one))
+
+
 def is_sound(simulator):
-    """Without a fault nothing is found by the same program."""
+    """As it is nothing is found by the same program."""
     for kind, options in WORLDS.items():
         status, said = simulator.run(*options, "--seeds", "10")
         if status != 0:
-            print("without a fault, %s: %s" % (kind, said))
+            print("without a mutation, %s: %s" % (kind, said))
             return False
     return True
 
@@ -285,22 +325,31 @@ def is_sound(simulator):
 def main():
     parser = argparse.ArgumentParser(prog="./dev mutate",
                                      description=__doc__.split("\n\n")[0])
-    parser.add_argument("simulator")
+    parser.add_argument("program")
     parser.add_argument("quorum", nargs="?")
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--replay-scenes", action="store_true")
+    parser.add_argument("--replay-quorum", action="store_true")
     options = parser.parse_args()
-    simulator = Simulator(options.simulator)
+    if options.replay_quorum:
+        return 0 if replay(Quorum(options.program),
+                           mutants.names(mutants.is_of_quorum)) else 1
+    simulator = Simulator(options.program)
     if not is_sound(simulator):
         return 1
-    if options.replay or options.replay_scenes:
-        fine = replay(simulator, options.replay_scenes)
+    if options.replay:
+        fine = replay(simulator, mutants.names(mutants.is_of_simulator))
+    elif options.replay_scenes:
+        fine = replay_scenes(simulator)
     elif options.quorum is None:
         parser.error("expected the test of quorums, too")
     else:
-        fine = search_all(simulator, options.quorum)
+        fine = search_all(simulator, Quorum(options.quorum))
     return 0 if fine else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except mutants.MutantError as error:
+        sys.exit("mutate.py: %s" % error)

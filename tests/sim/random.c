@@ -8,7 +8,6 @@
 
 #include "chaos.h"
 #include "core/instant.h"
-#include "core/plant.h"
 #include "engines/leased/leased.h"
 #include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
@@ -210,8 +209,6 @@ static struct hf_sim_config choose_leased(uint64_t seed,
     uint64_t sort = hf_random_below(random, 10);
     unsigned own = 1u << FAULT_STORE_STEP | 1u << FAULT_STORE_WIPE;
 
-    if (HF_PLANTED(LEASED_ANY_NOTICE_GONE))
-        config.traits = HF_ENGINE_GONE_ADMITS;
     config.timeout_ms = config.least_timeout_ms =
         HF_LEASED_TTL_LEAST_MS + hf_random_below(random, 2000);
     config.partial = seed % 2 == 0;

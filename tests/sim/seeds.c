@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plants.h"
 #include "rounds.h"
 #include "shrink.h"
 
@@ -18,6 +17,7 @@
 
 static struct world world; /* too large for a stack */
 
+static const char *mutant; /* NULL: this is the simulator as it is */
 static void (*line)(void *arg, const char *text);
 static bool lines_brief;
 
@@ -34,6 +34,11 @@ void seeds_aloud(bool brief)
     lines_brief = brief;
 }
 
+void seeds_name_mutant(const char *name)
+{
+    mutant = name;
+}
+
 void seeds_print_command(struct seeds_kind kind, uint64_t seed)
 {
     static const char *const words[] = {
@@ -41,10 +46,9 @@ void seeds_print_command(struct seeds_kind kind, uint64_t seed)
         [WORLD_ZOOKEEPER] = " --engine zk",
         [WORLD_LEASED] = " --engine leased",
     };
-    const char *plant = plants_selected();
 
     printf("./dev sim%s%s%s%s --seed %" PRIu64,
-           plant == NULL ? "" : " --plant ", plant == NULL ? "" : plant,
+           mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
            kind.rounds ? " --rounds" : "", words[kind.sort], seed);
 }
 

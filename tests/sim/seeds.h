@@ -69,6 +69,10 @@ void seeds_aloud(bool brief);
 /* Did both break, in the same way? */
 bool seeds_alike(const struct seeds_report *a, const struct seeds_report *b);
 
+/* From now on what replays a world says that this program is the mutant
+ * ${name}, which outlives the process. */
+void seeds_name_mutant(const char *name);
+
 /* "seed 3: invariant 1 broken: ...", and "./dev sim --seed 3" without an end of
  * line. */
 void seeds_print(const struct seeds_report *report);

@@ -2,15 +2,22 @@
 """A world that breaks is made small: what is printed of it is short, breaks as
 the whole world did, and does so again when it is asked for."""
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                os.pardir, "mutants"))
+
+import mutants  # noqa: E402
+
 # Of each sort one or two, found by the first seeds, by a check and by an
-# assertion: the fault, the options of the world, and how many lines the whole
-# of what it prints may have.
-FAULTS = (
+# assertion: the mutation, the options of the world, and how many lines the
+# whole of what it prints may have.
+MUTATIONS = (
     ("GONE_FORGOTTEN", (), 100),
     ("WITHDRAW_ONCE", (), 60),
     ("ADMIT_EXPIRED", (), 80),
@@ -28,14 +35,26 @@ TURNS = 16
 class Shrink(unittest.TestCase):
     program = ""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="holdfast-mutant-")
+        cls.addClassCleanup(cls.directory.cleanup)
+
     def run_sim(self, *arguments):
-        ran = subprocess.run([self.program, *arguments], capture_output=True,
+        """Of the mutant that the words name, as ./dev sim does."""
+        program = self.program
+        if "--mutant" in arguments:
+            name = arguments[arguments.index("--mutant") + 1]
+            program = os.path.join(self.directory.name, name)
+            if not os.path.exists(program):
+                mutants.build(name, self.program, program)
+        ran = subprocess.run([program, *arguments], capture_output=True,
                              text=True)
         return ran.returncode, ran.stdout + ran.stderr
 
-    def shrunk(self, fault, options):
+    def shrunk(self, mutation, options):
         """The transcript of the small world, and the words that replay it."""
-        status, said = self.run_sim("--plant", fault, *options,
+        status, said = self.run_sim("--mutant", mutation, *options,
                                     "--seeds", "400")
         self.assertEqual(status, 1, said)
         found = re.search(r"^the same with (\d+) of its \d+ turns, after \d+ "
@@ -50,10 +69,10 @@ class Shrink(unittest.TestCase):
         self.assertEqual(status, 1, said)
         self.assertIn(finding, said)
 
-    def test_faults(self):
-        for fault, options, most in FAULTS:
-            with self.subTest(fault=fault):
-                lines, words = self.shrunk(fault, options)
+    def test_mutants(self):
+        for mutation, options, most in MUTATIONS:
+            with self.subTest(mutation=mutation):
+                lines, words = self.shrunk(mutation, options)
                 self.assertLessEqual(len(lines), most, "\n".join(lines))
                 finding = lines[-1].split("  CHECK   ")[1]
                 self.check_again(words, finding.replace("the code's own: ",
@@ -67,7 +86,7 @@ class Shrink(unittest.TestCase):
         self.assertIn("core asks to enqueue", "\n".join(whole))
 
     def test_it_is_only_named_if_that_is_wanted(self):
-        status, said = self.run_sim("--plant", "GONE_FORGOTTEN", "--whole",
+        status, said = self.run_sim("--mutant", "GONE_FORGOTTEN", "--whole",
                                     "--seeds", "400")
         self.assertEqual(status, 1)
         self.assertNotIn("the same with", said)

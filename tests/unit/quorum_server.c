@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engines/quorum/plant.h"
-
 void wire_call_copy(struct wire_call *copy, struct hf_store_call *call)
 {
     size_t at = 0;
@@ -218,8 +216,7 @@ static void settle(struct quorum_server *server, const struct hf_ticket_id *id,
 {
     struct quorum_row *row = find(server, id);
 
-    if (!HF_QUORUM_PLANTED(SETTLED_UNTOLD))
-        hear(server, number);
+    hear(server, number);
     if (row == NULL || row->ticket.sequence > number ||
         (checked && is_taken(server, row, number)))
         return;

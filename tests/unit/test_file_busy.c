@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A directory's lock is in other hands: the helper waits, nobody else does. */
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +23,7 @@
 #include "conformance/real_host.h"
 #include "conformance/seat.h"
 #include "engines/file/counter.h"
+#include "engines/file/sys.h"
 #include "file_story.h"
 
 /* Make the lock's directory and take its flock, as a process does that is
@@ -176,6 +180,152 @@ static void who_has_the_lock_is_named(void **state)
     seat_close(a);
 }
 
+/* ------------------------------------------------------------ wake-ups -- */
+
+/* While this thread has a directory locked, ${seat} asks for a ticket in it. */
+static struct {
+    pthread_t self;
+    const char *at;   /* the system call before which it does; NULL: it has */
+    const char *move; /* and what is moved away then, or NULL */
+    struct seat *seat;
+    struct hf_ticket_id id;
+    struct call *call;
+    atomic_uint sleeps; /* of helpers */
+    bool here;          /* until this thread makes a directory again */
+    unsigned own_sleeps, own_wakes;
+} visit;
+
+static void come_now(void)
+{
+    char aside[BENCH_FILE_PATH_BYTES + sizeof(".aside")];
+
+    visit.call = seat_enqueue_only(visit.seat, "q", visit.id);
+    for (time_t until = time(NULL) + 30;
+         atomic_load(&visit.sleeps) == 0 && time(NULL) < until;)
+        (void)sched_yield();
+    if (visit.move == NULL)
+        return;
+    (void)snprintf(aside, sizeof(aside), "%s.aside", visit.move);
+    (void)rename(visit.move, aside);
+}
+
+static int come_meanwhile(const char *call)
+{
+    bool sleeps = strcmp(call, "futex_wait") == 0;
+
+    if (!pthread_equal(pthread_self(), visit.self)) {
+        if (sleeps)
+            (void)atomic_fetch_add(&visit.sleeps, 1);
+        return 0;
+    }
+    visit.own_sleeps += sleeps;
+    if (strcmp(call, "mkdir") == 0)
+        visit.here = false;
+    visit.own_wakes += visit.here && strcmp(call, "futex_wake") == 0;
+    if (visit.at != NULL && strcmp(call, visit.at) == 0) {
+        visit.at = NULL;
+        come_now();
+        visit.here = true;
+    }
+    return 0;
+}
+
+static void begin_visit(struct seat *seat, const char *at)
+{
+    memset(&visit, 0, sizeof(visit));
+    visit.self = pthread_self();
+    visit.at = at;
+    visit.seat = seat;
+    visit.id = fresh_id();
+    hf_sys_step = come_meanwhile;
+}
+
+/* The visitor slept, and was woken by this thread, which did not sleep. */
+static void assert_visitor_was_woken(void)
+{
+    assert_null(visit.at);
+    assert_int_equal(visit.own_sleeps, 0);
+    assert_int_equal(visit.own_wakes, 1);
+    (void)seat_wait(visit.seat, visit.call);
+    hf_sys_step = NULL;
+    assert_int_equal(visit.call->answer, HF_EVENT_ENQUEUED);
+}
+
+static void come_and_leave(struct seat *seat)
+{
+    struct hf_ticket_id id = fresh_id();
+
+    (void)seat_enqueue(seat, "q", id, HF_TICKET_MUTEX, "");
+    assert_true(seat_ask(seat, HF_REQUEST_WITHDRAW, "q", id)->found);
+}
+
+static void an_enqueue_wakes_who_waits(void **state)
+{
+    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
+
+    (void)state;
+    begin_visit(a, "mkfifoat");
+    (void)seat_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_visitor_was_woken();
+    assert_int_equal(visit.call->count, 2);
+    seat_close(b);
+    seat_close(a);
+}
+
+static void tidying_up_wakes_who_waits(void **state)
+{
+    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
+
+    (void)state;
+    come_and_leave(b);
+    begin_visit(a, "rmdir");
+    seat_close(b);
+    assert_visitor_was_woken();
+    seat_close(a);
+}
+
+/* Both have the directory open when it is moved away. */
+static void leaving_another_directory_wakes_who_waits(void **state)
+{
+    struct seat *a = seat_open(&bench_file), *b = seat_open(&bench_file);
+    char path[BENCH_FILE_PATH_BYTES], aside[BENCH_FILE_PATH_BYTES + 16];
+
+    (void)state;
+    come_and_leave(b);
+    bench_file_path("q", path);
+    begin_visit(a, "lstat");
+    visit.move = path;
+    (void)seat_enqueue(b, "q", fresh_id(), HF_TICKET_MUTEX, "");
+    assert_visitor_was_woken();
+    (void)snprintf(aside, sizeof(aside), "%s.aside", path);
+    assert_int_equal(rmdir(aside), 0);
+    seat_close(b);
+    seat_close(a);
+}
+
+/* Its page must not be touched any more. */
+static void a_counter_that_was_truncated_wakes_nobody(void **state)
+{
+    struct seat *a = seat_open(&bench_file);
+    int fd = lock_directory("q");
+    char counter[BENCH_FILE_PATH_BYTES];
+    struct call *call;
+
+    (void)state;
+    (void)snprintf(counter, sizeof(counter), "%s/counter", bench_file_root());
+    assert_int_equal(truncate(counter, 0), 0);
+    begin_visit(a, NULL);
+    call = begin_enqueue(a, "q", fresh_id());
+    assert_int_equal(close(fd), 0);
+    (void)seat_wait(a, call);
+    hf_sys_step = NULL;
+    assert_int_equal(call->answer, HF_EVENT_ENQUEUED);
+    assert_int_equal(atomic_load(&visit.sleeps), 0);
+    seat_close(a);
+}
+
+/* ------------------------------------------------------------- the disk -- */
+
 /* Two syncs, on the helper, once in a million numbers. */
 static void a_new_block_is_reserved_on_the_side(void **state)
 {
@@ -213,6 +363,10 @@ int main(void)
         TEST(the_end_waits_for_nobody),
         TEST(a_withdrawal_catches_up),
         TEST(who_has_the_lock_is_named),
+        TEST(an_enqueue_wakes_who_waits),
+        TEST(tidying_up_wakes_who_waits),
+        TEST(leaving_another_directory_wakes_who_waits),
+        TEST(a_counter_that_was_truncated_wakes_nobody),
         TEST(a_new_block_is_reserved_on_the_side),
     };
 

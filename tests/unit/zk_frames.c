@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/permit.h"
+#include "engines/zookeeper/watches.h"
 #include "zk_stage.h"
 
 /* ---------------------------------------------------------------- calls -- */
@@ -137,12 +138,14 @@ static int32_t flags_of(const char *path)
 
 /* One operation: its path, with what it does in front of it. */
 static void say_part(struct stage *s, struct hf_jute_reader *frame,
-                     int32_t opcode, struct stage_text *paths)
+                     int32_t opcode, struct stage_text *paths,
+                     struct stage_call *as)
 {
     const char *what = opcode == HF_ZK_CHECK    ? ""
                        : opcode == HF_ZK_CREATE ? "+"
                                                 : "-";
     char path[STAGE_PATH_BYTES], text[STAGE_PATH_BYTES];
+    struct hf_jute_piece data;
     int32_t version;
 
     read_path(frame, path, sizeof path);
@@ -150,16 +153,21 @@ static void say_part(struct stage *s, struct hf_jute_reader *frame,
     stage_say(&s->sent, "", " %s%s", what, text);
     stage_say(paths, " ", "%s%s", what, path);
     if (opcode == HF_ZK_CREATE) {
-        STAGE_MUST(hf_jute_get_buffer(frame).count ==
-                   (ends(text, "/ready") ? 0 : strlen(s->payload)));
+        data = hf_jute_get_buffer(frame);
+        as->revokes = hf_zk_says_revoke(data);
+        STAGE_MUST(data.count ==
+                       (ends(text, "/ready") ? 0 : strlen(s->payload)) ||
+                   (as->revokes && strchr(text, '#') != NULL));
         read_acl(s, frame);
         STAGE_MUST(hf_jute_get_int(frame) == flags_of(text));
     } else {
         STAGE_MUST(opcode == HF_ZK_CHECK || opcode == HF_ZK_DELETE);
         version = hf_jute_get_int(frame);
         STAGE_MUST(version == HF_ZK_ANY_VERSION || opcode == HF_ZK_DELETE);
-        if (version != HF_ZK_ANY_VERSION)
+        if (version != HF_ZK_ANY_VERSION) {
+            as->version = version;
             stage_say(&s->sent, "", " v%d", (int)version);
+        }
     }
 }
 
@@ -167,7 +175,7 @@ static void say_multi(struct stage *s, int32_t xid,
                       struct hf_jute_reader *frame, const char *between)
 {
     static struct stage_text paths;
-    struct stage_call *call;
+    struct stage_call as = {.version = HF_ZK_ANY_VERSION}, *call;
     int32_t parts = 0, part = 0;
     bool guarded = false;
 
@@ -191,13 +199,15 @@ static void say_multi(struct stage *s, int32_t xid,
                    guarded);
         if (parts == 0)
             part = type;
-        say_part(s, frame, type, &paths);
+        say_part(s, frame, type, &paths, &as);
         parts++;
     }
     STAGE_MUST(parts > 0);
     call = put_off(s, xid, HF_ZK_MULTI, paths.text);
     call->parts = parts;
     call->part = part;
+    call->revokes = as.revokes;
+    call->version = as.version;
 }
 
 static void say_create(struct stage *s, int32_t opcode, const char *path,
@@ -223,13 +233,16 @@ static void say_create(struct stage *s, int32_t opcode, const char *path,
     }
 }
 
-static void say_set_data(struct stage *s, const char *text,
-                         struct hf_jute_reader *frame, const char *between)
+static void say_set_data(struct stage *s, struct stage_call *call,
+                         const char *text, struct hf_jute_reader *frame,
+                         const char *between)
 {
     struct hf_jute_piece data = hf_jute_get_buffer(frame);
 
-    stage_say(&s->sent, between, "SET %s v%d %.*s", text,
-              hf_jute_get_int(frame), (int)data.count, data.bytes);
+    call->revokes = hf_zk_says_revoke(data);
+    call->version = hf_jute_get_int(frame);
+    stage_say(&s->sent, between, "SET %s v%d %.*s", text, call->version,
+              (int)data.count, data.bytes);
 }
 
 static void say_call(struct stage *s, int32_t xid, int32_t opcode,
@@ -261,7 +274,7 @@ static void say_call(struct stage *s, int32_t xid, int32_t opcode,
                   call->watch ? " w" : "");
         break;
     case HF_ZK_SET_DATA:
-        say_set_data(s, text, frame, between);
+        say_set_data(s, call, text, frame, between);
         break;
     case HF_ZK_GET_CHILDREN:
         call->watch = hf_jute_get_bool(frame);

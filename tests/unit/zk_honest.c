@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "engines/zookeeper/watches.h"
+#include "engines/zookeeper/wire.h"
+
 #define LIST_BYTES (HONEST_NODES * HONEST_PATH_BYTES)
 #define HONEST_MULTI_BYTES STAGE_TEXT_BYTES
 
@@ -245,8 +248,48 @@ static void read_node(struct stage *s, struct honest_node *node, int32_t opcode,
         exists(s, node->czxid, node->owner);
     } else {
         node->watched |= watch;
-        data(s, "me", node->czxid, node->owner);
+        s->version = node->version;
+        data(s, node->revoked ? HF_ZK_REVOKE : "me", node->czxid, node->owner);
     }
+}
+
+/* The event of its watch comes before the answer to the write. */
+static void write_data(struct stage *s, struct honest_node *node, bool revoke)
+{
+    bool tell = node->watched && s->connected;
+
+    node->version++;
+    node->modified = s->zxid;
+    node->told &= node->revoked && revoke;
+    node->revoked = revoke;
+    node->watched = false; /* it fires once */
+    if (tell)
+        event_at(s, HF_ZK_NODE_DATA_CHANGED, node->path);
+}
+
+static bool is_version(const struct honest_node *node, int32_t version)
+{
+    return version == HF_ZK_ANY_VERSION || version == node->version;
+}
+
+static void set_data(struct stage *s, struct honest *h, const char *path)
+{
+    struct honest_node *node = find(h, path);
+    bool was_holding;
+
+    if (node == NULL) {
+        refused(s, HF_ZK_NO_NODE);
+        return;
+    }
+    if (!is_version(node, s->first->version)) {
+        refused(s, HF_ZK_BAD_VERSION);
+        return;
+    }
+    h->untold |= node->revoked && !s->first->revokes && !node->told;
+    in_one_begin(s, &was_holding);
+    write_data(s, node, s->first->revokes);
+    written(s);
+    in_one_end(s, was_holding);
 }
 
 /* Why one of a transaction cannot be done, ${deleted} being what those before
@@ -315,6 +358,38 @@ static void check(struct stage *s, struct honest *h, const char *paths)
     in_one_end(s, was_holding);
 }
 
+/* "+READER -WRITER": the read ticket asks its owner to let go if the write
+ * ticket did. */
+static void downgrade(struct stage *s, struct honest *h, const char *paths)
+{
+    char reader[HONEST_PATH_BYTES], writer[HONEST_PATH_BYTES];
+    struct honest_node *node, was;
+    bool was_holding;
+
+    STAGE_MUST(sscanf(paths, "+%159s -%159s", reader, writer) == 2);
+    node = find(h, writer);
+    if (find(h, reader) != NULL || h->count == HONEST_NODES) {
+        part_failed(s, 0,
+                    find(h, reader) != NULL ? HF_ZK_NODE_EXISTS
+                                            : HF_ZK_QUOTA_EXCEEDED);
+        return;
+    }
+    if (node == NULL || !is_version(node, s->first->version)) {
+        part_failed(s, 1, node == NULL ? HF_ZK_NO_NODE : HF_ZK_BAD_VERSION);
+        return;
+    }
+    h->untold |= s->first->revokes != node->revoked;
+    was = *node;
+    node = add(h, reader, s->zxid, s->session);
+    node->weight = 1;
+    node->revoked = was.revoked;
+    node->told = was.told;
+    in_one_begin(s, &was_holding);
+    drop(s, h, find(h, writer));
+    stamped(s);
+    in_one_end(s, was_holding);
+}
+
 void honest_expire(struct stage *s, struct honest *h)
 {
     for (size_t i = 0; i < h->count; i++)
@@ -357,9 +432,14 @@ void honest_answer(struct stage *s, struct honest *h)
     case HF_ZK_GET_DATA:
         read_node(s, find(h, path), opcode, watch);
         break;
+    case HF_ZK_SET_DATA:
+        set_data(s, h, path);
+        break;
     case HF_ZK_MULTI:
         if (part == HF_ZK_CREATE)
             make_lease(s, h, path, parts);
+        else if (part == HF_ZK_MULTI && path[0] == '+')
+            downgrade(s, h, path);
         else
             check(s, h, path);
         break;
@@ -392,15 +472,16 @@ static void rewatch(struct stage *s, const char *path, bool queue,
     struct honest_node *node = find(h, path);
     struct honest_missed *missed = &h->missed[h->missed_count];
 
-    if (node != NULL && !(queue && node->changed > since)) {
+    if (node != NULL && (queue ? node->changed : node->modified) <= since) {
         node->watched |= !queue;
         node->looked_at |= queue;
         return;
     }
     STAGE_MUST(h->missed_count < sizeof h->missed / sizeof h->missed[0]);
     snprintf(missed->path, sizeof missed->path, "%s", path);
-    missed->type =
-        node == NULL ? HF_ZK_NODE_DELETED : HF_ZK_NODE_CHILDREN_CHANGED;
+    missed->type = node == NULL ? HF_ZK_NODE_DELETED
+                   : queue      ? HF_ZK_NODE_CHILDREN_CHANGED
+                                : HF_ZK_NODE_DATA_CHANGED;
     h->missed_count++;
 }
 
@@ -485,6 +566,13 @@ bool honest_has_reader(struct honest *h, const char *ticket)
     return node != NULL && strstr(node->path, "-__READ__") != NULL;
 }
 
+bool honest_has_writer(struct honest *h, const char *ticket)
+{
+    const struct honest_node *node = find_ticket(h, ticket);
+
+    return node != NULL && strstr(node->path, "-__WRIT__") != NULL;
+}
+
 #define OTHERS_SESSION 7
 
 void honest_put(struct stage *s, struct honest *h, const char *ticket,
@@ -516,12 +604,28 @@ void honest_remove(struct stage *s, struct honest *h, const char *ticket)
         drop(s, h, node);
 }
 
-void honest_change(struct stage *s, struct honest *h, const char *ticket)
+void honest_change(struct stage *s, struct honest *h, const char *ticket,
+                   bool revoke)
 {
     struct honest_node *node = find_ticket(h, ticket);
 
-    if (node == NULL || !node->watched || !s->connected)
+    if (node == NULL)
         return;
-    node->watched = false; /* it fires once */
-    event_at(s, HF_ZK_NODE_DATA_CHANGED, node->path);
+    write_data(s, node, revoke || node->revoked);
+    s->zxid++;
+}
+
+bool honest_has_untold(struct honest *h, const char *ticket)
+{
+    const struct honest_node *node = find_ticket(h, ticket);
+
+    return node != NULL && node->revoked && !node->told;
+}
+
+void honest_told(struct honest *h, const char *ticket)
+{
+    struct honest_node *node = find_ticket(h, ticket);
+
+    if (node != NULL)
+        node->told = true;
 }

@@ -19,6 +19,10 @@ struct honest_node {
     bool looked_at;  /* so are its children */
     int64_t changed; /* the last transaction that one came or went in */
     int32_t weight;  /* of a ticket: so many nodes were made for it */
+    int32_t version;
+    int64_t modified; /* the last transaction that wrote its data */
+    bool revoked;     /* they ask its owner to let go, */
+    bool told;        /* and the client has said so */
 };
 
 /* A watch that was to be set again, and what it missed. */
@@ -34,6 +38,8 @@ struct honest {
     bool no_containers;
     struct honest_missed missed[2 * HONEST_NODES];
     size_t missed_count;
+    bool untold; /* the client wrote over a request to let go and had not said
+                    so, or carried on another than there was */
 };
 
 /* On a stage that is set: with no node but the root. */
@@ -51,14 +57,21 @@ void honest_serve(struct stage *s, struct honest *h);
 void honest_expire(struct stage *s, struct honest *h);
 
 /* Is there a ticket "q/a", with all its nodes; any node of it, of the session;
- * and is it a reader's?  What others do: put it there, remove a node of it,
- * whoever's it is, or change its data. */
+ * and is it a reader's or a writer's?  What others do: put it there, remove a
+ * node of it, whoever's it is, or write its data. */
 bool honest_has(struct honest *h, const char *ticket);
 bool honest_has_own(struct stage *s, struct honest *h, const char *ticket);
 bool honest_has_reader(struct honest *h, const char *ticket);
+bool honest_has_writer(struct honest *h, const char *ticket);
 void honest_put(struct stage *s, struct honest *h, const char *ticket,
                 bool member);
 void honest_remove(struct stage *s, struct honest *h, const char *ticket);
-void honest_change(struct stage *s, struct honest *h, const char *ticket);
+void honest_change(struct stage *s, struct honest *h, const char *ticket,
+                   bool revoke);
+
+/* Is the owner of the ticket asked to let go, without the client having said
+ * so?  And it has. */
+bool honest_has_untold(struct honest *h, const char *ticket);
+void honest_told(struct honest *h, const char *ticket);
 
 #endif

@@ -56,7 +56,7 @@ static bool writes(int32_t opcode)
 {
     return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
            opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
-           opcode == HF_ZK_MULTI;
+           opcode == HF_ZK_SET_DATA || opcode == HF_ZK_MULTI;
 }
 
 /* Of the oldest request, which is one of ${opcode}, or of any for 0. */
@@ -79,7 +79,8 @@ static void put_stat(struct stage *s, int64_t czxid, int64_t owner)
     hf_jute_put_long(&s->out, czxid);
     for (int i = 0; i < 3; i++)
         hf_jute_put_long(&s->out, 1);
-    for (int i = 0; i < 3; i++)
+    hf_jute_put_int(&s->out, s->version);
+    for (int i = 0; i < 2; i++)
         hf_jute_put_int(&s->out, 2);
     hf_jute_put_long(&s->out, owner);
     hf_jute_put_int(&s->out, 3);

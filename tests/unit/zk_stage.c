@@ -295,6 +295,7 @@ void stage_init(struct stage *s)
     s->weight = 1;
     s->session = STAGE_SESSION;
     s->zxid = 1;
+    s->version = 2;
     s->last = &s->first;
 }
 

@@ -84,9 +84,11 @@ struct stage_call {
     struct stage_call *next;
     int32_t xid;
     int32_t opcode;
-    int32_t parts; /* of a MULTI, */
-    int32_t part;  /* each of this opcode */
-    bool watch;    /* of a DATA or LIST */
+    int32_t parts;   /* of a MULTI, */
+    int32_t part;    /* each of this opcode */
+    bool watch;      /* of a DATA or LIST */
+    bool revokes;    /* of a SET or MULTI: what it writes asks to let go */
+    int32_t version; /* of a SET or MULTI: what it is to change has this one */
     uint64_t sent_at_ms;
     char *path; /* of a MULTI all, with a space between; or NULL */
 };
@@ -128,10 +130,11 @@ struct stage {
     size_t calls;
     size_t pings;
     int64_t session;
-    int64_t zxid;  /* of the next answer */
-    int32_t nodes; /* so many children each Stat says */
-    size_t chunk;  /* so many bytes come in at a time; 0: all */
-    bool holding;  /* answers are kept back */
+    int64_t zxid;    /* of the next answer */
+    int32_t nodes;   /* so many children each Stat says */
+    int32_t version; /* and this one of the data */
+    size_t chunk;    /* so many bytes come in at a time; 0: all */
+    bool holding;    /* answers are kept back */
     struct hf_jute_writer out;
     /* It has sent bytes of the story's own: what they granted, and what of the
      * requests they answered, the stage does not know. */
@@ -230,7 +233,7 @@ void created_apart(struct stage *s, int32_t sequence, uint32_t step);
 void created_as(struct stage *s, const char *path, int64_t czxid);
 void children(struct stage *s, const char *tickets);
 void data(struct stage *s, const char *text, int64_t czxid, int64_t owner);
-void written(struct stage *s);
+void written(struct stage *s); /* to a SET */
 void exists(struct stage *s, int64_t czxid, int64_t owner);
 void checked(struct stage *s); /* or deleted: all of a MULTI */
 void check_failed(struct stage *s, int32_t nth); /* from 0: NoNode */

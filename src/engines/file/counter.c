@@ -195,8 +195,8 @@ static hf_status start(struct hf_counter *counter, const char *path,
 {
     hf_status answer;
 
-    if (hf_patience_lock(counter->fd, path, HF_PATIENCE_BOUND, NULL, error) !=
-        HF_LOCK_TAKEN)
+    if (hf_patience_wait(counter->fd, path, HF_PATIENCE_BOUND, NULL, NULL,
+                         error) != HF_LOCK_TAKEN)
         return error->status;
     answer = start_locked(counter, path, boot, error);
     (void)hf_sys_flock(counter->fd, LOCK_UN);
@@ -315,6 +315,17 @@ bool hf_counter_was_first(const struct hf_counter *counter, uint64_t number)
            number;
 }
 
+/* FNV-1a. */
+_Atomic uint32_t *hf_counter_contended(struct hf_counter *counter,
+                                       const char *entry)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (; *entry != '\0'; entry++)
+        hash = (hash ^ (unsigned char)*entry) * UINT32_C(16777619);
+    return &counter->page->contended[hash % HF_COUNTER_WORDS];
+}
+
 hf_status hf_counter_extend(struct hf_counter *counter, const char *path,
                             struct hf_error *error)
 {
@@ -322,8 +333,8 @@ hf_status hf_counter_extend(struct hf_counter *counter, const char *path,
     uint64_t start;
     hf_status answer = HF_OK;
 
-    if (hf_patience_lock(counter->fd, path, HF_PATIENCE_BOUND, NULL, error) !=
-        HF_LOCK_TAKEN)
+    if (hf_patience_wait(counter->fd, path, HF_PATIENCE_BOUND, NULL, NULL,
+                         error) != HF_LOCK_TAKEN)
         return error->status;
     if (atomic_load(&page->value) >= atomic_load(&page->limit)) {
         answer = reserve(counter, atomic_load(&page->value), &start, error);

@@ -30,8 +30,12 @@
 /* Room for as many tickets that were seen to be first. */
 #define HF_COUNTER_FIRSTS 480
 
+/* Words that waiters for the locks of directories sleep on. */
+#define HF_COUNTER_WORDS 32
+
 /* As it lies in the file, in the machine's own byte order.  Written under
- * flock(LOCK_EX) of the file, except .value, .renamings and .firsts. */
+ * flock(LOCK_EX) of the file, except .value, .renamings, .firsts and
+ * .contended. */
 struct hf_counter_page {
     _Atomic uint64_t magic; /* written last: the rest is then complete */
     uint32_t version;
@@ -46,6 +50,9 @@ struct hf_counter_page {
      * room: hints, of which a later one takes the place of an earlier.  No
      * number comes twice, so one that is here is that ticket's for ever. */
     _Atomic uint64_t firsts[HF_COUNTER_FIRSTS];
+    /* Is the lock of a directory waited for, by the hash of its name: see
+     * patience.h.  An earlier holdfast left zeros here, and does not look. */
+    _Atomic uint32_t contended[HF_COUNTER_WORDS];
 };
 
 struct hf_counter {
@@ -91,6 +98,11 @@ uint64_t hf_counter_renamings(const struct hf_counter *counter);
  * that is current. */
 void hf_counter_note_first(struct hf_counter *counter, uint64_t number);
 bool hf_counter_was_first(const struct hf_counter *counter, uint64_t number);
+
+/* The word of the directory called ${entry}; other names may have the same one.
+ * Only of a counter that is current. */
+_Atomic uint32_t *hf_counter_contended(struct hf_counter *counter,
+                                       const char *entry);
 
 /* Reserve another block unless that has been done.
  *   Fails     HF_EUNREACHABLE for a lock held too long; with a ?state= that was

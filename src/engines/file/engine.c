@@ -169,8 +169,7 @@ static hf_status open_engine(const struct hf_url *url,
     mine->own.inotify_fd = -1;
     mine->own.timer_fd = -1;
     hf_own_wds_init(&mine->own);
-    mine->warm.site = &mine->site;
-    mine->warm.descriptors = &mine->descriptors;
+    mine->warm.place = &mine->place;
     hf_own_tickets_init(&mine->tickets);
     hf_watch_others_init(&mine->others);
     status = hf_site_choose(url, &mine->site, error);

@@ -196,7 +196,7 @@ hf_status hf_floor_reserve(const char *dir, uint64_t above, uint64_t count,
         return status;
     /* The lock ends with the descriptor; a child forked meanwhile can hold it
      * up to its own exec or exit, which the bound below takes care of. */
-    if (hf_patience_lock(fd, dir, HF_PATIENCE_BOUND, NULL, error) ==
+    if (hf_patience_wait(fd, dir, HF_PATIENCE_BOUND, NULL, NULL, error) ==
         HF_LOCK_TAKEN)
         status = reserve_locked(fd, dir, count, start, error);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engines/file/patience.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +20,8 @@
 #define YIELDS 4
 #define FIRST_STEP_NS 20000
 #define LAST_STEP_NS 1000000
-#define SLICE_MS 4
+
+#define CONTENDED 1
 
 uint64_t hf_patience_now_ms(void)
 {
@@ -78,17 +80,38 @@ static bool try_lock(int fd)
     return hf_sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-static enum hf_lock_answer wait_lock(int fd, const char *path,
+/* Until the holder wakes us, or ${left_ms} are over; where nobody can, for
+ * ${step}, which grows. */
+static void sleep_once(_Atomic uint32_t *word, uint64_t left_ms,
+                       struct timespec *step)
+{
+    if (word != NULL &&
+        (hf_sys_futex_wait(word, CONTENDED, (unsigned)left_ms) == 0 ||
+         errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT))
+        return;
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, step, NULL);
+    if (step->tv_nsec < LAST_STEP_NS)
+        step->tv_nsec *= 2;
+}
+
+enum hf_lock_answer hf_patience_wait(int fd, const char *path,
                                      enum hf_patience patience,
+                                     _Atomic uint32_t *word,
                                      const atomic_bool *cancelled,
                                      struct hf_error *error)
 {
-    uint64_t give_up_ms =
-        hf_patience_now_ms() +
-        (patience == HF_PATIENCE_SLICE ? SLICE_MS : HF_PATIENCE_MS);
+    uint64_t wait_ms =
+        patience == HF_PATIENCE_SLICE ? HF_PATIENCE_SLICE_MS : HF_PATIENCE_MS;
+    uint64_t began_ms = hf_patience_now_ms();
     struct timespec step = {0, FIRST_STEP_NS};
+    uint64_t waited_ms = 0;
 
-    while (!try_lock(fd)) {
+    assert(patience != HF_PATIENCE_NONE);
+    for (;;) {
+        if (word != NULL)
+            atomic_store(word, CONTENDED);
+        if (try_lock(fd))
+            return HF_LOCK_TAKEN;
         if (errno != EWOULDBLOCK && errno != EINTR) {
             hf_trouble(error, "lock", path);
             return HF_LOCK_FAILED;
@@ -97,23 +120,25 @@ static enum hf_lock_answer wait_lock(int fd, const char *path,
             hf_error_set(error, HF_ECLOSED, "the client was closed");
             return HF_LOCK_FAILED;
         }
-        if (hf_patience_now_ms() >= give_up_ms) {
-            if (patience == HF_PATIENCE_SLICE)
-                return HF_LOCK_BUSY;
-            hf_patience_overdue(fd, path, error);
-            return HF_LOCK_FAILED;
-        }
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
-        if (step.tv_nsec < LAST_STEP_NS)
-            step.tv_nsec *= 2;
+        waited_ms = hf_patience_now_ms() - began_ms;
+        if (waited_ms >= wait_ms)
+            break;
+        sleep_once(word, wait_ms - waited_ms, &step);
     }
-    return HF_LOCK_TAKEN;
+    if (patience == HF_PATIENCE_SLICE)
+        return HF_LOCK_BUSY;
+    hf_patience_overdue(fd, path, error);
+    return HF_LOCK_FAILED;
 }
 
-enum hf_lock_answer hf_patience_lock(int fd, const char *path,
-                                     enum hf_patience patience,
-                                     const atomic_bool *cancelled,
-                                     struct hf_error *error)
+void hf_patience_wake(_Atomic uint32_t *word)
+{
+    if (atomic_load(word) != 0 && atomic_exchange(word, 0) != 0)
+        (void)hf_sys_futex_wake(word);
+}
+
+enum hf_lock_answer hf_patience_try(int fd, const char *path,
+                                    struct hf_error *error)
 {
     for (unsigned i = 0; i <= YIELDS; i++) {
         if (try_lock(fd))
@@ -124,7 +149,5 @@ enum hf_lock_answer hf_patience_lock(int fd, const char *path,
         }
         (void)sched_yield();
     }
-    if (patience == HF_PATIENCE_NONE)
-        return HF_LOCK_BUSY;
-    return wait_lock(fd, path, patience, cancelled, error);
+    return HF_LOCK_BUSY;
 }

@@ -26,10 +26,29 @@ enum hf_section_answer hf_section_trouble(struct hf_section *s,
     return HF_SECTION_FAILED;
 }
 
-/* Unlocked by name: the child of a fork may have a copy of the descriptor. */
+/* Unlock the directory, open as ${dir}, and wake who waits for that.  By name:
+ * the child of a fork may have a copy of the descriptor.  ${current}: the
+ * counter has been found current since it was locked, so that need not be asked
+ * again. */
+static void unlock(struct hf_place *place, const char *entry, int dir,
+                   bool current)
+{
+    struct hf_counter *counter = &place->counter;
+
+    (void)hf_sys_flock(dir, LOCK_UN);
+    if (current || hf_counter_current(counter, place->site->counter))
+        hf_patience_wake(hf_counter_contended(counter, entry));
+}
+
+static void unlock_directory(struct hf_section *s)
+{
+    unlock(s->place, s->entry, s->directory->fd, s->counter_current);
+    s->counter_current = false;
+}
+
 static void leave_directory(struct hf_section *s)
 {
-    (void)hf_sys_flock(s->directory->fd, LOCK_UN);
+    unlock_directory(s);
     hf_descriptors_close(s->place->descriptors, &s->directory->fd);
 }
 
@@ -103,6 +122,23 @@ static bool is_current(const struct hf_section *s)
            status.st_ino == s->directory->inode;
 }
 
+/* The counter's page is touched only while the counter is current: a page
+ * beyond the end of a file that was truncated is a SIGBUS. */
+static enum hf_lock_answer take_lock(struct hf_section *s)
+{
+    struct hf_counter *counter = &s->place->counter;
+    const struct hf_section_order *order = s->order;
+    int fd = s->directory->fd;
+    _Atomic uint32_t *word = NULL;
+
+    if (order->patience == HF_PATIENCE_NONE)
+        return hf_patience_try(fd, s->path, s->error);
+    if (hf_counter_current(counter, s->place->site->counter))
+        word = hf_counter_contended(counter, s->entry);
+    return hf_patience_wait(fd, s->path, order->patience, word,
+                            order->cancelled, s->error);
+}
+
 /* Have the directory that is at the path, locked; .fd is -1 if nobody is there.
  * HF_SECTION_BUSY with no directory left open means: it went away meanwhile,
  * try again. */
@@ -115,8 +151,7 @@ static enum hf_section_answer lock_directory(struct hf_section *s)
         if (answer != HF_SECTION_DONE || s->directory->fd < 0)
             return answer;
     }
-    switch (hf_patience_lock(s->directory->fd, s->path, s->order->patience,
-                             s->order->cancelled, s->error)) {
+    switch (take_lock(s)) {
     case HF_LOCK_BUSY:
         return HF_SECTION_BUSY;
     case HF_LOCK_FAILED:
@@ -136,7 +171,8 @@ enum hf_section_answer hf_section_take_number(struct hf_section *s)
     const char *path = s->place->site->counter;
     struct hf_ticket *ticket = &s->result->ticket;
 
-    if (!hf_counter_current(counter, path))
+    s->counter_current = hf_counter_current(counter, path);
+    if (!s->counter_current)
         return HF_SECTION_STALE;
     if (!hf_counter_next(counter, &ticket->sequence)) {
         if (s->order->patience == HF_PATIENCE_NONE)
@@ -179,7 +215,7 @@ static enum hf_section_answer attempt(struct hf_section *s)
         leave_directory(s); /* removed under our hands */
         return HF_SECTION_BUSY;
     }
-    (void)hf_sys_flock(s->directory->fd, LOCK_UN);
+    unlock_directory(s);
     if (answer == HF_SECTION_DONE && s->order->work == HF_REQUEST_ENQUEUE)
         return hf_section_settle_ticket(s);
     return answer;
@@ -239,8 +275,7 @@ hf_section_carry_out(struct hf_place *place,
     hf_listing_unref(result->listing);
     result->listing = NULL;
     if (answer == HF_SECTION_FAILED && directory->fd >= 0)
-        hf_section_tidy(place->site, place->descriptors, s.entry,
-                        directory->fd);
+        hf_section_tidy(place, s.entry, directory->fd);
     return answer;
 }
 
@@ -324,10 +359,10 @@ static bool same_directory(int dir, const char *path)
 
 /* Under the directory's lock: remove what only the dead have left.  False if
  * somebody alive has a ticket, or it cannot be told. */
-static bool clear_directory(const struct hf_site *site,
-                            struct hf_descriptors *descriptors,
-                            struct hf_listing *listing, int dir)
+static bool clear_directory(struct hf_place *place, struct hf_listing *listing,
+                            int dir)
 {
+    const struct hf_site *site = place->site;
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     struct hf_error unused;
@@ -338,7 +373,7 @@ static bool clear_directory(const struct hf_site *site,
     while (listing->tickets.count > 0) {
         hf_ticket_file_format(listing->tickets.items, file);
         hf_site_path(site, listing->entry, file, path);
-        if (hf_section_probe(descriptors, path, NULL, &unused) !=
+        if (hf_section_probe(place->descriptors, path, NULL, &unused) !=
                 HF_LIFE_DEAD ||
             hf_section_remove(site, listing->entry, listing->tickets.items,
                               &found, &unused) != HF_OK)
@@ -351,23 +386,21 @@ static bool clear_directory(const struct hf_site *site,
     return true;
 }
 
-void hf_section_tidy(const struct hf_site *site,
-                     struct hf_descriptors *descriptors, const char *entry,
-                     int dir)
+void hf_section_tidy(struct hf_place *place, const char *entry, int dir)
 {
     char path[HF_PATH_BYTES];
     struct hf_listing *listing;
 
     if (hf_sys_flock(dir, LOCK_EX | LOCK_NB) != 0)
         return; /* somebody is at work in it */
-    hf_site_path(site, entry, NULL, path);
+    hf_site_path(place->site, entry, NULL, path);
     /* Not another one that has come to be at the path since. */
     if (same_directory(dir, path) && hf_sys_rmdir(path) != 0 &&
         errno == ENOTEMPTY) {
         listing = hf_listing_new(entry, HF_LISTING_ALL);
-        if (listing != NULL && clear_directory(site, descriptors, listing, dir))
+        if (listing != NULL && clear_directory(place, listing, dir))
             (void)hf_sys_rmdir(path);
         hf_listing_unref(listing);
     }
-    (void)hf_sys_flock(dir, LOCK_UN);
+    unlock(place, entry, dir, false);
 }

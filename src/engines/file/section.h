@@ -103,8 +103,6 @@ hf_status hf_section_remove(const struct hf_site *site, const char *entry,
 
 /* Remove the lock's directory, open as ${dir}, if nobody alive has a ticket in
  * it and nobody is at work in it. */
-void hf_section_tidy(const struct hf_site *site,
-                     struct hf_descriptors *descriptors, const char *entry,
-                     int dir);
+void hf_section_tidy(struct hf_place *place, const char *entry, int dir);
 
 #endif

@@ -13,6 +13,7 @@ struct hf_section {
     struct hf_error *error;
     char entry[HF_ENTRY_BYTES];
     bool digest; /* the entry is one, and the name is in HF_NAME_FILE */
+    bool counter_current; /* it was, since the directory was locked */
     char path[HF_PATH_BYTES];
     char file[HF_TICKET_FILE_BYTES]; /* ENQUEUE: of the ticket */
     char payload_file[HF_PAYLOAD_FILE_BYTES];

@@ -4,14 +4,29 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Where time_t is longer than a long, the first futex system call takes another
+ * struct timespec than the C library has. */
+#ifdef SYS_futex_time64
+#define FUTEX_CALL                                                             \
+    (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#else
+#define FUTEX_CALL SYS_futex
+#endif
+
+_Static_assert(sizeof(_Atomic uint32_t) == sizeof(uint32_t) &&
+                   ATOMIC_INT_LOCK_FREE == 2,
+               "the kernel compares the word of a futex as it lies in memory");
 
 int (*hf_sys_step)(const char *call);
 
@@ -180,4 +195,22 @@ int hf_sys_timer(void)
     if (refused("timerfd_create"))
         return -1;
     return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
+                      unsigned timeout_ms)
+{
+    const struct timespec timeout = {(time_t)(timeout_ms / 1000),
+                                     (long)(timeout_ms % 1000) * 1000000};
+
+    if (refused("futex_wait"))
+        return -1;
+    return (int)syscall(FUTEX_CALL, word, FUTEX_WAIT, value, &timeout, NULL, 0);
+}
+
+int hf_sys_futex_wake(_Atomic uint32_t *word)
+{
+    if (refused("futex_wake"))
+        return -1;
+    return (int)syscall(FUTEX_CALL, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }

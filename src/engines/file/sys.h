@@ -7,6 +7,7 @@
 #ifndef HF_ENGINES_FILE_SYS_H
 #define HF_ENGINES_FILE_SYS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -47,5 +48,10 @@ int hf_sys_duplicate(int fd, int least);
 int hf_sys_inotify(void);
 int hf_sys_inotify_add(int fd, const char *path, uint32_t mask);
 int hf_sys_timer(void);
+/* FUTEX_WAIT and FUTEX_WAKE of one, between processes: ${word} is in memory
+ * that they share.  ${timeout_ms} is counted from now, by CLOCK_MONOTONIC. */
+int hf_sys_futex_wait(_Atomic uint32_t *word, uint32_t value,
+                      unsigned timeout_ms);
+int hf_sys_futex_wake(_Atomic uint32_t *word);
 
 #endif

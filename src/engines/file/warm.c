@@ -34,9 +34,8 @@ static void evict(struct hf_warm *warm, size_t i)
 
     if (warm->slots[i].entry[0] == '\0')
         return;
-    hf_section_tidy(warm->site, warm->descriptors, warm->slots[i].entry,
-                    directory->fd);
-    hf_descriptors_close(warm->descriptors, &directory->fd);
+    hf_section_tidy(*warm->place, warm->slots[i].entry, directory->fd);
+    hf_descriptors_close((*warm->place)->descriptors, &directory->fd);
     warm->slots[i].entry[0] = '\0';
 }
 
@@ -62,7 +61,8 @@ void hf_warm_put(struct hf_warm *warm, const char *entry,
     if (directory.fd < 0)
         return;
     if (i < HF_WARM_MAX) { /* another request for it was under way */
-        hf_descriptors_close(warm->descriptors, &warm->slots[i].directory.fd);
+        hf_descriptors_close((*warm->place)->descriptors,
+                             &warm->slots[i].directory.fd);
     } else {
         i = coldest(warm);
         evict(warm, i);
@@ -74,17 +74,19 @@ void hf_warm_put(struct hf_warm *warm, const char *entry,
 
 void hf_warm_left(struct hf_warm *warm, const char *entry)
 {
+    struct hf_place *place = *warm->place;
     char path[HF_PATH_BYTES];
     int dir;
 
-    if (slot_of(warm, entry) < HF_WARM_MAX)
+    /* Without a place this client only looks, and found no root. */
+    if (place == NULL || slot_of(warm, entry) < HF_WARM_MAX)
         return;
-    hf_site_path(warm->site, entry, NULL, path);
+    hf_site_path(place->site, entry, NULL, path);
     dir = hf_sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (dir < 0 || !hf_descriptors_add(warm->descriptors, dir))
+    if (dir < 0 || !hf_descriptors_add(place->descriptors, dir))
         return;
-    hf_section_tidy(warm->site, warm->descriptors, entry, dir);
-    hf_descriptors_close(warm->descriptors, &dir);
+    hf_section_tidy(place, entry, dir);
+    hf_descriptors_close(place->descriptors, &dir);
 }
 
 void hf_warm_clear(struct hf_warm *warm)

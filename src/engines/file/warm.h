@@ -10,8 +10,7 @@
 #define HF_WARM_MAX 8
 
 struct hf_warm {
-    const struct hf_site *site;
-    struct hf_descriptors *descriptors;
+    struct hf_place *const *place; /* the engine's, which may be replaced */
     struct {
         char entry[HF_ENTRY_BYTES]; /* "": free */
         struct hf_directory directory;

@@ -5,7 +5,6 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 #include "engines/leased/private.h"
 
 /* How late a notice that was lost is made good, at most. */
@@ -28,8 +27,7 @@ void hf_leased_probe_plan(struct hf_leased *leased,
 {
     uint64_t in_ms = poll_ms(leased);
 
-    if ((queue->watches == NULL && queue->looks == NULL) ||
-        HF_PLANTED(LEASED_NOT_PROBED))
+    if (queue->watches == NULL && queue->looks == NULL)
         return;
     for (size_t i = 0; i < answer->count; i++)
         in_ms = hf_earlier_ms(

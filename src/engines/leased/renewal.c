@@ -6,7 +6,6 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 #include "engines/leased/private.h"
 #include "engines/leased/ticket_sets.h"
 
@@ -173,7 +172,7 @@ static void fail(struct hf_leased *leased, const struct hf_store_answer *answer)
 
 /* All pieces were answered well, so every ticket that was there when the first
  * one was sent has been renewed since, or found missing. */
-static void complete(struct hf_leased *leased, uint64_t last_sent_at_ms)
+static void complete(struct hf_leased *leased)
 {
     struct hf_leased_renewal *renewal = &leased->renewal;
     uint64_t anchor_ms = renewal->sent_at_ms;
@@ -183,10 +182,6 @@ static void complete(struct hf_leased *leased, uint64_t last_sent_at_ms)
     renewal->at_ms =
         hf_after_ms(anchor_ms, hf_earlier_ms(share_ms(leased, SIXTEENTHS),
                                              RENEWAL_MOST_MS));
-    if (HF_PLANTED(LEASED_SAFE_FROM_ANSWER))
-        anchor_ms = leased->now_ms;
-    if (HF_PLANTED(LEASED_SAFE_FROM_LAST_PIECE))
-        anchor_ms = last_sent_at_ms;
     if (unseen) {
         fail_unseen(leased);
         hf_leased_session_confirm(leased);
@@ -222,9 +217,8 @@ static void renewed(struct hf_leased *leased, struct hf_leased_op *op,
     take_news(leased, answer);
     if (leased->session.state == HF_LEASED_ENDED)
         end(leased); /* somebody who heard of it wanted no more */
-    else if (hf_leased_ticket_sets_taken(renewal->sets) ||
-             HF_PLANTED(LEASED_PROVEN_BY_FIRST_PIECE))
-        complete(leased, op->sent_at_ms);
+    else if (hf_leased_ticket_sets_taken(renewal->sets))
+        complete(leased);
     else if (leased->session.state == HF_LEASED_ENDING)
         stop(leased); /* nothing is sent behind a GOODBYE */
     else if (!send_piece(leased))

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "core/plant.h"
 #include "engines/leased/private.h"
 
 /* ----------------------------------------------------------------- place -- */
@@ -74,7 +73,7 @@ static void enqueued(struct hf_leased *leased, struct hf_leased_op *op,
     bool open =
         answer == NULL || (!answer->ok && answer->failure == HF_FAILURE_UNSURE);
 
-    if (own != NULL && open && !HF_PLANTED(LEASED_UNSURE_NOT_RENEWED))
+    if (own != NULL && open)
         own->state = HF_LEASED_OWN_UNSURE;
     else if (own != NULL && answer != NULL && answer->ok)
         own->state = HF_LEASED_OWN_THERE;
@@ -102,7 +101,7 @@ static bool shows_too_soon(const struct hf_leased *leased,
                            const struct hf_store_answer *answer)
 {
     return is_unsure(leased, &op->call.ticket) &&
-           lists(answer, &op->call.ticket) && !HF_PLANTED(LEASED_UNSURE_LISTED);
+           lists(answer, &op->call.ticket);
 }
 
 static void listed(struct hf_leased *leased, struct hf_leased_op *op,
@@ -273,15 +272,6 @@ const char *hf_leased_queue_of(const struct hf_request *request,
     return marks;
 }
 
-/* What never may be said of such a one unasked. */
-static void tell_withdrawn(struct hf_leased *leased, struct hf_request *request)
-{
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
-
-    event.as.answer.request = request;
-    hf_leased_tell(leased, &event);
-}
-
 void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
 {
     const struct deed *deed = &deeds[request->kind];
@@ -289,12 +279,6 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     struct hf_leased_op *op;
 
     assert(deed->answered != NULL);
-    if (HF_PLANTED(LEASED_UNSURE_WITHDRAWN) &&
-        request->kind == HF_REQUEST_WITHDRAW &&
-        is_unsure(leased, &request->ticket)) {
-        tell_withdrawn(leased, request);
-        return;
-    }
     op = hf_leased_op_new(leased, deed->call,
                           hf_leased_queue_of(request, marks), request);
     if (op == NULL) {
@@ -317,9 +301,7 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     if (request->kind == HF_REQUEST_WITHDRAW)
         forsake(leased, request);
     /* Answered before the list, it shows whether the ticket stays. */
-    if (request->kind == HF_REQUEST_LIST &&
-        is_unsure(leased, &request->ticket) &&
-        !HF_PLANTED(LEASED_UNSURE_LISTED))
+    if (request->kind == HF_REQUEST_LIST && is_unsure(leased, &request->ticket))
         hf_leased_renew(leased);
     hf_leased_op_begin(leased, op, deed->answered);
 }

@@ -10,7 +10,6 @@
 #include "core/attempt.h"
 #include "core/instant.h"
 #include "core/machine.h"
-#include "core/plant.h"
 #include "core/session.h"
 #include "engines/leased/private.h"
 
@@ -216,8 +215,7 @@ static void accept(struct hf_leased *leased, uint64_t anchor_ms)
     struct hf_event event = {.kind = HF_EVENT_CONNECTED};
 
     event.as.connected.timeout_ms = leased->config.ttl_ms;
-    event.as.connected.anchor_ms =
-        HF_PLANTED(LEASED_RESUME_PROVES) ? leased->now_ms : anchor_ms;
+    event.as.connected.anchor_ms = anchor_ms;
     event.as.connected.resumed = session->known;
     session->known = true;
     session->silences = 0;

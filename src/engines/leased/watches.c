@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/plant.h"
 #include "engines/leased/private.h"
 
 /* ----------------------------------------------------------------- table -- */
@@ -129,15 +128,12 @@ void hf_leased_watches_gone(struct hf_leased *leased, const char *queue,
 {
     struct hf_leased_queue *place =
         hf_leased_queue_find(&leased->queues, queue);
-    struct hf_ticket_id gone = *id;
+    const struct hf_ticket_id gone = *id; /* may go with those who are told */
     struct hf_leased_watch *watch;
     uint64_t number = 0;
 
     if (place == NULL)
         return;
-    if (HF_PLANTED(LEASED_ANY_NOTICE_GONE) && place->watches != NULL &&
-        hf_leased_own_find(leased, &place->watches->id) == NULL)
-        gone = place->watches->id;
     place->users++; /* it may be the last thing that they wanted of it */
     while ((watch = watch_after(place, &gone, number)) != NULL) {
         number = watch->number;

@@ -9,22 +9,14 @@
 #include "core/memory.h"
 #include "engines/quorum/private.h"
 
-static size_t enough(const struct hf_quorum *quorum,
-                     const struct hf_quorum_op *op)
-{
-    if (HF_QUORUM_PLANTED(ONE_LISTS) && op->kind == HF_STORE_LIST)
-        return 1;
-    return hf_quorum_majority(quorum);
-}
-
 /* Have so many answered?  If they never will, it has failed. */
 static bool has_enough(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
     size_t have = hf_quorum_count(op->ok);
 
-    if (have >= enough(quorum, op))
+    if (have >= hf_quorum_majority(quorum))
         return true;
-    if (!hf_quorum_op_can_have(op, have, enough(quorum, op)))
+    if (!hf_quorum_op_can_have(op, have, hf_quorum_majority(quorum)))
         hf_quorum_op_fail(quorum, op);
     return false;
 }
@@ -45,8 +37,6 @@ static bool may_be_there(const struct hf_quorum *quorum,
                          const struct hf_quorum_op *op,
                          const struct hf_quorum_row *row)
 {
-    if (HF_QUORUM_PLANTED(ONE_LISTS))
-        return row->there != 0;
     return hf_quorum_may_hold(quorum, row->there, op->ok);
 }
 
@@ -271,7 +261,7 @@ static bool is_short(const struct hf_quorum *quorum,
 
     if (own != NULL && own->number == 0)
         return false; /* nobody counts on it yet */
-    return hf_quorum_count(op->ok & ~row->missing) < enough(quorum, op);
+    return hf_quorum_count(op->ok & ~row->missing) < hf_quorum_majority(quorum);
 }
 
 /* And will not even with those that have not? */

@@ -131,8 +131,7 @@ void hf_quorum_op_ask_one(struct hf_quorum *quorum, struct hf_quorum_op *op,
     part->op = op;
     part->server = place;
     part->round = op->round;
-    part->counts = server->counts_at_ms <= quorum->now_ms ||
-                   HF_QUORUM_PLANTED(FORGETFUL_COUNT);
+    part->counts = server->counts_at_ms <= quorum->now_ms;
     part->deadline_at_ms =
         hf_after_ms(quorum->now_ms,
                     share_ms(quorum, 6, PATIENCE_LEAST_MS, PATIENCE_MOST_MS));

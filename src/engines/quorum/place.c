@@ -11,15 +11,11 @@
 
 static void settle(struct hf_quorum *quorum, struct hf_quorum_op *op)
 {
-    struct hf_store_accord accord = {.step = HF_STORE_SETTLE,
-                                     .number = op->number};
-    struct hf_store_call call = *op->asked;
+    const struct hf_store_accord accord = {.step = HF_STORE_SETTLE,
+                                           .number = op->number};
+    const struct hf_store_call call = *op->asked;
 
     op->settlings++;
-    if (HF_QUORUM_PLANTED(LIST_BEFORE_SETTLING)) {
-        accord = (struct hf_store_accord){0};
-        call.kind = HF_STORE_LIST;
-    }
     hf_quorum_op_ask(quorum, op, &call, &accord);
 }
 
@@ -82,9 +78,7 @@ static void take_settled(struct hf_quorum_op *op,
 
     if (ticket == NULL)
         return; /* it has gone there, or never came */
-    if (HF_QUORUM_PLANTED(LIST_BEFORE_SETTLING))
-        op->settled |= UINT32_C(1) << part->server;
-    else if (proposed || ticket->sequence != op->number)
+    if (proposed || ticket->sequence != op->number)
         op->taken = true;
     else
         op->settled |= UINT32_C(1) << part->server;
@@ -126,8 +120,7 @@ static void fail(struct hf_quorum *quorum, struct hf_quorum_op *op,
 static void judge_settled(struct hf_quorum *quorum, struct hf_quorum_op *op,
                           struct hf_quorum_own *own)
 {
-    size_t enough =
-        HF_QUORUM_PLANTED(MINORITY_SETTLES) ? 1 : hf_quorum_majority(quorum);
+    size_t enough = hf_quorum_majority(quorum);
 
     if (hf_quorum_count(op->settled) >= enough) {
         own->number = op->number;

@@ -7,7 +7,6 @@
 
 #include "core/retry.h"
 #include "engines/quorum/own.h"
-#include "engines/quorum/plant.h"
 #include "engines/quorum/quorum.h"
 #include "engines/quorum/tally.h"
 

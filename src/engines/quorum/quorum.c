@@ -13,10 +13,6 @@
 #include "engines/leased/check.h"
 #include "engines/quorum/private.h"
 
-#if defined(HF_PLANTS)
-enum hf_quorum_plant hf_quorum_plant = HF_QUORUM_PLANT_NONE;
-#endif
-
 /* Of each server, while a majority of others is there. */
 static const struct hf_retry_policy between_attempts = {
     .base_ms = 100,
@@ -137,8 +133,7 @@ static bool counts(const struct hf_quorum *quorum,
                    const struct hf_quorum_server *server)
 {
     return server->link == HF_QUORUM_LINKED &&
-           (server->counts_at_ms <= quorum->now_ms ||
-            HF_QUORUM_PLANTED(FORGETFUL_COUNT));
+           server->counts_at_ms <= quorum->now_ms;
 }
 
 static size_t count_counting(const struct hf_quorum *quorum)

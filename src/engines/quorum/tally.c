@@ -3,7 +3,6 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
-#include "engines/quorum/plant.h"
 
 struct hf_quorum_row *hf_quorum_tally_find(const struct hf_quorum_tally *tally,
                                            const struct hf_ticket_id *id)
@@ -41,8 +40,6 @@ static void take_number(struct hf_quorum_row *row, uint64_t number,
         row->settled = hf_later_ms(row->settled, number);
     else if (row->least == 0 || number < row->least)
         row->least = number;
-    if (HF_QUORUM_PLANTED(GREATEST_PROPOSED) && proposed)
-        row->settled = hf_later_ms(row->settled, number);
 }
 
 static bool take_payload(struct hf_quorum_row *row, const char *payload)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "core/plant.h"
 
 static uint64_t now_ms(const struct hf_store *client)
 {
@@ -104,7 +103,6 @@ void lease_client_receive(struct hf_store *client, struct lease_link *link,
                           struct lease_message *message)
 {
     uint64_t now = now_ms(client);
-    bool early = HF_PLANTED(LEASED_NOT_COMMITTED);
 
     assert(client->link == link && client->inside == 0);
     enter(client);
@@ -113,15 +111,10 @@ void lease_client_receive(struct hf_store *client, struct lease_link *link,
         hf_leased_up(client->leased, message->server_ms, now);
         break;
     case LEASE_EXECUTED:
-        if (early) /* what never may be */
-            hf_leased_answered(client->leased, message->call,
-                               &message->answer.answer, now);
-        else
-            executed(client, message);
+        executed(client, message);
         break;
     case LEASE_ANSWER:
-        if (!early)
-            answered(client, message);
+        answered(client, message);
         break;
     case LEASE_NOTICE:
         hf_leased_notice(client->leased, &message->notice, now);

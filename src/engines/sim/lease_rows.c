@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plant.h"
-
 void *lease_must(void *memory)
 {
     if (memory == NULL) {
@@ -59,12 +57,9 @@ void lease_tell_waiters(struct lease_server *server, const char *queue,
                  : row->ticket.kind == HF_TICKET_LEASE ? NULL
                                                        : nearest;
         if (before != NULL && !row->going &&
-            (before->going || before == downgraded)) {
+            (before->going || before == downgraded))
             lease_tell(server, HF_STORE_GONE, row->session, queue, before,
                        before == downgraded ? HF_TICKET_WRITE : 0);
-            if (HF_PLANTED(LEASED_TELLS_ONE))
-                return;
-        }
         nearest = row;
         if (row->ticket.kind == HF_TICKET_WRITE)
             writer = row;
@@ -168,8 +163,6 @@ static uint64_t next_token(const struct lease_server *server, uint64_t clock_ms)
 {
     uint64_t of_clock = 1000 * clock_ms;
 
-    if (HF_PLANTED(LEASED_TOKEN_OF_CLOCK) && clock_ms > 0)
-        return of_clock;
     return of_clock > server->last ? of_clock : server->last + 1;
 }
 
@@ -193,7 +186,6 @@ struct lease_row *lease_row_new(struct lease_server *server, uint64_t clock_ms,
     row->ticket.sequence = row->ticket.token = server->last =
         next_token(server, clock_ms);
     row->expires_ms = UINT64_MAX;
-    row->came_ms = clock_ms;
     server->rows[server->row_count++] = row;
     if (server->watcher.came != NULL)
         server->watcher.came(server->watcher.arg, queue, session, &row->ticket);

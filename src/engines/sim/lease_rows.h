@@ -12,7 +12,6 @@ struct lease_row {
     char *payload;
     struct hf_ticket ticket;
     uint64_t expires_ms;
-    uint64_t came_ms;
     uint32_t revoked;
     bool going; /* in the sweep that is under way */
 };

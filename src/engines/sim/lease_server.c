@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/admission.h"
-#include "core/plant.h"
 
 /* --------------------------------------------------------------- answers -- */
 
@@ -64,14 +63,6 @@ static void trim(const struct hf_store_call *call, struct lease_answer *answer)
     lease_answer_free(&queue);
 }
 
-/* Of others, and younger than the snapshot of one who had to wait? */
-static bool is_unseen(const struct lease_row *row,
-                      const struct hf_store_call *call, uint64_t clock_ms)
-{
-    return call->kind == HF_STORE_ENQUEUE && row->came_ms + 5 > clock_ms &&
-           strcmp(row->session, call->session) != 0;
-}
-
 static void list(const struct lease_server *server, uint64_t clock_ms,
                  const struct hf_store_call *call, struct lease_answer *answer)
 {
@@ -81,8 +72,6 @@ static void list(const struct lease_server *server, uint64_t clock_ms,
     for (size_t i = 0; i < server->row_count; i++) {
         const struct lease_row *row = server->rows[i];
 
-        if (HF_PLANTED(LEASED_OLD_SNAPSHOT) && is_unseen(row, call, clock_ms))
-            continue;
         if (strcmp(row->queue, call->queue) == 0 &&
             hf_store_is_apart(row->ticket.kind) == members)
             add(answer, row, clock_ms);
@@ -107,19 +96,6 @@ static void enqueue(struct lease_server *server, uint64_t clock_ms,
         lease_tell_lookers(server, call->queue);
 }
 
-/* What never may be. */
-static struct lease_row *resurrect(struct lease_server *server,
-                                   uint64_t clock_ms,
-                                   const struct hf_store_call *call,
-                                   const struct hf_store_stake *stake,
-                                   size_t ticket)
-{
-    const struct hf_ticket like = {
-        .id = stake->tickets[ticket], .kind = HF_TICKET_MUTEX, .weight = 1};
-
-    return lease_row_new(server, clock_ms, stake->queue, call->session, &like);
-}
-
 static void renew(struct lease_server *server, uint64_t clock_ms,
                   const struct hf_store_call *call, struct lease_answer *answer)
 {
@@ -131,8 +107,6 @@ static void renew(struct lease_server *server, uint64_t clock_ms,
             struct lease_row *row =
                 lease_row_find(server, stake->queue, &stake->tickets[i]);
 
-            if (row == NULL && HF_PLANTED(LEASED_RESURRECTS))
-                row = resurrect(server, clock_ms, call, stake, i);
             if (row == NULL) {
                 add_missing(answer, &stake->tickets[i]);
                 continue;
@@ -342,8 +316,6 @@ static void act(struct lease_server *server, uint64_t clock_ms,
 
 static bool is_late(const struct hf_store_call *call, uint64_t clock_ms)
 {
-    if (HF_PLANTED(LEASED_ENQUEUE_LATE) && call->kind == HF_STORE_ENQUEUE)
-        return false;
     return hf_store_call_writes(call) && clock_ms > call->not_after_ms;
 }
 

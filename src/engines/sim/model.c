@@ -16,7 +16,7 @@
 /* --------------------------------------------------------------- memory -- */
 
 /* The model is a tool of tests: without memory there is nothing to test. */
-static void *must(void *memory)
+void *sim_must(void *memory)
 {
     if (memory == NULL) {
         fprintf(stderr, "sim: no memory for the model; run it on its own\n");
@@ -33,7 +33,7 @@ void *sim_alloc(struct hf_sim *sim, size_t bytes)
 
     assert(room <= whole);
     if (sim->chunk == NULL || sim->chunk->used + room > whole) {
-        struct sim_chunk *chunk = must(malloc(sizeof *chunk));
+        struct sim_chunk *chunk = sim_must(malloc(sizeof *chunk));
 
         chunk->next = sim->chunk;
         chunk->used = 0;
@@ -94,7 +94,8 @@ void hf_sim_call_at(struct hf_sim *sim, uint64_t at_us, bool background,
 
     if (i == sim->due_room) {
         sim->due_room = sim->due_room == 0 ? 64 : 2 * sim->due_room;
-        sim->due = must(realloc(sim->due, sim->due_room * sizeof *sim->due));
+        sim->due =
+            sim_must(realloc(sim->due, sim->due_room * sizeof *sim->due));
     }
     sim->due[i] = (struct sim_due){
         .at_us = at_us < sim->now_us ? sim->now_us : at_us,
@@ -308,7 +309,7 @@ static const struct sim_model *model_of(const struct hf_sim_config *config)
 
 struct hf_sim *hf_sim_new(const struct hf_sim_config *config)
 {
-    struct hf_sim *sim = must(calloc(1, sizeof *sim));
+    struct hf_sim *sim = sim_must(calloc(1, sizeof *sim));
 
     assert(config->least_timeout_ms <= config->timeout_ms);
     assert(config->delay_least_us <= config->delay_most_us);
@@ -345,6 +346,7 @@ void hf_sim_free(struct hf_sim *sim)
         sim->chunk = chunk->next;
         free(chunk);
     }
+    free(sim->truth);
     free(sim->due);
     free(sim);
 }

@@ -283,9 +283,14 @@ struct hf_sim {
     unsigned connection_count;
     struct zk_ensemble *zk;
     struct lease_world *leases;
+    struct hf_ticket *truth; /* what hf_sim_queue() answered last */
+    size_t truth_room;
 };
 
 /* -------------------------------------------------------------- model.c -- */
+
+/* ${memory}; without it, the program ends. */
+void *sim_must(void *memory);
 
 /* Zeroed memory that lives as long as ${sim}; no memory ends the program. */
 void *sim_alloc(struct hf_sim *sim, size_t bytes);

@@ -67,8 +67,11 @@ void hf_sim_moment_return(const struct hf_sim_moment *moment,
                           struct hf_sim *sim)
 {
     const unsigned char *from = moment->bytes;
-    struct sim_due *due = sim->due; /* may have been moved to grow since */
+    /* These may have been moved to grow since. */
+    struct sim_due *due = sim->due;
     size_t due_room = sim->due_room;
+    struct hf_ticket *truth = sim->truth;
+    size_t truth_room = sim->truth_room;
 
     while (sim->chunk != moment->sim.chunk) {
         struct sim_chunk *newer = sim->chunk;
@@ -79,6 +82,8 @@ void hf_sim_moment_return(const struct hf_sim_moment *moment,
     *sim = moment->sim;
     sim->due = due;
     sim->due_room = due_room;
+    sim->truth = truth;
+    sim->truth_room = truth_room;
     from = get(due, from, sim->due_count * sizeof *due);
     for (struct sim_chunk *c = sim->chunk; c != NULL; c = c->next) {
         /* NOLINTBEGIN(clang-analyzer-unix.Malloc): those freed are newer */

@@ -36,18 +36,25 @@ struct sim_ticket *sim_ticket_find(const struct sim_queue *queue,
     return ticket;
 }
 
-struct hf_snapshot sim_snapshot(struct hf_sim *sim,
-                                const struct sim_queue *queue, bool members)
+/* Room for a snapshot of ${queue}: with a place for a mark, and one so that
+ * garbling can add a ticket. */
+static size_t room_of(const struct sim_queue *queue)
 {
-    struct hf_ticket *tickets;
+    size_t room = 2;
+
+    for (const struct sim_ticket *t = queue->first; t != NULL; t = t->next)
+        room++;
+    return room;
+}
+
+/* Write the snapshot to ${tickets}, which has room for it. */
+static struct hf_snapshot write_snapshot(const struct sim_queue *queue,
+                                         bool members,
+                                         struct hf_ticket *tickets)
+{
     size_t count = 0;
 
-    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next)
-        count++;
-    /* A place for a mark, and one so that garbling can add a ticket. */
-    tickets = sim_alloc(sim, (count + 2) * sizeof *tickets);
-    count = 0;
-    for (struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
+    for (const struct sim_ticket *t = queue->first; t != NULL; t = t->next) {
         if ((t->ticket.kind == HF_TICKET_MEMBER) == members)
             tickets[count++] = t->ticket;
     }
@@ -58,6 +65,14 @@ struct hf_snapshot sim_snapshot(struct hf_sim *sim,
     for (size_t i = 0; i < count; i++)
         tickets[i].dialect = "sim";
     return (struct hf_snapshot){tickets, count, 0};
+}
+
+struct hf_snapshot sim_snapshot(struct hf_sim *sim,
+                                const struct sim_queue *queue, bool members)
+{
+    return write_snapshot(
+        queue, members,
+        sim_alloc(sim, room_of(queue) * sizeof(struct hf_ticket)));
 }
 
 struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
@@ -108,9 +123,19 @@ void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up)
 
 /* ---------------------------------------------------------------- truth -- */
 
+/* Checks look at queues at every step: in memory of the simulation's life, this
+ * would be most of what a world takes, and of its time. */
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue)
 {
-    return sim_snapshot(sim, sim_queue_find(sim, queue), false);
+    const struct sim_queue *found = sim_queue_find(sim, queue);
+    size_t room = room_of(found);
+
+    if (room > sim->truth_room) {
+        sim->truth_room = 2 * room;
+        sim->truth =
+            sim_must(realloc(sim->truth, sim->truth_room * sizeof *sim->truth));
+    }
+    return write_snapshot(found, false, sim->truth);
 }
 
 bool hf_sim_ticket_exists(const struct hf_sim *sim,

@@ -221,7 +221,8 @@ void hf_sim_foreign_touch(struct hf_sim *sim, const char *queue);
 
 /* ---------------------------------------------------------------- truth -- */
 
-/* The queue as the leader has it; valid until time goes on. */
+/* The queue as the leader has it; valid until this is called again, and until
+ * time goes on. */
 struct hf_snapshot hf_sim_queue(struct hf_sim *sim, const char *queue);
 
 /* Is the ticket in any queue? */

@@ -14,7 +14,6 @@
  * afterwards tells of it.  Where the text has changed, the transaction fails,
  * and the text is read before the next one.
  */
-#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 static void answer(struct hf_zk *zk, struct hf_request *request)
@@ -144,40 +143,13 @@ static void answered(struct hf_zk *zk, struct hf_zk_call *call,
 static void put_change(struct hf_zk *zk, const struct hf_zk_op *op,
                        const struct hf_zk_own *own)
 {
-    bool unheard = HF_PLANTED(ZK_DOWNGRADE_UNHEARD);
     char name[HF_ZK_NODE_BYTES];
 
     hf_zk_own_read_name(zk, own, name);
     hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
-                       op->revoked && !unheard ? HF_ZK_REVOKE
-                                               : op->request->payload,
+                       op->revoked ? HF_ZK_REVOKE : op->request->payload,
                        HF_ZK_EPHEMERAL);
-    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0),
-                       unheard ? HF_ZK_ANY_VERSION : op->version);
-}
-
-static void noted(struct hf_zk *zk, struct hf_zk_call *call,
-                  const struct hf_zk_reply *reply)
-{
-    struct hf_zk_op *op = call->owner;
-
-    if (reply->error != HF_ZK_OK)
-        op->error = reply->error;
-    hf_zk_op_answered(zk, op);
-}
-
-/* The fault: nobody is there in between. */
-static void one_after_the_other(struct hf_zk *zk, struct hf_zk_op *op,
-                                const struct hf_zk_own *own)
-{
-    char name[HF_ZK_NODE_BYTES];
-
-    op->error = HF_ZK_OK;
-    hf_zk_send_delete(zk, hf_zk_op_call(op, noted), hf_zk_own_path(zk, own, 0));
-    hf_zk_own_read_name(zk, own, name);
-    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE,
-                      hf_zk_child_path(zk, op->queue, name),
-                      op->request->payload, HF_ZK_EPHEMERAL);
+    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0), op->version);
 }
 
 static void change(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
@@ -187,10 +159,6 @@ static void change(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
     op->open_before = own->downgrading;
     own->downgrading = true;
     hf_zk_op_step(op, changed);
-    if (HF_PLANTED(ZK_DOWNGRADE_GAP)) {
-        one_after_the_other(zk, op, own);
-        return;
-    }
     begin = hf_zk_call_begin(zk, hf_zk_op_call(op, answered), HF_ZK_MULTI);
     put_change(zk, op, own);
     hf_zk_multi_end(zk, begin);

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plant.h"
 #include "engines/zookeeper/permit.h"
 
 static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op);
@@ -44,7 +43,7 @@ bool hf_zk_take_back_beyond(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
-    if (own == NULL || HF_PLANTED(ZK_BEYOND_KEPT) ||
+    if (own == NULL ||
         hf_zk_node_order(own->sequence) + own->weight <= HF_ZK_SEQUENCE_END)
         return false;
     op->error = HF_ZK_CUT;

@@ -26,7 +26,6 @@
  */
 #include <string.h>
 
-#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 /* Links each child with the nearest other ahead; nothing has gone yet. */
@@ -65,8 +64,6 @@ static void mark_gone(struct hf_zk_queue *queue, size_t place)
 static void strike(struct hf_zk_queue *queue, size_t place)
 {
     mark_gone(queue, place);
-    if (HF_PLANTED(ZK_STRUCK_BEHIND) && place + 1 < queue->count)
-        mark_gone(queue, place + 1);
     for (; queue->live < queue->count && queue->children[queue->live].gone;
          queue->live++)
         queue->holes--;
@@ -76,8 +73,7 @@ static void strike(struct hf_zk_queue *queue, size_t place)
 static bool goes_for_good(enum hf_ticket_kind kind)
 {
     return kind == HF_TICKET_MUTEX || kind == HF_TICKET_READ ||
-           kind == HF_TICKET_ELECTION ||
-           (kind == HF_TICKET_WRITE && HF_PLANTED(ZK_WRITER_STRUCK));
+           kind == HF_TICKET_ELECTION;
 }
 
 /* Of ours it is known that nothing is left. */
@@ -203,7 +199,7 @@ static bool take_child(struct hf_zk *zk, struct hf_zk_queue *queue, size_t last,
     place = hf_zk_queue_numbered(queue, node.sequence, &node.id);
     if (place == queue->count || strlen(children[place].name) != name.count ||
         memcmp(children[place].name, name.bytes, name.count) != 0)
-        return HF_PLANTED(ZK_NEW_AHEAD_PASSED);
+        return false;
     children[place].listed = true;
     return true;
 }

@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-#include "core/plant.h"
-
 /* ------------------------------------------------------------- children -- */
 
 void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
@@ -50,8 +48,7 @@ static void synced(struct hf_zk *zk, struct hf_zk_call *call,
 void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
                     hf_zk_answered *answered)
 {
-    if (!HF_PLANTED(ZK_SYNC_SKIPPED))
-        hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
     hf_zk_send_get_children(zk, hf_zk_op_call(op, answered), op->queue->path,
                             false);
 }
@@ -164,7 +161,7 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
     } else if (place < op->queue->count && hf_zk_own_find(zk, id) == NULL) {
         stat = hf_zk_get_stat(&body); /* zeros for NoNode: nobody's */
         name = op->queue->children[place].name;
-        if (stat.owner != zk->session.id && !HF_PLANTED(ZK_OWNER_IGNORED))
+        if (stat.owner != zk->session.id)
             hf_zk_queue_disown(op->queue, id);
         else if (hf_zk_own_add(zk, op->queue, name, strlen(name),
                                hf_zk_queue_weight(zk, op->queue, id),

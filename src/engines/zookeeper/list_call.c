@@ -9,7 +9,6 @@
  * have sent before.  A list that is under way serves none of them, because it
  * was sent before they came.
  */
-#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 static void listed(struct hf_zk *zk, struct hf_zk_call *call,
@@ -77,10 +76,6 @@ void hf_zk_list_children(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_zk_queue *queue = op->queue;
 
-    if (HF_PLANTED(ZK_EARLIER_LIST) && queue->listing.first != NULL) {
-        hf_zk_line_join(&queue->listing, op);
-        return;
-    }
     hf_zk_line_join(&queue->waiting, op);
     next(zk, queue);
 }

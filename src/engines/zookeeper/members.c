@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/plant.h"
 
 /* .czxid of a member that was gone when it was asked for. */
 #define GONE (-1)
@@ -181,8 +180,7 @@ static void stamp_answered(struct hf_zk *zk, struct hf_zk_call *call,
 static void check_members(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 {
     const struct hf_zk_queue *queue = op->queue;
-    uint32_t left =
-        HF_PLANTED(ZK_MEMBER_UNCHECKED) ? 0 : op->request->limit - 1;
+    uint32_t left = op->request->limit - 1;
 
     hf_zk_multi_check(zk,
                       hf_zk_child_path(zk, queue, queue->children[own].name));
@@ -290,7 +288,6 @@ void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request)
     call = hf_zk_op_call(op, clear_answered);
     begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
     hf_zk_multi_delete(zk, ready_path(zk, op), HF_ZK_ANY_VERSION);
-    if (!HF_PLANTED(ZK_MEMBER_LOWERED))
-        hf_zk_multi_delete(zk, op->queue->path, HF_ZK_ANY_VERSION);
+    hf_zk_multi_delete(zk, op->queue->path, HF_ZK_ANY_VERSION);
     hf_zk_multi_end(zk, begin);
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plant.h"
 #include "core/sha256.h"
 
 #define UUID_BYTES 36
@@ -356,8 +355,6 @@ bool hf_zk_pattern_before(const struct hf_zk_pattern *pattern, const char *name,
     const char *own = pattern->name;
     size_t mark = pattern->mark, digits = pattern->digits;
 
-    if (HF_PLANTED(ZK_BEHIND_BY_NAME) && bytes == pattern->bytes)
-        return memcmp(name, own, bytes) > 0;
     return bytes == pattern->bytes &&
            memcmp(name + digits, own + digits, bytes - digits) > 0 &&
            memcmp(name, own, pattern->front) == 0 &&

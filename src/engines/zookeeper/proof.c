@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/instant.h"
-#include "core/plant.h"
 
 #define SPACING_LEAST_MS 1500
 #define SLOTS_PER_SPACING 16
@@ -62,8 +61,6 @@ static bool is_settled(const struct hf_zk_proof *proof,
 {
     uint64_t spacing_ms = proof->spacing_ms;
 
-    if (HF_PLANTED(ZK_PROOF_AT_ONCE))
-        return true;
     return hf_after_ms(request->sent_ms, spacing_ms) <= now_ms &&
            hf_after_ms(request->answered_ms, spacing_ms - spacing_ms / 8) <=
                now_ms;
@@ -92,7 +89,5 @@ uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
         proof->before_ms = anchor_ms;
         proof->before_answered_ms = now_ms;
     }
-    if (late && HF_PLANTED(ZK_LATE_PROVES))
-        late = false;
     return proof->strict || late ? proof->settled_ms : anchor_ms;
 }

@@ -3,7 +3,6 @@
  * PROVE: a transaction that changes nothing.  A multi of nothing but checks is
  * committed like any write, fires no watch, and fails when a ticket is gone.
  */
-#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 /* So many nodes are checked at a time, by turns; more only if one ticket has
@@ -71,29 +70,11 @@ static void checked(struct hf_zk *zk, struct hf_zk_call *call,
         hf_zk_tell(zk, &event);
 }
 
-/* The fault of those who take a link that is alive for a grant that is proven:
- * what the ping's answer tells comes when it comes. */
-static void ping_instead(struct hf_zk *zk, struct hf_request *request)
-{
-    struct hf_event event = {.kind = HF_EVENT_PROVEN};
-
-    if (zk->wire.pings < HF_ZK_PINGS_MAX)
-        hf_zk_send_ping(zk);
-    event.as.answer.request = request;
-    event.as.answer.anchor_ms = zk->told_anchor_ms;
-    hf_zk_tell(zk, &event);
-}
-
 void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_op *op;
+    struct hf_zk_op *op = hf_zk_op_new(zk, request);
     size_t begin;
 
-    if (HF_PLANTED(ZK_PING_PROVES)) {
-        ping_instead(zk, request);
-        return;
-    }
-    op = hf_zk_op_new(zk, request);
     if (op == NULL)
         return;
     begin = hf_zk_call_begin(zk, hf_zk_op_call(op, checked), HF_ZK_MULTI);

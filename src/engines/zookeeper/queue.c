@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/plant.h"
 #include "core/quote.h"
 #include "core/utf8.h"
 #include "engines/zookeeper/members.h"

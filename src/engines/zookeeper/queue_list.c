@@ -7,7 +7,6 @@
 
 #include "core/admission.h"
 #include "core/memory.h"
-#include "core/plant.h"
 #include "core/quote.h"
 #include "core/utf8.h"
 #include "engines/zookeeper/members.h"
@@ -50,8 +49,6 @@ static int compare(const void *a, const void *b)
     const struct hf_zk_child *x = a, *y = b;
     uint64_t left = order_of(x), right = order_of(y);
 
-    if (HF_PLANTED(ZK_ORDER_BY_NAME))
-        return strcmp(x->name, y->name);
     if (left != right)
         return left < right ? -1 : 1;
     if (x->czxid != y->czxid)

@@ -10,7 +10,6 @@
 #include "core/attempt.h"
 #include "core/instant.h"
 #include "core/machine.h"
-#include "core/plant.h"
 #include "core/session.h"
 #include "engines/zookeeper/private.h"
 
@@ -148,8 +147,6 @@ static void tell_giving_up(struct hf_zk *zk)
  * servers have granted so far. */
 static uint64_t floor_ms(const struct hf_zk *zk)
 {
-    if (HF_PLANTED(ZK_LAST_TIMEOUT_CAPS))
-        return zk->session.timeout_ms;
     if (zk->config.timeout_floor_ms == 0)
         return zk->session.least_ms;
     return hf_earlier_ms(zk->session.least_ms, zk->config.timeout_floor_ms);
@@ -219,7 +216,7 @@ void hf_zk_session_greet(struct hf_zk *zk)
  * that one proves the greeting too. */
 static uint64_t anchor_ms(const struct hf_zk *zk, bool resumed)
 {
-    if (!resumed || HF_PLANTED(ZK_RESUME_PROVES))
+    if (!resumed)
         return zk->session.greeted_at_ms;
     return zk->told_anchor_ms;
 }
@@ -239,8 +236,7 @@ static void take_timeout(struct hf_zk *zk, uint64_t granted_ms, bool resumed)
             server->host, (unsigned)server->port, granted_ms, floor_ms(zk),
             granted_ms);
     session->least_ms = hf_earlier_ms(session->least_ms, granted_ms);
-    if (!resumed || granted_ms < session->timeout_ms ||
-        HF_PLANTED(ZK_LAST_TIMEOUT_COUNTS))
+    if (!resumed || granted_ms < session->timeout_ms)
         session->timeout_ms = granted_ms;
     session->alive_until_ms = 0; /* what was counted before counts no more */
 }
@@ -262,7 +258,7 @@ static void accept(struct hf_zk *zk, bool resumed)
     hf_zk_session_answered(zk, session->greeted_at_ms);
     if (zk->config.auth[0] != '\0')
         hf_zk_send_auth(zk);
-    if (resumed && !HF_PLANTED(ZK_SET_WATCHES_LATE))
+    if (resumed)
         hf_zk_watches_resume(zk); /* before any other request could see what
                                      they would tell */
     event.as.connected.timeout_ms = session->timeout_ms;
@@ -270,8 +266,6 @@ static void accept(struct hf_zk *zk, bool resumed)
     event.as.connected.resumed = resumed;
     event.as.connected.lazy = zk->config.lazy_proof;
     hf_zk_tell(zk, &event);
-    if (resumed && HF_PLANTED(ZK_SET_WATCHES_LATE))
-        hf_zk_watches_resume(zk);
 }
 
 void hf_zk_session_greeted(struct hf_zk *zk, struct hf_jute_reader *frame)
@@ -328,8 +322,7 @@ void hf_zk_session_answered(struct hf_zk *zk, uint64_t sent_at_ms)
 /* No session any more, and no connection that carries it. */
 static void forget_session(struct hf_zk_session *session)
 {
-    if (!HF_PLANTED(ZK_SESSION_KEPT))
-        session->id = 0;
+    session->id = 0;
     session->zxid = 0;
     session->timeout_ms = 0;
     session->alive_until_ms = 0;

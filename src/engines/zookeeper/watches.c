@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/plant.h"
 #include "engines/zookeeper/private.h"
 #include "engines/zookeeper/watch_table.h"
 
@@ -262,15 +261,14 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
 static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
                        struct hf_zk_watch *watch)
 {
-    if (type == HF_ZK_NODE_DELETED || HF_PLANTED(ZK_ANY_EVENT_GONE)) {
+    if (type == HF_ZK_NODE_DELETED) {
         all_gone(zk, watch);
         return;
     }
     watch->armed = false;
     if (watch->watchers == NULL)
         hf_zk_watch_settle(zk, watch);
-    else if (!watch->asking && hf_zk_session_usable(&zk->session) &&
-             !HF_PLANTED(ZK_NOT_ARMED_AGAIN))
+    else if (!watch->asking && hf_zk_session_usable(&zk->session))
         hf_zk_watch_read(zk, watch); /* not behind a goodbye */
 }
 
@@ -348,7 +346,7 @@ static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->armed = false;
     for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
-        w->news = w->told || !HF_PLANTED(ZK_NEWS_BEFORE_LIST);
+        w->news = true;
     tell_news(zk, watch);
 }
 
@@ -367,7 +365,7 @@ void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
     if (mark != NULL && type != HF_ZK_NODE_CHILDREN_CHANGED)
         look_fired(zk, mark);
     queue = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, path, bytes);
-    if (queue != NULL && !HF_PLANTED(ZK_CHILDREN_UNHEARD) &&
+    if (queue != NULL &&
         (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
         look_fired(zk, queue);
 }

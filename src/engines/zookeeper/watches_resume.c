@@ -3,7 +3,6 @@
  * again before anything else. */
 #include <assert.h>
 
-#include "core/plant.h"
 #include "engines/zookeeper/private.h"
 #include "engines/zookeeper/watch_table.h"
 
@@ -107,12 +106,8 @@ void hf_zk_watches_resume(struct hf_zk *zk)
     const struct hf_zk_watch *watch;
 
     drop_unwatched(zk);
-    if (HF_PLANTED(ZK_NOT_RESUMED))
-        return;
     for (enum hf_zk_watch_kind kind = HF_ZK_WATCH_NODE;
          kind <= HF_ZK_WATCH_CHILDREN; kind++) {
-        if (kind == HF_ZK_WATCH_CHILDREN && HF_PLANTED(ZK_CHILDREN_NOT_RESUMED))
-            continue;
         for (watch = zk->watches.first; watch != NULL; watch = watch->next) {
             if (watch->kind == kind && watch->armed)
                 put_watch(&packet, watch);

@@ -2,7 +2,6 @@
 #include "engines/zookeeper/window.h"
 
 #include "core/memory.h"
-#include "core/plant.h"
 #include "engines/zookeeper/private.h"
 
 struct hf_zk_waiting {
@@ -35,8 +34,6 @@ void hf_zk_window_init(struct hf_zk_window *window, unsigned size)
 /* What others wait for, or the session lives by. */
 static bool is_urgent(const struct hf_request *request)
 {
-    if (HF_PLANTED(ZK_URGENT_WAITS))
-        return false;
     switch (request->kind) {
     case HF_REQUEST_WITHDRAW:
     case HF_REQUEST_DOWNGRADE:
@@ -89,9 +86,7 @@ static bool add(struct hf_zk_window *window, struct hf_request *request)
         return false;
     waiting->request = request;
     waiting->class = class_of(request);
-    link_at(window, waiting,
-            HF_PLANTED(ZK_LAST_FIRST) ? &window->lines[waiting->class].first
-                                      : window->lines[waiting->class].end);
+    link_at(window, waiting, window->lines[waiting->class].end);
     hf_tree_add(&window->requests, &waiting->by_request, request);
     return true;
 }
@@ -156,8 +151,6 @@ void hf_zk_window_cut(struct hf_zk *zk)
 
     hf_zk_wire_cut(zk);
     while ((request = take(&zk->window)) != NULL) {
-        if (HF_PLANTED(ZK_WAITING_DROPPED))
-            continue;
         hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
                    "the connection ended before the request was sent%s%s",
                    trouble[0] != '\0' ? ": " : "", trouble);

@@ -6,7 +6,6 @@
  * and is gone is looked for once more as well: another's write ticket may have
  * become a read ticket, which has another name.
  */
-#include "core/plant.h"
 #include "engines/zookeeper/op.h"
 
 /* How often nodes may go between our listing and our deleting them. */
@@ -81,7 +80,7 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_op *op,
     hf_zk_own_delete(zk, own, hf_zk_op_call(op, deleted));
     /* What it may be called by now.  In this order: a downgrade that is still
      * to come finds the first name gone. */
-    if (own->downgrading && !HF_PLANTED(ZK_WITHDRAW_OLD_NAME)) {
+    if (own->downgrading) {
         hf_zk_own_read_name(zk, own, read_name);
         hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
                           hf_zk_child_path(zk, op->queue, read_name));
@@ -168,8 +167,7 @@ static void withdrawn(struct hf_zk *zk, struct hf_zk_op *op)
 {
     struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
 
-    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE &&
-        !HF_PLANTED(ZK_DELETE_ONCE)) {
+    if (op->error != HF_ZK_OK && op->error != HF_ZK_NO_NODE) {
         hf_zk_op_fail(zk, op, op->error, "delete a ticket of", op->queue->path);
         return;
     }

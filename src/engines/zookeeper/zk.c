@@ -8,7 +8,6 @@
 
 #include "core/instant.h"
 #include "core/memory.h"
-#include "core/plant.h"
 #include "engines/zookeeper/private.h"
 
 /* ----------------------------------------------------- beginning and end -- */
@@ -164,8 +163,6 @@ static enum hf_failure failure_of(const struct hf_request *request,
 
     if (fatal_status(error) != HF_OK)
         return HF_FAILURE_FATAL;
-    if (HF_PLANTED(ZK_CUT_UNDONE))
-        writes = false;
     return writes && hf_zk_leaves_open(error) ? HF_FAILURE_UNSURE
                                               : HF_FAILURE_RETRY;
 }
@@ -268,11 +265,7 @@ void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
 
 uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call)
 {
-    uint64_t sent_at_ms = call->sent_at_ms;
-
-    if (HF_PLANTED(ZK_SAFE_FROM_ANSWER))
-        return zk->now_ms;
-    return hf_zk_proof_committed(&zk->proof, sent_at_ms, call->anchor_ms,
+    return hf_zk_proof_committed(&zk->proof, call->sent_at_ms, call->anchor_ms,
                                  zk->now_ms);
 }
 
@@ -320,8 +313,6 @@ static void ping_answered(struct hf_zk *zk)
     memmove(wire->pings_ms, wire->pings_ms + 1,
             wire->pings * sizeof wire->pings_ms[0]);
     hf_zk_session_answered(zk, sent_at_ms);
-    if (HF_PLANTED(ZK_PING_PROVES))
-        tell_proven(zk, sent_at_ms);
 }
 
 static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
@@ -406,8 +397,6 @@ static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
     }
     switch (xid) {
     case HF_ZK_XID_EVENT:
-        if (HF_PLANTED(ZK_EVENT_SEEN))
-            saw(zk, zxid);
         event_came(zk, frame);
         break;
     case HF_ZK_XID_PING:

@@ -29,83 +29,6 @@ BEGIN
 END
 $$;
 
--- Put a ticket in behind all others, or find it as it is.  What stands in its
--- way just after; of a lease or a member, the queue.
---
-CREATE FUNCTION holdfast.enqueue_among(whose uuid, ttl_ms bigint,
-                                       not_after_ms bigint, queue_name bytea,
-                                       ticket_id uuid, ticket_kind integer,
-                                       ticket_weight integer,
-                                       ticket_payload bytea)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    q bigint;
-    n bigint;
-    lives_until timestamptz;
-    is_new boolean;
-BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        PERFORM holdfast.check_isolation();
-    END IF;
-    -- First the lock, so that a number that was given is in the queue, or
-    -- given up, before anybody gets the next one.
-    UPDATE holdfast.queue
-       SET sole = NULL,
-           counter = greatest(counter + 1, floor(
-               extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-     WHERE name = queue_name RETURNING number, counter INTO q, n;
-    IF q IS NULL THEN
-        q := holdfast.lock_queue(queue_name, true);
-        n := holdfast.next(q);
-    END IF;
-    -- Then a number was given out, and no more is done.
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
-        RETURN;
-    END IF;
-    -- Shared, so that it cannot end and begin anew in between.  A renewal has
-    -- seen to it that there is time left, unless there was nothing to renew.
-    SELECT expires_at INTO lives_until FROM holdfast.session
-     WHERE id = whose FOR KEY SHARE;
-    IF lives_until IS NULL OR
-       lives_until < clock_timestamp() + ttl_ms * interval '0.5 ms' THEN
-        PERFORM holdfast.begin(whose, ttl_ms);
-    END IF;
-    INSERT INTO holdfast.ticket
-        (queue, sequence, id, session, kind, weight, payload)
-    VALUES (q, n, ticket_id, whose, ticket_kind, ticket_weight, ticket_payload)
-    ON CONFLICT (queue, id) DO NOTHING;
-    is_new := FOUND;
-    IF NOT is_new THEN
-        SELECT sequence INTO STRICT n FROM holdfast.ticket
-         WHERE queue = q AND id = ticket_id;
-    ELSIF ticket_kind = 8 THEN
-        PERFORM holdfast.tell_lookers(q, queue_name);
-    END IF;
-    -- Statements of their own: they see all that was there when they began.
-    IF ticket_kind IN (4, 8) THEN
-        PERFORM holdfast.purge(q, queue_name);
-        RETURN NEXT holdfast.head(0, NULL);
-        RETURN QUERY SELECT * FROM holdfast.tickets(q, false, ticket_kind = 8);
-    ELSIF is_new AND n = (
-        SELECT sequence FROM holdfast.ticket
-         WHERE queue = q AND kind NOT IN (8, 9)
-         ORDER BY sequence LIMIT 1) THEN
-        RETURN QUERY
-        VALUES (0, holdfast.ms(clock_timestamp()), pg_backend_pid(),
-                NULL::boolean, NULL::bytea, NULL::uuid, NULL::bigint,
-                NULL::integer, NULL::integer, NULL::bytea, NULL::bigint,
-                NULL::integer, NULL::bigint, 0),
-               (NULL, NULL, NULL, NULL, NULL, ticket_id, n, ticket_kind,
-                ticket_weight, ticket_payload, ttl_ms, 0, NULL, NULL);
-    ELSE
-        RETURN QUERY SELECT * FROM holdfast.near(q, queue_name, n,
-                                                 ticket_kind = 2, true);
-    END IF;
-END
-$$;
-
 -- The queue, or of members what is apart.  Nothing is locked nor written unless
 -- a ticket's session has ended, or there are standbys that have to have what it
 -- shows: people, who want the whole, do not enter by that.
@@ -127,25 +50,6 @@ BEGIN
     END IF;
     RETURN NEXT holdfast.head(0, NULL);
     RETURN QUERY SELECT * FROM holdfast.tickets(q, whole, members);
-END
-$$;
-
--- What stands in the way of a ticket, of a reader or not; if it is not there,
--- the first one.
-CREATE FUNCTION holdfast.ahead_among(queue_name bytea, ticket_id uuid,
-                                     reads boolean)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    q bigint;
-    n bigint;
-BEGIN
-    PERFORM holdfast.check_isolation();
-    SELECT number INTO q FROM holdfast.queue WHERE name = queue_name;
-    SELECT sequence INTO n FROM holdfast.ticket
-     WHERE queue = q AND id = ticket_id;
-    PERFORM holdfast.await_standbys();
-    RETURN QUERY SELECT * FROM holdfast.near(q, queue_name, n, reads, false);
 END
 $$;
 
@@ -257,51 +161,6 @@ BEGIN
         END LOOP;
     END IF;
     RETURN QUERY SELECT * FROM holdfast.renew(whose, ttl_ms, not_after_ms);
-END
-$$;
-
--- Take the ticket out, whoever owns it.  What has ended is left to those who
--- wait behind it.
-CREATE FUNCTION holdfast.withdraw_among(whose uuid, not_after_ms bigint,
-                                        queue_name bytea, ticket_id uuid)
-RETURNS SETOF holdfast.answer LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    q bigint;
-    gone holdfast.ticket;
-    are_left boolean;
-    is_looked_at boolean;
-BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        PERFORM holdfast.check_isolation();
-    END IF;
-    SELECT number INTO q FROM holdfast.queue
-     WHERE name = queue_name FOR NO KEY UPDATE;
-    IF holdfast.is_late(not_after_ms) THEN
-        RETURN NEXT holdfast.head(1, NULL);
-        RETURN;
-    END IF;
-    DELETE FROM holdfast.ticket WHERE queue = q AND id = ticket_id
-    RETURNING * INTO gone;
-    IF gone.id IS NOT NULL THEN
-        SELECT EXISTS (SELECT FROM holdfast.ticket WHERE queue = q),
-               EXISTS (SELECT FROM holdfast.look WHERE queue = q)
-          INTO are_left, is_looked_at;
-        IF are_left THEN
-            PERFORM holdfast.tell_waiters(q, queue_name, gone, 0);
-        ELSIF NOT is_looked_at THEN
-            UPDATE holdfast.queue
-               SET sole = '00000000-0000-0000-0000-000000000000'
-             WHERE number = q;
-        END IF;
-        IF gone.session <> whose THEN
-            PERFORM holdfast.tell_gone(gone.session, queue_name, gone.id, 0);
-        END IF;
-        IF is_looked_at THEN
-            PERFORM holdfast.tell_lookers(q, queue_name);
-        END IF;
-    END IF;
-    RETURN NEXT holdfast.head(0, gone.id IS NOT NULL);
 END
 $$;
 

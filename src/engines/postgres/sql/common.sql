@@ -149,20 +149,24 @@ $$;
 
 -- ------------------------------------------------------------- notices --
 
+-- These are no functions of SQL, because one that returns nothing is planned
+-- anew by each statement that calls it.
 CREATE FUNCTION holdfast.tell(whom uuid, notice text) RETURNS void
-LANGUAGE sql VOLATILE AS $$
-    SELECT pg_catalog.pg_notify(
-        'holdfast_' OPERATOR(pg_catalog.||)
-            pg_catalog.replace(whom::text, '-', ''), notice)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pg_notify('holdfast_' || replace(whom::text, '-', ''), notice);
+END
 $$;
 
 -- That the ticket is gone or, if as_kind is 3, no write ticket any more.
 CREATE FUNCTION holdfast.tell_gone(whom uuid, queue_name bytea, ticket_id uuid,
                                    as_kind integer) RETURNS void
-LANGUAGE sql VOLATILE AS $$
-    SELECT holdfast.tell(whom, pg_catalog.format(
-        'gone %s %s %s', ticket_id, as_kind,
-        pg_catalog.encode(queue_name, 'hex')))
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pg_notify('holdfast_' || replace(whom::text, '-', ''),
+                      format('gone %s %s %s', ticket_id, as_kind,
+                             encode(queue_name, 'hex')));
+END
 $$;
 
 -- Tell those who wait for the ticket, which is in the queue still, that it is
@@ -334,6 +338,8 @@ DECLARE
     at timestamptz;
     shown holdfast.answer[];
     head holdfast.answer;
+    its holdfast.answer;
+    has_ended boolean;
 BEGIN
     LOOP
         at := clock_timestamp();
@@ -342,9 +348,7 @@ BEGIN
         -- that a queue has.
         shown := array(
             SELECT ROW(NULL, NULL, NULL, NULL, NULL, t.id, t.sequence, t.kind,
-                       t.weight,
-                       CASE row_number() OVER (ORDER BY t.sequence)
-                            WHEN 1 THEN t.payload ELSE ''::bytea END,
+                       t.weight, t.payload,
                        holdfast.lives_ms(s.expires_at, at), t.revoked,
                        holdfast.ms(t.made_at), NULL)::holdfast.answer
               FROM (SELECT own
@@ -368,8 +372,11 @@ BEGIN
                             OFFSET 0) AS t
               LEFT JOIN holdfast.session s ON s.id = t.session
              ORDER BY t.sequence);
-        EXIT WHEN NOT EXISTS (SELECT FROM unnest(shown) AS its
-                               WHERE its.expires_in_ms = 0);
+        has_ended := false;
+        FOREACH its IN ARRAY shown LOOP
+            has_ended := has_ended OR its.expires_in_ms = 0;
+        END LOOP;
+        EXIT WHEN NOT has_ended;
         IF NOT is_locked THEN
             PERFORM holdfast.lock_queue(queue_name, false);
             is_locked := true;
@@ -377,14 +384,24 @@ BEGIN
         EXIT WHEN NOT holdfast.purge(q, queue_name);
     END LOOP;
     head := holdfast.head(0, NULL);
-    head.more := count(*) FROM (
-        SELECT FROM holdfast.ticket t
-         WHERE t.queue = q AND t.sequence < own AND t.kind NOT IN (8, 9)
-           AND t.sequence <> ALL (array(
-               SELECT its.sequence FROM unnest(shown) AS its))
-         ORDER BY t.sequence LIMIT 1000) AS others;
+    head.more := 0;
+    -- Of fewer than five that are no reader's, none is left out.
+    IF reads OR cardinality(shown) > 4 THEN
+        head.more := count(*) FROM (
+            SELECT FROM holdfast.ticket t
+             WHERE t.queue = q AND t.sequence < own AND t.kind NOT IN (8, 9)
+               AND t.sequence <> ALL (array(
+                   SELECT one.sequence FROM unnest(shown) AS one))
+             ORDER BY t.sequence LIMIT 1000) AS others;
+    END IF;
     RETURN NEXT head;
-    RETURN QUERY SELECT * FROM unnest(shown);
+    FOR i IN 1 .. cardinality(shown) LOOP
+        its := shown[i];
+        IF i > 1 THEN
+            its.payload := ''; -- the first one's is for everybody
+        END IF;
+        RETURN NEXT its;
+    END LOOP;
 END
 $$;
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "monitor/background.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "thread/thread.h"
+
+/* How long it leaves polling to callers before it looks whether they still
+ * come.  Not a deadline of anything: while it stands by, callers poll. */
+#define STANDBY_NS 5000000L
+
+/* --------------------------------------------------- the thread itself -- */
+
+void hf_background_stand_by(struct hf_background *background,
+                            pthread_mutex_t *lock)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += STANDBY_NS;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    background->place = HF_BACKGROUND_STANDBY;
+    (void)pthread_cond_timedwait(&background->wake, lock, &until);
+    background->place = HF_BACKGROUND_BUSY;
+}
+
+void hf_background_park(struct hf_background *background, pthread_mutex_t *lock)
+{
+    background->place = HF_BACKGROUND_PARKED;
+    (void)pthread_cond_wait(&background->wake, lock);
+    background->place = HF_BACKGROUND_BUSY;
+}
+
+void hf_background_begin_poll(struct hf_background *background)
+{
+    background->place = HF_BACKGROUND_POLLS;
+}
+
+void hf_background_end_poll(struct hf_background *background)
+{
+    uint64_t count;
+
+    background->place = HF_BACKGROUND_BUSY;
+    while (read(background->wake_fd, &count, sizeof(count)) < 0 &&
+           errno == EINTR)
+        ;
+}
+
+/* -------------------------------------------------------------- lifetime -- */
+
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+hf_status hf_background_start(struct hf_background *background,
+                              void *(*work)(void *arg), void *arg)
+{
+    assert(!background->started);
+    background->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (background->wake_fd < 0)
+        return HF_ELIMIT;
+    init_condition(&background->wake);
+    background->place = HF_BACKGROUND_BUSY;
+    background->started = true;
+    if (hf_thread_start(&background->thread, work, arg) != 0)
+        goto close_fd;
+    return HF_OK;
+close_fd:
+    background->started = false;
+    pthread_cond_destroy(&background->wake);
+    close(background->wake_fd);
+    return HF_ELIMIT;
+}
+
+void hf_background_free(struct hf_background *background)
+{
+    assert(background->gone);
+    pthread_cond_destroy(&background->wake);
+    close(background->wake_fd);
+}
+
+void hf_background_after_fork(struct hf_background *background)
+{
+    if (background->started)
+        close(background->wake_fd);
+}
+
+/* --------------------------------------------------------------- waking -- */
+
+void hf_background_wake(struct hf_background *background)
+{
+    uint64_t one = 1;
+    ssize_t done;
+
+    if (!background->started || background->place == HF_BACKGROUND_BUSY)
+        return;
+    if (background->place == HF_BACKGROUND_POLLS) {
+        done = write(background->wake_fd, &one, sizeof(one));
+        assert(done == sizeof(one) || errno == EAGAIN);
+    } else {
+        pthread_cond_signal(&background->wake);
+    }
+}
+
+void hf_background_relieve(struct hf_background *background)
+{
+    if (background->started && background->place == HF_BACKGROUND_PARKED)
+        pthread_cond_signal(&background->wake);
+}
+
+void hf_background_stop(struct hf_background *background)
+{
+    background->stop = true;
+    hf_background_wake(background);
+}

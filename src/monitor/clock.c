@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "monitor/clock.h"
+
+#include <assert.h>
+#include <time.h>
+
+uint64_t hf_now_ms(void)
+{
+    struct timespec now;
+    int rc = clock_gettime(CLOCK_BOOTTIME, &now);
+
+    assert(rc == 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Delivery: callbacks of the user wait in one queue and run, in order and with
+ * no lock held, where the user wants them.  They are embedded in the object
+ * they concern, so that queueing one cannot fail; one that is queued already
+ * stays where it is, and so looks at what there is when it runs.
+ */
+#ifndef HF_MONITOR_DELIVERY_H
+#define HF_MONITOR_DELIVERY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct hf_callback {
+    /* Called with the lock; gives it up around the user's function, and takes
+     * it again also in a child that the user's function forked. */
+    void (*run)(void *arg);
+    void *arg;
+    bool queued;
+    struct hf_callback *next;
+};
+
+enum hf_delivery_place {
+    HF_PLACE_THREAD,   /* a thread of ours */
+    HF_PLACE_DISPATCH, /* a call of the user's */
+    HF_PLACE_BORROWED, /* the user's loop */
+};
+
+struct hf_delivery_queue {
+    enum hf_delivery_place place;
+    struct hf_callback *first;
+    struct hf_callback **end;
+    struct hf_callback **stop; /* running: those behind it are for the next */
+    bool running;              /* one at a time, so that they come in order */
+    pthread_cond_t stopped;    /* running no more */
+    int fd;                    /* HF_PLACE_DISPATCH: an eventfd; else -1 */
+};
+
+/* False, with errno set, if the descriptor cannot be made. */
+bool hf_delivery_init(struct hf_delivery_queue *delivery,
+                      enum hf_delivery_place place);
+void hf_delivery_free(struct hf_delivery_queue *delivery);
+
+/* All with the lock. */
+
+/* Queue ${callback} unless it is queued already.  True if it is the first: then
+ * the caller wakes the driver that runs them. */
+bool hf_delivery_add(struct hf_delivery_queue *delivery,
+                     struct hf_callback *callback);
+void hf_delivery_remove(struct hf_delivery_queue *delivery,
+                        struct hf_callback *callback);
+
+/* Is none queued, and none running? */
+bool hf_delivery_empty(const struct hf_delivery_queue *delivery);
+
+/* Run what is queued now, here, and nothing that is added meanwhile.  In the
+ * child of a callback that forked it returns at once. */
+void hf_delivery_run(struct hf_delivery_queue *delivery);
+
+/* Wait, giving up ${lock}, for another thread that runs some to be done with
+ * them. */
+void hf_delivery_await(struct hf_delivery_queue *delivery,
+                       pthread_mutex_t *lock);
+
+/* In the child of a fork: close the descriptor; this thread is inside no
+ * callback any more. */
+void hf_delivery_after_fork(struct hf_delivery_queue *delivery);
+
+/* The three that follow are about the calling thread, and take no lock. */
+
+/* The thread begins to call functions of the user's that are not queued, and is
+ * done with them. */
+void hf_delivery_begin(void);
+void hf_delivery_end(void);
+
+/* Is the thread inside a callback of this library? */
+bool hf_delivery_inside(void);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "monitor/fork.h"
+
+#include <stdatomic.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hf_fork_entry *registry;
+static _Atomic uint64_t generation;
+
+uint64_t hf_fork_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+bool hf_fork_parted(const struct hf_fork_entry *entry)
+{
+    return entry->generation != hf_fork_generation();
+}
+
+hf_status hf_fork_check(const struct hf_fork_entry *entry,
+                        struct hf_error *error)
+{
+    static const struct hf_error parted = {
+        HF_EFORKED, "the handle belongs to the parent process; a child of a "
+                    "fork opens a client of its own"};
+
+    if (!hf_fork_parted(entry))
+        return HF_OK;
+    *error = parted;
+    return HF_EFORKED;
+}
+
+/* With every lock held no table of descriptors is half-changed.  The locks are
+ * only ever held for work, so this does not wait long. */
+static void before(void)
+{
+    struct hf_fork_entry *entry;
+
+    pthread_mutex_lock(&registry_lock);
+    for (entry = registry; entry != NULL; entry = entry->next)
+        pthread_mutex_lock(entry->lock);
+}
+
+static void unlock_all(void)
+{
+    struct hf_fork_entry *entry;
+
+    for (entry = registry; entry != NULL; entry = entry->next)
+        pthread_mutex_unlock(entry->lock);
+}
+
+static void in_parent(void)
+{
+    unlock_all();
+    pthread_mutex_unlock(&registry_lock);
+}
+
+/* Only async-signal-safe calls: other threads may have held any lock but ours.
+ * The parent's entries are forgotten.  They are unlocked for the sake of a
+ * callback that forked, from which the child may return. */
+static void in_child(void)
+{
+    struct hf_fork_entry *entry;
+
+    atomic_fetch_add(&generation, 1);
+    for (entry = registry; entry != NULL; entry = entry->next)
+        entry->in_child(entry->arg);
+    unlock_all();
+    registry = NULL;
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(before, in_parent, in_child);
+}
+
+void hf_fork_add(struct hf_fork_entry *entry)
+{
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&registry_lock);
+    entry->generation = hf_fork_generation();
+    entry->next = registry;
+    entry->link = &registry;
+    if (registry != NULL)
+        registry->link = &entry->next;
+    registry = entry;
+    pthread_mutex_unlock(&registry_lock);
+}
+
+void hf_fork_remove(struct hf_fork_entry *entry)
+{
+    pthread_mutex_lock(&registry_lock);
+    *entry->link = entry->next;
+    if (entry->next != NULL)
+        entry->next->link = entry->link;
+    pthread_mutex_unlock(&registry_lock);
+}

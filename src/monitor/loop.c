@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "monitor/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/instant.h"
+#include "monitor/clock.h"
+
+/* How often a loop is run at most until the last of its handles is closed. */
+#define CLOSING_RUNS_MAX 16
+
+/* What a loop takes: epoll, two pipes of signals, a wake-up, and our timer. */
+#define DESCRIPTORS 7
+
+static void on_timer(uv_poll_t *timer, int status, int events)
+{
+    struct hf_loop *loop = timer->data;
+    uint64_t expirations;
+
+    (void)status;
+    (void)events;
+    /* Nobody else reads it, but it may have been armed anew meanwhile. */
+    if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
+        errno == EAGAIN)
+        return;
+    loop->armed_at_ms = HF_FOREVER;
+}
+
+static bool make_timer(struct hf_loop *loop)
+{
+    loop->armed_at_ms = HF_FOREVER;
+    loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->timer_fd < 0)
+        return false;
+    if (uv_poll_init(&loop->uv, &loop->timer, loop->timer_fd) != 0) {
+        close(loop->timer_fd);
+        return false;
+    }
+    loop->timer.data = loop;
+    (void)uv_poll_start(&loop->timer, UV_READABLE, on_timer);
+    return true;
+}
+
+/* libuv ends the process where the pipes of its first loop cannot be made:
+ * see that they can.  Another thread may still be quicker. */
+static bool has_descriptors(void)
+{
+    int fds[DESCRIPTORS];
+    int count = 0;
+    bool enough;
+
+    while (count < DESCRIPTORS && (fds[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        count++;
+    enough = count == DESCRIPTORS;
+    while (count > 0)
+        close(fds[--count]);
+    return enough;
+}
+
+uv_loop_t *hf_loop_get(struct hf_loop *loop)
+{
+    int rc;
+
+    if (loop->made)
+        return &loop->uv;
+    if (!has_descriptors() || uv_loop_init(&loop->uv) != 0)
+        return NULL;
+    if (!make_timer(loop)) {
+        rc = uv_loop_close(&loop->uv);
+        assert(rc == 0);
+        return NULL;
+    }
+    loop->made = true;
+    return &loop->uv;
+}
+
+bool hf_loop_run(struct hf_loop *loop, const uint64_t *events)
+{
+    uint64_t before = *events;
+
+    assert(loop->made);
+    loop->unfinished = true;
+    (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+    /* A handle that a callback started is known to the kernel only after the
+     * next run. */
+    loop->unfinished = *events != before || uv_backend_timeout(&loop->uv) == 0;
+    return loop->unfinished;
+}
+
+/* When the next timer of the loop is due, which the descriptor does not show.
+ */
+static uint64_t next_timer_ms(const struct hf_loop *loop)
+{
+    int timeout_ms = uv_backend_timeout(&loop->uv);
+
+    return timeout_ms < 0 ? HF_FOREVER
+                          : hf_after_ms(hf_now_ms(), (uint64_t)timeout_ms);
+}
+
+void hf_loop_arm(struct hf_loop *loop, uint64_t at_ms)
+{
+    struct itimerspec when = {{0, 0}, {0, 0}};
+    int rc;
+
+    if (!loop->made)
+        return;
+    /* What the last run has left has to wake threads that sleep already. */
+    if (loop->unfinished || uv_backend_timeout(&loop->uv) == 0)
+        at_ms = 0;
+    at_ms = hf_earlier_ms(at_ms, next_timer_ms(loop));
+    if (loop->armed_at_ms <= at_ms)
+        return;
+    loop->armed_at_ms = at_ms;
+    when.it_value.tv_sec = (time_t)(at_ms / 1000);
+    /* Zero would disarm it. */
+    when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000L + 1;
+    rc = timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    assert(rc == 0);
+}
+
+void hf_loop_close(struct hf_loop *loop)
+{
+    int rc;
+    int i;
+
+    if (!loop->made)
+        return;
+    uv_close((uv_handle_t *)&loop->timer, NULL);
+    for (i = 0; (rc = uv_loop_close(&loop->uv)) == UV_EBUSY; i++) {
+        assert(i < CLOSING_RUNS_MAX);
+        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+    }
+    assert(rc == 0);
+    close(loop->timer_fd);
+    loop->made = false;
+}
+
+void hf_loop_after_fork(struct hf_loop *loop)
+{
+    if (!loop->made)
+        return;
+    close(uv_backend_fd(&loop->uv));
+    close(loop->timer_fd);
+}

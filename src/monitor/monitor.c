@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Its life, and how the lock is taken and given up. */
+#include <assert.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "core/instant.h"
+#include "core/memory.h"
+#include "monitor/monitor_private.h"
+
+/* How often the loop is run before others get the lock.  What is left is seen
+ * at once by the next sleep. */
+#define TURNS_MAX 16
+
+/* And how often while callbacks wait for this thread: as often as it takes to
+ * have the kernel know what was asked for.  Where answers keep coming, the
+ * first of them would otherwise be delivered only with the last of many. */
+#define TURNS_WITH_CALLBACKS 2
+
+/* ---------------------------------------------------------- what is ready --
+ */
+
+static int turns_of(const struct hf_monitor *m)
+{
+    bool waiting =
+        m->delivery.place == HF_PLACE_THREAD && m->delivery.first != NULL;
+
+    return waiting ? TURNS_WITH_CALLBACKS : TURNS_MAX;
+}
+
+static void run_loop(struct hf_monitor *m)
+{
+    int turns = 0;
+
+    if (!m->loop.made)
+        return;
+    while (hf_loop_run(&m->loop, &m->events) && ++turns < turns_of(m))
+        ;
+}
+
+/* Whether anything was. */
+static bool run_due(struct hf_monitor *m)
+{
+    bool due = m->ops->due_at_ms(m->owner) <= hf_now_ms();
+
+    if (due)
+        m->ops->run_due(m->owner);
+    return due;
+}
+
+void hf_monitor_run_ready(struct hf_monitor *m)
+{
+    if (m->wound_up)
+        return;
+    run_loop(m);
+    if (run_due(m))
+        run_loop(m); /* what was asked for leaves */
+    hf_loop_arm(&m->loop, m->ops->due_at_ms(m->owner));
+}
+
+void hf_monitor_sleep(struct hf_monitor *m, int fd)
+{
+    struct pollfd fds[2] = {
+        {.fd = uv_backend_fd(&m->loop.uv), .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
+    int timeout_ms = uv_backend_timeout(&m->loop.uv);
+
+    assert(m->loop.made);
+    m->sleepers++;
+    hf_monitor_unlock(m);
+    /* Interrupted or out of memory: the caller looks again in any case. */
+    (void)poll(fds, 2, timeout_ms);
+    hf_monitor_lock(m);
+    m->sleepers--;
+}
+
+/* ---------------------------------------------------------------- shields --
+ */
+
+static _Thread_local unsigned shields;
+static _Thread_local int state_before;
+
+void hf_monitor_shield(void)
+{
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    if (shields++ == 0)
+        state_before = state;
+}
+
+void hf_monitor_unshield(void)
+{
+    assert(shields > 0);
+    if (--shields == 0)
+        pthread_setcancelstate(state_before, NULL);
+}
+
+/* ---------------------------------------------------------- deferred frees --
+ */
+
+void hf_monitor_defer_free(struct hf_monitor *m,
+                           struct hf_deferred_free *object)
+{
+    object->next = m->deferred;
+    m->deferred = object;
+}
+
+/* Without the lock. */
+static void destroy_all(struct hf_deferred_free *objects)
+{
+    struct hf_deferred_free *next;
+
+    hf_delivery_begin();
+    for (; objects != NULL; objects = next) {
+        next = objects->next;
+        objects->destroy(objects);
+    }
+    hf_delivery_end();
+}
+
+/* Give the lock up and destroy what is deferred: each object holds a reference,
+ * and the last one may take the monitor along. */
+static void unlock_and_free(struct hf_monitor *m)
+{
+    struct hf_deferred_free *objects = m->deferred;
+
+    m->deferred = NULL;
+    hf_monitor_unlock(m);
+    destroy_all(objects);
+}
+
+void hf_monitor_free_deferred(struct hf_monitor *m)
+{
+    unlock_and_free(m);
+    hf_monitor_lock(m);
+}
+
+/* -------------------------------------------------------- enter and leave --
+ */
+
+void hf_monitor_lock(struct hf_monitor *m)
+{
+    pthread_mutex_lock(&m->lock);
+}
+
+void hf_monitor_unlock(struct hf_monitor *m)
+{
+    struct hf_log lines;
+    bool any = hf_log_take(&m->log, &lines);
+
+    pthread_mutex_unlock(&m->lock);
+    if (any)
+        hf_log_emit(&lines);
+}
+
+hf_status hf_monitor_enter(struct hf_monitor *m)
+{
+    if (hf_fork_parted(&m->fork))
+        return HF_EFORKED;
+    hf_monitor_shield();
+    hf_monitor_lock(m);
+    /* See .due_at_ms: without a loop what is due can wait, and what this call
+     * is about to do often makes it needless. */
+    if (m->loop.made)
+        (void)run_due(m);
+    return HF_OK;
+}
+
+static void leave(struct hf_monitor *m)
+{
+    struct hf_error unstarted;
+
+    if (hf_fork_parted(&m->fork)) {
+        pthread_mutex_unlock(&m->lock);
+        return;
+    }
+    hf_monitor_run_ready(m);
+    if (hf_monitor_must_be_driven(m) &&
+        hf_monitor_ensure_driver(m, &unstarted) != HF_OK)
+        hf_log_write(&m->log, HF_LOG_ERROR,
+                     "no thread could be started; what is under way goes on "
+                     "when the client is next used");
+    hf_monitor_wind_up(m);
+    unlock_and_free(m);
+}
+
+void hf_monitor_leave(struct hf_monitor *m)
+{
+    leave(m);
+    hf_monitor_unshield();
+}
+
+/* --------------------------------------------------------------- lifetime --
+ */
+
+static void after_fork(void *arg)
+{
+    struct hf_monitor *m = arg;
+
+    m->ops->after_fork(m->owner);
+    hf_background_after_fork(&m->background);
+    hf_delivery_after_fork(&m->delivery);
+    if (m->interrupt_fd >= 0)
+        close(m->interrupt_fd);
+    hf_loop_after_fork(&m->loop);
+}
+
+bool hf_monitor_init(struct hf_monitor *m, const struct hf_monitor_ops *ops,
+                     void *owner, enum hf_delivery_place place,
+                     struct hf_on_log on_log)
+{
+    if (!hf_delivery_init(&m->delivery, place))
+        return false;
+    pthread_mutex_init(&m->lock, NULL);
+    m->ops = ops;
+    m->owner = owner;
+    m->references = 1;
+    m->interrupt_fd = -1;
+    m->log.on_log = on_log;
+    m->close_callback =
+        (struct hf_callback){.run = hf_monitor_run_close, .arg = m};
+    m->fork.lock = &m->lock;
+    m->fork.in_child = after_fork;
+    m->fork.arg = m;
+    hf_fork_add(&m->fork);
+    return true;
+}
+
+void hf_monitor_reference(struct hf_monitor *m)
+{
+    m->references++;
+}
+
+void hf_monitor_dereference(struct hf_monitor *m)
+{
+    assert(m->references > 1);
+    m->references--;
+}
+
+static void destroy(struct hf_monitor *m)
+{
+    assert(m->wound_up);
+    hf_fork_remove(&m->fork);
+    hf_delivery_free(&m->delivery);
+    if (m->interrupt_fd >= 0)
+        close(m->interrupt_fd);
+    if (m->background.started)
+        hf_background_free(&m->background);
+    pthread_mutex_destroy(&m->lock);
+    hf_log_free(&m->log);
+    m->ops->destroy(m->owner);
+}
+
+void hf_monitor_release(struct hf_monitor *m)
+{
+    bool last;
+
+    if (hf_fork_parted(&m->fork))
+        return;
+    pthread_mutex_lock(&m->lock);
+    assert(m->references > 0);
+    last = --m->references == 0;
+    pthread_mutex_unlock(&m->lock);
+    if (last)
+        destroy(m);
+}

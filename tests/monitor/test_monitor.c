@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A monitor around something that is no client: a box that can be filled, now
+ * or at an instant, and that knows nothing of locks.  What the host builds on
+ * is shown here by itself; monitor/link shows that nothing of the core's
+ * machines, of engines or of the host is linked into this program.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "monitor/monitor.h"
+
+/* --------------------------------------------------------------- the box -- */
+
+#define CALLS_BYTES 256
+#define FOREVER UINT64_MAX
+
+/* What outlives the box. */
+static struct {
+    char calls[CALLS_BYTES]; /* of the table, in order, but for questions */
+    char lines[CALLS_BYTES]; /* that were logged */
+} seen;
+
+struct box {
+    struct hf_monitor monitor;
+    uint64_t due_at_ms;
+    bool busy; /* needs a driver */
+    bool full;
+    bool closes_later;
+    struct hf_waiter *waiter; /* who waits for it to be full */
+    struct hf_callback on_full;
+    unsigned notified; /* how often .on_full ran */
+    unsigned again;    /* how often it is to be queued anew when it runs */
+    pthread_t notified_on;
+};
+
+static void note(char *list, const char *word)
+{
+    size_t used = strlen(list);
+
+    assert_true(used + strlen(word) + 2 <= CALLS_BYTES);
+    (void)snprintf(list + used, CALLS_BYTES - used, "%s%s", used > 0 ? " " : "",
+                   word);
+}
+
+static void fill(struct box *box)
+{
+    box->full = true;
+    box->monitor.events++;
+    if (box->waiter != NULL)
+        hf_waiter_answer(&box->monitor, box->waiter, HF_OK);
+    box->waiter = NULL;
+    if (box->on_full.run != NULL)
+        hf_monitor_queue(&box->monitor, &box->on_full);
+}
+
+static uint64_t due_at_ms(const void *owner)
+{
+    const struct box *box = owner;
+
+    return box->due_at_ms;
+}
+
+static void run_due(void *owner)
+{
+    struct box *box = owner;
+
+    assert_true(hf_now_ms() >= box->due_at_ms);
+    box->due_at_ms = FOREVER;
+    note(seen.calls, "run_due");
+    fill(box);
+}
+
+static bool needs_driver(const void *owner)
+{
+    const struct box *box = owner;
+
+    return box->busy;
+}
+
+static void begin_close(void *owner)
+{
+    struct box *box = owner;
+
+    note(seen.calls, "close");
+    box->busy = false;
+    if (!box->closes_later)
+        hf_monitor_closed(&box->monitor);
+}
+
+static void ended(void *owner)
+{
+    struct box *box = owner;
+
+    note(seen.calls, "ended");
+    hf_monitor_unlock(&box->monitor); /* as around a function of the user's */
+    hf_monitor_lock(&box->monitor);
+}
+
+static void leave_loop(void *owner)
+{
+    (void)owner;
+    note(seen.calls, "leave_loop");
+}
+
+static void destroy(void *owner)
+{
+    note(seen.calls, "destroy");
+    free(owner);
+}
+
+static void after_fork(void *owner)
+{
+    (void)owner;
+    note(seen.calls, "after_fork");
+}
+
+static const struct hf_monitor_ops box_ops = {
+    .due_at_ms = due_at_ms,
+    .run_due = run_due,
+    .needs_driver = needs_driver,
+    .close = begin_close,
+    .ended = ended,
+    .leave_loop = leave_loop,
+    .destroy = destroy,
+    .after_fork = after_fork,
+};
+
+static void on_line(void *arg, enum hf_log_level level, const char *line)
+{
+    struct box *box = arg;
+
+    (void)level;
+    /* Nobody holds the lock, or this would wait for ever. */
+    hf_monitor_lock(&box->monitor);
+    note(seen.lines, line);
+    hf_monitor_unlock(&box->monitor);
+}
+
+static void run_on_full(void *arg)
+{
+    struct box *box = arg;
+
+    note(seen.calls, "notified");
+    box->notified++;
+    box->notified_on = pthread_self();
+    hf_monitor_unlock(&box->monitor); /* here the user's function would run */
+    assert_true(hf_delivery_inside());
+    hf_monitor_lock(&box->monitor);
+    if (box->again > 0) {
+        box->again--;
+        hf_monitor_queue(&box->monitor, &box->on_full);
+    }
+}
+
+static struct box *box_new(enum hf_delivery_place place)
+{
+    struct box *box = calloc(1, sizeof(*box));
+    struct hf_on_log on_log = {on_line, box, HF_LOG_DEBUG};
+
+    memset(&seen, 0, sizeof(seen));
+    assert_non_null(box);
+    box->due_at_ms = FOREVER;
+    assert_true(hf_monitor_init(&box->monitor, &box_ops, box, place, on_log));
+    return box;
+}
+
+static void enter(struct box *box)
+{
+    assert_int_equal(hf_monitor_enter(&box->monitor), HF_OK);
+}
+
+static void leave(struct box *box)
+{
+    hf_monitor_leave(&box->monitor);
+}
+
+/* Whether ${*count} reached ${wanted} in time. */
+static bool reaches(struct box *box, const unsigned *count, unsigned wanted)
+{
+    bool reached = false;
+
+    for (int i = 0; i < 2000 && !reached; i++) {
+        enter(box);
+        reached = *count >= wanted;
+        leave(box);
+        if (!reached)
+            (void)poll(NULL, 0, 5);
+    }
+    return reached;
+}
+
+/* ---------------------------------------------------------------- its end --
+ */
+
+static void an_end_comes_in_order(void **state)
+{
+    struct box *box = box_new(HF_PLACE_THREAD);
+
+    (void)state;
+    enter(box);
+    leave(box);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+static void what_refers_to_it_keeps_it(void **state)
+{
+    struct box *box = box_new(HF_PLACE_THREAD);
+
+    (void)state;
+    enter(box);
+    hf_monitor_reference(&box->monitor);
+    leave(box);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "close ended leave_loop");
+    hf_monitor_release(&box->monitor);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+/* With the background thread, which is joined. */
+static void an_end_waits_for_the_owner(void **state)
+{
+    struct box *box = box_new(HF_PLACE_THREAD);
+    struct hf_error error;
+
+    (void)state;
+    enter(box);
+    box->closes_later = true;
+    assert_int_equal(hf_monitor_ensure_driver(&box->monitor, &error), HF_OK);
+    leave(box);
+    enter(box);
+    hf_monitor_reference(&box->monitor); /* ours, to look on */
+    hf_monitor_close_start(&box->monitor);
+    assert_string_equal(seen.calls, "close");
+    enter(box);
+    assert_true(box->monitor.closing && !box->monitor.ended);
+    hf_monitor_closed(&box->monitor);
+    leave(box);
+    for (int i = 0; i < 2000; i++) {
+        hf_monitor_lock(&box->monitor);
+        if (box->monitor.wound_up && box->monitor.references == 1)
+            break;
+        hf_monitor_unlock(&box->monitor);
+        (void)poll(NULL, 0, 5);
+    }
+    assert_true(box->monitor.wound_up);
+    hf_monitor_unlock(&box->monitor);
+    hf_monitor_release(&box->monitor);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+/* Where the user runs callbacks, the last of them among these. */
+static void the_loop_stays_until_the_end(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+
+    (void)state;
+    enter(box);
+    box->closes_later = true;
+    hf_monitor_reference(&box->monitor); /* ours, to look on */
+    hf_monitor_close_start(&box->monitor);
+    enter(box);
+    leave(box);
+    assert_string_equal(seen.calls, "close");
+    enter(box);
+    hf_monitor_closed(&box->monitor);
+    leave(box);
+    assert_string_equal(seen.calls, "close");
+    enter(box);
+    hf_delivery_run(&box->monitor.delivery);
+    leave(box);
+    assert_string_equal(seen.calls, "close ended leave_loop");
+    hf_monitor_release(&box->monitor);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+/* --------------------------------------------------------------- waiting -- */
+
+static void a_wait_ends_with_what_is_due(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct hf_waiter waiter = {.done = false};
+    uint64_t due;
+
+    (void)state;
+    enter(box);
+    due = box->due_at_ms = hf_now_ms() + 30;
+    box->waiter = &waiter;
+    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter), HF_OK);
+    assert_true(hf_now_ms() >= due);
+    leave(box);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "run_due close ended leave_loop destroy");
+}
+
+static void *wait_for_it(void *arg)
+{
+    struct box *box = arg;
+    struct hf_waiter waiter = {.done = false};
+
+    enter(box);
+    box->waiter = &waiter;
+    assert_int_equal(hf_monitor_wait(&box->monitor, &waiter), HF_OK);
+    assert_true(box->full);
+    leave(box);
+    return NULL;
+}
+
+/* The first polls and the second sleeps.  The first is answered, and so the
+ * second has to poll: nobody else would see that something is due. */
+static void callers_take_turns_to_poll(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct hf_waiter *waiting[2];
+    pthread_t threads[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_it, box),
+                         0);
+        do {
+            (void)poll(NULL, 0, 1);
+            enter(box);
+            waiting[i] = box->waiter;
+            box->waiter = NULL;
+            leave(box);
+        } while (waiting[i] == NULL);
+    }
+    enter(box);
+    box->full = true;
+    hf_waiter_answer(&box->monitor, waiting[0], HF_OK);
+    leave(box);
+    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    enter(box);
+    box->waiter = waiting[1];
+    box->due_at_ms = hf_now_ms() + 30;
+    leave(box);
+    assert_int_equal(pthread_join(threads[1], NULL), 0);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+static void a_callback_may_not_wait(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct hf_error error;
+
+    (void)state;
+    assert_int_equal(hf_monitor_may_block(&box->monitor, &error), HF_OK);
+    hf_delivery_begin();
+    assert_int_equal(hf_monitor_may_block(&box->monitor, &error),
+                     HF_EREENTRANT);
+    hf_delivery_end();
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+/* --------------------------------------------------------------- drivers -- */
+
+/* No caller comes, and what is due happens all the same, on a thread that was
+ * started because the owner asked for one. */
+static void a_thread_drives_what_needs_it(void **state)
+{
+    struct box *box = box_new(HF_PLACE_THREAD);
+
+    (void)state;
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    leave(box);
+    assert_false(box->monitor.background.started);
+    enter(box);
+    box->busy = true;
+    box->due_at_ms = hf_now_ms() + 30;
+    leave(box);
+    assert_true(box->monitor.background.started);
+    (void)poll(NULL, 0, 100); /* the thread is to do it, and not reaches() */
+    assert_true(reaches(box, &box->notified, 1));
+    assert_false(pthread_equal(box->notified_on, pthread_self()));
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+static void a_user_may_run_callbacks(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct pollfd fd = {.fd = box->monitor.delivery.fd, .events = POLLIN};
+
+    (void)state;
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    leave(box);
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    enter(box);
+    fill(box);
+    fill(box); /* it is queued already */
+    leave(box);
+    assert_int_equal(poll(&fd, 1, 0), 1);
+    assert_int_equal(box->notified, 0);
+    enter(box);
+    hf_delivery_run(&box->monitor.delivery);
+    leave(box);
+    assert_int_equal(box->notified, 1);
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+static void a_borrowed_loop_drives(void **state)
+{
+    struct box *box = box_new(HF_PLACE_BORROWED);
+    uv_loop_t loop;
+
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    assert_int_equal(hf_monitor_borrow(&box->monitor, &loop), HF_OK);
+    box->busy = true;
+    box->due_at_ms = hf_now_ms() + 30;
+    leave(box);
+    while (box->notified == 0)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    assert_true(pthread_equal(box->notified_on, pthread_self()));
+    enter(box);
+    hf_monitor_close_start(&box->monitor);
+    (void)uv_run(&loop, UV_RUN_DEFAULT); /* until our handles are gone */
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_string_equal(seen.calls,
+                        "run_due notified close ended leave_loop destroy");
+}
+
+/* Before the end all callbacks have run, one that waited for its user too, and
+ * what such a one has queued. */
+static void an_end_runs_callbacks_first(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+
+    (void)state;
+    enter(box);
+    box->on_full = (struct hf_callback){.run = run_on_full, .arg = box};
+    box->again = 1;
+    fill(box);
+    leave(box);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls,
+                        "close notified notified ended leave_loop destroy");
+}
+
+/* ------------------------------------------------------- without the lock --
+ */
+
+struct thing {
+    struct hf_deferred_free deferred;
+    struct box *box;
+    bool destroyed;
+};
+
+static void destroy_thing(struct hf_deferred_free *object)
+{
+    struct thing *thing = (struct thing *)object; /* its first member */
+
+    /* Nobody holds the lock, or this would wait for ever. */
+    hf_monitor_lock(&thing->box->monitor);
+    thing->destroyed = true;
+    hf_monitor_unlock(&thing->box->monitor);
+}
+
+static void objects_are_destroyed_without_the_lock(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    struct thing thing = {.deferred = {.destroy = destroy_thing}, .box = box};
+
+    (void)state;
+    enter(box);
+    hf_monitor_defer_free(&box->monitor, &thing.deferred);
+    assert_false(thing.destroyed);
+    leave(box);
+    assert_true(thing.destroyed);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+static void lines_are_emitted_without_the_lock(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    char last[32];
+
+    (void)state;
+    enter(box);
+    hf_log_write(&box->monitor.log, HF_LOG_INFO, "%s", "first");
+    hf_log_write(&box->monitor.log, HF_LOG_INFO, "second");
+    assert_string_equal(seen.lines, "");
+    leave(box);
+    assert_string_equal(seen.lines, "first second");
+    seen.lines[0] = '\0';
+    enter(box);
+    for (int i = 0; i < HF_LOG_LINES + 3; i++)
+        hf_log_write(&box->monitor.log, HF_LOG_INFO, "%d", i);
+    leave(box);
+    (void)snprintf(last, sizeof(last), "%d 3 log lines were dropped",
+                   HF_LOG_LINES - 1);
+    assert_string_equal(seen.lines + strlen(seen.lines) - strlen(last), last);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+}
+
+/* ------------------------------------------------------------------ fork -- */
+
+static int in_child(struct box *box)
+{
+    struct hf_error error;
+
+    if (strcmp(seen.calls, "after_fork") != 0)
+        return 1;
+    if (!hf_fork_parted(&box->monitor.fork) ||
+        hf_monitor_enter(&box->monitor) != HF_EFORKED ||
+        hf_monitor_may_block(&box->monitor, &error) != HF_EFORKED)
+        return 2;
+    if (write(box->monitor.delivery.fd, "12345678", 8) >= 0)
+        return 3;                      /* it was to be closed */
+    hf_monitor_release(&box->monitor); /* does nothing */
+    return strcmp(seen.calls, "after_fork") == 0 ? 0 : 4;
+}
+
+static void a_child_has_none(void **state)
+{
+    struct box *box = box_new(HF_PLACE_DISPATCH);
+    pid_t child;
+    int status;
+
+    (void)state;
+    assert_true((child = fork()) >= 0);
+    if (child == 0)
+        _exit(in_child(box));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(hf_monitor_close(&box->monitor), HF_OK);
+    assert_string_equal(seen.calls, "close ended leave_loop destroy");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_end_comes_in_order),
+        cmocka_unit_test(what_refers_to_it_keeps_it),
+        cmocka_unit_test(an_end_waits_for_the_owner),
+        cmocka_unit_test(the_loop_stays_until_the_end),
+        cmocka_unit_test(a_wait_ends_with_what_is_due),
+        cmocka_unit_test(callers_take_turns_to_poll),
+        cmocka_unit_test(a_callback_may_not_wait),
+        cmocka_unit_test(a_thread_drives_what_needs_it),
+        cmocka_unit_test(a_user_may_run_callbacks),
+        cmocka_unit_test(a_borrowed_loop_drives),
+        cmocka_unit_test(an_end_runs_callbacks_first),
+        cmocka_unit_test(objects_are_destroyed_without_the_lock),
+        cmocka_unit_test(lines_are_emitted_without_the_lock),
+        cmocka_unit_test(a_child_has_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
