@@ -129,6 +129,20 @@ static bool command_runs(const struct hf_keeper *keeper)
     return keeper->state == HF_KEEPER_RUNNING && !keeper->command_ended;
 }
 
+/* Into a session of our own, which the kernel gives its own share of the
+ * processors where it groups by session (sched(7), autogroup): beside a command
+ * that forks without end we could neither see its death nor kill as fast as it
+ * forks.  Not before the command is there, which joins the front's group and so
+ * has to be of its session.  A leader of a group cannot leave, nor one whose
+ * group somebody else is in: so the command goes first, whether it was here
+ * already or not, and then we do.  Where the front's group is gone we stay. */
+static void leave_session(const struct hf_keeper *keeper)
+{
+    (void)setpgid(keeper->command, keeper->run->group);
+    if (setpgid(0, keeper->run->group) == 0)
+        (void)setsid();
+}
+
 static bool start_command(struct hf_keeper *keeper)
 {
     struct hf_message message = {.kind = HF_MESSAGE_STARTED};
@@ -153,6 +167,8 @@ static bool start_command(struct hf_keeper *keeper)
     else
         (void)hf_message_send(run->keeper_end, &message, -1);
     hf_environment_free(&environment);
+    if (keeper->command > 0)
+        leave_session(keeper);
     return keeper->command > 0;
 }
 

@@ -141,9 +141,7 @@ bool hf_process_under_job_control(void)
     pid_t group = getpgrp(), session = getsid(0), parent = getppid();
 
     for (int i = 0; i < HF_ANCESTORS_MAX && parent > 0; i++) {
-        if (getsid(parent) != session)
-            return false;
-        if (getpgid(parent) != group)
+        if (getsid(parent) == session && getpgid(parent) != group)
             return true;
         parent = hf_process_parent(parent);
     }

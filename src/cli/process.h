@@ -47,9 +47,9 @@ bool hf_process_is_ancestor(pid_t pid, uint64_t started);
 void hf_process_signal(const struct hf_process *process, int number);
 
 /* Could somebody who controls jobs continue our process group if it stopped?
- * Our own processes do not count: without them the kernel would ignore the
- * terminal's stop signals in an orphaned group, and the user would be left
- * with a terminal that does nothing. */
+ * That is an ancestor in our session and not in our group.  Those of other
+ * sessions are passed by: the keeper of a run that this one is nested in is
+ * such, and has the shell behind it. */
 bool hf_process_under_job_control(void);
 
 #endif

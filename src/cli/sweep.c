@@ -157,7 +157,10 @@ bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
 {
     bool complete;
 
-    reap_all(sweep);
+    /* The dead wait until the living are killed: what forks without end leaves
+     * more of them than we can bury beside it. */
+    if (now_ms < sweep->kill_at_ms)
+        reap_all(sweep);
     if (no_child())
         return true;
     sweep->found.count = 0;

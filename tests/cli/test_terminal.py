@@ -122,6 +122,28 @@ class Shell(harness.Case):
         self.type("echo status $?")
         self.shell.expect("status 0")
 
+    def test_stop_and_foreground_of_nested_runs(self):
+        """Between the inner front and the shell is a keeper, whose session is
+        another."""
+        self.type("$T run lock -- $T run inner -- cat")
+        front, keeper, inner = self.tree()
+        inner_keeper = harness.eventually(
+            "the inner keeper", lambda: harness.children(inner))[0]
+        command = harness.eventually(
+            "the inner command", lambda: harness.children(inner_keeper))[0]
+        harness.eventually("cat", lambda: self.name(command) == "cat")
+        self.shell.write("\x1a")
+        self.stopped(front, inner, command)
+        self.shell.expect(PROMPT)
+        self.assertNotEqual(harness.state_of(keeper), "T")
+        self.assertNotEqual(harness.state_of(inner_keeper), "T")
+        self.type("fg")
+        self.running(front, inner, command)
+        self.shell.write("line\n")
+        self.shell.expect("line\r\nline\r\n")
+        self.shell.write("\x04")
+        self.shell.expect(PROMPT)
+
     def test_stopped_holder_keeps_the_lock(self):
         self.type("$T run lock -- cat")
         self.tree()
