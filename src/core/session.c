@@ -124,6 +124,7 @@ static void move(struct hf_session *session, enum hf_state state)
 static void drop_proof(struct hf_session *session)
 {
     session->prove_at_ms = HF_FOREVER;
+    session->prove_again = false;
     if (session->prove_effect.queued) {
         hf_effect_remove(session->effects, &session->prove_effect);
         session->prove.busy = false;
@@ -362,14 +363,18 @@ void hf_session_answer_check(struct hf_session *session, uint64_t now_ms)
         tell_proven(session);
 }
 
-void hf_session_proof_answered(struct hf_session *session, bool of_use,
+void hf_session_proof_answered(struct hf_session *session, bool proven,
                                uint64_t now_ms)
 {
+    bool of_use = proven && hf_session_may_admit(session, now_ms);
     uint64_t soon_ms =
         hf_later_ms(session->timeout_ms / PROOFS_PER_TIMEOUT_AFTER_FAILURE, 1);
     uint64_t left_ms = hf_before_ms(session->safe_until_ms, now_ms);
 
     session->prove.busy = false;
+    /* After a pause an engine may need two for the first, and somebody may be
+     * waiting for it; a third is not at once. */
+    session->prove_again = proven && !of_use && !session->prove_again;
     /* Of a session that was idle the first proof may leave little more than a
      * quarter, for the next one to be sent and answered in. */
     if (of_use)
@@ -377,7 +382,8 @@ void hf_session_proof_answered(struct hf_session *session, bool of_use,
             hf_earlier_ms(session->proof_due_ms,
                           hf_after_ms(now_ms, hf_later_ms(left_ms / 2, 1)));
     else
-        session->proof_due_ms = hf_after_ms(now_ms, soon_ms);
+        session->proof_due_ms =
+            session->prove_again ? now_ms : hf_after_ms(now_ms, soon_ms);
 }
 
 void hf_session_close(struct hf_session *session)

@@ -50,6 +50,7 @@ struct hf_session {
     uint64_t resume_cap_ms;  /* safe-until is at most this */
     uint64_t prove_at_ms;    /* the next proof, HF_FOREVER if none is needed */
     uint64_t proof_due_ms;   /* not sooner than this, needed or not */
+    bool prove_again;        /* the last one did not do, and was the first */
     bool asked;              /* by a CHECK, which has no answer yet */
     struct hf_request prove;
     struct hf_request end;
@@ -154,9 +155,11 @@ void hf_session_ask(struct hf_session *session, uint64_t now_ms);
  * answer to a CHECK, however little is left. */
 void hf_session_answer_check(struct hf_session *session, uint64_t now_ms);
 
-/* The proof under way was answered.  If it was no use, the next one may come
- * soon; if it leaves little, when half of that is over. */
-void hf_session_proof_answered(struct hf_session *session, bool of_use,
+/* The proof under way was answered; with a proof if ${proven}, which may be of
+ * what was known.  If it does not do to admit anybody the next one may come
+ * soon, and the first time at once; if it leaves little, when half of that is
+ * over. */
+void hf_session_proof_answered(struct hf_session *session, bool proven,
                                uint64_t now_ms);
 
 /* Begin to close: no request but END from now on. */

@@ -80,7 +80,7 @@ static void a_write_proves_what_was_settled_before_it(void **state)
         for (size_t k = 0; k < 4 && rows[i].before[k].sent_ms > 0; k++)
             hf_zk_proof_answered(&proof, rows[i].before[k].sent_ms,
                                  rows[i].before[k].answered_ms);
-        if (hf_zk_proof_anchor_ms(&proof, rows[i].write_ms) !=
+        if (hf_zk_proof_sent(&proof, rows[i].write_ms).anchor_ms !=
             rows[i].anchor_ms)
             fail_msg("row %zu", i);
     }
@@ -99,7 +99,7 @@ static void busy_connections_keep_enough(void **state)
         hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1000);
         for (now_ms = 1000; now_ms < 60000; now_ms += every_ms[i])
             hf_zk_proof_answered(&proof, now_ms, now_ms);
-        anchor_ms = hf_zk_proof_anchor_ms(&proof, 60000);
+        anchor_ms = hf_zk_proof_sent(&proof, 60000).anchor_ms;
         assert_true(anchor_ms <= 60000 - 2500);
         assert_true(anchor_ms >= 60000 - 2 * 2500);
     }
@@ -116,7 +116,7 @@ static void each_heartbeat_settles_the_next(void **state)
         beat_ms = timeouts_ms[i] / 4;
         hf_zk_proof_begin(&proof, timeouts_ms[i], 0, false, 0, 5);
         for (uint64_t k = 1; k < 50; k++) {
-            assert_int_equal(hf_zk_proof_anchor_ms(&proof, k * beat_ms),
+            assert_int_equal(hf_zk_proof_sent(&proof, k * beat_ms).anchor_ms,
                              (k - 1) * beat_ms);
             hf_zk_proof_answered(&proof, k * beat_ms,
                                  k * beat_ms + beat_ms / 8);
@@ -129,19 +129,25 @@ static void each_heartbeat_settles_the_next(void **state)
 static void late_answers_prove_what_was_settled_before(void **state)
 {
     static const struct {
-        uint64_t sent_ms;
-        uint64_t anchor_ms;
+        struct hf_zk_proof_sent sent;
         uint64_t answered_ms;
         uint64_t proven_ms;
         uint64_t strict_ms;
     } rows[] = {
-        {5000, 2500, 5000, 2500, 1000},     /* the first: nothing earlier */
-        {7500, 5000, 8125, 5000, 2500},     /* just in time */
-        {10000, 7500, 10626, 5000, 5000},   /* late by a millisecond */
-        {10625, 8000, 10700, 5000, 5000},   /* nor what was sent before that */
-        {10626, 8000, 20000, 7500, 7500},   /* very late */
-        {20000, 17500, 20001, 17500, 8000}, /* and the next is as ever */
-        {20000, 17500, 20700, 8000, 8000},  /* together with it, and late */
+        /* The first: nothing earlier. */
+        {{5000, 2500, 5000}, 5000, 2500, 1000},
+        /* Just in time. */
+        {{7500, 5000, 7500}, 8125, 5000, 2500},
+        /* Late by a millisecond. */
+        {{10000, 7500, 10000}, 10626, 5000, 5000},
+        /* Nor what was sent before that. */
+        {{10625, 8000, 10625}, 10700, 5000, 5000},
+        /* Very late. */
+        {{10626, 8000, 10626}, 20000, 7500, 7500},
+        /* And the next is as ever. */
+        {{20000, 17500, 20000}, 20001, 17500, 8000},
+        /* Together with it, and late. */
+        {{20000, 17500, 20000}, 20700, 8000, 8000},
     };
     struct hf_zk_proof proof, strict;
 
@@ -149,12 +155,80 @@ static void late_answers_prove_what_was_settled_before(void **state)
     hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
     hf_zk_proof_begin(&strict, 10000, 0, true, 1000, 1010);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (hf_zk_proof_committed(&proof, rows[i].sent_ms, rows[i].anchor_ms,
-                                  rows[i].answered_ms) != rows[i].proven_ms ||
-            hf_zk_proof_committed(&strict, rows[i].sent_ms, rows[i].anchor_ms,
+        if (hf_zk_proof_committed(&proof, &rows[i].sent, rows[i].answered_ms) !=
+                rows[i].proven_ms ||
+            hf_zk_proof_committed(&strict, &rows[i].sent,
                                   rows[i].answered_ms) != rows[i].strict_ms)
             fail_msg("row %zu", i);
     }
+}
+
+/* Send a write at ${sent_ms} that is answered 5 ms later: what it proves. */
+static uint64_t write_at(struct hf_zk_proof *proof, uint64_t sent_ms)
+{
+    struct hf_zk_proof_sent sent = hf_zk_proof_sent(proof, sent_ms);
+
+    hf_zk_proof_answered(proof, sent_ms, sent_ms + 5);
+    return hf_zk_proof_committed(proof, &sent, sent_ms + 5);
+}
+
+static void ping_until(struct hf_zk_proof *proof, uint64_t from_ms,
+                       uint64_t to_ms)
+{
+    for (uint64_t at_ms = from_ms; at_ms <= to_ms; at_ms += 1000)
+        hf_zk_proof_answered(proof, at_ms, at_ms + 5);
+}
+
+/* Three eighths of the timeout, 3750 ms: the leader's pings may have been held
+ * up since the write before. */
+static void the_first_write_after_a_pause_proves_what_was_known(void **state)
+{
+    struct hf_zk_proof proof;
+
+    (void)state;
+    hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+    ping_until(&proof, 2000, 4000);
+    assert_int_equal(write_at(&proof, 4750), 2000);
+    ping_until(&proof, 5000, 8000);
+    assert_int_equal(write_at(&proof, 8500), 6000); /* no pause */
+    ping_until(&proof, 9000, 20000);
+    assert_int_equal(write_at(&proof, 12251), 6000);
+    assert_int_equal(write_at(&proof, 12260), 9000);
+}
+
+/* Two writes at once say nothing of each other: both may have been held up. */
+static void
+a_second_write_is_no_help_unless_the_first_was_answered(void **state)
+{
+    struct hf_zk_proof proof;
+    struct hf_zk_proof_sent one, two, three;
+
+    (void)state;
+    hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+    ping_until(&proof, 2000, 20000);
+    one = hf_zk_proof_sent(&proof, 20500);
+    two = hf_zk_proof_sent(&proof, 20501);
+    assert_int_equal(hf_zk_proof_committed(&proof, &one, 20510), 1000);
+    assert_int_equal(hf_zk_proof_committed(&proof, &two, 20510), 1000);
+    three = hf_zk_proof_sent(&proof, 20510);
+    assert_int_equal(hf_zk_proof_committed(&proof, &three, 20515), 18000);
+}
+
+/* What another client wrote has come by way of the leader, not long before the
+ * latest request that was answered. */
+static void an_event_ends_a_pause(void **state)
+{
+    struct hf_zk_proof proof;
+
+    (void)state;
+    hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+    ping_until(&proof, 2000, 20000);
+    hf_zk_proof_event(&proof);
+    assert_int_equal(write_at(&proof, 23751), 1000); /* too long before */
+    hf_zk_proof_begin(&proof, 10000, 0, false, 1000, 1010);
+    ping_until(&proof, 2000, 20000);
+    hf_zk_proof_event(&proof);
+    assert_int_equal(write_at(&proof, 23750), 20000);
 }
 
 /* --------------------------------------------------------- on the stage -- */
@@ -312,6 +386,10 @@ int main(void)
         cmocka_unit_test(busy_connections_keep_enough),
         cmocka_unit_test(each_heartbeat_settles_the_next),
         cmocka_unit_test(late_answers_prove_what_was_settled_before),
+        cmocka_unit_test(the_first_write_after_a_pause_proves_what_was_known),
+        cmocka_unit_test(
+            a_second_write_is_no_help_unless_the_first_was_answered),
+        cmocka_unit_test(an_event_ends_a_pause),
         cmocka_unit_test(answers_to_pings_and_reads_prove_nothing),
         cmocka_unit_test(any_committed_write_proves),
         cmocka_unit_test(refused_writes_prove_nothing),

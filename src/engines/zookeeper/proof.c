@@ -9,6 +9,12 @@
 #define SPACING_LEAST_MS 1500
 #define SLOTS_PER_SPACING 16
 
+/* How long before a write the leader must have been heard of, in eighths of the
+ * timeout.  Who proves all the time writes every quarter, and who waits pings
+ * every third, before an event.  What was held up for this and a quarter of D
+ * more is reported while half a timeout is left to the session. */
+#define HEARD_EIGHTHS 3
+
 uint64_t hf_zk_proof_spacing_ms(uint64_t timeout_ms, uint64_t tick_ms)
 {
     /* More would leave too little of a short lease to be of use. */
@@ -31,6 +37,7 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
     proof->strict = strict;
     proof->greeted_at_ms = greeted_at_ms;
     proof->before_ms = proof->settled_ms = greeted_at_ms;
+    proof->heard_ms = greeted_at_ms;
     hf_zk_proof_answered(proof, greeted_at_ms, now_ms);
 }
 
@@ -40,6 +47,7 @@ void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
     uint64_t apart_ms = proof->spacing_ms / SLOTS_PER_SPACING;
 
     assert(sent_at_ms <= now_ms);
+    proof->last_sent_ms = hf_later_ms(proof->last_sent_ms, sent_at_ms);
     if (proof->count > 0 &&
         sent_at_ms <=
             hf_after_ms(proof->kept[proof->count - 1].sent_ms, apart_ms))
@@ -66,7 +74,7 @@ static bool is_settled(const struct hf_zk_proof *proof,
                now_ms;
 }
 
-uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
+static uint64_t anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
 {
     for (size_t i = proof->count; i > 0; i--) {
         if (is_settled(proof, &proof->kept[i - 1], now_ms))
@@ -75,19 +83,52 @@ uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof, uint64_t now_ms)
     return proof->greeted_at_ms;
 }
 
-uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
-                               uint64_t anchor_ms, uint64_t now_ms)
+/* The follower handled it behind the last request that it answered. */
+void hf_zk_proof_event(struct hf_zk_proof *proof)
 {
-    bool late = now_ms - sent_at_ms > proof->spacing_ms / 4;
+    proof->heard_ms = hf_later_ms(proof->heard_ms, proof->last_sent_ms);
+}
 
-    assert(sent_at_ms <= now_ms && anchor_ms <= sent_at_ms);
-    if (late)
+struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
+                                         uint64_t now_ms)
+{
+    return (struct hf_zk_proof_sent){.at_ms = now_ms,
+                                     .anchor_ms = anchor_ms(proof, now_ms),
+                                     .heard_ms = proof->heard_ms};
+}
+
+/* May the leader have been cut off from the follower since long before? */
+static bool is_after_pause(const struct hf_zk_proof *proof,
+                           const struct hf_zk_proof_sent *sent)
+{
+    uint64_t reach_ms = proof->timeout_ms / 8 * HEARD_EIGHTHS;
+
+    return sent->at_ms > hf_after_ms(sent->heard_ms, reach_ms);
+}
+
+/* Is its answer late, or was it sent before one that was? */
+static bool is_late(struct hf_zk_proof *proof,
+                    const struct hf_zk_proof_sent *sent, uint64_t now_ms)
+{
+    if (now_ms - sent->at_ms > proof->spacing_ms / 4)
         proof->held_up_until_ms = now_ms;
-    late = sent_at_ms < proof->held_up_until_ms;
-    if (sent_at_ms >= proof->before_answered_ms) {
+    return sent->at_ms < proof->held_up_until_ms;
+}
+
+uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
+                               const struct hf_zk_proof_sent *sent,
+                               uint64_t now_ms)
+{
+    bool late = is_late(proof, sent, now_ms);
+
+    assert(sent->at_ms <= now_ms && sent->anchor_ms <= sent->at_ms);
+    if (sent->at_ms >= proof->before_answered_ms) {
         proof->settled_ms = hf_later_ms(proof->settled_ms, proof->before_ms);
-        proof->before_ms = anchor_ms;
+        proof->before_ms = sent->anchor_ms;
         proof->before_answered_ms = now_ms;
     }
-    return proof->strict || late ? proof->settled_ms : anchor_ms;
+    proof->heard_ms = hf_later_ms(proof->heard_ms, sent->at_ms);
+    return proof->strict || late || is_after_pause(proof, sent)
+               ? proof->settled_ms
+               : sent->anchor_ms;
 }

@@ -29,6 +29,14 @@
  * such an answer came, proves what the write before would have, provided that
  * this one had been answered when W was sent: the answer to it came behind the
  * ping, and W was sent behind the report.
+ *
+ * An answer that is in time shows only that nothing was held up for long since
+ * W was sent.  Pings that were held up ever since the leader was last heard of
+ * may have come through just behind W; and if that was for most of a timeout,
+ * the end of the session may stand right behind W.  So W proves by itself only
+ * if the leader was heard of shortly before: a write was answered, or an event
+ * came.  The first write after a pause proves what the writes before it did,
+ * and what it would have proven is left to the next one.
  */
 #ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
 #define HF_ENGINES_ZOOKEEPER_PROOF_H
@@ -51,6 +59,9 @@ struct hf_zk_proof {
         uint64_t answered_ms;
     } kept[HF_ZK_PROOF_KEPT];
     size_t count;
+    uint64_t last_sent_ms; /* of the latest request that was answered */
+    /* What the leader sent out before this has reached the follower. */
+    uint64_t heard_ms;
     /* An earlier write: what it would have proven, and when it was answered.
      * And what such writes have proven, as later ones showed. */
     uint64_t before_ms;
@@ -72,15 +83,25 @@ void hf_zk_proof_begin(struct hf_zk_proof *proof, uint64_t timeout_ms,
 void hf_zk_proof_answered(struct hf_zk_proof *proof, uint64_t sent_at_ms,
                           uint64_t now_ms);
 
-/* What a write sent at ${now_ms} will prove once it is answered: at least what
- * the greeting did. */
-uint64_t hf_zk_proof_anchor_ms(const struct hf_zk_proof *proof,
-                               uint64_t now_ms);
+/* An event came: what another client wrote. */
+void hf_zk_proof_event(struct hf_zk_proof *proof);
 
-/* The write sent at ${sent_at_ms}, with ${anchor_ms} from above, was committed,
- * as we hear at ${now_ms}: what that proves.  With .strict, or if it took more
- * than a quarter of D, no more than an earlier write would have. */
-uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof, uint64_t sent_at_ms,
-                               uint64_t anchor_ms, uint64_t now_ms);
+/* A request as it is sent, at ${now_ms}. */
+struct hf_zk_proof_sent {
+    uint64_t at_ms;
+    uint64_t anchor_ms; /* what a write then proves if nothing is held up */
+    uint64_t heard_ms;  /* until when nothing was */
+};
+
+struct hf_zk_proof_sent hf_zk_proof_sent(const struct hf_zk_proof *proof,
+                                         uint64_t now_ms);
+
+/* A write that was ${sent} was committed, as we hear at ${now_ms}: what that
+ * proves, and at least what the greeting did.  With .strict, or if it took more
+ * than a quarter of D, or if it was the first after a pause, no more than an
+ * earlier write would have. */
+uint64_t hf_zk_proof_committed(struct hf_zk_proof *proof,
+                               const struct hf_zk_proof_sent *sent,
+                               uint64_t now_ms);
 
 #endif

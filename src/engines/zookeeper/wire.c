@@ -59,8 +59,7 @@ size_t hf_zk_call_begin(struct hf_zk *zk, struct hf_zk_call *call,
     call->next = NULL;
     call->xid = wire->xid;
     call->commits = commits(opcode);
-    call->sent_at_ms = zk->now_ms;
-    call->anchor_ms = hf_zk_proof_anchor_ms(&zk->proof, zk->now_ms);
+    call->sent = hf_zk_proof_sent(&zk->proof, zk->now_ms);
     if (wire->last != NULL)
         wire->last->next = call;
     else

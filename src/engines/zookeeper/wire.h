@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/protocol.h"
 
 struct hf_zk;
@@ -33,8 +34,7 @@ struct hf_zk_call {
     int32_t xid;
     bool commits; /* it is a transaction if it succeeds; of a multi its body
                      says whether it did */
-    uint64_t sent_at_ms;
-    uint64_t anchor_ms; /* what it then proves */
+    struct hf_zk_proof_sent sent;
 };
 
 #define HF_ZK_PINGS_MAX 8

@@ -265,8 +265,7 @@ void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
 
 uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call)
 {
-    return hf_zk_proof_committed(&zk->proof, call->sent_at_ms, call->anchor_ms,
-                                 zk->now_ms);
+    return hf_zk_proof_committed(&zk->proof, &call->sent, zk->now_ms);
 }
 
 /* Tell what a write proves besides, unless that has been told. */
@@ -295,9 +294,11 @@ static void event_came(struct hf_zk *zk, struct hf_jute_reader *body)
     path = hf_jute_get_buffer(body);
     if (body->failed)
         hf_zk_session_drop(zk, "an event that makes no sense");
-    else if (type > 0 && path.bytes != NULL)
+    else if (type > 0 && path.bytes != NULL) {
+        hf_zk_proof_event(&zk->proof);
         hf_zk_watches_fired(zk, (enum hf_zk_event_type)type, path.bytes,
                             path.count);
+    }
 }
 
 static void ping_answered(struct hf_zk *zk)
@@ -375,7 +376,7 @@ static void call_answered(struct hf_zk *zk, int32_t xid,
     }
     if (in_turn)
         saw(zk, reply->zxid);
-    hf_zk_session_answered(zk, call->sent_at_ms);
+    hf_zk_session_answered(zk, call->sent.at_ms);
     if (reply->error == HF_ZK_OK && call->commits)
         hf_zk_tell_committed(zk, call);
     call->answered(zk, call, reply);

@@ -42,20 +42,20 @@ expect
   9791.000  a       engine suspended
   9791.000  a       state SUSPENDED
   9965.000  a       server session expires
-  9965.359  a       server removes ticket 0000000000 from one
-  9966.359  b       m2 GRANTED token=4294967302 safe-until=12985
+  9965.438  a       server removes ticket 0000000000 from one
+  9966.438  b       m2 GRANTED token=4294967302 safe-until=12985
  12077.000  a       engine session lost
  12077.000  a       state LOST
  15000.000  -       s1 mend
- 15002.160  a       engine connected to s1
- 15002.160  a       state CONNECTED
+ 15002.078  a       engine connected to s1
+ 15002.078  a       state CONNECTED
  16000.000  a       release m1
  16000.000  a       m1 RELEASED HF_ELOST
  16000.000  a       m1 FORGOTTEN
  17000.000  b       release m2
- 17001.439  b       server removes ticket 0000000001 from one
- 17002.439  b       m2 RELEASED HF_OK
- 17002.439  b       m2 FORGOTTEN
+ 17001.238  b       server removes ticket 0000000001 from one
+ 17002.238  b       m2 RELEASED HF_OK
+ 17002.238  b       m2 FORGOTTEN
  21965.000  a       server session expires
  21965.000  a       server session expires
  30000.000  -       end, tickets left: 0, nodes: 1, watches: 0
