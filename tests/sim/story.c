@@ -80,6 +80,7 @@ static void ensemble_word(struct hf_sim_config *config, const char *word)
     e->window = (unsigned)number_after(word, "window=", e->window);
     e->tick_known |= strcmp(word, "known") == 0;
     e->strict_proof |= strcmp(word, "strict") == 0;
+    e->lazy_proof |= strcmp(word, "lazy") == 0;
     e->old |= strcmp(word, "old") == 0;
     e->split |= strcmp(word, "split") == 0;
     e->tells_moved |= strcmp(word, "moved") == 0;

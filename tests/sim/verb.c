@@ -113,6 +113,18 @@ static void release(struct story *story, struct client *client, char **words)
         world_release(attempt);
 }
 
+static void check(struct story *story, struct client *client, char **words)
+{
+    struct attempt *attempt = attempt_of(story, client, words[0]);
+
+    if (attempt == NULL)
+        return;
+    if (!attempt->granted || attempt->lost || attempt->release_called)
+        story_complain(story, "there is no grant to check", words[0]);
+    else
+        world_check(attempt);
+}
+
 static void downgrade(struct story *story, struct client *client, char **words)
 {
     struct attempt *attempt = attempt_of(story, client, words[0]);
@@ -341,7 +353,7 @@ static const struct {
     {"write", rewrite},  {"impostor", impostor}, {"downgrade", downgrade},
     {"look", do_look},   {"expel", expel},       {"ask", ask},
     {"raise", do_raise}, {"lower", do_lower},    {"wait", do_wait},
-    {"tear", tear},
+    {"tear", tear},      {"check", check},
 };
 
 bool verb_act(struct story *story, struct client *client, char **words)

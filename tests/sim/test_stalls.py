@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes between a follower and its leader is held up once, in one direction,
+for less than either of them takes for the end of the other; and when that is
+about over, a client of the follower acts that was idle, holds or waits.  Random
+worlds come by such a moment once in many hours."""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "mutants"))
+
+import mutants  # noqa: E402
+
+STORIES = int(os.environ.get("HF_STALLS", "3000"))
+SEED = int(os.environ.get("HF_SEED", "1"))
+# A follower hears nothing of its leader for so long until it leaves it.
+NOTICED_MS = 9400
+
+
+def story(number):
+    """The text of story ${number}.  a is on the follower s1, b on the leader."""
+    chance = random.Random(SEED * 1000000 + number)
+    timeout = chance.choice([4000, 6000, 6900, 10000, 10000])
+    proof = chance.choice(["", "", "lazy", "strict"])
+    want = chance.randint(300, 3000)
+    over = want + chance.randint(20, 3000)
+    cut = max(over + chance.randint(-1000, 6000), 200)
+    # The leader ends a session that it does not hear of about then.
+    mend = cut + min(NOTICED_MS, chance.choice(
+        [chance.randint(100, NOTICED_MS),
+         int(timeout * chance.uniform(0.6, 1.3))]))
+    act = max(mend - chance.randint(-50, 700), over + 1)
+    lines = [(10, "a only s1"), (10, "b only s3"), (20, "a break"),
+             (20, "b break"), (100, "- node one keep"),
+             (want, "a want mutex one"), (cut, "s1 cut %s" %
+                                          chance.choice(["in", "in", "out"])),
+             (mend, "s1 mend")]
+    role = chance.choice(["idle", "idle", "holds", "waits"])
+    if role == "idle":
+        lines += [(over, "a release m1"), (act, "a want mutex one"),
+                  (act + chance.randint(1, 300), "b want mutex one")]
+    elif role == "holds":
+        lines += [(want + 10, "b want mutex one"),
+                  (act, "a %s m1" % chance.choice(["check", "release"]))]
+    else:
+        lines += [(want - 100, "b want mutex one"), (act, "b release m1")]
+    lines.sort(key=lambda line: line[0])
+    return ("# %s\nworld servers=3 timeout=%d clients=2 %s\n%s60000 - end\n"
+            "expect\n" % (role, timeout, proof,
+                         "".join("%d %s\n" % line for line in lines)))
+
+
+class Stalls(unittest.TestCase):
+    simulator = ""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = tempfile.TemporaryDirectory(prefix="holdfast-stalls-")
+        self.addCleanup(self.directory.cleanup)
+
+    def play(self, simulator, number):
+        """What happened."""
+        path = os.path.join(self.directory.name, "%d.story" % number)
+        with open(path, "w") as file:
+            file.write(story(number))
+        played = subprocess.run([simulator, "--story", path], timeout=60,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        text = re.sub(r"(?m)^(/.*:|  expected.*)\n", "", played.stdout)
+        # Who has lost it by then has nothing to check or release.
+        if "60000.000  -       end" not in text and \
+                "there is no grant to" not in text:
+            self.fail("story %d did not come to its end:\n%s%s" % (
+                number, story(number), text))
+        return text
+
+    def broken(self, simulator, numbers):
+        """The first that breaks an invariant, with what happened in it."""
+        for number in numbers:
+            text = self.play(simulator, number)
+            if re.search("CHECK +invariant", text):
+                return "story %d of HF_SEED=%d\n%s%s" % (
+                    number, SEED, story(number), text)
+        return None
+
+    def test_one_stall_breaks_nothing(self):
+        self.assertIsNone(self.broken(self.simulator, range(STORIES)))
+
+    def found(self, name):
+        mutant = os.path.join(self.directory.name, name)
+        mutants.build(name, self.simulator, mutant)
+        self.assertIsNotNone(self.broken(mutant, range(STORIES)))
+
+    def test_a_first_write_that_proves_is_found(self):
+        self.found("ZK_PAUSE_PROVES")
+
+    def test_a_ping_that_proves_is_found(self):
+        self.found("ZK_PING_PROVES")
+
+
+if __name__ == "__main__":
+    Stalls.simulator = os.path.realpath(sys.argv.pop())
+    unittest.main()
