@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engines/zookeeper/protocol.h"
+#include "zookeeper/protocol.h"
 #include "round.h"
 
 #define TIMEOUT_MS 10000

@@ -32,4 +32,14 @@ static inline uint64_t hf_later_ms(uint64_t a_ms, uint64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* How much of a lease is kept back for clocks that run at different rates:
+ * timeout/100, at least 2 ms.  Quartz is specified to 100 ppm at worst, NTP
+ * slews by up to 500 ppm (RFC 5905: maximum frequency tolerance); 1 % covers
+ * both ends with room for rounding to milliseconds. */
+static inline uint64_t hf_margin_ms(uint64_t timeout_ms)
+{
+    /* Rounded up, or a short timeout would keep back less than its share. */
+    return hf_later_ms(timeout_ms / 100 + (timeout_ms % 100 != 0), 2);
+}
+
 #endif

@@ -31,12 +31,6 @@ const char *hf_state_name(enum hf_state state)
     return (unsigned)state < table.count ? states[state].name : "?";
 }
 
-uint64_t hf_session_margin_ms(uint64_t timeout_ms)
-{
-    /* Rounded up, or a short timeout would keep back less than its share. */
-    return hf_later_ms(timeout_ms / 100 + (timeout_ms % 100 != 0), 2);
-}
-
 static void init_request(struct hf_request *request, struct hf_effect *effect,
                          enum hf_request_kind kind)
 {
@@ -134,7 +128,7 @@ static void drop_proof(struct hf_session *session)
 static uint64_t lease_end_ms(uint64_t anchor_ms, uint64_t timeout_ms)
 {
     return hf_before_ms(hf_after_ms(anchor_ms, timeout_ms),
-                        hf_session_margin_ms(timeout_ms));
+                        hf_margin_ms(timeout_ms));
 }
 
 bool hf_session_refused(const struct hf_session *session)

@@ -64,12 +64,6 @@ struct hf_session {
     struct hf_effect_queue *effects;
 };
 
-/* How much of a lease is kept back for clocks that run at different rates:
- * timeout/100, at least 2 ms.  Quartz is specified to 100 ppm at worst, NTP
- * slews by up to 500 ppm (RFC 5905: maximum frequency tolerance); 1 % covers
- * both ends with room for rounding to milliseconds. */
-uint64_t hf_session_margin_ms(uint64_t timeout_ms);
-
 void hf_session_init(struct hf_session *session,
                      struct hf_effect_queue *effects, uint64_t connect_by_ms,
                      enum hf_loss_at loss_at);

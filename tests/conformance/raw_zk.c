@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/protocol.h"
+#include "zookeeper/protocol.h"
 
 #define SESSION_MS 40000
 #define PATIENCE_S 30

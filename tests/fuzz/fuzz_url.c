@@ -73,14 +73,16 @@ static void check_config(const struct hf_url *url)
         MUST(strstr(error.text, "expected") != NULL);
         return;
     }
-    MUST(config.server_count > 0 && config.server_count <= HF_ZK_SERVERS_MAX);
-    for (size_t i = 0; i < config.server_count; i++) {
-        MUST(config.servers[i].host[0] != '\0');
-        MUST(config.servers[i].port != 0);
+    MUST(config.session.server_count > 0 &&
+         config.session.server_count <= HF_ZK_SERVERS_MAX);
+    for (size_t i = 0; i < config.session.server_count; i++) {
+        MUST(config.session.servers[i].host[0] != '\0');
+        MUST(config.session.servers[i].port != 0);
     }
     MUST(config.chroot[0] == '\0' || config.chroot[0] == '/');
-    MUST(config.timeout_ms >= 1000 && config.timeout_ms <= 600000);
-    MUST((config.auth[0] != '\0') == (url->user != NULL));
+    MUST(config.session.timeout_ms >= 1000 &&
+         config.session.timeout_ms <= 600000);
+    MUST((config.session.auth[0] != '\0') == (url->user != NULL));
 }
 
 static void try_text(const char *text)

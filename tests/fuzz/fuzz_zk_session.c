@@ -28,9 +28,11 @@ static void stale(struct play *p)
     uint64_t number = p->s.number - 1;
     size_t told = p->s.told.used;
 
-    hf_zk_link_up(p->s.zk, number, p->s.now_ms);
-    hf_zk_receive(p->s.zk, number, p->s.now_ms, pong, sizeof pong);
-    hf_zk_link_down(p->s.zk, number, p->s.now_ms, HF_EUNREACHABLE, "stale");
+    hf_zk_session_link_up(hf_zk_session(p->s.zk), number, p->s.now_ms);
+    hf_zk_session_receive(hf_zk_session(p->s.zk), number, p->s.now_ms, pong,
+                          sizeof pong);
+    hf_zk_session_link_down(hf_zk_session(p->s.zk), number, p->s.now_ms,
+                            HF_EUNREACHABLE, "stale");
     MUST(p->s.told.used == told);
 }
 
@@ -228,7 +230,7 @@ static void end(struct play *p)
         work_on(p);
     }
     MUST(p->s.closed && p->s.under_way == 0);
-    MUST(hf_zk_wake_at_ms(p->s.zk) == HF_FOREVER);
+    MUST(hf_zk_session_wake_at_ms(hf_zk_session(p->s.zk)) == HF_FOREVER);
     MUST(heap_live() <= LEFT_MOST);
     stage_close(&p->s);
 }
@@ -243,7 +245,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     p.honest = play_next(&p) & 1;
     p.lingers = bytes % 4 >= 2;
     stage_init(&p.s);
-    p.s.config.window = bytes / 4 % 4; /* 0: wide */
+    p.s.config.session.window = bytes / 4 % 4; /* 0: wide */
     p.s.then = play_on_event;
     honest_begin(&p.s, &p.server);
     p.server.no_containers = p.honest && bytes % 2 == 1;
@@ -251,7 +253,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data_, size_t bytes)
     while (p.left > 0 && !p.s.closed) {
         step(&p);
         MUST(!p.honest || !p.server.untold);
-        MUST(p.s.closed || hf_zk_wake_at_ms(p.s.zk) != HF_FOREVER);
+        MUST(p.s.closed ||
+             hf_zk_session_wake_at_ms(hf_zk_session(p.s.zk)) != HF_FOREVER);
     }
     end(&p);
     return 0;

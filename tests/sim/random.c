@@ -9,7 +9,7 @@
 #include "chaos.h"
 #include "core/instant.h"
 #include "engines/leased/leased.h"
-#include "engines/zookeeper/proof.h"
+#include "zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
 #include "question.h"

@@ -176,7 +176,7 @@ void contender_event(void *host, struct hf_event *event)
 {
     struct client *client = host;
     struct hf_request *request = event->as.answer.request;
-    uint64_t margin_ms = hf_session_margin_ms(WORLD_TTL_MS);
+    uint64_t margin_ms = hf_margin_ms(WORLD_TTL_MS);
 
     switch (event->kind) {
     case HF_EVENT_CONNECTED:

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/acquisition.h"
+#include "core/instant.h"
 #include "core/session.h"
 #include "leased_story.h"
 
@@ -186,8 +187,7 @@ static void fn01_a_session_is_lost_before_its_tickets_run_out(void **state)
     TOLD(a, "ENQUEUED a: a; SUSPENDED");
     lost_ms = run_until_told(a, "LOST", 2 * MODEL_TTL_MS);
     assert_true(lost_ms <= 1004 + MODEL_TTL_MS);
-    assert_true(lost_ms >=
-                1004 + MODEL_TTL_MS - hf_session_margin_ms(MODEL_TTL_MS));
+    assert_true(lost_ms >= 1004 + MODEL_TTL_MS - hf_margin_ms(MODEL_TTL_MS));
 }
 
 /* A server that does not answer: the link is given up while there is time to

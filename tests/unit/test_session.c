@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: safe-until and its proofs, resumes, loss, and its end. */
+#include "core/instant.h"
 #include "stage.h"
 
 #include <setjmp.h>
@@ -45,10 +46,10 @@ static void a_long_trouble_is_cut_between_characters(void **state)
 static void the_margin_is_a_hundredth_and_two_at_least(void **state)
 {
     (void)state;
-    assert_int_equal(hf_session_margin_ms(10000), 100);
-    assert_int_equal(hf_session_margin_ms(300), 3);
-    assert_int_equal(hf_session_margin_ms(100), 2);
-    assert_int_equal(hf_session_margin_ms(0), 2);
+    assert_int_equal(hf_margin_ms(10000), 100);
+    assert_int_equal(hf_margin_ms(300), 3);
+    assert_int_equal(hf_margin_ms(100), 2);
+    assert_int_equal(hf_margin_ms(0), 2);
 }
 
 static void the_promise_counts_from_the_sending(void **state)

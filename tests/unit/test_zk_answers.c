@@ -107,7 +107,7 @@ static void refused_credentials_are_named(void **state)
 
     (void)state;
     stage_init(&s);
-    strcpy(s.config.auth, "user:secret");
+    strcpy(s.config.session.auth, "user:secret");
     assert_true(stage_open(&s));
     link_up(&s);
     (void)stage_sent(&s);
@@ -201,7 +201,7 @@ static void ids_wrap_below_their_end(void **state)
 
     (void)state;
     stage_connected(&s);
-    s.zk->wire.xid = INT32_MAX - 1;
+    s.zk->session.wire.xid = INT32_MAX - 1;
     ask(&s, HF_REQUEST_LIST, "a");
     assert_int_equal(s.first->xid, INT32_MAX);
     assert_int_equal(s.first->next->xid, 1);

@@ -55,21 +55,21 @@ static void usual_values(void **state)
 
     (void)state;
     assert_good("zk://h", &config);
-    assert_int_equal(config.server_count, 1);
-    assert_string_equal(config.servers[0].host, "h");
-    assert_int_equal(config.servers[0].port, 2181);
+    assert_int_equal(config.session.server_count, 1);
+    assert_string_equal(config.session.servers[0].host, "h");
+    assert_int_equal(config.session.servers[0].port, 2181);
     assert_string_equal(config.chroot, "");
-    assert_string_equal(config.auth, "");
-    assert_int_equal(config.timeout_ms, 10000);
-    assert_int_equal(config.tick_ms, 0);
+    assert_string_equal(config.session.auth, "");
+    assert_int_equal(config.session.timeout_ms, 10000);
+    assert_int_equal(config.session.tick_ms, 0);
     assert_int_equal(config.token_floor, 0);
-    assert_false(config.private_nodes);
-    assert_false(config.strict_proof);
-    assert_false(config.lazy_proof);
-    assert_false(config.tls);
+    assert_false(config.session.private_nodes);
+    assert_false(config.session.strict_proof);
+    assert_false(config.session.lazy_proof);
+    assert_false(config.session.tls);
     assert_good("zks://h", &config);
-    assert_true(config.tls);
-    assert_int_equal(config.servers[0].port, 2281);
+    assert_true(config.session.tls);
+    assert_int_equal(config.session.servers[0].port, 2281);
     assert_string_equal(config.files.ca, "");
 }
 
@@ -96,18 +96,18 @@ static void servers_are_taken_apart(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_good(rows[i].text, &config);
-        assert_int_equal(config.server_count, 1);
-        assert_string_equal(config.servers[0].host, rows[i].host);
-        assert_int_equal(config.servers[0].port, rows[i].port);
+        assert_int_equal(config.session.server_count, 1);
+        assert_string_equal(config.session.servers[0].host, rows[i].host);
+        assert_int_equal(config.session.servers[0].port, rows[i].port);
     }
     assert_good("zk://a,b:7,[::1]:8,c/x", &config);
-    assert_int_equal(config.server_count, 4);
-    assert_string_equal(config.servers[1].host, "b");
-    assert_int_equal(config.servers[1].port, 7);
-    assert_string_equal(config.servers[2].host, "::1");
-    assert_int_equal(config.servers[2].port, 8);
-    assert_string_equal(config.servers[3].host, "c");
-    assert_int_equal(config.servers[3].port, 2181);
+    assert_int_equal(config.session.server_count, 4);
+    assert_string_equal(config.session.servers[1].host, "b");
+    assert_int_equal(config.session.servers[1].port, 7);
+    assert_string_equal(config.session.servers[2].host, "::1");
+    assert_int_equal(config.session.servers[2].port, 8);
+    assert_string_equal(config.session.servers[3].host, "c");
+    assert_int_equal(config.session.servers[3].port, 2181);
 }
 
 static void wrong_servers_are_called_by_their_number(void **state)
@@ -174,7 +174,7 @@ static void many_servers(void **state)
     for (int i = 1; i < HF_ZK_SERVERS_MAX; i++)
         strcat(text, ",h");
     assert_good(text, &config);
-    assert_int_equal(config.server_count, HF_ZK_SERVERS_MAX);
+    assert_int_equal(config.session.server_count, HF_ZK_SERVERS_MAX);
     strcat(text, ",h");
     assert_refused(text, "more than 32 servers");
 }
@@ -234,23 +234,23 @@ static void options_are_taken(void **state)
                 "&token_floor=42"
                 "&layout=curator&acl=creator&auth_file=/etc/holdfast.auth",
                 &config);
-    assert_int_equal(config.timeout_ms, 1000);
-    assert_int_equal(config.timeout_floor_ms, 4000);
-    assert_int_equal(config.tick_ms, 2000);
-    assert_true(config.strict_proof);
-    assert_false(config.lazy_proof);
+    assert_int_equal(config.session.timeout_ms, 1000);
+    assert_int_equal(config.session.timeout_floor_ms, 4000);
+    assert_int_equal(config.session.tick_ms, 2000);
+    assert_true(config.session.strict_proof);
+    assert_false(config.session.lazy_proof);
     assert_int_equal(config.token_floor, 42);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
-    assert_true(config.private_nodes);
+    assert_true(config.session.private_nodes);
     assert_good("zk://h?timeout=10m&token_floor=9223372036854775807", &config);
-    assert_int_equal(config.timeout_ms, 600000);
+    assert_int_equal(config.session.timeout_ms, 600000);
     assert_true(config.token_floor == INT64_MAX);
     assert_good("zk://h?proof=lazy", &config);
-    assert_true(config.lazy_proof);
-    assert_false(config.strict_proof);
+    assert_true(config.session.lazy_proof);
+    assert_false(config.session.strict_proof);
     assert_good("zk://h?proof=eager", &config);
-    assert_false(config.lazy_proof);
-    assert_false(config.strict_proof);
+    assert_false(config.session.lazy_proof);
+    assert_false(config.session.strict_proof);
     assert_good("zks://h?ca=/ca.pem&cert=/cert.pem&key=/key.pem", &config);
     assert_int_equal(config.layout, HF_ZK_CURATOR);
     assert_string_equal(config.files.ca, "/ca.pem");
@@ -320,16 +320,16 @@ static void credentials(void **state)
 
     (void)state;
     assert_good("zk://u:" PASSWORD "@h", &config);
-    assert_string_equal(config.auth, "u:" PASSWORD);
-    assert_true(config.private_nodes);
+    assert_string_equal(config.session.auth, "u:" PASSWORD);
+    assert_true(config.session.private_nodes);
     assert_good("zk://u:a%3A%40b@h?acl=open", &config);
-    assert_string_equal(config.auth, "u:a:@b");
-    assert_false(config.private_nodes);
+    assert_string_equal(config.session.auth, "u:a:@b");
+    assert_false(config.session.private_nodes);
     assert_good("zk://h?auth_file=/f", &config);
-    assert_string_equal(config.auth, "");
-    assert_true(config.private_nodes);
+    assert_string_equal(config.session.auth, "");
+    assert_true(config.session.private_nodes);
     assert_good("zk://h?auth_file=/f&acl=open", &config);
-    assert_false(config.private_nodes);
+    assert_false(config.session.private_nodes);
 }
 
 /* Whatever else is wrong with the URL, and wherever the password is put. */
@@ -383,23 +383,24 @@ static void each_client_draws_its_own_order(void **state)
         bool seen[4] = {false, false, false, false};
 
         assert_good(url, &config);
-        hf_random_seed(&config.random, seed);
+        hf_random_seed(&config.session.random, seed);
         hf_zk_config_shuffle(&config);
         for (size_t i = 0; i < 4; i++) {
-            size_t which = (size_t)config.servers[i].port - 100;
+            size_t which = (size_t)config.session.servers[i].port - 100;
 
-            assert_int_equal(config.servers[i].host[1], '0' + (int)which);
+            assert_int_equal(config.session.servers[i].host[1],
+                             '0' + (int)which);
             assert_false(seen[which]);
             seen[which] = true;
         }
-        first[config.servers[0].port - 100] = true;
+        first[config.session.servers[0].port - 100] = true;
     }
     for (size_t i = 0; i < 4; i++)
         assert_true(first[i]);
     assert_good("zk://h", &config);
-    hf_random_seed(&config.random, 1);
+    hf_random_seed(&config.session.random, 1);
     hf_zk_config_shuffle(&config);
-    assert_string_equal(config.servers[0].host, "h");
+    assert_string_equal(config.session.servers[0].host, "h");
 }
 
 int main(void)

@@ -22,7 +22,8 @@ static void assert_over(struct stage *s)
 {
     assert_true(s->closed);
     assert_null(s->server);
-    assert_int_equal(hf_zk_wake_at_ms(s->zk), HF_FOREVER);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s->zk)),
+                     HF_FOREVER);
     later(s, s->now_ms + 100000);
     assert_string_equal(stage_told(s), "");
 }
@@ -171,7 +172,7 @@ static void a_goodbye_has_its_patience(void **state)
     ask(&s, HF_REQUEST_ENQUEUE, "a");
     at(&s, 2000);
     end_(&s);
-    assert_int_equal(hf_zk_wake_at_ms(s.zk), 3000);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)), 3000);
     later(&s, 2999);
     assert_string_equal(stage_told(&s), "");
     later(&s, 3000);
@@ -259,9 +260,11 @@ static void the_link_may_still_say_something(void **state)
     end_(&s);
     done(&s);
     (void)stage_told(&s);
-    hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
-    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "closed");
-    hf_zk_link_up(s.zk, number, s.now_ms);
+    hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
+                          "\xff\xff\xff\xff", 4);
+    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
+                            HF_EUNREACHABLE, "closed");
+    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
     stage_settle(&s);
     assert_over(&s);
     s.closed = false; /* whoever asks now is answered all the same */

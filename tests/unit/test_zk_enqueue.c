@@ -65,7 +65,7 @@ static void kinds_and_layouts_and_chroots_and_floors(void **state)
         stage_init(&s);
         strcpy(s.config.chroot, "/apps/x");
         s.config.token_floor = 1000;
-        s.config.private_nodes = true;
+        s.config.session.private_nodes = true;
         s.config.layout = rows[i].layout;
         s.kind = rows[i].kind;
         assert_true(stage_open(&s));

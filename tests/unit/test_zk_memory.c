@@ -35,7 +35,7 @@ static void bring_up(struct stage *s, struct honest *h)
 /* A client that could not go on for lack of memory says when it will. */
 static void recover(struct stage *s, struct honest *h)
 {
-    if (hf_zk_wake_at_ms(s->zk) <= s->now_ms)
+    if (hf_zk_session_wake_at_ms(hf_zk_session(s->zk)) <= s->now_ms)
         later(s, s->now_ms);
     bring_up(s, h);
 }

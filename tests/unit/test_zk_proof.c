@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/proof.h"
 #include "zk_stage.h"
+#include "zookeeper/proof.h"
 
 /* -------------------------------------------------------------- the rule -- */
 
@@ -363,7 +363,7 @@ static void strict_proofs_on_the_stage(void **state)
 
     (void)state;
     stage_init(&s);
-    s.config.strict_proof = true;
+    s.config.session.strict_proof = true;
     assert_true(stage_open(&s));
     link_up(&s);
     accept_session(&s);

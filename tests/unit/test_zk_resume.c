@@ -18,7 +18,7 @@
 static void open_with(struct stage *s, uint64_t floor_ms)
 {
     stage_init(s);
-    s->config.timeout_floor_ms = floor_ms;
+    s->config.session.timeout_floor_ms = floor_ms;
     assert_true(stage_open(s));
     link_up(s);
 }

@@ -15,10 +15,11 @@ static void open_with(struct stage *s, size_t servers)
 {
     stage_init(s);
     for (size_t i = 0; i < servers; i++) {
-        snprintf(s->config.servers[i].host, HF_ZK_HOST_BYTES, "h%zu", i + 1);
-        s->config.servers[i].port = (uint16_t)(2181 + i);
+        snprintf(s->config.session.servers[i].host, HF_ZK_HOST_BYTES, "h%zu",
+                 i + 1);
+        s->config.session.servers[i].port = (uint16_t)(2181 + i);
     }
-    s->config.server_count = servers;
+    s->config.session.server_count = servers;
     assert_true(stage_open(s));
 }
 
@@ -118,7 +119,7 @@ static void a_server_that_closes_instead_is_explained(void **state)
     stage_close(&s);
 
     stage_init(&s);
-    s.config.tls = true;
+    s.config.session.tls = true;
     assert_true(stage_open(&s));
     link_up(&s);
     link_down(&s, NULL);
@@ -364,7 +365,8 @@ static void pings_go_at_a_third(void **state)
     (void)state;
     stage_connected(&s);
     for (uint64_t k = 1; k < 6; k++) {
-        assert_int_equal(hf_zk_wake_at_ms(s.zk), 1000 + k * 3333);
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)),
+                         1000 + k * 3333);
         later(&s, 1000 + k * 3333 - 1);
         assert_string_equal(stage_sent(&s), "");
         ring(&s);
@@ -375,7 +377,8 @@ static void pings_go_at_a_third(void **state)
     at(&s, s.now_ms + 1000);
     ask(&s, HF_REQUEST_LIST, "a");
     (void)stage_sent(&s);
-    assert_int_equal(hf_zk_wake_at_ms(s.zk), s.now_ms + 3333);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)),
+                     s.now_ms + 3333);
     stage_close(&s);
 }
 
@@ -429,7 +432,7 @@ static void servers_are_tried_in_order_and_rounds_have_pauses(void **state)
             link_down(&s, "refused");
         }
         assert_null(s.server);
-        pause_ms = hf_zk_wake_at_ms(s.zk) - s.now_ms;
+        pause_ms = hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) - s.now_ms;
         assert_in_range(pause_ms, longest_ms / 2, longest_ms);
         longest_ms = longest_ms * 2 < 1000 ? longest_ms * 2 : 1000;
         ring(&s);
@@ -452,7 +455,7 @@ static void each_attempt_has_its_time(void **state)
             open_with(&s, rows[i].servers);
             if (up) /* it accepts, and says nothing */
                 link_up(&s);
-            assert_int_equal(hf_zk_wake_at_ms(s.zk),
+            assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)),
                              1000 + rows[i].patience_ms);
             ring(&s);
             assert_string_equal(stage_told(&s), "");
@@ -475,7 +478,9 @@ static void patience_grows_until_there_is_a_session(void **state)
     open_with(&s, 1);
     for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
         link_up(&s);
-        assert_int_equal(hf_zk_wake_at_ms(s.zk) - s.now_ms, expected_ms[i]);
+        assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) -
+                             s.now_ms,
+                         expected_ms[i]);
         ring(&s);
         ring(&s);
     }
@@ -483,7 +488,8 @@ static void patience_grows_until_there_is_a_session(void **state)
     accept_session(&s);
     link_down(&s, "flap");
     ring(&s);
-    assert_int_equal(hf_zk_wake_at_ms(s.zk) - s.now_ms, expected_ms[0]);
+    assert_int_equal(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) - s.now_ms,
+                     expected_ms[0]);
     stage_close(&s);
 }
 
@@ -498,7 +504,7 @@ static void only_a_steady_connection_resets_the_pauses(void **state)
     stage_connected(&s);
     for (int i = 0; i < 10; i++) {
         link_down(&s, "flap");
-        pause_ms = hf_zk_wake_at_ms(s.zk) - s.now_ms;
+        pause_ms = hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) - s.now_ms;
         ring(&s);
         link_up(&s);
         accept_session(&s);
@@ -507,7 +513,8 @@ static void only_a_steady_connection_resets_the_pauses(void **state)
     assert_in_range(pause_ms, 500, 1000);
     at(&s, s.now_ms + 1);
     link_down(&s, "flap");
-    assert_in_range(hf_zk_wake_at_ms(s.zk) - s.now_ms, 25, 50);
+    assert_in_range(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) - s.now_ms,
+                    25, 50);
     stage_close(&s);
 }
 
@@ -516,7 +523,7 @@ static void only_a_steady_connection_resets_the_pauses(void **state)
 static void open_with_policy(struct stage *s, uint32_t retries)
 {
     stage_init(s);
-    s->config.reconnect = (struct hf_reconnect){
+    s->config.session.reconnect = (struct hf_reconnect){
         .pause_ms = 5000, .retries = retries, .elapsed_ms = HF_FOREVER};
     assert_true(stage_open(s));
 }
@@ -530,17 +537,19 @@ static void a_policy_that_gives_up_ends_the_attempts(void **state)
     for (int i = 0; i < 2; i++) {
         link_down(&s, "refused");
         assert_string_equal(stage_told(&s), "");
-        assert_int_equal(hf_zk_wake_at_ms(s.zk) - s.now_ms, 5000);
+        assert_int_equal(
+            hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) - s.now_ms, 5000);
         ring(&s);
     }
     link_down(&s, "refused");
     assert_string_equal(stage_told(&s), "GAVE_UP 2 10000");
     assert_null(s.server);
-    assert_true(hf_zk_wake_at_ms(s.zk) == HF_FOREVER);
-    hf_zk_connect(s.zk, s.now_ms);
+    assert_true(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) == HF_FOREVER);
+    hf_zk_session_connect(hf_zk_session(s.zk), s.now_ms);
     stage_settle(&s);
     assert_non_null(s.server);
-    hf_zk_connect(s.zk, s.now_ms); /* nothing: it is at it */
+    hf_zk_session_connect(hf_zk_session(s.zk),
+                          s.now_ms); /* nothing: it is at it */
     stage_settle(&s);
     link_down(&s, "refused");
     assert_string_equal(stage_told(&s), "");
@@ -566,8 +575,8 @@ static void a_session_that_is_given_up_ends_in_its_time(void **state)
     ring(&s);
     assert_string_equal(stage_told(&s), "LOST");
     assert_null(s.server);
-    assert_true(hf_zk_wake_at_ms(s.zk) == HF_FOREVER);
-    hf_zk_connect(s.zk, s.now_ms);
+    assert_true(hf_zk_session_wake_at_ms(hf_zk_session(s.zk)) == HF_FOREVER);
+    hf_zk_session_connect(hf_zk_session(s.zk), s.now_ms);
     stage_settle(&s);
     (void)stage_sent(&s);
     link_up(&s);
@@ -581,11 +590,13 @@ static void what_waiting_does_not_mend_is_final(void **state)
 
     (void)state;
     open_with(&s, 2);
-    hf_zk_link_down(s.zk, s.number, s.now_ms, HF_EDENIED, "not trusted");
+    hf_zk_session_link_down(hf_zk_session(s.zk), s.number, s.now_ms, HF_EDENIED,
+                            "not trusted");
     stage_settle(&s);
     assert_int_equal(s.trouble_status, HF_EUNREACHABLE);
     assert_false(s.trouble_final);
-    hf_zk_link_down(s.zk, s.number, s.now_ms, HF_EDENIED, "not trusted");
+    hf_zk_session_link_down(hf_zk_session(s.zk), s.number, s.now_ms, HF_EDENIED,
+                            "not trusted");
     stage_settle(&s);
     assert_true(s.trouble_final);
     stage_close(&s);
@@ -622,7 +633,7 @@ static void trouble_is_logged_when_it_is_new(void **state)
     assert_int_equal(s.lines, 4);
     stage_close(&s);
     stage_init(&s);
-    strcpy(s.config.servers[0].host, "2001:db8::7");
+    strcpy(s.config.session.servers[0].host, "2001:db8::7");
     assert_true(stage_open(&s));
     link_down(&s, "refused");
     assert_string_equal(s.text, "[2001:db8::7]:2181: refused");
@@ -639,18 +650,23 @@ static void calls_about_another_connection_do_nothing(void **state)
     number = s.number;
     link_down(&s, "reset");
     (void)stage_told(&s);
-    hf_zk_link_up(s.zk, number, s.now_ms);
-    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "again");
-    hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
+    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
+    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
+                            HF_EUNREACHABLE, "again");
+    hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
+                          "\xff\xff\xff\xff", 4);
     ring(&s);
-    hf_zk_link_up(s.zk, number, s.now_ms);
-    hf_zk_link_down(s.zk, number, s.now_ms, HF_EUNREACHABLE, "again");
-    hf_zk_receive(s.zk, number, s.now_ms, "\xff\xff\xff\xff", 4);
-    hf_zk_receive(s.zk, s.number, s.now_ms, "early", 5); /* it is not up */
+    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
+    hf_zk_session_link_down(hf_zk_session(s.zk), number, s.now_ms,
+                            HF_EUNREACHABLE, "again");
+    hf_zk_session_receive(hf_zk_session(s.zk), number, s.now_ms,
+                          "\xff\xff\xff\xff", 4);
+    hf_zk_session_receive(hf_zk_session(s.zk), s.number, s.now_ms, "early",
+                          5); /* it is not up */
     stage_settle(&s);
     assert_string_equal(stage_told(&s), "");
     link_up(&s);
-    hf_zk_link_up(s.zk, s.number, s.now_ms); /* twice */
+    hf_zk_session_link_up(hf_zk_session(s.zk), s.number, s.now_ms); /* twice */
     stage_settle(&s);
     assert_string_equal(stage_sent(&s), "GREET 0x0 10000 0x5e55");
     accept_session(&s);

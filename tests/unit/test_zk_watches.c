@@ -490,7 +490,7 @@ static void watches_are_set_again_before_all_else(void **state)
 
     (void)state;
     queue_known(&s);
-    strcpy(s.config.auth, "");
+    strcpy(s.config.session.auth, "");
     ask(&s, HF_REQUEST_WATCH, "x");
     data(&s, "him", 2, 2);
     ask(&s, HF_REQUEST_WATCH, "y");

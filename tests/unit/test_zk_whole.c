@@ -54,7 +54,7 @@ static void who_may_not_read_is_told_what_to_look_at(void **state)
 
     (void)state;
     stage_init(&s);
-    (void)snprintf(s.config.auth, sizeof s.config.auth, "u:p");
+    (void)snprintf(s.config.session.auth, sizeof s.config.session.auth, "u:p");
     assert_true(stage_open(&s));
     link_up(&s);
     accept_session(&s);

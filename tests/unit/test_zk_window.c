@@ -10,15 +10,15 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/window.h"
 #include "heap/heap.h"
 #include "zk_stage.h"
+#include "zookeeper/window.h"
 
 /* A session with a window of ${window} calls. */
 static void connected(struct stage *s, unsigned window)
 {
     stage_init(s);
-    s->config.window = window;
+    s->config.session.window = window;
     assert_true(stage_open(s));
     link_up(s);
     accept_session(s);

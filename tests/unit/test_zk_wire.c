@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "engines/zookeeper/jute.h"
 #include "heap/heap.h"
 #include "zk_stage.h"
+#include "zookeeper/jute.h"
 
 /* ------------------------------------------------------------------ jute -- */
 
@@ -235,17 +235,17 @@ static void requests_have_their_bytes(void **state)
     (void)state;
     stage_init(&s);
     assert_true(stage_open(&s));
-    (void)hf_zk_link(s.zk, &number);
-    hf_zk_link_up(s.zk, number, s.now_ms);
-    out = hf_zk_output(s.zk, &count);
+    (void)hf_zk_session_link(hf_zk_session(s.zk), &number);
+    hf_zk_session_link_up(hf_zk_session(s.zk), number, s.now_ms);
+    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
     assert_int_equal(count, sizeof greeting);
     assert_memory_equal(out, greeting, sizeof greeting);
-    hf_zk_written(s.zk, count);
+    hf_zk_session_written(hf_zk_session(s.zk), count);
     s.up = true;
     s.strange = true; /* the stage has not read the greeting */
     accept_session(&s);
     hf_zk_request(s.zk, &request, s.now_ms);
-    out = hf_zk_output(s.zk, &count);
+    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
     assert_int_equal(out[3] + 4 + sizeof list, count);
     assert_memory_equal(out + 4, create, sizeof create);
     assert_memory_equal(out + 16,
@@ -255,8 +255,8 @@ static void requests_have_their_bytes(void **state)
     assert_memory_equal(out + count - sizeof list - sizeof acl, acl,
                         sizeof acl);
     assert_memory_equal(out + count - sizeof list, list, sizeof list);
-    hf_zk_written(s.zk, 3); /* part by part */
-    out = hf_zk_output(s.zk, &count);
+    hf_zk_session_written(hf_zk_session(s.zk), 3); /* part by part */
+    out = hf_zk_session_output(hf_zk_session(s.zk), &count);
     assert_memory_equal(out + 1, create, sizeof create);
     stage_close(&s);
 }

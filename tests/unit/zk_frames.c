@@ -114,7 +114,7 @@ static void read_acl(struct stage *s, struct hf_jute_reader *frame)
     STAGE_MUST(hf_jute_get_int(frame) == 1);
     STAGE_MUST(hf_jute_get_int(frame) == HF_ZK_PERMISSIONS_ALL);
     scheme = hf_jute_get_buffer(frame);
-    STAGE_MUST(scheme.count == (s->config.private_nodes ? 4u : 5u));
+    STAGE_MUST(scheme.count == (s->config.session.private_nodes ? 4u : 5u));
     (void)hf_jute_get_buffer(frame);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/watches.h"
-#include "engines/zookeeper/wire.h"
+#include "zookeeper/wire.h"
 
 #define LIST_BYTES (HONEST_NODES * HONEST_PATH_BYTES)
 #define HONEST_MULTI_BYTES STAGE_TEXT_BYTES

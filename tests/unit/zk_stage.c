@@ -190,7 +190,8 @@ void forget(struct stage *s, struct hf_request *watch)
 void stage_settle(struct stage *s)
 {
     uint64_t number = s->number;
-    const struct hf_zk_server *server = hf_zk_link(s->zk, &number);
+    const struct hf_zk_server *server =
+        hf_zk_session_link(hf_zk_session(s->zk), &number);
     const uint8_t *bytes;
     size_t count;
 
@@ -200,25 +201,26 @@ void stage_settle(struct stage *s)
         stage_forget_calls(s);
     }
     s->server = server;
-    bytes = hf_zk_output(s->zk, &count);
+    bytes = hf_zk_session_output(hf_zk_session(s->zk), &count);
     STAGE_MUST(count == 0 || s->up);
     if (count == 0)
         return;
     stage_read_frames(s, bytes, count);
-    hf_zk_written(s->zk, count);
+    hf_zk_session_written(hf_zk_session(s->zk), count);
 }
 
 void link_up(struct stage *s)
 {
     STAGE_MUST(s->server != NULL);
     s->up = true;
-    hf_zk_link_up(s->zk, s->number, s->now_ms);
+    hf_zk_session_link_up(hf_zk_session(s->zk), s->number, s->now_ms);
     stage_settle(s);
 }
 
 void link_down(struct stage *s, const char *why)
 {
-    hf_zk_link_down(s->zk, s->number, s->now_ms, HF_EUNREACHABLE, why);
+    hf_zk_session_link_down(hf_zk_session(s->zk), s->number, s->now_ms,
+                            HF_EUNREACHABLE, why);
     stage_settle(s);
     free_ended(s);
 }
@@ -231,7 +233,8 @@ void stage_receive(struct stage *s, const void *bytes, size_t count)
 
     while (count > 0) {
         part = s->chunk > 0 && s->chunk < count ? s->chunk : count;
-        hf_zk_receive(s->zk, number, s->now_ms, from, part);
+        hf_zk_session_receive(hf_zk_session(s->zk), number, s->now_ms, from,
+                              part);
         from += part;
         count -= part;
     }
@@ -254,21 +257,23 @@ void at(struct stage *s, uint64_t now_ms)
 void later(struct stage *s, uint64_t now_ms)
 {
     at(s, now_ms);
-    hf_zk_tick(s->zk, s->now_ms);
+    hf_zk_session_tick(hf_zk_session(s->zk), s->now_ms);
     stage_settle(s);
     free_ended(s);
     /* Out of memory it may be at once, since nothing has come of it. */
-    STAGE_MUST(hf_zk_wake_at_ms(s->zk) > s->now_ms || heap_failed());
+    STAGE_MUST(hf_zk_session_wake_at_ms(hf_zk_session(s->zk)) > s->now_ms ||
+               heap_failed());
 }
 
 void ring(struct stage *s)
 {
-    later(s, hf_later_ms(hf_zk_wake_at_ms(s->zk), s->now_ms));
+    later(s, hf_later_ms(hf_zk_session_wake_at_ms(hf_zk_session(s->zk)),
+                         s->now_ms));
 }
 
 void until(struct stage *s, uint64_t now_ms)
 {
-    while (hf_zk_wake_at_ms(s->zk) <= now_ms)
+    while (hf_zk_session_wake_at_ms(hf_zk_session(s->zk)) <= now_ms)
         ring(s);
     at(s, now_ms);
 }
@@ -281,13 +286,13 @@ void stage_init(struct stage *s)
 {
     heap_own();
     memset(s, 0, sizeof *s);
-    strcpy(s->config.servers[0].host, "h1");
-    s->config.servers[0].port = 2181;
-    s->config.server_count = 1;
-    s->config.timeout_ms = STAGE_TIMEOUT_MS;
-    s->config.reconnect = hf_reconnect_default;
+    strcpy(s->config.session.servers[0].host, "h1");
+    s->config.session.servers[0].port = 2181;
+    s->config.session.server_count = 1;
+    s->config.session.timeout_ms = STAGE_TIMEOUT_MS;
+    s->config.session.reconnect = hf_reconnect_default;
     s->config.layout = stage_layout;
-    hf_random_seed(&s->config.random, 1);
+    hf_random_seed(&s->config.session.random, 1);
     s->now_ms = STAGE_START_MS;
     s->queue = "q";
     s->payload = "me";

@@ -50,8 +50,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engines/zookeeper/protocol.h"
 #include "engines/zookeeper/zk.h"
+#include "zookeeper/protocol.h"
 
 #define STAGE_START_MS 1000
 #define STAGE_TIMEOUT_MS 10000

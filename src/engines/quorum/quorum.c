@@ -275,7 +275,7 @@ static uint64_t counts_at_ms(const struct hf_quorum *quorum, uint64_t served_ms)
     if (served_ms >= rejoin_ms)
         return 0;
     return hf_after_ms(quorum->now_ms,
-                       rejoin_ms - served_ms + hf_session_margin_ms(rejoin_ms));
+                       rejoin_ms - served_ms + hf_margin_ms(rejoin_ms));
 }
 
 void hf_quorum_server_up(struct hf_quorum *quorum, size_t place,

@@ -40,7 +40,8 @@ static struct zk_server *server_called(struct hf_sim *sim,
 static void follow_link(struct zk_client *client)
 {
     uint64_t number;
-    const struct hf_zk_server *server = hf_zk_link(client->zk, &number);
+    const struct hf_zk_server *server =
+        hf_zk_session_link(hf_zk_session(client->zk), &number);
 
     if (server != NULL && number == client->number)
         return;
@@ -59,11 +60,11 @@ static void write_out(struct zk_client *client)
 
     if (client->connection == NULL || !client->connection->client_open)
         return;
-    bytes = hf_zk_output(client->zk, &count);
+    bytes = hf_zk_session_output(hf_zk_session(client->zk), &count);
     if (count == 0)
         return;
     zk_connection_write(client->connection, bytes, count);
-    hf_zk_written(client->zk, count);
+    hf_zk_session_written(hf_zk_session(client->zk), count);
 }
 
 static void tick(void *arg);
@@ -71,7 +72,8 @@ static void tick(void *arg);
 static void arm(struct zk_client *client)
 {
     struct hf_engine *engine = client->engine;
-    uint64_t at_us = hf_sim_client_at_us(engine, hf_zk_wake_at_ms(client->zk));
+    uint64_t at_us = hf_sim_client_at_us(
+        engine, hf_zk_session_wake_at_ms(hf_zk_session(client->zk)));
     bool connected = client->connection != NULL;
 
     if (at_us == UINT64_MAX || engine->frozen || at_us >= engine->armed_us)
@@ -107,7 +109,7 @@ static void tick(void *arg)
         return;
     engine->armed_us = UINT64_MAX;
     enter(client);
-    hf_zk_tick(client->zk, now_ms(client));
+    hf_zk_session_tick(hf_zk_session(client->zk), now_ms(client));
     drive(client);
 }
 
@@ -127,15 +129,16 @@ void zk_client_receive(struct zk_client *client,
     assert(client->connection == connection && client->inside == 0);
     enter(client);
     if (chunk->kind == ZK_BYTES) {
-        hf_zk_receive(client->zk, client->number, now, chunk->bytes,
-                      chunk->count);
+        hf_zk_session_receive(hf_zk_session(client->zk), client->number, now,
+                              chunk->bytes, chunk->count);
     } else if (chunk->kind == ZK_ACCEPTED && !refused(client, connection)) {
-        hf_zk_link_up(client->zk, client->number, now);
+        hf_zk_session_link_up(hf_zk_session(client->zk), client->number, now);
     } else {
         zk_connection_leave(connection);
-        hf_zk_link_down(client->zk, client->number, now, HF_EUNREACHABLE,
-                        chunk->kind == ZK_END ? "closed by the server"
-                                              : "connection refused");
+        hf_zk_session_link_down(hf_zk_session(client->zk), client->number, now,
+                                HF_EUNREACHABLE,
+                                chunk->kind == ZK_END ? "closed by the server"
+                                                      : "connection refused");
     }
     drive(client);
 }
@@ -239,23 +242,23 @@ static void configure(struct hf_sim *sim, struct hf_zk_config *config)
     const struct hf_sim_ensemble *ensemble = &sim->config.ensemble;
 
     memset(config, 0, sizeof *config);
-    config->server_count = sim->zk->count;
+    config->session.server_count = sim->zk->count;
     for (unsigned i = 0; i < sim->zk->count; i++) {
-        snprintf(config->servers[i].host, sizeof config->servers[i].host, "s%u",
-                 i + 1);
-        config->servers[i].port = HF_ZK_PORT;
+        snprintf(config->session.servers[i].host,
+                 sizeof config->session.servers[i].host, "s%u", i + 1);
+        config->session.servers[i].port = HF_ZK_PORT;
     }
-    config->timeout_ms = sim->config.timeout_ms;
-    config->reconnect = hf_reconnect_default;
+    config->session.timeout_ms = sim->config.timeout_ms;
+    config->session.reconnect = hf_reconnect_default;
     if (sim->config.reconnect != NULL)
-        config->reconnect = *sim->config.reconnect;
-    config->timeout_floor_ms = ensemble->timeout_floor_ms;
-    config->tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
-    config->lazy_proof = ensemble->lazy_proof;
-    config->strict_proof = ensemble->strict_proof;
+        config->session.reconnect = *sim->config.reconnect;
+    config->session.timeout_floor_ms = ensemble->timeout_floor_ms;
+    config->session.tick_ms = ensemble->tick_known ? ensemble->tick_ms : 0;
+    config->session.lazy_proof = ensemble->lazy_proof;
+    config->session.strict_proof = ensemble->strict_proof;
     config->layout = ensemble->layout;
-    config->window = ensemble->window;
-    hf_random_seed(&config->random, hf_random_next(&sim->random));
+    config->session.window = ensemble->window;
+    hf_random_seed(&config->session.random, hf_random_next(&sim->random));
     hf_zk_config_shuffle(config);
 }
 
@@ -318,7 +321,7 @@ static void connect_again(struct hf_engine *engine)
     struct zk_client *client = engine->zk;
 
     enter(client);
-    hf_zk_connect(client->zk, now_ms(client));
+    hf_zk_session_connect(hf_zk_session(client->zk), now_ms(client));
     drive(client);
 }
 

@@ -24,8 +24,8 @@
 #define HF_ENGINES_SIM_ZK_MODEL_H
 
 #include "engines/sim/model.h"
-#include "engines/zookeeper/jute.h"
-#include "engines/zookeeper/protocol.h"
+#include "zookeeper/jute.h"
+#include "zookeeper/protocol.h"
 #include "engines/zookeeper/zk.h"
 
 #define ZK_SERVERS_MAX 5

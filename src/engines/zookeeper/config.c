@@ -138,7 +138,7 @@ static const char *take_server(struct span text, uint16_t usual_port,
 static hf_status take_servers(struct hf_zk_config *config, const char *text,
                               struct hf_error *error)
 {
-    uint16_t port = config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
+    uint16_t port = config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT;
     struct span rest = {text, text + strlen(text)};
     const char *comma, *fault;
 
@@ -149,7 +149,7 @@ static hf_status take_servers(struct hf_zk_config *config, const char *text,
                             "them; expected USER:PASSWORD@HOST with a plain "
                             "one");
     do {
-        if (config->server_count == HF_ZK_SERVERS_MAX)
+        if (config->session.server_count == HF_ZK_SERVERS_MAX)
             return hf_error_set(error, HF_EURL,
                                 "the URL has more than %d servers; expected "
                                 "fewer, a few of them are enough",
@@ -157,13 +157,13 @@ static hf_status take_servers(struct hf_zk_config *config, const char *text,
         comma = memchr(rest.from, ',', bytes_of(rest));
         fault = take_server(
             (struct span){rest.from, comma != NULL ? comma : rest.end}, port,
-            &config->servers[config->server_count++]);
+            &config->session.servers[config->session.server_count++]);
         if (fault != NULL)
             return hf_error_set(error, HF_EURL,
                                 "server %zu of the URL %s; expected HOST or "
                                 "HOST:PORT or [IPV6]:PORT, with a port from 1 "
                                 "to 65535",
-                                config->server_count, fault);
+                                config->session.server_count, fault);
         if (comma != NULL)
             rest.from = comma + 1;
     } while (comma != NULL);
@@ -239,11 +239,11 @@ bool hf_zk_config_authenticate(struct hf_zk_config *config, const char *user,
     size_t password_bytes = strlen(password);
 
     if (user_bytes == 0 || strchr(user, ':') != NULL || password_bytes == 0 ||
-        user_bytes + 1 + password_bytes >= sizeof(config->auth))
+        user_bytes + 1 + password_bytes >= sizeof(config->session.auth))
         return false;
-    memcpy(config->auth, user, user_bytes);
-    config->auth[user_bytes] = ':';
-    memcpy(config->auth + user_bytes + 1, password, password_bytes + 1);
+    memcpy(config->session.auth, user, user_bytes);
+    config->session.auth[user_bytes] = ':';
+    memcpy(config->session.auth + user_bytes + 1, password, password_bytes + 1);
     return true;
 }
 
@@ -262,7 +262,7 @@ static hf_status take_auth(struct hf_zk_config *config,
                             "the URL has an '@' but not a user and a password "
                             "in front of it; expected USER:PASSWORD@ with a "
                             "user without ':', at most %zu bytes together",
-                            sizeof(config->auth) - 2);
+                            sizeof(config->session.auth) - 2);
     return HF_OK;
 }
 
@@ -337,11 +337,12 @@ static hf_status take_words(struct hf_zk_config *config,
     status = take_word(url, "proof", proofs, &which, error);
     if (status != HF_OK)
         return status;
-    config->lazy_proof = which == 1;
-    config->strict_proof = which == 2;
+    config->session.lazy_proof = which == 1;
+    config->session.strict_proof = which == 2;
     status = take_word(url, "acl", acls, &which, error);
     if (status == HF_OK)
-        config->private_nodes = which >= 0 ? which == 1 : has_credentials;
+        config->session.private_nodes =
+            which >= 0 ? which == 1 : has_credentials;
     return status;
 }
 
@@ -373,19 +374,19 @@ static hf_status take_options(struct hf_zk_config *config,
                               const struct hf_url *url, struct hf_error *error)
 {
     hf_status status = hf_url_only(
-        url, config->tls ? known_options_tls : known_options, error);
+        url, config->session.tls ? known_options_tls : known_options, error);
 
-    config->timeout_ms = TIMEOUT_MS;
+    config->session.timeout_ms = TIMEOUT_MS;
     if (status == HF_OK)
         status = take_duration(url, "timeout", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
-                               &config->timeout_ms, error);
+                               &config->session.timeout_ms, error);
     if (status == HF_OK)
         status =
             take_duration(url, "timeout_floor", TIMEOUT_MIN_MS, TIMEOUT_MAX_MS,
-                          &config->timeout_floor_ms, error);
+                          &config->session.timeout_floor_ms, error);
     if (status == HF_OK)
         status = take_duration(url, "tick", TICK_MIN_MS, TICK_MAX_MS,
-                               &config->tick_ms, error);
+                               &config->session.tick_ms, error);
     if (status == HF_OK)
         status = take_words(config, url, error);
     if (status == HF_OK)
@@ -402,15 +403,16 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
 {
     hf_status status;
 
-    *config = (struct hf_zk_config){.tls = strcmp(url->scheme, "zks") == 0,
-                                    .reconnect = hf_reconnect_default};
+    *config = (struct hf_zk_config){
+        .session = {.tls = strcmp(url->scheme, "zks") == 0,
+                    .reconnect = hf_reconnect_default}};
     if (url->authority == NULL || url->authority[0] == '\0')
         return hf_error_set(error, HF_EURL,
                             "the URL names no server; expected something like "
                             "\"%s://host1:%d,host2:%d/locks\"",
                             url->scheme,
-                            config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT,
-                            config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT);
+                            config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT,
+                            config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT);
     status = take_servers(config, url->authority, error);
     if (status == HF_OK)
         status = take_chroot(config, url->path, error);
@@ -418,7 +420,7 @@ hf_status hf_zk_config_parse(struct hf_zk_config *config,
         status = take_options(config, url, error);
     if (status == HF_OK)
         status = take_auth(config, url, error);
-    assert(status != HF_OK || config->server_count > 0);
+    assert(status != HF_OK || config->session.server_count > 0);
     return status;
 }
 
@@ -427,11 +429,11 @@ void hf_zk_config_shuffle(struct hf_zk_config *config)
 {
     struct hf_zk_server moved;
 
-    for (size_t left = config->server_count; left > 1; left--) {
-        size_t chosen = (size_t)hf_random_below(&config->random, left);
+    for (size_t left = config->session.server_count; left > 1; left--) {
+        size_t chosen = (size_t)hf_random_below(&config->session.random, left);
 
-        moved = config->servers[chosen];
-        config->servers[chosen] = config->servers[left - 1];
-        config->servers[left - 1] = moved;
+        moved = config->session.servers[chosen];
+        config->session.servers[chosen] = config->session.servers[left - 1];
+        config->session.servers[left - 1] = moved;
     }
 }

@@ -128,9 +128,10 @@ static void changed(struct hf_zk *zk, struct hf_zk_op *op)
     }
 }
 
-static void answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void answered(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_piece made;
 
@@ -146,10 +147,10 @@ static void put_change(struct hf_zk *zk, const struct hf_zk_op *op,
     char name[HF_ZK_NODE_BYTES];
 
     hf_zk_own_read_name(zk, own, name);
-    hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
+    hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, op->queue, name),
                        op->revoked ? HF_ZK_REVOKE : op->request->payload,
                        HF_ZK_EPHEMERAL);
-    hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, 0), op->version);
+    hf_zk_multi_delete(&zk->session, hf_zk_own_path(zk, own, 0), op->version);
 }
 
 static void change(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
@@ -159,9 +160,10 @@ static void change(struct hf_zk *zk, struct hf_zk_op *op, struct hf_zk_own *own)
     op->open_before = own->downgrading;
     own->downgrading = true;
     hf_zk_op_step(op, changed);
-    begin = hf_zk_call_begin(zk, hf_zk_op_call(op, answered), HF_ZK_MULTI);
+    begin = hf_zk_call_begin(&zk->session, hf_zk_op_call(op, answered),
+                             HF_ZK_MULTI);
     put_change(zk, op, own);
-    hf_zk_multi_end(zk, begin);
+    hf_zk_multi_end(&zk->session, begin);
 }
 
 static void text_read(struct hf_zk *zk, struct hf_zk_op *op)
@@ -174,9 +176,10 @@ static void text_read(struct hf_zk *zk, struct hf_zk_op *op)
         change(zk, op, own);
 }
 
-static void text_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void text_answered(void *user, struct hf_zk_call *call,
                           const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_jute_reader body = reply->body;
     struct hf_zk_op *op = call->owner;
 
@@ -201,7 +204,7 @@ static void read_text(struct hf_zk *zk, struct hf_zk_op *op)
     }
     op->open_before = own->downgrading;
     hf_zk_op_step(op, text_read);
-    hf_zk_send_get_data(zk, hf_zk_op_call(op, text_answered),
+    hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, text_answered),
                         hf_zk_own_path(zk, own, 0), false);
 }
 

@@ -35,7 +35,8 @@ static void tell_down(struct hf_engine *engine, hf_status status,
     if (engine->link != NULL && hf_link_hung_up(engine->link))
         why = NULL;
     drop_link(engine);
-    hf_zk_link_down(engine->zk, engine->number, now_ms(engine), status, why);
+    hf_zk_session_link_down(hf_zk_session(engine->zk), engine->number,
+                            now_ms(engine), status, why);
 }
 
 static const struct hf_link_user link_user;
@@ -56,7 +57,7 @@ static bool follow(struct hf_engine *engine)
     uint64_t number = engine->number;
     hf_status status;
 
-    server = hf_zk_link(engine->zk, &number);
+    server = hf_zk_session_link(hf_zk_session(engine->zk), &number);
     if (server != NULL && number == engine->number)
         return true;
     drop_link(engine);
@@ -76,17 +77,17 @@ static bool follow(struct hf_engine *engine)
 static bool flush(struct hf_engine *engine)
 {
     size_t count = 0;
-    const void *bytes = hf_zk_output(engine->zk, &count);
+    const void *bytes = hf_zk_session_output(hf_zk_session(engine->zk), &count);
     char why[HF_LINK_TEXT_BYTES];
     size_t taken;
 
     if (engine->link == NULL || count == 0)
         return true;
     if (hf_link_send(engine->link, bytes, count, &taken)) {
-        hf_zk_written(engine->zk, taken);
+        hf_zk_session_written(hf_zk_session(engine->zk), taken);
         return true;
     }
-    hf_zk_written(engine->zk, taken);
+    hf_zk_session_written(hf_zk_session(engine->zk), taken);
     (void)snprintf(why, sizeof(why), "%s", hf_link_why(engine->link));
     tell_down(engine, hf_link_status(engine->link), why);
     return false;
@@ -99,14 +100,14 @@ static uint64_t drive(void *arg)
 
     for (int i = 0; i < LINKS_PER_DRIVE && !settled; i++)
         settled = follow(engine) && flush(engine);
-    return settled ? hf_zk_wake_at_ms(engine->zk) : 0;
+    return settled ? hf_zk_session_wake_at_ms(hf_zk_session(engine->zk)) : 0;
 }
 
 static void on_due(void *arg)
 {
     struct hf_engine *engine = arg;
 
-    hf_zk_tick(engine->zk, now_ms(engine));
+    hf_zk_session_tick(hf_zk_session(engine->zk), now_ms(engine));
 }
 
 /* ------------------------------------------------------------------ link -- */
@@ -116,7 +117,8 @@ static void on_up(void *arg)
     struct hf_engine *engine = arg;
 
     hf_turns_enter(&engine->turns);
-    hf_zk_link_up(engine->zk, engine->number, now_ms(engine));
+    hf_zk_session_link_up(hf_zk_session(engine->zk), engine->number,
+                          now_ms(engine));
     hf_turns_leave(&engine->turns);
 }
 
@@ -125,7 +127,8 @@ static void on_received(void *arg, const void *bytes, size_t count)
     struct hf_engine *engine = arg;
 
     hf_turns_enter(&engine->turns);
-    hf_zk_receive(engine->zk, engine->number, now_ms(engine), bytes, count);
+    hf_zk_session_receive(hf_zk_session(engine->zk), engine->number,
+                          now_ms(engine), bytes, count);
     hf_turns_leave(&engine->turns);
 }
 
@@ -203,7 +206,7 @@ static void forget(struct hf_engine *engine, struct hf_request *watch)
 
 static void connect_again(struct hf_engine *engine)
 {
-    hf_zk_connect(engine->zk, now_ms(engine));
+    hf_zk_session_connect(hf_zk_session(engine->zk), now_ms(engine));
     hf_turns_end_later(&engine->turns);
 }
 

@@ -129,9 +129,10 @@ static bool take_names(struct hf_zk *zk, struct hf_zk_op *op,
                          czxid) != NULL;
 }
 
-static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void ticket_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_jute_piece path = hf_jute_get_buffer(&body);
@@ -144,9 +145,10 @@ static void ticket_answered(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void lease_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void lease_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_jute_piece paths[HF_WEIGHT_MAX];
     struct hf_zk_op *op = call->owner;
     uint32_t weight = op->request->weight;
@@ -158,7 +160,7 @@ static void lease_answered(struct hf_zk *zk, struct hf_zk_call *call,
                         hf_zk_multi_culprit(&reply->body) == weight;
     }
     if (op->error == HF_ZK_OK) {
-        hf_zk_tell_committed(zk, call);
+        hf_zk_call_committed(&zk->session, call);
         if (reply->zxid <= 0 || !take_names(zk, op, paths, weight, reply->zxid))
             op->error = HF_ZK_NONSENSE;
     }
@@ -171,12 +173,13 @@ static void create_nodes(struct hf_zk *zk, struct hf_zk_op *op,
 {
     const struct hf_request *request = op->request;
     struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
-    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
 
     for (uint32_t i = 0; i < request->weight; i++)
-        hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, prefix),
+        hf_zk_multi_create(&zk->session,
+                           hf_zk_child_path(zk, op->queue, prefix),
                            request->payload, HF_ZK_EPHEMERAL_SEQUENTIAL);
-    hf_zk_multi_end(zk, begin);
+    hf_zk_multi_end(&zk->session, begin);
 }
 
 /* The same as kazoo has it.  The check comes last, since whose fault it was
@@ -186,17 +189,17 @@ static void create_permits(struct hf_zk *zk, struct hf_zk_op *op)
     const struct hf_request *request = op->request;
     const struct hf_zk_own *gate = hf_zk_permits_gate(zk, op->queue);
     struct hf_zk_call *call = hf_zk_op_call(op, lease_answered);
-    size_t begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    size_t begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
     char name[HF_ZK_NODE_BYTES];
 
     for (uint32_t i = 0; i < request->weight; i++) {
         hf_zk_permit_name(&request->ticket, i, name);
-        hf_zk_multi_create(zk, hf_zk_child_path(zk, op->queue, name),
+        hf_zk_multi_create(&zk->session, hf_zk_child_path(zk, op->queue, name),
                            request->payload, HF_ZK_EPHEMERAL);
     }
     if (gate != NULL)
-        hf_zk_multi_check(zk, hf_zk_own_path(zk, gate, 0));
-    hf_zk_multi_end(zk, begin);
+        hf_zk_multi_check(&zk->session, hf_zk_own_path(zk, gate, 0));
+    hf_zk_multi_end(&zk->session, begin);
 }
 
 /* What comes before the number, if there is one; as hf_zk_node_prefix(). */
@@ -229,7 +232,7 @@ static void create_ticket(struct hf_zk *zk, struct hf_zk_op *op)
         create_nodes(zk, op, prefix);
     else
         hf_zk_send_create(
-            zk, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
+            &zk->session, hf_zk_op_call(op, ticket_answered), HF_ZK_CREATE2,
             hf_zk_child_path(zk, op->queue, prefix), request->payload,
             member ? HF_ZK_EPHEMERAL : HF_ZK_EPHEMERAL_SEQUENTIAL);
     hf_zk_list_children(zk, op);

@@ -26,9 +26,10 @@ void hf_zk_take_children(struct hf_zk *zk, struct hf_zk_op *op,
                          : hf_zk_queue_take(zk, op->queue, reply->error, &body);
 }
 
-static void children(struct hf_zk *zk, struct hf_zk_call *call,
+static void children(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     hf_zk_take_children(zk, op, reply);
@@ -36,9 +37,10 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 /* Without it the list behind it may be older than what is looked for. */
-static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+static void synced(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->sync_error = reply->error;
@@ -48,9 +50,9 @@ static void synced(struct hf_zk *zk, struct hf_zk_call *call,
 void hf_zk_look_for(struct hf_zk *zk, struct hf_zk_op *op,
                     hf_zk_answered *answered)
 {
-    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
-    hf_zk_send_get_children(zk, hf_zk_op_call(op, answered), op->queue->path,
-                            false);
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, answered),
+                            op->queue->path, false);
 }
 
 void hf_zk_look(struct hf_zk *zk, struct hf_zk_op *op)
@@ -146,9 +148,10 @@ static void learn_czxid(struct hf_zk_queue *queue, size_t place, int64_t czxid)
 }
 
 /* The ticket with our id: is it of this session, and since when? */
-static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
+static void own_node(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     const struct hf_ticket_id *id = &op->request->ticket;
@@ -174,9 +177,10 @@ static void own_node(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 /* A ticket with the same number as ours: who came first? */
-static void tie_node(struct hf_zk *zk, struct hf_zk_call *call,
+static void tie_node(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     size_t place;
@@ -207,9 +211,10 @@ static void head_answered(struct hf_zk *zk, struct hf_zk_op *op)
 }
 
 /* The ticket at the head: whose is it?  Nothing depends on it. */
-static void head_node(struct hf_zk *zk, struct hf_zk_call *call,
+static void head_node(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     const struct hf_ticket_id *id = &op->ids[call - op->calls];
     struct hf_jute_reader body = reply->body;
@@ -263,7 +268,8 @@ static void ask_about_ties(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
          i++) {
         if (i == own)
             continue;
-        hf_zk_send_exists(zk, call_about(op, i, tie_node), path_at(zk, op, i));
+        hf_zk_send_exists(&zk->session, call_about(op, i, tie_node),
+                          path_at(zk, op, i));
         asked++;
     }
 }
@@ -273,7 +279,7 @@ static void ask_about_own(struct hf_zk *zk, struct hf_zk_op *op, size_t place)
     const struct hf_zk_own *own = hf_zk_own_find(zk, &op->request->ticket);
 
     if (own == NULL)
-        hf_zk_send_exists(zk, call_about(op, place, own_node),
+        hf_zk_send_exists(&zk->session, call_about(op, place, own_node),
                           path_at(zk, op, place));
     else if (op->queue->unsorted)
         learn_czxid(op->queue, place, own->czxid);
@@ -305,7 +311,7 @@ static void ask_about_head(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     op->head_watched = own == head + 1 &&
                        op->request->kind != HF_REQUEST_LOOK &&
                        queue->children[head].node.kind != HF_TICKET_LEASE;
-    hf_zk_send_get_data(zk, call_about(op, head, head_node),
+    hf_zk_send_get_data(&zk->session, call_about(op, head, head_node),
                         path_at(zk, op, head), op->head_watched);
 }
 

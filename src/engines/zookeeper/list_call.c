@@ -11,7 +11,7 @@
  */
 #include "engines/zookeeper/op.h"
 
-static void listed(struct hf_zk *zk, struct hf_zk_call *call,
+static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply);
 
 /* For all who wait. */
@@ -21,7 +21,8 @@ static void send(struct hf_zk *zk, struct hf_zk_queue *queue)
     queue->waiting = (struct hf_zk_line){0};
     queue->list_call.answered = listed;
     queue->list_call.owner = queue;
-    hf_zk_send_get_children(zk, &queue->list_call, queue->path, false);
+    hf_zk_send_get_children(&zk->session, &queue->list_call, queue->path,
+                            false);
 }
 
 static void serve(struct hf_zk *zk, struct hf_zk_line line,
@@ -59,9 +60,10 @@ static enum hf_zk_error take(struct hf_zk *zk, struct hf_zk_queue *queue,
     return hf_zk_queue_take(zk, queue, reply->error, &body);
 }
 
-static void listed(struct hf_zk *zk, struct hf_zk_call *call,
+static void listed(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_queue *queue = call->owner;
     struct hf_zk_line line = queue->listing;
 

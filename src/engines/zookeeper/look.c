@@ -58,9 +58,10 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 }
 
 /* From here on changes are news, though nobody was told of the list. */
-static void children(struct hf_zk *zk, struct hf_zk_call *call,
+static void children(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     hf_zk_take_children(zk, op, reply);
@@ -71,9 +72,10 @@ static void children(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void size_read(struct hf_zk *zk, struct hf_zk_call *call,
+static void size_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
@@ -82,9 +84,10 @@ static void size_read(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+static void synced(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->sync_error = reply->error;
@@ -100,10 +103,11 @@ void hf_zk_look_out(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
     if (request->ticket_kind == HF_TICKET_MEMBER)
-        hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
+        hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced),
+                        op->queue->path);
     if (op->queue->permits)
-        hf_zk_send_get_data(zk, hf_zk_op_call(op, size_read), op->queue->path,
-                            false);
-    hf_zk_send_get_children(zk, hf_zk_op_call(op, children), op->queue->path,
-                            true);
+        hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, size_read),
+                            op->queue->path, false);
+    hf_zk_send_get_children(&zk->session, hf_zk_op_call(op, children),
+                            op->queue->path, true);
 }

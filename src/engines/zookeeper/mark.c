@@ -32,9 +32,10 @@ static void marked(struct hf_zk *zk, struct hf_zk_op *op, bool found)
     hf_zk_tell(zk, &event);
 }
 
-static void noted(struct hf_zk *zk, struct hf_zk_call *call,
+static void noted(void *user, struct hf_zk_call *call,
                   const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->error = reply->error;
@@ -46,9 +47,10 @@ static void noted(struct hf_zk *zk, struct hf_zk_call *call,
 static void create_mark(struct hf_zk *zk, struct hf_zk_op *op);
 
 /* Read with the create: what the one found that is there. */
-static void described(struct hf_zk *zk, struct hf_zk_call *call,
+static void described(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
@@ -79,9 +81,9 @@ static void create_mark(struct hf_zk *zk, struct hf_zk_op *op)
     op->rounds++;
     if (!hf_zk_send_parents(zk, op, (size_t)(strrchr(path, '/') - path)))
         return;
-    hf_zk_send_create(zk, hf_zk_op_call(op, noted), HF_ZK_CREATE, path, "",
-                      HF_ZK_PERSISTENT);
-    hf_zk_send_exists(zk, hf_zk_op_call(op, described), path);
+    hf_zk_send_create(&zk->session, hf_zk_op_call(op, noted), HF_ZK_CREATE,
+                      path, "", HF_ZK_PERSISTENT);
+    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, described), path);
 }
 
 void hf_zk_raise(struct hf_zk *zk, struct hf_request *request)
@@ -113,7 +115,7 @@ void hf_zk_lower(struct hf_zk *zk, struct hf_request *request)
     if (op == NULL)
         return;
     hf_zk_op_step(op, lowered);
-    hf_zk_send_delete(zk, hf_zk_op_call(op, noted), op->queue->path);
+    hf_zk_send_delete(&zk->session, hf_zk_op_call(op, noted), op->queue->path);
 }
 
 /* ------------------------------------------------------------------ LOOK -- */
@@ -149,9 +151,10 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
 }
 
 /* From here on changes are news, though nobody was told of the mark. */
-static void got(struct hf_zk *zk, struct hf_zk_call *call,
+static void got(void *user, struct hf_zk_call *call,
                 const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_zk_stat stat;
@@ -175,9 +178,10 @@ static void got(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 /* If it went wrong, what was read besides may be old. */
-static void synced(struct hf_zk *zk, struct hf_zk_call *call,
+static void synced(void *user, struct hf_zk_call *call,
                    const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->sync_error = reply->error;
@@ -192,6 +196,7 @@ void hf_zk_look_at_mark(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_begin_look(zk, op);
     hf_zk_op_step(op, looked);
-    hf_zk_send_sync(zk, hf_zk_op_call(op, synced), op->queue->path);
-    hf_zk_send_get_data(zk, hf_zk_op_call(op, got), op->queue->path, true);
+    hf_zk_send_sync(&zk->session, hf_zk_op_call(op, synced), op->queue->path);
+    hf_zk_send_get_data(&zk->session, hf_zk_op_call(op, got), op->queue->path,
+                        true);
 }

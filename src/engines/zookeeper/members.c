@@ -30,9 +30,10 @@ static const char *ready_path(struct hf_zk *zk, const struct hf_zk_op *op)
 
 /* ---------------------------------------------------------------- tokens -- */
 
-static void mark_read(struct hf_zk *zk, struct hf_zk_call *call,
+static void mark_read(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
 
@@ -45,9 +46,10 @@ static void mark_read(struct hf_zk *zk, struct hf_zk_call *call,
     hf_zk_op_answered(zk, op);
 }
 
-static void member_read(struct hf_zk *zk, struct hf_zk_call *call,
+static void member_read(void *user, struct hf_zk_call *call,
                         const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_reader body = reply->body;
     struct hf_zk_queue *queue = op->queue;
@@ -71,7 +73,7 @@ static void ask_about_members(struct hf_zk *zk, struct hf_zk_op *op)
         if (child->node.kind != HF_TICKET_MEMBER || child->czxid != 0)
             continue;
         op->ids[op->made] = child->node.id;
-        hf_zk_send_exists(zk, hf_zk_op_call(op, member_read),
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, member_read),
                           hf_zk_child_path(zk, queue, child->name));
     }
 }
@@ -85,7 +87,8 @@ bool hf_zk_members_ask(struct hf_zk *zk, struct hf_zk_op *op,
     if (!hf_zk_session_usable(&zk->session))
         return false;
     if (!op->mark_known)
-        hf_zk_send_exists(zk, hf_zk_op_call(op, mark_read), ready_path(zk, op));
+        hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+                          ready_path(zk, op));
     ask_about_members(zk, op);
     return op->pending > 0;
 }
@@ -162,9 +165,10 @@ static void stamped(struct hf_zk *zk, struct hf_zk_op *op)
                       op->queue->path);
 }
 
-static void stamp_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void stamp_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct hf_jute_piece path;
 
@@ -172,7 +176,7 @@ static void stamp_answered(struct hf_zk *zk, struct hf_zk_call *call,
     if (op->error == HF_ZK_OK)
         op->error = hf_zk_multi_result(&reply->body, &path, 1);
     if (op->error == HF_ZK_OK)
-        hf_zk_tell_committed(zk, call);
+        hf_zk_call_committed(&zk->session, call);
     hf_zk_op_answered(zk, op);
 }
 
@@ -182,12 +186,12 @@ static void check_members(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
     const struct hf_zk_queue *queue = op->queue;
     uint32_t left = op->request->limit - 1;
 
-    hf_zk_multi_check(zk,
+    hf_zk_multi_check(&zk->session,
                       hf_zk_child_path(zk, queue, queue->children[own].name));
     for (size_t i = 0; i < queue->count && left > 0; i++) {
         if (i == own || queue->children[i].node.kind != HF_TICKET_MEMBER)
             continue;
-        hf_zk_multi_check(zk,
+        hf_zk_multi_check(&zk->session,
                           hf_zk_child_path(zk, queue, queue->children[i].name));
         left--;
     }
@@ -200,12 +204,12 @@ static void send_stamp(struct hf_zk *zk, struct hf_zk_op *op, size_t own)
 
     hf_zk_op_step(op, stamped);
     call = hf_zk_op_call(op, stamp_answered);
-    begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
     check_members(zk, op, own);
     if (op->czxid > 0)
-        hf_zk_multi_delete(zk, ready_path(zk, op), HF_ZK_ANY_VERSION);
-    hf_zk_multi_create(zk, ready_path(zk, op), "", HF_ZK_PERSISTENT);
-    hf_zk_multi_end(zk, begin);
+        hf_zk_multi_delete(&zk->session, ready_path(zk, op), HF_ZK_ANY_VERSION);
+    hf_zk_multi_create(&zk->session, ready_path(zk, op), "", HF_ZK_PERSISTENT);
+    hf_zk_multi_end(&zk->session, begin);
 }
 
 static size_t count_members(const struct hf_zk_queue *queue)
@@ -247,7 +251,8 @@ void hf_zk_stamp(struct hf_zk *zk, struct hf_request *request)
     hf_zk_op_step(op, counted);
     op->error = HF_ZK_OK;
     hf_zk_list_children(zk, op);
-    hf_zk_send_exists(zk, hf_zk_op_call(op, mark_read), ready_path(zk, op));
+    hf_zk_send_exists(&zk->session, hf_zk_op_call(op, mark_read),
+                      ready_path(zk, op));
 }
 
 /* ----------------------------------------------------------------- LOWER -- */
@@ -263,16 +268,17 @@ static void cleared(struct hf_zk *zk, struct hf_zk_op *op)
                       op->queue->path);
 }
 
-static void clear_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void clear_answered(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->error = reply->error;
     if (op->error == HF_ZK_OK)
         op->error = hf_zk_multi_result(&reply->body, NULL, 0);
     if (op->error == HF_ZK_OK)
-        hf_zk_tell_committed(zk, call);
+        hf_zk_call_committed(&zk->session, call);
     hf_zk_op_answered(zk, op);
 }
 
@@ -286,8 +292,8 @@ void hf_zk_clear_stamp(struct hf_zk *zk, struct hf_request *request)
         return;
     hf_zk_op_step(op, cleared);
     call = hf_zk_op_call(op, clear_answered);
-    begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
-    hf_zk_multi_delete(zk, ready_path(zk, op), HF_ZK_ANY_VERSION);
-    hf_zk_multi_delete(zk, op->queue->path, HF_ZK_ANY_VERSION);
-    hf_zk_multi_end(zk, begin);
+    begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
+    hf_zk_multi_delete(&zk->session, ready_path(zk, op), HF_ZK_ANY_VERSION);
+    hf_zk_multi_delete(&zk->session, op->queue->path, HF_ZK_ANY_VERSION);
+    hf_zk_multi_end(&zk->session, begin);
 }

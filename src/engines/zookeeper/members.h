@@ -15,6 +15,8 @@
 
 #include "engines/zookeeper/op.h"
 
+struct hf_zk;
+
 #define HF_ZK_READY "ready"
 
 /* Its czxid, if it is known from the list before; or 0. */

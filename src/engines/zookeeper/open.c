@@ -21,7 +21,7 @@ static hf_status read_auth_file(struct hf_zk_config *config,
                                 struct hf_error *error)
 {
     const struct hf_auth_wanted wanted = {
-        url, "digest", config->tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
+        url, "digest", config->session.tls ? HF_ZK_PORT_TLS : HF_ZK_PORT};
     struct hf_auth auth;
     hf_status status = hf_auth_find(&wanted, &auth, error);
 
@@ -33,7 +33,7 @@ static hf_status read_auth_file(struct hf_zk_config *config,
                               "a user, or with a ':' in it, or that is too "
                               "long; expected a USER and a PASSWORD of at most "
                               "%zu bytes together",
-                              auth.path, sizeof config->auth - 2);
+                              auth.path, sizeof config->session.auth - 2);
     explicit_bzero(&auth, sizeof auth);
     return status;
 }
@@ -49,8 +49,8 @@ static hf_status get_credentials(struct hf_zk_config *config,
     if (status != HF_OK)
         return status;
     if (hf_url_option(url, "acl") == NULL)
-        config->private_nodes = config->auth[0] != '\0';
-    if (config->private_nodes && config->auth[0] == '\0')
+        config->session.private_nodes = config->session.auth[0] != '\0';
+    if (config->session.private_nodes && config->session.auth[0] == '\0')
         return hf_error_set(error, HF_EURL,
                             "acl=creator makes nodes for whoever has the "
                             "credentials, and there are none; expected "
@@ -66,10 +66,10 @@ static hf_status get_credentials(struct hf_zk_config *config,
 
 static hf_status get_random(struct hf_zk_config *config, struct hf_error *error)
 {
-    uint64_t *s = config->random.s;
+    uint64_t *s = config->session.random.s;
 
-    if (getrandom(s, sizeof(config->random.s), 0) !=
-        (ssize_t)sizeof(config->random.s))
+    if (getrandom(s, sizeof(config->session.random.s), 0) !=
+        (ssize_t)sizeof(config->session.random.s))
         return hf_error_set(error, HF_ELIMIT,
                             "getrandom gave no random bytes: %s",
                             hf_errno_text(errno));
@@ -82,8 +82,8 @@ static hf_status describe_servers(struct hf_engine *engine,
                                   struct hf_error *error)
 {
     size_t room = sizeof("zks://") + strlen(config->chroot) +
-                  config->server_count * (HF_ZK_HOST_BYTES + 10);
-    const struct hf_zk_server *server = config->servers;
+                  config->session.server_count * (HF_ZK_HOST_BYTES + 10);
+    const struct hf_zk_server *server = config->session.servers;
     bool colons;
     size_t at;
 
@@ -91,8 +91,8 @@ static hf_status describe_servers(struct hf_engine *engine,
     if (engine->description == NULL)
         return hf_error_set(error, HF_ENOMEM, "no memory for an engine");
     at = (size_t)snprintf(engine->description, room, "%s://",
-                          config->tls ? "zks" : "zk");
-    for (size_t i = 0; i < config->server_count; i++, server++) {
+                          config->session.tls ? "zks" : "zk");
+    for (size_t i = 0; i < config->session.server_count; i++, server++) {
         colons = strchr(server->host, ':') != NULL;
         at +=
             (size_t)snprintf(engine->description + at, room - at, "%s%s%s%s:%u",
@@ -140,14 +140,14 @@ static hf_status prepare(struct hf_engine *engine, const struct hf_url *url,
 
     if (status == HF_OK)
         status = hf_reconnect_choose(url, engine->host.reconnect,
-                                     &config->reconnect, error);
+                                     &config->session.reconnect, error);
     if (status == HF_OK)
         status = get_credentials(config, url, &engine->host, error);
     if (status == HF_OK)
         status = get_random(config, error);
     if (status == HF_OK)
         status = describe_servers(engine, config, error);
-    if (status == HF_OK && config->tls)
+    if (status == HF_OK && config->session.tls)
         status = hf_tls_context_get(&engine->host, &config->files, "zk",
                                     &engine->tls, &engine->context, error);
     if (status == HF_OK)

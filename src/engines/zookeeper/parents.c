@@ -62,9 +62,10 @@ static size_t count_parents(const struct hf_zk *zk, const struct hf_zk_op *op)
 
 /* What counts is the answer for the lowest node that was not turned down for
  * want of the one above it. */
-static void parent_answered(struct hf_zk *zk, struct hf_zk_call *call,
+static void parent_answered(void *user, struct hf_zk_call *call,
                             const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     size_t level = (size_t)(call - op->parents) + 1;
 
@@ -87,7 +88,7 @@ static void send_parent(struct hf_zk *zk, struct hf_zk_op *op,
     call->owner = op;
     op->pending++;
     snprintf(zk->path, sizeof zk->path, "%.*s", (int)bytes, op->queue->path);
-    hf_zk_send_create(zk, call,
+    hf_zk_send_create(&zk->session, call,
                       op->containers ? HF_ZK_CREATE_CONTAINER : HF_ZK_CREATE,
                       zk->path, parent_data(op, bytes, text),
                       op->containers ? HF_ZK_CONTAINER : HF_ZK_PERSISTENT);

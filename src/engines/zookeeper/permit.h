@@ -19,7 +19,9 @@
 #define HF_ENGINES_ZOOKEEPER_PERMIT_H
 
 #include "engines/zookeeper/node.h"
-#include "engines/zookeeper/wire.h"
+#include "zookeeper/wire.h"
+
+struct hf_zk;
 
 struct hf_request;
 struct hf_zk_queue;

@@ -1,35 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of a client share: wire.c has the connection, session.c the
- * session, proof.c what is proven of it, queue.c the tickets, watches.c the
- * watches, and one file for each request. */
+/* What the parts of a client share: the session (src/zookeeper), of which zk.c
+ * is the listener; queue.c has the tickets, watches.c the watches, and each
+ * request a file of its own. */
 #ifndef HF_ENGINES_ZOOKEEPER_PRIVATE_H
 #define HF_ENGINES_ZOOKEEPER_PRIVATE_H
 
-#include "engines/zookeeper/proof.h"
 #include "engines/zookeeper/queue.h"
-#include "engines/zookeeper/session.h"
 #include "engines/zookeeper/stranger.h"
 #include "engines/zookeeper/watches.h"
-#include "engines/zookeeper/window.h"
-#include "engines/zookeeper/wire.h"
 #include "engines/zookeeper/zk.h"
+#include "zookeeper/requests.h"
 
 #define HF_ZK_PATH_BYTES 4096
 
 struct hf_zk {
     struct hf_zk_config config;
     struct hf_engine_host host;
-    uint64_t now_ms; /* of the call that is being carried out */
     struct hf_zk_session session;
-    struct hf_zk_wire wire;
-    struct hf_zk_window window;
-    struct hf_zk_proof proof;
+    struct hf_request *end; /* NULL: not asked for */
     struct hf_zk_queues queues;
     struct hf_zk_watches watches;
     struct hf_zk_strangers strangers;
-    struct hf_zk_op *looks;  /* that a FORGET may take back */
-    uint64_t told_anchor_ms; /* the latest that PROVEN was told of unasked */
-    bool containers_unknown; /* to the server: parents are persistent */
+    struct hf_zk_op *looks;      /* that a FORGET may take back */
+    bool containers_unknown;     /* to the server: parents are persistent */
     char path[HF_ZK_PATH_BYTES]; /* the one that was put together last */
 };
 
@@ -52,13 +45,6 @@ bool hf_zk_leaves_open(enum hf_zk_error error);
 
 /* For lack of memory. */
 void hf_zk_fail_memory(struct hf_zk *zk, struct hf_request *request);
-
-/* What the transaction ${call}, which was just answered, proves.  Once for
- * each. */
-uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call);
-
-/* ${call} is a multi and has been carried out: tell what that proves. */
-void hf_zk_tell_committed(struct hf_zk *zk, const struct hf_zk_call *call);
 
 /* -------------------------------------------------------------- requests -- */
 

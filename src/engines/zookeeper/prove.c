@@ -35,21 +35,23 @@ static void put_checks(struct hf_zk *zk)
         bool checks = !own->leaving && !own->downgrading;
 
         for (uint32_t i = 0; i < own->weight && checks; i++) {
-            hf_zk_multi_check(zk, hf_zk_own_path(zk, own, i));
+            hf_zk_multi_check(&zk->session, hf_zk_own_path(zk, own, i));
             any = true;
         }
         nodes += own->weight;
         count++;
     }
     if (!any)
-        hf_zk_multi_check(zk, zk->config.chroot[0] != '\0' ? zk->config.chroot
-                                                           : "/");
+        hf_zk_multi_check(&zk->session, zk->config.chroot[0] != '\0'
+                                            ? zk->config.chroot
+                                            : "/");
     rotate(zk, count);
 }
 
-static void checked(struct hf_zk *zk, struct hf_zk_call *call,
+static void checked(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_event event = {.kind = HF_EVENT_PROVEN};
     struct hf_zk_op *op = call->owner;
     enum hf_zk_error error = reply->error;
@@ -57,7 +59,7 @@ static void checked(struct hf_zk *zk, struct hf_zk_call *call,
                   hf_zk_multi_result(&reply->body, NULL, 0) == HF_ZK_OK;
 
     if (passed)
-        event.as.answer.anchor_ms = hf_zk_call_proves_ms(zk, call);
+        event.as.answer.anchor_ms = hf_zk_call_proves_ms(&zk->session, call);
     op->pending--;
     event.as.answer.request = hf_zk_op_end(zk, op);
     if (error != HF_ZK_OK)
@@ -77,7 +79,8 @@ void hf_zk_prove(struct hf_zk *zk, struct hf_request *request)
 
     if (op == NULL)
         return;
-    begin = hf_zk_call_begin(zk, hf_zk_op_call(op, checked), HF_ZK_MULTI);
+    begin =
+        hf_zk_call_begin(&zk->session, hf_zk_op_call(op, checked), HF_ZK_MULTI);
     put_checks(zk);
-    hf_zk_multi_end(zk, begin);
+    hf_zk_multi_end(&zk->session, begin);
 }

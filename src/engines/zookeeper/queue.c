@@ -249,13 +249,14 @@ void hf_zk_own_delete(struct hf_zk *zk, const struct hf_zk_own *own,
     size_t begin;
 
     if (own->weight == 1) {
-        hf_zk_send_delete(zk, call, hf_zk_own_path(zk, own, 0));
+        hf_zk_send_delete(&zk->session, call, hf_zk_own_path(zk, own, 0));
         return;
     }
-    begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+    begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
     for (uint32_t i = 0; i < own->weight; i++)
-        hf_zk_multi_delete(zk, hf_zk_own_path(zk, own, i), HF_ZK_ANY_VERSION);
-    hf_zk_multi_end(zk, begin);
+        hf_zk_multi_delete(&zk->session, hf_zk_own_path(zk, own, i),
+                           HF_ZK_ANY_VERSION);
+    hf_zk_multi_end(&zk->session, begin);
 }
 
 void hf_zk_own_rotate(struct hf_zk *zk, struct hf_zk_own *own)

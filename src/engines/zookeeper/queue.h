@@ -7,7 +7,9 @@
 #include "core/engine.h"
 #include "core/tree.h"
 #include "engines/zookeeper/node.h"
-#include "engines/zookeeper/wire.h"
+#include "zookeeper/wire.h"
+
+struct hf_zk;
 
 /* A child that is a ticket, or, of a lease, one of its permits. */
 struct hf_zk_child {

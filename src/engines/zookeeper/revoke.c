@@ -17,9 +17,10 @@ static void asked(struct hf_zk *zk, struct hf_zk_op *op)
     hf_zk_tell(zk, &event);
 }
 
-static void written(struct hf_zk *zk, struct hf_zk_call *call,
+static void written(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     op->error = reply->error;
@@ -55,7 +56,7 @@ static void looked(struct hf_zk *zk, struct hf_zk_op *op)
     }
     hf_zk_op_step(op, overwritten);
     hf_zk_send_set_data(
-        zk, hf_zk_op_call(op, written),
+        &zk->session, hf_zk_op_call(op, written),
         hf_zk_child_path(zk, queue, queue->children[place].name), HF_ZK_REVOKE,
         HF_ZK_ANY_VERSION);
 }

@@ -5,9 +5,11 @@
 #ifndef HF_ENGINES_ZOOKEEPER_STRANGER_H
 #define HF_ENGINES_ZOOKEEPER_STRANGER_H
 
-#include "engines/zookeeper/jute.h"
 #include "engines/zookeeper/node.h"
 #include "engines/zookeeper/zk.h"
+#include "zookeeper/jute.h"
+
+struct hf_zk;
 
 /* So many reports are remembered; what has been forgotten is reported again. */
 #define HF_ZK_REPORTS_MAX 64

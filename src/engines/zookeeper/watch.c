@@ -110,7 +110,7 @@ void hf_zk_forget(struct hf_zk *zk, struct hf_request *request)
 {
     struct hf_zk_op *op = zk->looks;
 
-    if (hf_zk_window_forget(zk, request))
+    if (hf_zk_window_forget(&zk->session.window, request))
         return;
     while (op != NULL && op->request != request)
         op = op->next_look;

@@ -6,6 +6,8 @@
 
 #include "engines/zookeeper/watches.h"
 
+struct hf_zk;
+
 enum hf_zk_watch_kind {
     HF_ZK_WATCH_NODE, /* its end */
     HF_ZK_WATCH_MARK, /* whatever happens to it; listed with those of NODE */

@@ -128,9 +128,10 @@ static void untold_failed(struct hf_zk *zk, struct hf_zk_watch *watch,
     }
 }
 
-static void asked(struct hf_zk *zk, struct hf_zk_call *call,
+static void asked(void *user, struct hf_zk_call *call,
                   const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_watch *watch = call->owner;
     struct hf_jute_reader body = reply->body;
     bool renew = false;
@@ -156,7 +157,7 @@ static void asked(struct hf_zk *zk, struct hf_zk_call *call,
     watch->asking = false;
     hf_zk_watch_settle(zk, watch);
     if (renew) /* last: it may end everything */
-        hf_zk_session_drop(zk, "a watch could not be renewed (%d)",
+        hf_zk_session_drop(&zk->session, "a watch could not be renewed (%d)",
                            (int)reply->error);
 }
 
@@ -166,7 +167,7 @@ void hf_zk_watch_read(struct hf_zk *zk, struct hf_zk_watch *watch)
     watch->armed = false;
     watch->call.answered = asked;
     watch->call.owner = watch;
-    hf_zk_send_get_data(zk, &watch->call, watch->path, true);
+    hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
 }
 
 bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,

@@ -20,7 +20,9 @@
 
 #include "core/engine.h"
 #include "core/tree.h"
-#include "engines/zookeeper/wire.h"
+#include "zookeeper/wire.h"
+
+struct hf_zk;
 
 struct hf_zk_queue;
 

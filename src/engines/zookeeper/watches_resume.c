@@ -37,13 +37,13 @@ struct packet {
 static void begin_list(struct packet *packet, bool children)
 {
     packet->children = children;
-    packet->count_at = hf_jute_begin_frame(&packet->zk->wire.out);
+    packet->count_at = hf_jute_begin_frame(&packet->zk->session.wire.out);
     packet->count = 0;
 }
 
 static void begin_packet(struct packet *packet)
 {
-    struct hf_jute_writer *out = &packet->zk->wire.out;
+    struct hf_jute_writer *out = &packet->zk->session.wire.out;
 
     packet->begin = hf_jute_begin_frame(out);
     hf_jute_put_int(out, HF_ZK_XID_SET_WATCHES);
@@ -55,7 +55,7 @@ static void begin_packet(struct packet *packet)
 
 static void go_on_with_children(struct packet *packet)
 {
-    struct hf_jute_writer *out = &packet->zk->wire.out;
+    struct hf_jute_writer *out = &packet->zk->session.wire.out;
 
     hf_jute_set_int(out, packet->count_at, packet->count);
     hf_jute_put_int(out, 0); /* exists watches */
@@ -64,7 +64,7 @@ static void go_on_with_children(struct packet *packet)
 
 static void end_packet(struct packet *packet)
 {
-    struct hf_jute_writer *out = &packet->zk->wire.out;
+    struct hf_jute_writer *out = &packet->zk->session.wire.out;
 
     if (!packet->children)
         go_on_with_children(packet);
@@ -75,7 +75,7 @@ static void end_packet(struct packet *packet)
 
 static void put_watch(struct packet *packet, const struct hf_zk_watch *watch)
 {
-    struct hf_jute_writer *out = &packet->zk->wire.out;
+    struct hf_jute_writer *out = &packet->zk->session.wire.out;
 
     if (!packet->open)
         begin_packet(packet);

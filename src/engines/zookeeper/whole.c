@@ -205,9 +205,10 @@ static void take_in(struct whole *whole, struct entry *entry,
     whole->used += hf_zk_payload_copy(whole->text + whole->used, data) + 1;
 }
 
-static void described(struct hf_zk *zk, struct hf_zk_call *call,
+static void described(void *user, struct hf_zk_call *call,
                       const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct whole *whole = call->owner;
     size_t first = whole->asked - (whole->asked - 1) % WINDOW - 1;
     struct hf_jute_reader body = reply->body;
@@ -233,7 +234,7 @@ static void ask_window(struct whole *whole)
         call->owner = whole;
         whole->pending++;
         hf_zk_send_get_data(
-            zk, call,
+            &zk->session, call,
             hf_zk_child_path(zk, whole->op->queue,
                              whole->entries[whole->asked++].name),
             false);
@@ -288,9 +289,10 @@ static bool take_names(struct whole *whole, struct hf_jute_reader *body)
     return true;
 }
 
-static void children(struct hf_zk *zk, struct hf_zk_call *call,
+static void children(void *user, struct hf_zk_call *call,
                      const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
     struct whole *whole = op->whole;
     struct hf_jute_reader body = reply->body;

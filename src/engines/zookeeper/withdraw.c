@@ -35,9 +35,10 @@ static void removed(struct hf_zk *zk, struct hf_zk_op *op)
     op->removed(zk, op);
 }
 
-static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
+static void deleted(void *user, struct hf_zk_call *call,
                     const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     struct hf_zk_op *op = call->owner;
 
     enum hf_zk_error error = reply->error;
@@ -52,9 +53,10 @@ static void deleted(struct hf_zk *zk, struct hf_zk_call *call,
 }
 
 /* Whether it goes depends on whether it is empty: the server knows. */
-static void parent_deleted(struct hf_zk *zk, struct hf_zk_call *call,
+static void parent_deleted(void *user, struct hf_zk_call *call,
                            const struct hf_zk_reply *reply)
 {
+    struct hf_zk *zk = user;
     (void)reply;
     hf_zk_op_answered(zk, call->owner);
 }
@@ -64,7 +66,7 @@ static void delete_parent(struct hf_zk *zk, struct hf_zk_op *op,
 {
     if (op->request->kind == HF_REQUEST_WITHDRAW &&
         (sequence < 0 || sequence >= SEQUENCE_HIGH))
-        hf_zk_send_delete(zk, hf_zk_op_call(op, parent_deleted),
+        hf_zk_send_delete(&zk->session, hf_zk_op_call(op, parent_deleted),
                           op->queue->path);
 }
 
@@ -82,7 +84,7 @@ static void delete_own(struct hf_zk *zk, struct hf_zk_op *op,
      * to come finds the first name gone. */
     if (own->downgrading) {
         hf_zk_own_read_name(zk, own, read_name);
-        hf_zk_send_delete(zk, hf_zk_op_call(op, deleted),
+        hf_zk_send_delete(&zk->session, hf_zk_op_call(op, deleted),
                           hf_zk_child_path(zk, op->queue, read_name));
     }
     delete_parent(zk, op, own->sequence);
@@ -107,19 +109,21 @@ static void delete_listed(struct hf_zk *zk, struct hf_zk_op *op, size_t place,
     call = hf_zk_op_call(op, deleted);
     if (nodes == 1) {
         hf_zk_send_delete(
-            zk, call, hf_zk_child_path(zk, queue, queue->children[place].name));
+            &zk->session, call,
+            hf_zk_child_path(zk, queue, queue->children[place].name));
     } else {
-        begin = hf_zk_call_begin(zk, call, HF_ZK_MULTI);
+        begin = hf_zk_call_begin(&zk->session, call, HF_ZK_MULTI);
         for (uint32_t i = 0; place < queue->count && i < HF_WEIGHT_MAX;
              place++) {
             if (!hf_ticket_id_equal(&queue->children[place].node.id, id))
                 continue;
             hf_zk_multi_delete(
-                zk, hf_zk_child_path(zk, queue, queue->children[place].name),
+                &zk->session,
+                hf_zk_child_path(zk, queue, queue->children[place].name),
                 HF_ZK_ANY_VERSION);
             i++;
         }
-        hf_zk_multi_end(zk, begin);
+        hf_zk_multi_end(&zk->session, begin);
     }
     delete_parent(zk, op, sequence);
 }

@@ -10,43 +10,6 @@
 #include "core/memory.h"
 #include "engines/zookeeper/private.h"
 
-/* ----------------------------------------------------- beginning and end -- */
-
-struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
-                        const struct hf_engine_host *host, uint64_t now_ms)
-{
-    struct hf_zk *zk = hf_alloc(sizeof *zk);
-
-    assert(config->server_count > 0);
-    if (zk == NULL)
-        return NULL;
-    zk->config = *config;
-    zk->host = *host;
-    zk->now_ms = now_ms;
-    hf_zk_window_init(&zk->window, config->window);
-    hf_zk_queues_init(&zk->queues);
-    hf_zk_watches_init(&zk->watches);
-    hf_zk_session_begin(zk);
-    return zk;
-}
-
-static void tell_nobody(void *host, struct hf_event *event)
-{
-    (void)host;
-    (void)event;
-}
-
-void hf_zk_free(struct hf_zk *zk)
-{
-    zk->host.event = tell_nobody;
-    zk->session.state = HF_ZK_ENDED;
-    hf_zk_window_cut(zk); /* frees what was under way */
-    hf_zk_watches_clear(zk);
-    hf_zk_queues_free(&zk->queues);
-    hf_zk_wire_free(&zk->wire);
-    hf_free(zk);
-}
-
 /* --------------------------------------------------------------- answers -- */
 
 void hf_zk_tell(struct hf_zk *zk, struct hf_event *event)
@@ -139,7 +102,7 @@ bool hf_zk_leaves_open(enum hf_zk_error error)
 
 static const char *advice(const struct hf_zk *zk, hf_status fatal)
 {
-    if (fatal == HF_EDENIED && zk->config.auth[0] == '\0')
+    if (fatal == HF_EDENIED && zk->config.session.auth[0] == '\0')
         return "; see the node's access list: we have no credentials";
     if (fatal == HF_EDENIED)
         return "; see the node's access list, and whether our user and "
@@ -189,23 +152,88 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
 
 /* -------------------------------------------------------------- requests -- */
 
+/*
+ * What relies on the order of requests on one connection, and what keeps it
+ * (see zookeeper/window.h).  What a request does depends on what is known when
+ * it begins.  Those who wait for a list that another has asked for have no
+ * call: while a long list is under way others go on.
+ *
+ *  - The calls of one step: parents, create and list; sync and read; delete of
+ *    the write node and of the read node.  They are put on the wire together.
+ *  - A list that is asked for behind a create shows it (list_call.c).  A
+ *    request joins those who wait for a list in the step that sends its create.
+ *  - Enqueues enter a queue in the order in which they were asked for, see
+ *    core/enqueue_order.h.  All of them are HF_ZK_BULK, first come first
+ * served; but for leases, which stand in no such line.
+ *  - A lease enters its queue before the ticket in the entry mutex leaves, as
+ *    only the holder of that may add leases, and kazoo's permits are made with
+ *    a check of it.  Both are urgent.
+ *  - A withdrawal comes behind the downgrade of the same ticket.  Both are
+ *    urgent.
+ *  - A withdrawal comes behind the enqueue of the same ticket.  The core asks
+ *    for it when the enqueue has been answered (core/engine.h).
+ *  - A withdrawal may overtake a LIST, WATCH, REVOKE or DESCRIBE of the same
+ *    ticket.  These then find that it is gone, as if somebody else had removed
+ *    it.
+ *  - RAISE, LOWER and STAMP of a barrier, and a LOOK at it, happen in the order
+ *    in which they were asked for.  All of them are HF_ZK_NORMAL.
+ *  - A whole list shows what this client had enqueued and withdrawn before it
+ *    was asked for.  It is HF_ZK_BULK, as enqueues are, and withdrawals are
+ *    urgent.
+ *  - Credentials come first on a connection, then SetWatches and the reads of
+ *    watched nodes.  All are sent before CONNECTED is told, and nothing waits
+ *    then: what waited when a connection ended was answered.  It did not
+ *    happen.
+ *  - Nothing comes behind the end of a session.  What waits then is answered
+ *    as if the connection had ended.
+ */
+static enum hf_zk_class class_of(const struct hf_request *request)
+{
+    switch (request->kind) {
+    case HF_REQUEST_WITHDRAW:
+    case HF_REQUEST_DOWNGRADE:
+    case HF_REQUEST_PROVE:
+        return HF_ZK_URGENT;
+    case HF_REQUEST_ENQUEUE:
+        return request->ticket_kind == HF_TICKET_LEASE ? HF_ZK_URGENT
+                                                       : HF_ZK_BULK;
+    default:
+        return request->whole ? HF_ZK_BULK : HF_ZK_NORMAL;
+    }
+}
+
+/* Have it begin when there is room for it. */
+static void enter(struct hf_zk *zk, struct hf_request *request)
+{
+    switch (hf_zk_window_enter(&zk->session.window, zk->session.wire.calls,
+                               class_of(request), request)) {
+    case HF_OK:
+        hf_zk_begin(zk, request);
+        break;
+    case HF_ENOMEM:
+        hf_zk_fail_memory(zk, request);
+        break;
+    default:
+        break; /* it waits */
+    }
+}
+
 void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms)
 {
-    zk->now_ms = now_ms;
+    zk->session.now_ms = now_ms;
     if (request->kind == HF_REQUEST_END) {
-        hf_zk_session_end(zk, request);
-        return;
-    }
-    if (!hf_zk_session_usable(&zk->session)) {
+        assert(zk->end == NULL);
+        zk->end = request;
+        hf_zk_session_end(&zk->session);
+    } else if (!hf_zk_session_usable(&zk->session)) {
         hf_zk_fail(zk, request, HF_FAILURE_RETRY, HF_EUNREACHABLE,
                    "there is no connection%s%s",
                    zk->session.trouble[0] != '\0' ? ": " : "",
                    zk->session.trouble);
-        return;
+    } else {
+        enter(zk, request);
     }
-    if (!hf_zk_window_keeps(zk, request))
-        hf_zk_begin(zk, request);
 }
 
 void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
@@ -261,289 +289,175 @@ void hf_zk_begin(struct hf_zk *zk, struct hf_request *request)
     }
 }
 
-/* ----------------------------------------------------------------- bytes -- */
+/* ------------------------------------------------- what the session tells --
+ */
 
-uint64_t hf_zk_call_proves_ms(struct hf_zk *zk, const struct hf_zk_call *call)
+static void log_line(void *user, enum hf_log_level level, const char *format,
+                     ...)
 {
-    return hf_zk_proof_committed(&zk->proof, &call->sent, zk->now_ms);
+    const struct hf_zk *zk = user;
+    char text[2 * HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    zk->host.log(zk->host.host, level, "%s", text);
 }
 
-/* Tell what a write proves besides, unless that has been told. */
-static void tell_proven(struct hf_zk *zk, uint64_t anchor_ms)
+static void trouble(void *user, const struct hf_zk_trouble *trouble)
 {
-    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+    struct hf_event event = {.kind = HF_EVENT_TROUBLE};
 
-    if (anchor_ms <= zk->told_anchor_ms)
-        return;
-    zk->told_anchor_ms = anchor_ms;
-    event.as.answer.anchor_ms = anchor_ms;
+    event.as.trouble.text = trouble->text;
+    event.as.trouble.status = trouble->status;
+    event.as.trouble.final = trouble->final;
+    hf_zk_tell(user, &event);
+}
+
+static void gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_GAVE_UP};
+
+    event.as.gave_up.retries = retries;
+    event.as.gave_up.elapsed_ms = elapsed_ms;
+    hf_zk_tell(user, &event);
+}
+
+static void resuming(void *user, uint64_t least_timeout_ms)
+{
+    struct hf_event event = {.kind = HF_EVENT_RESUMING};
+    struct hf_zk *zk = user;
+
+    event.as.resuming.sent_at_ms = zk->session.now_ms;
+    event.as.resuming.least_timeout_ms = least_timeout_ms;
     hf_zk_tell(zk, &event);
 }
 
-void hf_zk_tell_committed(struct hf_zk *zk, const struct hf_zk_call *call)
+static void up(void *user, bool resumed)
 {
-    tell_proven(zk, hf_zk_call_proves_ms(zk, call));
+    struct hf_event event = {.kind = HF_EVENT_CONNECTED};
+    struct hf_zk *zk = user;
+
+    if (resumed)
+        hf_zk_watches_resume(zk); /* before any other request could see what
+                                     they would tell */
+    event.as.connected.timeout_ms = zk->session.timeout_ms;
+    event.as.connected.anchor_ms = zk->session.told_anchor_ms;
+    event.as.connected.resumed = resumed;
+    event.as.connected.lazy = zk->config.session.lazy_proof;
+    hf_zk_tell(zk, &event);
 }
 
-static void event_came(struct hf_zk *zk, struct hf_jute_reader *body)
+static void suspended(void *user)
 {
-    int32_t type = hf_jute_get_int(body);
-    struct hf_jute_piece path;
+    struct hf_event event = {.kind = HF_EVENT_SUSPENDED};
 
-    (void)hf_jute_get_int(body); /* the state of the connection */
-    path = hf_jute_get_buffer(body);
-    if (body->failed)
-        hf_zk_session_drop(zk, "an event that makes no sense");
-    else if (type > 0 && path.bytes != NULL) {
-        hf_zk_proof_event(&zk->proof);
-        hf_zk_watches_fired(zk, (enum hf_zk_event_type)type, path.bytes,
-                            path.count);
-    }
+    hf_zk_tell(user, &event);
 }
 
-static void ping_answered(struct hf_zk *zk)
+/* No ticket, and nothing to be heard of any. */
+static void clear(struct hf_zk *zk)
 {
-    struct hf_zk_wire *wire = &zk->wire;
-    uint64_t sent_at_ms = wire->pings_ms[0];
-
-    if (wire->pings == 0) {
-        hf_zk_session_drop(zk, "an answer to a ping that was not sent");
-        return;
-    }
-    wire->pings--;
-    memmove(wire->pings_ms, wire->pings_ms + 1,
-            wire->pings * sizeof wire->pings_ms[0]);
-    hf_zk_session_answered(zk, sent_at_ms);
+    hf_zk_watches_clear(zk);
+    hf_zk_queues_clear(&zk->queues);
 }
 
-static void auth_answered(struct hf_zk *zk, enum hf_zk_error error)
+static void lost(void *user, const char *why)
 {
-    if (error != HF_ZK_OK)
-        hf_zk_session_drop(zk,
-                           "the server did not accept the credentials of "
-                           "the URL (%d)",
-                           (int)error);
+    struct hf_event event = {.kind = HF_EVENT_SESSION_LOST};
+
+    clear(user);
+    event.as.answer.status = HF_ELOST;
+    event.as.answer.text = why;
+    hf_zk_tell(user, &event);
 }
 
-/* Is the connection still the one that was worked on? */
-static bool is_current(const struct hf_zk *zk, uint64_t number)
+static void closed(void *user)
 {
-    return number == zk->session.number && hf_zk_session_linked(&zk->session);
+    struct hf_event event = {.kind = HF_EVENT_CLOSED};
+    struct hf_zk *zk = user;
+
+    clear(zk);
+    event.as.answer.request = zk->end;
+    hf_zk_tell(zk, &event);
 }
 
-/* The server says of the session or of itself what ends the connection. */
-static bool ends_connection(enum hf_zk_error error)
+static void proven(void *user, uint64_t anchor_ms)
 {
-    return error == HF_ZK_SESSION_MOVED || error == HF_ZK_CONNECTION_LOSS ||
-           error == HF_ZK_NOT_READ_ONLY;
+    struct hf_event event = {.kind = HF_EVENT_PROVEN};
+
+    event.as.answer.anchor_ms = anchor_ms;
+    hf_zk_tell(user, &event);
 }
 
-/* Whatever events there are up to the transaction ${zxid} have come.  That is
- * so when a call is answered in its turn: a server sends the events of a
- * transaction before the first answer that names it, and answers SetWatches,
- * with the events that were missed, before any call.  An event says nothing of
- * others of its transaction, though servers from 3.9 on name that in its
- * header; and of several SetWatches the answer to one says nothing of the next.
- */
-static void saw(struct hf_zk *zk, int64_t zxid)
+static void fired(void *user, enum hf_zk_event_type type, const char *path,
+                  size_t bytes)
 {
-    if (zxid > zk->session.zxid)
-        zk->session.zxid = zxid;
+    hf_zk_watches_fired(user, type, path, bytes);
 }
 
-static void call_answered(struct hf_zk *zk, int32_t xid,
-                          struct hf_zk_reply *reply)
+static void begin(void *user, void *work)
 {
-    /* What a server does not know it refuses out of turn, before it ends the
-     * connection: who is not heard then would ask for it on the next one. */
-    bool in_turn = reply->error != HF_ZK_UNIMPLEMENTED;
-    struct hf_zk_call *call = hf_zk_wire_answered_call(&zk->wire, xid, in_turn);
-    uint64_t number = zk->session.number;
-
-    if (call == NULL) {
-        hf_zk_session_drop(zk,
-                           "an answer to request %d, which is not the "
-                           "next one",
-                           xid);
-        return;
-    }
-    if (reply->error == HF_ZK_SESSION_EXPIRED) {
-        reply->error = HF_ZK_CUT;
-        call->answered(zk, call, reply);
-        if (number == zk->session.number && zk->session.id != 0)
-            hf_zk_session_lose(zk, "the server has ended the session");
-        return;
-    }
-    if (in_turn)
-        saw(zk, reply->zxid);
-    hf_zk_session_answered(zk, call->sent.at_ms);
-    if (reply->error == HF_ZK_OK && call->commits)
-        hf_zk_tell_committed(zk, call);
-    call->answered(zk, call, reply);
-    if (ends_connection(reply->error) && is_current(zk, number))
-        hf_zk_session_drop(zk, "the server refused a request (%d)",
-                           (int)reply->error);
+    hf_zk_begin(user, work);
 }
 
-static void answer_came(struct hf_zk *zk, struct hf_jute_reader *frame)
+static void refused(void *user, void *work)
 {
-    int32_t xid = hf_jute_get_int(frame);
-    int64_t zxid = hf_jute_get_long(frame);
-    int32_t error = hf_jute_get_int(frame);
-    struct hf_zk_reply reply = {(enum hf_zk_error)error, zxid, *frame};
+    const struct hf_zk *zk = user;
+    const char *trouble = zk->session.trouble;
 
-    if (frame->failed || error > 0) {
-        hf_zk_session_drop(zk, "an answer that makes no sense");
-        return;
-    }
-    switch (xid) {
-    case HF_ZK_XID_EVENT:
-        event_came(zk, frame);
-        break;
-    case HF_ZK_XID_PING:
-        ping_answered(zk);
-        break;
-    case HF_ZK_XID_AUTH:
-        auth_answered(zk, reply.error);
-        break;
-    case HF_ZK_XID_SET_WATCHES:
-        if (reply.error != HF_ZK_OK)
-            hf_zk_session_drop(zk,
-                               "the server did not set the watches again "
-                               "(%d)",
-                               (int)reply.error);
-        break;
-    default:
-        call_answered(zk, xid, &reply);
-    }
+    hf_zk_fail(user, work, HF_FAILURE_RETRY, HF_EUNREACHABLE,
+               "the connection ended before the request was sent%s%s",
+               trouble[0] != '\0' ? ": " : "", trouble);
 }
 
-/* A frame of ${length} bytes is no frame, or there is no memory for it. */
-static void refuse_frame(struct hf_zk *zk, int32_t length)
+/* ----------------------------------------------------- beginning and end -- */
+
+struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
+                        const struct hf_engine_host *host, uint64_t now_ms)
 {
-    if (length >= 0 && length <= HF_ZK_FRAME_MAX)
-        hf_zk_session_drop(zk, "out of memory");
-    else if (zk->session.state != HF_ZK_GREETING)
-        hf_zk_session_drop(zk, "a frame of %d bytes, expected at most %d",
-                           length, HF_ZK_FRAME_MAX);
-    else if (length >> 24 == HF_ZK_TLS_ALERT >> 24)
-        hf_zk_session_drop_as(zk, HF_EURL,
-                              "the server speaks TLS; expected zks: for this "
-                              "port, or the port for zk:");
-    else
-        hf_zk_session_drop_as(zk, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
-}
+    struct hf_zk_listener listener = {.log = log_line,
+                                      .trouble = trouble,
+                                      .gave_up = gave_up,
+                                      .resuming = resuming,
+                                      .up = up,
+                                      .suspended = suspended,
+                                      .lost = lost,
+                                      .closed = closed,
+                                      .proven = proven,
+                                      .event = fired,
+                                      .begin = begin,
+                                      .refused = refused};
+    struct hf_zk *zk = hf_alloc(sizeof *zk);
 
-void hf_zk_receive(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
-                   const void *bytes, size_t count)
-{
-    struct hf_jute_reader frame;
-    size_t offset = 0;
-    int32_t length;
-
-    if (!is_current(zk, number) || zk->session.state == HF_ZK_OPENING)
-        return;
-    zk->now_ms = zk->wire.heard_at_ms = now_ms;
-    if (!hf_zk_wire_take_in(&zk->wire, bytes, count, &length)) {
-        refuse_frame(zk, length);
-        return;
-    }
-    while (is_current(zk, number) &&
-           hf_zk_wire_next_frame(&zk->wire, &offset, &frame)) {
-        if (zk->session.state == HF_ZK_GREETING)
-            hf_zk_session_greeted(zk, &frame);
-        else
-            answer_came(zk, &frame);
-    }
-    if (!is_current(zk, number))
-        return;
-    hf_zk_wire_worked_off(&zk->wire, offset);
-    hf_zk_window_open(zk);
-}
-
-/* ------------------------------------------------------------ connection -- */
-
-void hf_zk_connect(struct hf_zk *zk, uint64_t now_ms)
-{
-    zk->now_ms = now_ms;
-    hf_zk_session_connect(zk);
-}
-
-const struct hf_zk_server *hf_zk_link(const struct hf_zk *zk, uint64_t *number)
-{
-    *number = zk->session.number;
-    if (!hf_zk_session_linked(&zk->session))
+    if (zk == NULL)
         return NULL;
-    return &zk->config.servers[zk->session.server];
+    zk->config = *config;
+    zk->host = *host;
+    hf_zk_queues_init(&zk->queues);
+    hf_zk_watches_init(&zk->watches);
+    listener.user = zk;
+    hf_zk_session_begin(&zk->session, &zk->config.session, &listener, now_ms);
+    return zk;
 }
 
-void hf_zk_link_up(struct hf_zk *zk, uint64_t number, uint64_t now_ms)
+static void tell_nobody(void *host, struct hf_event *event)
 {
-    zk->now_ms = now_ms;
-    if (is_current(zk, number) && zk->session.state == HF_ZK_OPENING)
-        hf_zk_session_greet(zk);
+    (void)host;
+    (void)event;
 }
 
-/* A server that takes no session says so by closing, whatever its reason. */
-static const char *why_no_session(const struct hf_zk *zk)
+void hf_zk_free(struct hf_zk *zk)
 {
-    if (zk->session.zxid > 0)
-        return "it may lack a quorum, or data that others have shown us";
-    if (zk->config.tls)
-        return "it may lack a quorum, or have too many clients "
-               "(maxClientCnxns)";
-    return "it may lack a quorum, have too many clients (maxClientCnxns), or "
-           "expect TLS (zks:)";
+    zk->host.event = tell_nobody;
+    hf_zk_session_free(&zk->session); /* with what was under way */
+    hf_zk_watches_clear(zk);
+    hf_zk_queues_free(&zk->queues);
+    hf_free(zk);
 }
 
-void hf_zk_link_down(struct hf_zk *zk, uint64_t number, uint64_t now_ms,
-                     hf_status status, const char *why)
+struct hf_zk_session *hf_zk_session(struct hf_zk *zk)
 {
-    zk->now_ms = now_ms;
-    if (!is_current(zk, number))
-        return;
-    if (why != NULL) {
-        hf_zk_session_drop_as(zk, status, "%s", why);
-    } else if (zk->session.state != HF_ZK_UP) {
-        hf_zk_session_closed_silently(zk);
-        hf_zk_session_drop(zk, "closed by the server without a session; %s",
-                           why_no_session(zk));
-    } else {
-        hf_zk_session_drop(zk, "closed by the server");
-    }
-}
-
-const void *hf_zk_output(const struct hf_zk *zk, size_t *count)
-{
-    bool open = zk->session.state == HF_ZK_GREETING ||
-                zk->session.state == HF_ZK_UP ||
-                zk->session.state == HF_ZK_ENDING;
-
-    *count = open && !zk->wire.out.failed ? zk->wire.out.used : 0;
-    return zk->wire.out.bytes;
-}
-
-void hf_zk_written(struct hf_zk *zk, size_t count)
-{
-    hf_jute_drop(&zk->wire.out, count);
-}
-
-/* ------------------------------------------------------------------ time -- */
-
-void hf_zk_tick(struct hf_zk *zk, uint64_t now_ms)
-{
-    zk->now_ms = now_ms;
-    if (zk->session.state == HF_ZK_ENDED)
-        return;
-    if (zk->wire.out.failed && zk->session.state >= HF_ZK_GREETING)
-        hf_zk_session_drop(zk, "out of memory");
-    hf_zk_session_tick(zk);
-}
-
-uint64_t hf_zk_wake_at_ms(const struct hf_zk *zk)
-{
-    if (zk->wire.out.failed && hf_zk_session_linked(&zk->session) &&
-        zk->session.state != HF_ZK_OPENING)
-        return zk->now_ms;
-    return hf_zk_session_wake_at_ms(zk);
+    return &zk->session;
 }

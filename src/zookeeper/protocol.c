@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/protocol.h"
+#include "zookeeper/protocol.h"
 
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader)
 {

@@ -38,8 +38,8 @@
  * came.  The first write after a pause proves what the writes before it did,
  * and what it would have proven is left to the next one.
  */
-#ifndef HF_ENGINES_ZOOKEEPER_PROOF_H
-#define HF_ENGINES_ZOOKEEPER_PROOF_H
+#ifndef HF_ZOOKEEPER_PROOF_H
+#define HF_ZOOKEEPER_PROOF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/jute.h"
+#include "zookeeper/jute.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What both sides of a connection agree on: see zookeeper.jute and ZooDefs.java
  * in ZooKeeper's sources. */
-#ifndef HF_ENGINES_ZOOKEEPER_PROTOCOL_H
-#define HF_ENGINES_ZOOKEEPER_PROTOCOL_H
+#ifndef HF_ZOOKEEPER_PROTOCOL_H
+#define HF_ZOOKEEPER_PROTOCOL_H
 
-#include "engines/zookeeper/jute.h"
+#include "zookeeper/jute.h"
 
 enum hf_zk_opcode {
     HF_ZK_CREATE = 1,
@@ -97,5 +97,8 @@ struct hf_zk_stat {
 #define HF_ZK_STAT_BYTES 68
 
 struct hf_zk_stat hf_zk_get_stat(struct hf_jute_reader *reader);
+
+/* In place of a version: whichever the node has. */
+#define HF_ZK_ANY_VERSION (-1)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engines/zookeeper/proof.h"
+#include "zookeeper/proof.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Jute, the encoding of ZooKeeper's records: big-endian integers, and strings,
  * buffers and vectors after a length, where -1 stands for none.  See
  * zookeeper-jute/src/main/java/org/apache/jute in ZooKeeper's sources. */
-#ifndef HF_ENGINES_ZOOKEEPER_JUTE_H
-#define HF_ENGINES_ZOOKEEPER_JUTE_H
+#ifndef HF_ZOOKEEPER_JUTE_H
+#define HF_ZOOKEEPER_JUTE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zookeeper/session.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/attempt.h"
+#include "core/instant.h"
+#include "core/machine.h"
+#include "zookeeper/session_private.h"
+
+#define TO(state) (1u << HF_ZK_##state)
+
+static const struct hf_machine_state states[] = {
+    [HF_ZK_IDLE] = {"IDLE", TO(OPENING) | TO(ENDED)},
+    [HF_ZK_WAITING] = {"WAITING", TO(OPENING) | TO(ENDED)},
+    [HF_ZK_OPENING] = {"OPENING", TO(OPENING) | TO(GREETING) | TO(WAITING) |
+                                      TO(IDLE) | TO(ENDED)},
+    [HF_ZK_GREETING] = {"GREETING", TO(UP) | TO(OPENING) | TO(WAITING) |
+                                        TO(IDLE) | TO(ENDED)},
+    [HF_ZK_UP] = {"UP", TO(OPENING) | TO(WAITING) | TO(IDLE) | TO(ENDING) |
+                            TO(ENDED)},
+    [HF_ZK_ENDING] = {"ENDING", TO(ENDED)},
+    [HF_ZK_ENDED] = {"ENDED", 0},
+};
+
+static const struct hf_machine_table table = {"connection", states,
+                                              sizeof states / sizeof states[0]};
+
+static void move(struct hf_zk_session *session, enum hf_zk_session_state state)
+{
+    hf_machine_move(&table, &session->state, state);
+}
+
+bool hf_zk_session_usable(const struct hf_zk_session *session)
+{
+    return session->state == HF_ZK_UP;
+}
+
+bool hf_zk_session_linked(const struct hf_zk_session *session)
+{
+    return session->state != HF_ZK_IDLE && session->state != HF_ZK_WAITING &&
+           session->state != HF_ZK_ENDED;
+}
+
+/* ------------------------------------------------------------- attempts -- */
+
+static uint64_t attempt_ms(const struct hf_zk_session *session)
+{
+    return hf_attempt_ms(session->config->timeout_ms,
+                         session->config->server_count, session->silences);
+}
+
+static void open_next(struct hf_zk_session *session)
+{
+
+    session->server = (session->server + 1) % session->config->server_count;
+    session->number++;
+    session->until_ms = hf_after_ms(session->now_ms, attempt_ms(session));
+    move(session, HF_ZK_OPENING);
+}
+
+static void try_at(struct hf_zk_session *session, uint64_t at_ms)
+{
+    if (at_ms <= session->now_ms) {
+        open_next(session);
+        return;
+    }
+    session->until_ms = at_ms;
+    move(session, at_ms == HF_FOREVER ? HF_ZK_IDLE : HF_ZK_WAITING);
+}
+
+/* When the next attempt is due.  ${steady}: the connection that ended was no
+ * failed attempt. */
+static uint64_t next_attempt_ms(struct hf_zk_session *session, bool steady,
+                                hf_status status)
+{
+    struct hf_attempts *attempts = &session->attempts;
+
+    if (steady)
+        return hf_attempts_lost(attempts, session->now_ms,
+                                &session->config->random);
+    return hf_attempts_failed(attempts, status, session->now_ms,
+                              &session->config->random);
+}
+
+/* ----------------------------------------------------- beginning and end -- */
+
+void hf_zk_session_begin(struct hf_zk_session *session,
+                         struct hf_zk_session_config *config,
+                         const struct hf_zk_listener *listener, uint64_t now_ms)
+{
+    assert(config->server_count > 0);
+    *session = (struct hf_zk_session){.config = config,
+                                      .listener = *listener,
+                                      .now_ms = now_ms,
+                                      .state = HF_ZK_WAITING,
+                                      .least_ms = HF_FOREVER,
+                                      .server = config->server_count - 1};
+    hf_zk_window_init(&session->window, config->window);
+    hf_attempts_init(&session->attempts, &config->reconnect,
+                     config->server_count);
+    open_next(session);
+}
+
+/* Answer all that is under way with HF_ZK_CUT, and refuse all that waits. */
+static void cut(struct hf_zk_session *session)
+{
+    void *work;
+
+    hf_zk_wire_cut(&session->wire);
+    while ((work = hf_zk_window_take(&session->window)) != NULL)
+        session->listener.refused(session->listener.user, work);
+}
+
+void hf_zk_session_free(struct hf_zk_session *session)
+{
+    session->state = HF_ZK_ENDED;
+    cut(session);
+    hf_zk_wire_free(&session->wire);
+}
+
+void hf_zk_session_connect(struct hf_zk_session *session, uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+    if (session->state != HF_ZK_IDLE)
+        return;
+    hf_attempts_restart(&session->attempts);
+    open_next(session);
+}
+
+/* --------------------------------------------------------------- trouble -- */
+
+/* Tell whoever waits for a connection why there is none, and log what is new.
+ * What is final is the text of the waits that end, and need not be said
+ * twice. */
+static void tell_trouble(struct hf_zk_session *session, const char *why)
+{
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+    char text[sizeof session->trouble];
+    const char *form = strchr(server->host, ':') ? "[%s]:%u: %s" : "%s:%u: %s";
+    bool final = hf_attempts_are_final(&session->attempts);
+    enum hf_log_level level = final ? HF_LOG_INFO : HF_LOG_WARNING;
+    struct hf_zk_trouble trouble = {
+        session->trouble, hf_attempts_status(&session->attempts), final};
+
+    snprintf(text, sizeof text, form, server->host, (unsigned)server->port,
+             why);
+    if (hf_attempt_is_news(&session->logged[session->server], text))
+        session->listener.log(session->listener.user, level, "%s", text);
+    memcpy(session->trouble, text, sizeof text);
+    session->listener.trouble(session->listener.user, &trouble);
+}
+
+/* Last of all, because this may lead back to hf_zk_session_connect(). */
+static void tell_giving_up(struct hf_zk_session *session)
+{
+    const struct hf_attempts *attempts = &session->attempts;
+
+    session->listener.gave_up(session->listener.user, attempts->retries,
+                              session->now_ms - attempts->first_at_ms);
+}
+
+/* -------------------------------------------------------------- greeting -- */
+
+/* No server grants less to a resume: by what the URL says, or else by what
+ * servers have granted so far. */
+static uint64_t floor_ms(const struct hf_zk_session *session)
+{
+    if (session->config->timeout_floor_ms == 0)
+        return session->least_ms;
+    return hf_earlier_ms(session->least_ms, session->config->timeout_floor_ms);
+}
+
+static void closed_silently(struct hf_zk_session *session)
+{
+
+    if (session->state == HF_ZK_GREETING && !session->config->tls &&
+        session->least_ms == HF_FOREVER &&
+        session->tls[session->server] == HF_ZK_TLS_UNASKED)
+        session->tls[session->server] = HF_ZK_TLS_ASK;
+}
+
+/* In place of a greeting: the alert close_notify, RFC 8446, 6.1.  For ZooKeeper
+ * it begins a frame of an impossible length. */
+static void ask_for_tls(struct hf_zk_session *session)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+
+    session->tls[session->server] = HF_ZK_TLS_ASKED;
+    hf_zk_wire_begin(&session->wire, session->now_ms);
+    hf_jute_put_int(out, HF_ZK_TLS_ALERT);
+    hf_jute_put_byte(out, 2);
+    hf_jute_put_byte(out, 1); /* a warning, */
+    hf_jute_put_byte(out, 0); /* close_notify */
+    move(session, HF_ZK_GREETING);
+}
+
+static void greet(struct hf_zk_session *session)
+{
+    struct hf_jute_writer *out = &session->wire.out;
+    size_t begin;
+
+    assert(session->state == HF_ZK_OPENING);
+    if (session->tls[session->server] == HF_ZK_TLS_ASK) {
+        ask_for_tls(session);
+        return;
+    }
+    hf_zk_wire_begin(&session->wire, session->now_ms);
+    begin = hf_jute_begin_frame(out);
+    hf_jute_put_int(out, 0); /* version of the protocol */
+    hf_jute_put_long(out, session->zxid);
+    /* The same for ever: another number would change what a resume does to
+     * the session's end. */
+    hf_jute_put_int(out, (int32_t)session->config->timeout_ms);
+    hf_jute_put_long(out, session->id);
+    hf_jute_put_buffer(out, session->password, sizeof session->password);
+    hf_jute_put_bool(out, false); /* a read-only server is of no use */
+    hf_jute_end_frame(out, begin);
+    session->greeted_at_ms = session->now_ms;
+    move(session, HF_ZK_GREETING);
+    if (session->id == 0)
+        return;
+    session->listener.resuming(session->listener.user, floor_ms(session));
+}
+
+/* A new session is a transaction, and as good a proof as any.  A resumed one is
+ * not: a leader that was deposed and has not noticed takes a session back on
+ * its own, and the next leader knows nothing of that.  So there is no more than
+ * what was proven before, until a transaction on this connection is committed;
+ * that one proves the greeting too. */
+static uint64_t anchor_ms(const struct hf_zk_session *session, bool resumed)
+{
+    if (!resumed)
+        return session->greeted_at_ms;
+    return session->told_anchor_ms;
+}
+
+/* The server at the other end has granted ${granted_ms}. */
+static void take_timeout(struct hf_zk_session *session, uint64_t granted_ms,
+                         bool resumed)
+{
+    const struct hf_zk_server *server =
+        &session->config->servers[session->server];
+
+    if (resumed && granted_ms < floor_ms(session))
+        session->listener.log(
+            session->listener.user, HF_LOG_WARNING,
+            "%s:%u: granted the session %" PRIu64 " ms, and at least %" PRIu64
+            " ms were expected; give all servers one "
+            "maxSessionTimeout, or the URL timeout_floor=%" PRIu64 "ms",
+            server->host, (unsigned)server->port, granted_ms, floor_ms(session),
+            granted_ms);
+    session->least_ms = hf_earlier_ms(session->least_ms, granted_ms);
+    if (!resumed || granted_ms < session->timeout_ms)
+        session->timeout_ms = granted_ms;
+    session->alive_until_ms = 0; /* what was counted before counts no more */
+}
+
+static void accept(struct hf_zk_session *session, bool resumed)
+{
+    session->up_at_ms = session->now_ms;
+    session->silences = 0;
+    session->trouble[0] = '\0';
+    memset(session->logged, 0, sizeof session->logged);
+    hf_zk_proof_begin(&session->proof, session->timeout_ms,
+                      session->config->tick_ms, session->config->strict_proof,
+                      session->greeted_at_ms, session->now_ms);
+    session->told_anchor_ms = anchor_ms(session, resumed);
+    move(session, HF_ZK_UP);
+    hf_zk_session_answered(session, session->greeted_at_ms);
+    if (session->config->auth[0] != '\0')
+        hf_zk_wire_auth(&session->wire, session->config->auth, session->now_ms);
+    session->listener.up(session->listener.user, resumed);
+}
+
+void hf_zk_session_greeted(struct hf_zk_session *session,
+                           struct hf_jute_reader *frame)
+{
+    struct hf_jute_piece password;
+    int32_t timeout_ms;
+    bool resumed;
+    int64_t id;
+
+    assert(session->state == HF_ZK_GREETING);
+    (void)hf_jute_get_int(frame); /* version of the protocol */
+    timeout_ms = hf_jute_get_int(frame);
+    id = hf_jute_get_long(frame);
+    password = hf_jute_get_buffer(frame);
+    if (frame->failed) {
+        hf_zk_session_drop_as(session, HF_EPROTOCOL, HF_ZK_NOT_ZOOKEEPER);
+        return;
+    }
+    if (timeout_ms <= 0 || id == 0) {
+        if (session->id == 0)
+            hf_zk_session_drop(session, "no session was granted");
+        else
+            hf_zk_session_lose(session, "the server has ended the session");
+        return;
+    }
+    if (password.count != sizeof session->password ||
+        (session->id != 0 && id != session->id)) {
+        hf_zk_session_drop(session,
+                           "an answer to a greeting that was not ours");
+        return;
+    }
+    resumed = session->id != 0;
+    session->id = id;
+    memcpy(session->password, password.bytes, sizeof session->password);
+    take_timeout(session, (uint64_t)timeout_ms, resumed);
+    accept(session, resumed);
+}
+
+/* ------------------------------------------------------------ link alive -- */
+
+void hf_zk_session_answered(struct hf_zk_session *session, uint64_t sent_at_ms)
+{
+    uint64_t until_ms = hf_after_ms(sent_at_ms, session->timeout_ms);
+
+    /* Nothing else ends a grant in time. */
+    if (session->config->lazy_proof)
+        until_ms = hf_before_ms(until_ms, hf_margin_ms(session->timeout_ms));
+    session->alive_until_ms = hf_later_ms(session->alive_until_ms, until_ms);
+    hf_zk_proof_answered(&session->proof, sent_at_ms, session->now_ms);
+}
+
+/* No session any more, and no connection that carries it. */
+static void forget_session(struct hf_zk_session *session)
+{
+    session->id = 0;
+    session->zxid = 0;
+    session->timeout_ms = 0;
+    session->alive_until_ms = 0;
+    memset(session->password, 0, sizeof session->password);
+}
+
+static void closed(struct hf_zk_session *session)
+{
+    move(session, HF_ZK_ENDED);
+    cut(session);
+    session->listener.closed(session->listener.user);
+}
+
+/* The end, where no goodbye can be said. */
+static void close_silently(struct hf_zk_session *session)
+{
+    if (session->id != 0)
+        session->listener.log(
+            session->listener.user, HF_LOG_WARNING,
+            "closed without a connection: what tickets there are go "
+            "when the session ends, %" PRIu64
+            " ms after the server last heard of it",
+            session->timeout_ms);
+    closed(session);
+}
+
+/* Done with telling of a connection or a session that ended.  Whoever was told
+ * may have asked for the end of everything, but what was being told had to be
+ * told first, and from tables that were whole. */
+static void end_if_asked(struct hf_zk_session *session)
+{
+    session->cutting = false;
+    if (session->end_wanted)
+        close_silently(session);
+}
+
+static void drop(struct hf_zk_session *session, hf_status status,
+                 const char *format, va_list args)
+{
+    bool was_up = session->state == HF_ZK_UP;
+    char why[sizeof session->trouble];
+    uint64_t next_ms;
+
+    assert(hf_zk_session_linked(session));
+    if (session->state == HF_ZK_ENDING) {
+        closed(session);
+        return;
+    }
+    (void)vsnprintf(why, sizeof why, format, args);
+    session->cutting = true;
+    if (session->state == HF_ZK_GREETING && session->id != 0)
+        session->timeout_ms =
+            hf_earlier_ms(session->timeout_ms, floor_ms(session));
+    next_ms = next_attempt_ms(session,
+                              was_up && session->now_ms - session->up_at_ms >=
+                                            HF_ATTEMPT_STEADY_MS,
+                              status);
+    tell_trouble(session, why);
+    try_at(session, next_ms);
+    if (was_up) {
+        session->listener.suspended(session->listener.user);
+        cut(session);
+    }
+    end_if_asked(session);
+    if (session->state == HF_ZK_IDLE)
+        tell_giving_up(session);
+}
+
+void hf_zk_session_drop_as(struct hf_zk_session *session, hf_status status,
+                           const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    drop(session, status, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_drop(struct hf_zk_session *session, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    drop(session, HF_EUNREACHABLE, format, args);
+    va_end(args);
+}
+
+void hf_zk_session_lose(struct hf_zk_session *session, const char *format, ...)
+{
+    char why[HF_ERROR_TEXT_BYTES];
+    va_list args;
+
+    assert(session->id != 0 && session->state != HF_ZK_ENDED);
+    va_start(args, format);
+    (void)vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (session->state == HF_ZK_ENDING) {
+        closed(session);
+        return;
+    }
+    session->cutting = true;
+    forget_session(session);
+    if (session->state == HF_ZK_GREETING || session->state == HF_ZK_UP)
+        open_next(session);
+    cut(session);
+    session->listener.lost(session->listener.user, why);
+    end_if_asked(session);
+}
+
+/* ----------------------------------------------------------------- calls -- */
+
+static bool commits(enum hf_zk_opcode opcode)
+{
+    return opcode == HF_ZK_CREATE || opcode == HF_ZK_CREATE2 ||
+           opcode == HF_ZK_CREATE_CONTAINER || opcode == HF_ZK_DELETE ||
+           opcode == HF_ZK_SET_DATA;
+}
+
+size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
+                        enum hf_zk_opcode opcode)
+{
+    assert(hf_zk_session_usable(session));
+    call->user = session->listener.user;
+    call->commits = commits(opcode);
+    call->sent = hf_zk_proof_sent(&session->proof, session->now_ms);
+    hf_zk_wire_add_call(&session->wire, call);
+    return hf_zk_wire_begin_request(&session->wire, call->xid, opcode,
+                                    session->now_ms);
+}
+
+void hf_zk_call_end(struct hf_zk_session *session, size_t begin)
+{
+    hf_jute_end_frame(&session->wire.out, begin);
+}
+
+uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
+                              const struct hf_zk_call *call)
+{
+    return hf_zk_proof_committed(&session->proof, &call->sent, session->now_ms);
+}
+
+/* Tell what a write proves besides, unless that has been told. */
+static void tell_proven(struct hf_zk_session *session, uint64_t anchor_ms)
+{
+    if (anchor_ms <= session->told_anchor_ms)
+        return;
+    session->told_anchor_ms = anchor_ms;
+    session->listener.proven(session->listener.user, anchor_ms);
+}
+
+void hf_zk_call_committed(struct hf_zk_session *session,
+                          const struct hf_zk_call *call)
+{
+    tell_proven(session, hf_zk_call_proves_ms(session, call));
+}
+
+/* ---------------------------------------------------------------- ending -- */
+
+static void answered_goodbye(void *user, struct hf_zk_call *call,
+                             const struct hf_zk_reply *reply)
+{
+    struct hf_zk_session *session = call->owner;
+
+    (void)user;
+    /* Cut: whoever cuts tells. */
+    if (reply->error != HF_ZK_CUT && session->state == HF_ZK_ENDING)
+        closed(session);
+}
+
+void hf_zk_session_end(struct hf_zk_session *session)
+{
+
+    assert(!session->end_wanted);
+    session->end_wanted = true;
+    if (session->cutting)
+        return;
+    if (session->state != HF_ZK_UP) {
+        close_silently(session);
+        return;
+    }
+    session->end_call.answered = answered_goodbye;
+    session->end_call.owner = session;
+    hf_zk_call_end(session, hf_zk_call_begin(session, &session->end_call,
+                                             HF_ZK_CLOSE_SESSION));
+    session->until_ms = hf_after_ms(session->now_ms, HF_GOODBYE_MS);
+    move(session, HF_ZK_ENDING);
+}
+
+/* ------------------------------------------------------------------ time -- */
+
+/* A connection on which nothing comes for so long is dead: a third of the
+ * timeout is left to find another. */
+static uint64_t silence_ms(const struct hf_zk_session *session)
+{
+    return session->timeout_ms / 3 * 2;
+}
+
+static uint64_t ping_at_ms(const struct hf_zk_session *session)
+{
+    return hf_after_ms(session->wire.written_at_ms,
+                       hf_later_ms(session->timeout_ms / 3, 1));
+}
+
+static void keep_up(struct hf_zk_session *session)
+{
+    uint64_t silent_ms = session->now_ms - session->wire.heard_at_ms;
+
+    if (silent_ms >= silence_ms(session))
+        hf_zk_session_drop(session, "no answer for %" PRIu64 " ms", silent_ms);
+    else if (session->now_ms >= ping_at_ms(session) &&
+             session->wire.pings < HF_ZK_PINGS_MAX)
+        hf_zk_wire_ping(&session->wire, session->now_ms);
+}
+
+static void run_out_of_patience(struct hf_zk_session *session)
+{
+    uint64_t patience_ms = attempt_ms(session);
+    const char *missing = "answer";
+
+    if (session->state == HF_ZK_OPENING)
+        missing =
+            session->config->tls ? "connection through TLS" : "connection";
+    session->silences++;
+    hf_zk_session_drop(session, "no %s within %" PRIu64 " ms", missing,
+                       patience_ms);
+}
+
+static void tick(struct hf_zk_session *session)
+{
+
+    if (session->state == HF_ZK_ENDED)
+        return; /* with the connection that had no memory */
+    if (session->id != 0 && session->now_ms >= session->alive_until_ms)
+        hf_zk_session_lose(session,
+                           "the server has not answered for %" PRIu64
+                           " ms, the timeout of the session",
+                           session->timeout_ms);
+    if (session->state == HF_ZK_UP)
+        keep_up(session);
+    else if (session->state == HF_ZK_ENDED ||
+             session->now_ms < session->until_ms)
+        return;
+    else if (session->state == HF_ZK_WAITING)
+        open_next(session);
+    else
+        run_out_of_patience(session);
+}
+
+static uint64_t wake_at_ms(const struct hf_zk_session *session)
+{
+    uint64_t at_ms = session->until_ms;
+
+    if (session->state == HF_ZK_ENDED)
+        return HF_FOREVER;
+    if (session->state == HF_ZK_UP) {
+        at_ms = hf_after_ms(session->wire.heard_at_ms, silence_ms(session));
+        if (session->wire.pings < HF_ZK_PINGS_MAX)
+            at_ms = hf_earlier_ms(at_ms, ping_at_ms(session));
+    }
+    if (session->id != 0)
+        at_ms = hf_earlier_ms(at_ms, session->alive_until_ms);
+    return at_ms;
+}
+
+void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+    if (session->state == HF_ZK_ENDED)
+        return;
+    if (session->wire.out.failed && session->state >= HF_ZK_GREETING)
+        hf_zk_session_drop(session, "out of memory");
+    tick(session);
+}
+
+uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
+{
+    if (session->wire.out.failed && hf_zk_session_linked(session) &&
+        session->state != HF_ZK_OPENING)
+        return session->now_ms;
+    return wake_at_ms(session);
+}
+
+/* Is the connection still the one that was worked on? */
+bool hf_zk_session_is_current(const struct hf_zk_session *session,
+                              uint64_t number)
+{
+    return number == session->number && hf_zk_session_linked(session);
+}
+
+/* ------------------------------------------------------------ connection -- */
+
+const struct hf_zk_server *
+hf_zk_session_link(const struct hf_zk_session *session, uint64_t *number)
+{
+    *number = session->number;
+    if (!hf_zk_session_linked(session))
+        return NULL;
+    return &session->config->servers[session->server];
+}
+
+void hf_zk_session_link_up(struct hf_zk_session *session, uint64_t number,
+                           uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+    if (hf_zk_session_is_current(session, number) &&
+        session->state == HF_ZK_OPENING)
+        greet(session);
+}
+
+/* A server that takes no session says so by closing, whatever its reason. */
+static const char *why_no_session(const struct hf_zk_session *session)
+{
+    if (session->zxid > 0)
+        return "it may lack a quorum, or data that others have shown us";
+    if (session->config->tls)
+        return "it may lack a quorum, or have too many clients "
+               "(maxClientCnxns)";
+    return "it may lack a quorum, have too many clients (maxClientCnxns), or "
+           "expect TLS (zks:)";
+}
+
+void hf_zk_session_link_down(struct hf_zk_session *session, uint64_t number,
+                             uint64_t now_ms, hf_status status, const char *why)
+{
+    session->now_ms = now_ms;
+    if (!hf_zk_session_is_current(session, number))
+        return;
+    if (why != NULL) {
+        hf_zk_session_drop_as(session, status, "%s", why);
+    } else if (session->state != HF_ZK_UP) {
+        closed_silently(session);
+        hf_zk_session_drop(session,
+                           "closed by the server without a session; %s",
+                           why_no_session(session));
+    } else {
+        hf_zk_session_drop(session, "closed by the server");
+    }
+}
+
+const void *hf_zk_session_output(const struct hf_zk_session *session,
+                                 size_t *count)
+{
+    bool open = session->state == HF_ZK_GREETING ||
+                session->state == HF_ZK_UP || session->state == HF_ZK_ENDING;
+
+    *count = open && !session->wire.out.failed ? session->wire.out.used : 0;
+    return session->wire.out.bytes;
+}
+
+void hf_zk_session_written(struct hf_zk_session *session, size_t count)
+{
+    hf_jute_drop(&session->wire.out, count);
+}

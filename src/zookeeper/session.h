@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session and the connections that carry it, without I/O: bytes and time in,
+ * bytes and what the listener hears out.  Which server, the greeting, calls and
+ * their answers, the two clocks (is the link alive, may the session be, and
+ * what is proven of it: proof.h), and the goodbye.  It knows no locks.  It
+ * makes no system call and has no clock, thread or descriptor, so that the
+ * simulator, the fuzzers and the real transport drive the same machine.
+ *
+ * Whoever drives it does this after each call:
+ *
+ *     hf_zk_session_link()        another number than before: drop the old
+ *                                 connection; not NULL: begin a new one to it
+ *     hf_zk_session_output()      write that, then hf_zk_session_written()
+ *     hf_zk_session_wake_at_ms()  arm a timer, to call hf_zk_session_tick()
+ *
+ * Each server grants a timeout of its own, within its limits.  The leader
+ * counts the one of the last server that it heard of the session from, and a
+ * new leader the one of the session's creation.  A server that was left may be
+ * heard late, and a resume without an answer may be carried out late.  So the
+ * session goes by the shortest that any of them may bring: for how long it is
+ * safe, how often it is heard of, and when it is lost.
+ */
+#ifndef HF_ZOOKEEPER_SESSION_H
+#define HF_ZOOKEEPER_SESSION_H
+
+#include <holdfast/holdfast.h>
+
+#include "core/attempt.h"
+#include "core/random.h"
+#include "core/reconnect.h"
+#include "zookeeper/proof.h"
+#include "zookeeper/window.h"
+#include "zookeeper/wire.h"
+
+#define HF_ZK_SERVERS_MAX 32
+#define HF_ZK_HOST_BYTES 256 /* RFC 1035: 253 and the NUL */
+#define HF_ZK_AUTH_BYTES 512
+
+struct hf_zk_server {
+    char host[HF_ZK_HOST_BYTES]; /* a name or an address, without brackets */
+    uint16_t port;
+};
+
+struct hf_zk_session_config {
+    struct hf_zk_server servers[HF_ZK_SERVERS_MAX];
+    size_t server_count;         /* at least one */
+    char auth[HF_ZK_AUTH_BYTES]; /* "user:password" for digest, or "" */
+    bool private_nodes;          /* what we make is for this user only, not for
+                                    everybody */
+    struct hf_reconnect reconnect;
+    uint64_t timeout_ms;       /* of a session, as it is asked for */
+    uint64_t timeout_floor_ms; /* no server grants less, 0 if not given */
+    uint64_t tick_ms;          /* the servers' tickTime, 0 if not given */
+    bool lazy_proof;   /* proofs come when they are wanted; what relies on the
+                          session ends with it and not before */
+    bool strict_proof; /* see proof.h */
+    unsigned window;   /* so many calls are under way at a time; 0:
+                          HF_ZK_WINDOW */
+    bool tls;
+    struct hf_random random; /* seeded */
+};
+
+/* Why there is no connection. */
+struct hf_zk_trouble {
+    const char *text; /* with the server's name */
+    hf_status status;
+    bool final; /* no later attempt will do better */
+};
+
+/* What hears of the session.  Each may lead back into requests, and
+ * hf_zk_session_end(), but for .log. */
+struct hf_zk_listener {
+    void *user;
+    void (*log)(void *user, enum hf_log_level level, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+    void (*trouble)(void *user, const struct hf_zk_trouble *trouble);
+    /* The policy for reconnecting has come to its end. */
+    void (*gave_up)(void *user, uint32_t retries, uint64_t elapsed_ms);
+    /* A server is asked, now, to take the session up again, and grants at least
+     * ${least_timeout_ms}. */
+    void (*resuming)(void *user, uint64_t least_timeout_ms);
+    /* There is a connection, and nothing was sent on it but credentials. */
+    void (*up)(void *user, bool resumed);
+    /* There is none any more.  Then the calls under way are answered with
+     * HF_ZK_CUT, and what waits for the window is refused. */
+    void (*suspended)(void *user);
+    /* The session is over; calls and what waits were answered before. */
+    void (*lost)(void *user, const char *why);
+    /* As hf_zk_session_end() had it, with or without a goodbye. */
+    void (*closed)(void *user);
+    /* The session lives at least a timeout from ${anchor_ms}. */
+    void (*proven)(void *user, uint64_t anchor_ms);
+    /* A watch on ${path}, of ${bytes} bytes, has fired. */
+    void (*event)(void *user, enum hf_zk_event_type type, const char *path,
+                  size_t bytes);
+    /* What waited for the window may begin; and never will, with the reason. */
+    void (*begin)(void *user, void *work);
+    void (*refused)(void *user, void *work);
+};
+
+enum hf_zk_session_state {
+    HF_ZK_IDLE,     /* the policy gave up: waits for
+                       hf_zk_session_connect() */
+    HF_ZK_WAITING,  /* for the next attempt to connect */
+    HF_ZK_OPENING,  /* a connection is being made */
+    HF_ZK_GREETING, /* it is there, and so is our ConnectRequest */
+    HF_ZK_UP,       /* accepted */
+    HF_ZK_ENDING,   /* we have said goodbye */
+    HF_ZK_ENDED,
+};
+
+/* A server for TLS closes a connection without it in silence, as one without a
+ * quorum does.  So, before there ever was a session, each server that does so
+ * is asked once: the next connection to it begins with TLS' own goodbye, which
+ * a server for TLS answers with its own, and any other with nothing. */
+enum hf_zk_tls_question {
+    HF_ZK_TLS_UNASKED,
+    HF_ZK_TLS_ASK, /* on the next connection */
+    HF_ZK_TLS_ASKED,
+};
+
+struct hf_zk_session {
+    struct hf_zk_session_config *config;
+    struct hf_zk_listener listener;
+    uint64_t now_ms; /* of the call that is being carried out */
+    struct hf_zk_wire wire;
+    struct hf_zk_window window;
+    struct hf_zk_proof proof;
+    uint64_t told_anchor_ms; /* the latest that was told as proven */
+    unsigned state;
+    /* The session: .id is 0 while there is none. */
+    int64_t id;
+    uint8_t password[HF_ZK_PASSWORD_BYTES];
+    uint64_t timeout_ms; /* the shortest that may be in force */
+    uint64_t least_ms;   /* the shortest ever granted, to any session */
+    int64_t zxid;        /* all events up to this transaction have come */
+    /* Link alive: when the last answered request was sent, and a timeout.
+     * Later than this the session is no more for us. */
+    uint64_t alive_until_ms;
+    /* The connection. */
+    uint64_t number;
+    size_t server; /* its index */
+    enum hf_zk_tls_question tls[HF_ZK_SERVERS_MAX];
+    struct hf_attempts attempts;
+    size_t silences;   /* of them, since there was a session, those in which
+                          nothing was heard */
+    uint64_t up_at_ms; /* since when it is UP */
+    uint64_t greeted_at_ms;
+    uint64_t until_ms; /* WAITING: the next attempt; OPENING, GREETING, ENDING:
+                          the end of our patience */
+    /* The goodbye. */
+    bool end_wanted;
+    bool cutting; /* drop or lose is telling: an end waits for them */
+    struct hf_zk_call end_call;
+    char trouble[HF_ERROR_TEXT_BYTES]; /* why there is no connection, or "" */
+    /* Of each server's last trouble, since there was a session: a list of dead
+     * ones must not fill the log with what it says already. */
+    uint64_t logged[HF_ZK_SERVERS_MAX];
+};
+
+/* ${config} has to live as long; .random of it is drawn from.  ${listener} is
+ * copied.  The first connection is wanted at once. */
+void hf_zk_session_begin(struct hf_zk_session *session,
+                         struct hf_zk_session_config *config,
+                         const struct hf_zk_listener *listener,
+                         uint64_t now_ms);
+
+/* Calls under way are answered with HF_ZK_CUT, and what waits is refused; the
+ * listener hears of nothing else. */
+void hf_zk_session_free(struct hf_zk_session *session);
+
+/* The policy had given up: try again. */
+void hf_zk_session_connect(struct hf_zk_session *session, uint64_t now_ms);
+
+/* May calls be made? */
+bool hf_zk_session_usable(const struct hf_zk_session *session);
+
+/* Is a connection there, or wanted? */
+bool hf_zk_session_linked(const struct hf_zk_session *session);
+
+/* ----------------------------------------------------------------- calls -- */
+
+/* Write the header of a request, and end its record.  .answered and .owner of
+ * ${call} are set; between the two the record is put into .wire.out. */
+size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
+                        enum hf_zk_opcode opcode);
+void hf_zk_call_end(struct hf_zk_session *session, size_t begin);
+
+/* What the transaction ${call}, which was just answered, proves.  Once for
+ * each. */
+uint64_t hf_zk_call_proves_ms(struct hf_zk_session *session,
+                              const struct hf_zk_call *call);
+
+/* ${call} is a multi and has been carried out: tell what that proves. */
+void hf_zk_call_committed(struct hf_zk_session *session,
+                          const struct hf_zk_call *call);
+
+/* ------------------------------------------------------------ connection -- */
+
+/* The server to be connected to; NULL: none.  ${number} is that of the
+ * connection, another one for each. */
+const struct hf_zk_server *
+hf_zk_session_link(const struct hf_zk_session *session, uint64_t *number);
+
+/* Connection ${number} is there: bytes can be sent.  Calls about another than
+ * the latest are without effect. */
+void hf_zk_session_link_up(struct hf_zk_session *session, uint64_t number,
+                           uint64_t now_ms);
+
+/* It could not be made, or has ended: ${status} and ${why}, a text for people
+ * without the server's name, are the link's.  NULL: the server ended it, and
+ * did not say why. */
+void hf_zk_session_link_down(struct hf_zk_session *session, uint64_t number,
+                             uint64_t now_ms, hf_status status,
+                             const char *why);
+
+void hf_zk_session_receive(struct hf_zk_session *session, uint64_t number,
+                           uint64_t now_ms, const void *bytes, size_t count);
+
+/* What is to be sent on the connection, valid until the next call; and that
+ * the first ${count} bytes of it have been taken. */
+const void *hf_zk_session_output(const struct hf_zk_session *session,
+                                 size_t *count);
+void hf_zk_session_written(struct hf_zk_session *session, size_t count);
+
+/* The connection is of no use any more, for the reason given: another one. */
+void hf_zk_session_drop(struct hf_zk_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* --------------------------------------------------------------- the end -- */
+
+/* Say goodbye; .closed comes when that was answered, or cannot be said. */
+void hf_zk_session_end(struct hf_zk_session *session);
+
+/* ------------------------------------------------------------------ time -- */
+
+void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms);
+
+/* When the next tick is wanted, HF_FOREVER if none; may be past. */
+uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session);
+
+#endif
