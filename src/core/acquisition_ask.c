@@ -75,7 +75,7 @@ void hf_acquisition_disown(struct hf_acquisition *a)
 static struct hf_ticket_id new_ticket(struct hf_core *core,
                                       const struct hf_acquisition *a)
 {
-    struct hf_ticket_id id = hf_random_ticket_id(&core->config.random);
+    struct hf_ticket_id id = hf_ticket_id_random(&core->config.random);
 
     if (hf_queue_has_roles(a->queue))
         hf_ticket_id_set_role(&id, a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);

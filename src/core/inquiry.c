@@ -138,7 +138,7 @@ static void init(struct hf_core *core, struct hf_inquiry *inquiry)
     inquiry->ask.queue = inquiry->queue;
     inquiry->ask.ticket = inquiry->ticket;
     if (inquiry->kind == HF_REQUEST_RAISE)
-        inquiry->ask.ticket = hf_random_ticket_id(&core->config.random);
+        inquiry->ask.ticket = hf_ticket_id_random(&core->config.random);
     if (is_of_mark(inquiry))
         inquiry->ask.ticket_kind = looked_at(inquiry);
     if (inquiry->only_try)

@@ -51,17 +51,3 @@ uint64_t hf_random_below(struct hf_random *random, uint64_t bound)
     } while (drawn < uneven);
     return drawn % bound;
 }
-
-struct hf_ticket_id hf_random_ticket_id(struct hf_random *random)
-{
-    struct hf_ticket_id id;
-
-    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i += sizeof(uint64_t)) {
-        uint64_t bits = hf_random_next(random);
-
-        memcpy(id.bytes + i, &bits, sizeof bits);
-    }
-    id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x40); /* version 4 */
-    id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80); /* RFC 4122 */
-    return id;
-}

@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#include "core/ticket.h"
-
 struct hf_random {
     uint64_t s[4];
 };
@@ -21,8 +19,5 @@ uint64_t hf_random_next(struct hf_random *random);
 
 /* Evenly from [0, bound); ${bound} > 0. */
 uint64_t hf_random_below(struct hf_random *random, uint64_t bound);
-
-/* A fresh version 4 UUID. */
-struct hf_ticket_id hf_random_ticket_id(struct hf_random *random);
 
 #endif

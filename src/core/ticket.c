@@ -17,6 +17,20 @@ bool hf_ticket_id_equal(const struct hf_ticket_id *a,
     return memcmp(a->bytes, b->bytes, HF_TICKET_ID_BYTES) == 0;
 }
 
+struct hf_ticket_id hf_ticket_id_random(struct hf_random *random)
+{
+    struct hf_ticket_id id;
+
+    for (size_t i = 0; i < HF_TICKET_ID_BYTES; i += sizeof(uint64_t)) {
+        uint64_t bits = hf_random_next(random);
+
+        memcpy(id.bytes + i, &bits, sizeof bits);
+    }
+    id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x40); /* version 4 */
+    id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80); /* RFC 4122 */
+    return id;
+}
+
 void hf_ticket_id_format(const struct hf_ticket_id *id,
                          char text[HF_TICKET_ID_TEXT_BYTES])
 {

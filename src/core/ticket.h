@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/random.h"
+
 #define HF_TICKET_ID_BYTES 16
 #define HF_TICKET_ID_TEXT_BYTES 37 /* 8-4-4-4-12 hex digits and the NUL */
 
@@ -85,6 +87,9 @@ struct hf_snapshot {
     size_t more; /* tickets ahead of one's own that are not shown, for people:
                     some may have gone, and an engine may end its count */
 };
+
+/* A fresh version 4 UUID. */
+struct hf_ticket_id hf_ticket_id_random(struct hf_random *random);
 
 bool hf_ticket_id_equal(const struct hf_ticket_id *a,
                         const struct hf_ticket_id *b);

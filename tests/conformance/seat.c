@@ -23,7 +23,7 @@ struct hf_ticket_id fresh_id(void)
         owner = getpid();
         hf_random_seed(&random, (uint64_t)owner);
     }
-    return hf_random_ticket_id(&random);
+    return hf_ticket_id_random(&random);
 }
 
 /* ------------------------------------------------------------------ host -- */

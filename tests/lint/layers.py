@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The monitor (src/monitor) knows nothing of what it guards.
+"""Layers that know nothing of what is above them.
 
-Its files include one another, how a thread is started, and what of the core is
-mere vocabulary: errors, memory, instants, text.  That is followed through all
-headers of src, so that a header on the way brings nothing in either.  And among
-its files there is no circle: a file includes headers of files below it only.
+The monitor (src/monitor) knows nothing of what it guards, and a session with
+ZooKeeper (src/zookeeper) nothing of locks.  The files of each include one
+another, and what of the rest is mere vocabulary: errors, memory, instants, text
+and the like.  That is followed through all headers of src, so that a header on
+the way brings nothing in either.  And among the files of a layer there is no
+circle: a file includes headers of files below it only.
 
 Prints each include that should not be, and fails if there is one.
 """
@@ -18,9 +20,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
-# What the monitor may include besides its own files, directly or not.
-ALLOWED = {"core/error.h", "core/instant.h", "core/memory.h", "core/utf8.h",
-           "thread/thread.h"}
+# What a layer may include besides its own files, directly or not.
+LAYERS = {
+    "monitor": {"core/error.h", "core/instant.h", "core/memory.h",
+                "core/utf8.h", "thread/thread.h"},
+    "zookeeper": {"core/attempt.h", "core/error.h", "core/instant.h",
+                  "core/machine.h", "core/memory.h", "core/random.h",
+                  "core/reconnect.h", "core/tree.h", "core/url.h"},
+}
 
 
 def includes(path):
@@ -40,14 +47,16 @@ def reached(path):
     return found
 
 
-def strangers(files):
+def strangers(layer, files):
     """What is included and is not allowed."""
     faults = set()
+    allowed = LAYERS[layer]
     for path in files:
         for header, by in reached(path).items():
-            if not header.startswith("monitor/") and header not in ALLOWED:
+            if not header.startswith(layer + "/") and header not in allowed:
                 faults.add(f"src/{by} includes {header}: expected headers of "
-                           f"src/monitor, or one of {', '.join(sorted(ALLOWED))}")
+                           f"src/{layer}, or one of "
+                           f"{', '.join(sorted(allowed))}")
     return faults
 
 
@@ -69,13 +78,16 @@ def circles(files):
     return faults
 
 
-def main():
-    files = sorted(f"monitor/{path.name}"
-                   for path in (SRC / "monitor").glob("*.[ch]"))
+def faults_of(layer):
+    files = sorted(f"{layer}/{path.name}"
+                   for path in (SRC / layer).glob("*.[ch]"))
     if not files:
-        print("src/monitor has no files: expected those of the monitor")
-        return 1
-    faults = sorted(strangers(files) | circles(files))
+        return {f"src/{layer} has no files: expected those of the layer"}
+    return strangers(layer, files) | circles(files)
+
+
+def main():
+    faults = sorted(set().union(*map(faults_of, LAYERS)))
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

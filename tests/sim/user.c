@@ -299,7 +299,7 @@ void users_gate(struct gate *gate)
 static void foreign_once(struct place *place)
 {
     struct world *world = plan.world;
-    struct hf_ticket_id next = hf_random_ticket_id(&world->random);
+    struct hf_ticket_id next = hf_ticket_id_random(&world->random);
     struct hf_snapshot queue = hf_sim_queue(world->sim, place->name);
 
     if (!plan.foreign_there) {

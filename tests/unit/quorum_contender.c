@@ -222,7 +222,7 @@ static void contend(struct client *client)
     static const enum hf_ticket_kind kinds[] = {HF_TICKET_READ,
                                                 HF_TICKET_WRITE};
 
-    client->id = hf_random_ticket_id(&world->random);
+    client->id = hf_ticket_id_random(&world->random);
     client->kind =
         world->config.readers ? kinds[world_below(world, 2)] : HF_TICKET_MUTEX;
     client->state = JOINING;

@@ -113,7 +113,7 @@ static void tickets_are_read_back(void **state)
     hf_random_seed(&random, 7);
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         for (size_t s = 0; s < 4; s++) {
-            struct hf_ticket ticket = {.id = hf_random_ticket_id(&random),
+            struct hf_ticket ticket = {.id = hf_ticket_id_random(&random),
                                        .sequence = sequences[s],
                                        .kind = kinds[k],
                                        .weight = 1};
@@ -131,7 +131,7 @@ static void a_lease_says_what_it_weighs(void **state)
 
     (void)state;
     hf_random_seed(&random, 8);
-    ticket.id = hf_random_ticket_id(&random);
+    ticket.id = hf_ticket_id_random(&random);
     for (uint32_t weight = 1; weight <= HF_WEIGHT_MAX; weight++) {
         ticket.weight = weight;
         expect_read_back(&ticket);

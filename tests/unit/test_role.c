@@ -14,7 +14,7 @@ static struct hf_random a_random;
 
 static struct hf_ticket ticket(uint64_t sequence, enum hf_ticket_role role)
 {
-    struct hf_ticket made = {.id = hf_random_ticket_id(&a_random),
+    struct hf_ticket made = {.id = hf_ticket_id_random(&a_random),
                              .sequence = sequence,
                              .token = sequence,
                              .kind = HF_TICKET_MUTEX,
@@ -51,7 +51,7 @@ static void other_ids_say_none(void **state)
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
-        id = hf_random_ticket_id(&a_random);
+        id = hf_ticket_id_random(&a_random);
         assert_int_equal(hf_ticket_id_role(&id), HF_ROLE_UNKNOWN);
         id.bytes[6] = (uint8_t)(0x80 | (i & 15));
         assert_int_equal(hf_ticket_id_role(&id), HF_ROLE_UNKNOWN);

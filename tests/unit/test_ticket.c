@@ -178,7 +178,7 @@ static void fn10_fresh_ids_are_version_4_and_differ(void **state)
     (void)state;
     hf_random_seed(&random, 1);
     for (int i = 0; i < 1000; i++) {
-        struct hf_ticket_id id = hf_random_ticket_id(&random);
+        struct hf_ticket_id id = hf_ticket_id_random(&random);
 
         assert_int_equal(id.bytes[6] >> 4, 4);
         assert_int_equal(id.bytes[8] >> 6, 2);

@@ -292,7 +292,7 @@ void hf_leased_ask(struct hf_leased *leased, struct hf_request *request)
     op->call.whole = request->whole;
     op->call.limit = request->limit;
     if (request->kind == HF_REQUEST_STAMP)
-        op->call.mark = hf_random_ticket_id(&leased->config.random);
+        op->call.mark = hf_ticket_id_random(&leased->config.random);
     if (request->kind == HF_REQUEST_ENQUEUE && !expect(leased, op)) {
         hf_leased_op_free(leased, op);
         hf_leased_fail_memory(leased, request);

@@ -180,7 +180,7 @@ void lease_mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
 
     call.kind = up ? HF_STORE_RAISE : HF_STORE_LOWER;
     call.queue = marks_of(sim, queue);
-    call.ticket = hf_random_ticket_id(&sim->random);
+    call.ticket = hf_ticket_id_random(&sim->random);
     lease_confirmed(sim);
     lease_call_copy(&copy, &call);
     lease_server_carry_out(sim->leases->server, lease_clock_ms(sim), &copy,

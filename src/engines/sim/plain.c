@@ -66,7 +66,7 @@ static void mark(struct hf_sim *sim, struct sim_queue *queue, bool up)
     struct hf_ticket_id id;
 
     if (up) {
-        id = hf_random_ticket_id(&sim->random);
+        id = hf_ticket_id_random(&sim->random);
         (void)sim_mark_raise(sim, queue, &id);
     } else {
         (void)sim_mark_lower(sim, queue);
