@@ -68,8 +68,8 @@ struct hf_zk_trouble {
     bool final; /* no later attempt will do better */
 };
 
-/* What hears of the session.  Each may lead back into requests, and
- * hf_zk_session_end(), but for .log. */
+/* What hears of the session.  Each but .log may lead back into calls, and into
+ * hf_zk_session_end(). */
 struct hf_zk_listener {
     void *user;
     void (*log)(void *user, enum hf_log_level level, const char *format, ...)
@@ -94,7 +94,8 @@ struct hf_zk_listener {
     /* A watch on ${path}, of ${bytes} bytes, has fired. */
     void (*event)(void *user, enum hf_zk_event_type type, const char *path,
                   size_t bytes);
-    /* What waited for the window may begin; and never will, with the reason. */
+    /* ${work} waited for the window and may begin; or never will, because the
+     * connection has ended, .trouble of the session says why. */
     void (*begin)(void *user, void *work);
     void (*refused)(void *user, void *work);
 };

@@ -14,7 +14,6 @@
  * are made, those of its later steps too, so that there may be somewhat more
  * calls than the window has.  A call gets its number, and the times that decide
  * what it proves, when it is put on the wire, and what waits has no call yet.
-
  */
 #ifndef HF_ZOOKEEPER_WINDOW_H
 #define HF_ZOOKEEPER_WINDOW_H

@@ -164,7 +164,7 @@ void hf_zk_fail_as(struct hf_zk *zk, struct hf_request *request,
  *    request joins those who wait for a list in the step that sends its create.
  *  - Enqueues enter a queue in the order in which they were asked for, see
  *    core/enqueue_order.h.  All of them are HF_ZK_BULK, first come first
- * served; but for leases, which stand in no such line.
+ *    served; but for leases, which stand in no such line.
  *  - A lease enters its queue before the ticket in the entry mutex leaves, as
  *    only the holder of that may add leases, and kazoo's permits are made with
  *    a check of it.  Both are urgent.
