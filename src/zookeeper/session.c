@@ -450,6 +450,11 @@ static bool commits(enum hf_zk_opcode opcode)
            opcode == HF_ZK_SET_DATA;
 }
 
+void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms)
+{
+    session->now_ms = now_ms;
+}
+
 size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,
                         enum hf_zk_opcode opcode)
 {

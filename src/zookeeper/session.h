@@ -182,6 +182,10 @@ bool hf_zk_session_linked(const struct hf_zk_session *session);
 
 /* ----------------------------------------------------------------- calls -- */
 
+/* It is ${now_ms}: before calls, or the end, that are asked for from outside of
+ * what the listener hears. */
+void hf_zk_session_set_now(struct hf_zk_session *session, uint64_t now_ms);
+
 /* Write the header of a request, and end its record.  .answered and .owner of
  * ${call} are set; between the two the record is put into .wire.out. */
 size_t hf_zk_call_begin(struct hf_zk_session *session, struct hf_zk_call *call,

@@ -221,7 +221,7 @@ static void enter(struct hf_zk *zk, struct hf_request *request)
 void hf_zk_request(struct hf_zk *zk, struct hf_request *request,
                    uint64_t now_ms)
 {
-    zk->session.now_ms = now_ms;
+    hf_zk_session_set_now(&zk->session, now_ms);
     if (request->kind == HF_REQUEST_END) {
         assert(zk->end == NULL);
         zk->end = request;

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session with ZooKeeper around a listener that is no engine and has no
+ * locks: what each hears, and what becomes of calls and of work that waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "zookeeper/requests.h"
+
+#define TIMEOUT_MS 10000
+#define ID 0x1234
+
+struct world {
+    struct hf_zk_session_config config;
+    struct hf_zk_session session;
+    struct hf_jute_writer server; /* what it says next */
+    struct hf_zk_call calls[3];
+    uint64_t number;
+    uint64_t now_ms;
+    int32_t xid; /* of the server's next answer */
+    char told[512];
+};
+
+__attribute__((format(printf, 2, 3))) static void tell(struct world *w,
+                                                       const char *format, ...)
+{
+    size_t used = strlen(w->told);
+    va_list args;
+
+    va_start(args, format);
+    if (used > 0)
+        used += (size_t)snprintf(w->told + used, sizeof w->told - used, "; ");
+    (void)vsnprintf(w->told + used, sizeof w->told - used, format, args);
+    va_end(args);
+}
+
+static void told(struct world *w, const char *expected)
+{
+    assert_string_equal(w->told, expected);
+    w->told[0] = '\0';
+}
+
+/* -------------------------------------------------------------- listener -- */
+
+static void on_log(void *user, enum hf_log_level level, const char *format, ...)
+{
+    (void)user;
+    (void)level;
+    (void)format;
+}
+
+static void on_trouble(void *user, const struct hf_zk_trouble *trouble)
+{
+    tell(user, "TROUBLE %s", trouble->text);
+}
+
+static void on_gave_up(void *user, uint32_t retries, uint64_t elapsed_ms)
+{
+    (void)elapsed_ms;
+    tell(user, "GAVE UP %u", retries);
+}
+
+static void on_resuming(void *user, uint64_t least_timeout_ms)
+{
+    tell(user, "RESUMING %u", (unsigned)least_timeout_ms);
+}
+
+static void on_up(void *user, bool resumed)
+{
+    tell(user, resumed ? "RESUMED" : "UP");
+}
+
+static void on_suspended(void *user)
+{
+    tell(user, "SUSPENDED");
+}
+
+static void on_lost(void *user, const char *why)
+{
+    tell(user, "LOST %s", why);
+}
+
+static void on_closed(void *user)
+{
+    tell(user, "CLOSED");
+}
+
+static void on_proven(void *user, uint64_t anchor_ms)
+{
+    tell(user, "PROVEN %u", (unsigned)anchor_ms);
+}
+
+static void on_event(void *user, enum hf_zk_event_type type, const char *path,
+                     size_t bytes)
+{
+    tell(user, "EVENT %d %.*s", (int)type, (int)bytes, path);
+}
+
+static void on_begin(void *user, void *work)
+{
+    tell(user, "BEGIN %s", (const char *)work);
+}
+
+static void on_refused(void *user, void *work)
+{
+    tell(user, "REFUSED %s", (const char *)work);
+}
+
+static void answered(void *user, struct hf_zk_call *call,
+                     const struct hf_zk_reply *reply)
+{
+    struct world *w = user;
+
+    tell(w, "ANSWER %d: %d", (int)(call - w->calls), (int)reply->error);
+}
+
+/* ---------------------------------------------------------------- server -- */
+
+static void say(struct world *w)
+{
+    hf_zk_session_receive(&w->session, w->number, w->now_ms, w->server.bytes,
+                          w->server.used);
+    w->server.used = 0;
+}
+
+/* The answer to a greeting; ${id} 0: the session is over. */
+static void greet(struct world *w, int64_t id)
+{
+    static const uint8_t password[HF_ZK_PASSWORD_BYTES] = {7};
+    size_t begin = hf_jute_begin_frame(&w->server);
+
+    hf_jute_put_int(&w->server, 0);
+    hf_jute_put_int(&w->server, id == 0 ? 0 : TIMEOUT_MS);
+    hf_jute_put_long(&w->server, id);
+    hf_jute_put_buffer(&w->server, password, sizeof password);
+    hf_jute_end_frame(&w->server, begin);
+    say(w);
+}
+
+static void answer(struct world *w, int32_t xid, int32_t error)
+{
+    size_t begin = hf_jute_begin_frame(&w->server);
+
+    hf_jute_put_int(&w->server, xid);
+    hf_jute_put_long(&w->server, 77);
+    hf_jute_put_int(&w->server, error);
+    hf_jute_end_frame(&w->server, begin);
+    say(w);
+}
+
+static void fire(struct world *w, enum hf_zk_event_type type, const char *path)
+{
+    size_t begin = hf_jute_begin_frame(&w->server);
+
+    hf_jute_put_int(&w->server, HF_ZK_XID_EVENT);
+    hf_jute_put_long(&w->server, -1);
+    hf_jute_put_int(&w->server, 0);
+    hf_jute_put_int(&w->server, (int32_t)type);
+    hf_jute_put_int(&w->server, 3);
+    hf_jute_put_string(&w->server, path);
+    hf_jute_end_frame(&w->server, begin);
+    say(w);
+}
+
+/* -------------------------------------------------------------- the story --
+ */
+
+static void send_out(struct world *w)
+{
+    size_t count;
+
+    (void)hf_zk_session_output(&w->session, &count);
+    assert_true(count > 0);
+    hf_zk_session_written(&w->session, count);
+}
+
+static void link_up(struct world *w)
+{
+    assert_non_null(hf_zk_session_link(&w->session, &w->number));
+    hf_zk_session_link_up(&w->session, w->number, w->now_ms);
+    send_out(w);
+    w->xid = 1;
+}
+
+static void later(struct world *w, uint64_t now_ms)
+{
+    w->now_ms = now_ms;
+    hf_zk_session_set_now(&w->session, now_ms);
+}
+
+static void cut(struct world *w)
+{
+    hf_zk_session_link_down(&w->session, w->number, w->now_ms, HF_EUNREACHABLE,
+                            "reset");
+}
+
+static void begin(struct world *w, unsigned window)
+{
+    struct hf_zk_listener listener = {.user = w,
+                                      .log = on_log,
+                                      .trouble = on_trouble,
+                                      .gave_up = on_gave_up,
+                                      .resuming = on_resuming,
+                                      .up = on_up,
+                                      .suspended = on_suspended,
+                                      .lost = on_lost,
+                                      .closed = on_closed,
+                                      .proven = on_proven,
+                                      .event = on_event,
+                                      .begin = on_begin,
+                                      .refused = on_refused};
+
+    *w = (struct world){.now_ms = 1000};
+    w->config = (struct hf_zk_session_config){
+        .servers = {{"h", 2181}},
+        .server_count = 1,
+        .reconnect = hf_reconnect_default,
+        .timeout_ms = TIMEOUT_MS,
+        .window = window,
+    };
+    hf_random_seed(&w->config.random, 1);
+    hf_zk_session_begin(&w->session, &w->config, &listener, w->now_ms);
+    link_up(w);
+    greet(w, ID);
+    told(w, "UP");
+}
+
+static void over(struct world *w)
+{
+    hf_zk_session_free(&w->session);
+    hf_jute_free(&w->server);
+}
+
+static struct hf_zk_call *call(struct world *w, size_t i)
+{
+    w->calls[i].answered = answered;
+    return &w->calls[i];
+}
+
+static enum hf_zk_class class_of(const char *work)
+{
+    return work[0] == 'u'   ? HF_ZK_URGENT
+           : work[0] == 'b' ? HF_ZK_BULK
+                            : HF_ZK_NORMAL;
+}
+
+static hf_status enter(struct world *w, const char *work)
+{
+    return hf_zk_window_enter(&w->session.window, w->session.wire.calls,
+                              class_of(work), (void *)(uintptr_t)work);
+}
+
+static void calls_are_answered_in_order_and_events_told(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    hf_zk_send_get_data(&w.session, call(&w, 0), "/a", true);
+    hf_zk_send_delete(&w.session, call(&w, 1), "/b");
+    send_out(&w);
+    answer(&w, 1, HF_ZK_NO_NODE);
+    fire(&w, HF_ZK_NODE_DELETED, "/b");
+    w.now_ms = 1100;
+    answer(&w, 2, HF_ZK_OK);
+    told(&w, "ANSWER 0: -101; EVENT 2 /b; ANSWER 1: 0");
+    assert_int_equal(w.session.zxid, 77);
+    over(&w);
+}
+
+/* Not the greeting's anchor again: that was told with UP. */
+static void a_write_is_told_as_proven(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    later(&w, 2000);
+    hf_zk_send_sync(&w.session, call(&w, 0), "/");
+    answer(&w, 1, HF_ZK_OK);
+    told(&w, "ANSWER 0: 0");
+    later(&w, 4600);
+    hf_zk_send_delete(&w.session, call(&w, 0), "/b");
+    answer(&w, 2, HF_ZK_OK);
+    told(&w, "PROVEN 2000; ANSWER 0: 0");
+    over(&w);
+}
+
+static void a_cut_answers_calls_and_refuses_what_waits(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 1);
+    hf_zk_send_sync(&w.session, call(&w, 0), "/");
+    assert_int_equal(enter(&w, "normal"), HF_EBUSY);
+    assert_int_equal(enter(&w, "bulk"), HF_EBUSY);
+    cut(&w);
+    told(&w, "TROUBLE h:2181: reset; SUSPENDED; ANSWER 0: 1; "
+             "REFUSED normal; REFUSED bulk");
+    w.now_ms = hf_zk_session_wake_at_ms(&w.session);
+    hf_zk_session_tick(&w.session, w.now_ms);
+    link_up(&w);
+    told(&w, "RESUMING 10000");
+    greet(&w, ID);
+    told(&w, "RESUMED");
+    over(&w);
+}
+
+static void what_waits_begins_by_turns_and_what_is_urgent_at_once(void **state)
+{
+    static const char gone[] = "n5";
+    struct world w;
+
+    (void)state;
+    begin(&w, 1);
+    assert_int_equal(enter(&w, "n0"), HF_OK);
+    hf_zk_send_sync(&w.session, call(&w, 0), "/");
+    assert_int_equal(enter(&w, "b1"), HF_EBUSY);
+    assert_int_equal(enter(&w, "b2"), HF_EBUSY);
+    assert_int_equal(enter(&w, "n3"), HF_EBUSY);
+    assert_int_equal(enter(&w, "u4"), HF_OK);
+    assert_int_equal(enter(&w, gone), HF_EBUSY);
+    assert_true(hf_zk_window_forget(&w.session.window, gone));
+    assert_false(hf_zk_window_forget(&w.session.window, gone));
+    answer(&w, 1, HF_ZK_OK);
+    /* Nobody made a call: all of them fit. */
+    told(&w, "ANSWER 0: 0; BEGIN n3; BEGIN b1; BEGIN b2");
+    over(&w);
+}
+
+static void the_server_may_end_the_session(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    hf_zk_send_sync(&w.session, call(&w, 0), "/");
+    answer(&w, 1, HF_ZK_SESSION_EXPIRED);
+    told(&w, "ANSWER 0: 1; LOST the server has ended the session");
+    link_up(&w);
+    greet(&w, ID + 1);
+    told(&w, "UP");
+    over(&w);
+}
+
+static void silence_for_a_timeout_ends_the_session(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    cut(&w);
+    w.told[0] = '\0';
+    w.now_ms = 1000 + TIMEOUT_MS;
+    hf_zk_session_tick(&w.session, w.now_ms);
+    assert_non_null(strstr(w.told, "LOST the server has not answered for 10000 "
+                                   "ms, the timeout of the session"));
+    over(&w);
+}
+
+static void a_goodbye_is_answered(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    hf_zk_session_end(&w.session);
+    told(&w, "");
+    send_out(&w);
+    answer(&w, 1, HF_ZK_OK);
+    told(&w, "CLOSED");
+    over(&w);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_are_answered_in_order_and_events_told),
+        cmocka_unit_test(a_write_is_told_as_proven),
+        cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
+        cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),
+        cmocka_unit_test(the_server_may_end_the_session),
+        cmocka_unit_test(silence_for_a_timeout_ends_the_session),
+        cmocka_unit_test(a_goodbye_is_answered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
