@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "zookeeper/protocol.h"
 #include "round.h"
+#include "zookeeper/protocol.h"
 
 #define TIMEOUT_MS 10000
 #define PATH_BYTES 256

@@ -9,12 +9,12 @@
 #include "chaos.h"
 #include "core/instant.h"
 #include "engines/leased/leased.h"
-#include "zookeeper/proof.h"
 #include "engines/zookeeper/zk.h"
 #include "gate.h"
 #include "question.h"
 #include "turn.h"
 #include "user.h"
+#include "zookeeper/proof.h"
 
 #define LOOK_EVERY_US (50 * MS_US)
 /* Steps of the calendar; a healthy run takes some thousands. */

@@ -62,8 +62,7 @@ static uint64_t over_at_ms(const struct hf_leased *leased, uint64_t anchor_ms)
 {
     uint64_t ttl_ms = leased->config.ttl_ms;
 
-    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms),
-                        hf_margin_ms(ttl_ms));
+    return hf_before_ms(hf_after_ms(anchor_ms, ttl_ms), hf_margin_ms(ttl_ms));
 }
 
 /* -------------------------------------------------------------- attempts -- */

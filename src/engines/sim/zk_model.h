@@ -24,9 +24,9 @@
 #define HF_ENGINES_SIM_ZK_MODEL_H
 
 #include "engines/sim/model.h"
+#include "engines/zookeeper/zk.h"
 #include "zookeeper/jute.h"
 #include "zookeeper/protocol.h"
-#include "engines/zookeeper/zk.h"
 
 #define ZK_SERVERS_MAX 5
 #define ZK_TRUTH ZK_SERVERS_MAX
