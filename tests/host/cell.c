@@ -50,13 +50,20 @@ static void dispatch(struct cell *cell)
 
 static bool help(struct cell *cell)
 {
+    bool helps;
+
     for (int i = 0; i < cell->count && !cell->alone; i++) {
         struct play *play = &cell->plays[i];
 
-        if (play->act->help == NULL || !play->act->help(play))
+        if (play->act->help == NULL)
             continue;
-        play->helped = true;
-        return true;
+        /* First: a callback that ends the act may come of it. */
+        atomic_store(&play->helping, true);
+        helps = play->act->help(play);
+        play->helped |= helps;
+        atomic_store(&play->helping, play->helped);
+        if (helps)
+            return true;
     }
     return false;
 }
@@ -168,7 +175,7 @@ static void end(struct cell *cell)
     cell->was_apart =
         cell->ending == END_TIMEOUT &&
         hf_client_state(cell->front.client) == HF_STATE_CONNECTING;
-    cell->helped_before = play->helped;
+    cell->helped_before = atomic_load(&play->helping);
     switch (cell->ending) {
     case END_CLOSE:
         (void)cell_close(cell);

@@ -64,6 +64,7 @@ struct play {
     struct play_queue queues[PLAY_LOCKS];
     int queue_count;
     bool helped;
+    atomic_bool helping; /* or helped: also while it is being tried */
 };
 
 /* Which of the two kinds of calls it can be made of. */
