@@ -173,6 +173,10 @@ bool hf_sweep_step(struct hf_sweep *sweep, uint64_t now_ms,
     /* There is a child, and it was not seen: hidden by hidepid=, or the list
      * could not be read. */
     if (sweep->found.count == 0) {
+        /* Nobody else buries it if it is dead. */
+        reap_all(sweep);
+        if (no_child())
+            return true;
         *again_at_ms = after_pause_ms(sweep, now_ms);
         return false;
     }
