@@ -56,7 +56,6 @@ static uint64_t attempt_ms(const struct hf_zk_session *session)
 
 static void open_next(struct hf_zk_session *session)
 {
-
     session->server = (session->server + 1) % session->config->server_count;
     session->number++;
     session->until_ms = hf_after_ms(session->now_ms, attempt_ms(session));
@@ -178,7 +177,6 @@ static uint64_t floor_ms(const struct hf_zk_session *session)
 
 static void closed_silently(struct hf_zk_session *session)
 {
-
     if (session->state == HF_ZK_GREETING && !session->config->tls &&
         session->least_ms == HF_FOREVER &&
         session->tls[session->server] == HF_ZK_TLS_UNASKED)
@@ -508,7 +506,6 @@ static void answered_goodbye(void *user, struct hf_zk_call *call,
 
 void hf_zk_session_end(struct hf_zk_session *session)
 {
-
     assert(!session->end_wanted);
     session->end_wanted = true;
     if (session->cutting)
@@ -566,7 +563,6 @@ static void run_out_of_patience(struct hf_zk_session *session)
 
 static void tick(struct hf_zk_session *session)
 {
-
     if (session->state == HF_ZK_ENDED)
         return; /* with the connection that had no memory */
     if (session->id != 0 && session->now_ms >= session->alive_until_ms)
@@ -585,22 +581,6 @@ static void tick(struct hf_zk_session *session)
         run_out_of_patience(session);
 }
 
-static uint64_t wake_at_ms(const struct hf_zk_session *session)
-{
-    uint64_t at_ms = session->until_ms;
-
-    if (session->state == HF_ZK_ENDED)
-        return HF_FOREVER;
-    if (session->state == HF_ZK_UP) {
-        at_ms = hf_after_ms(session->wire.heard_at_ms, silence_ms(session));
-        if (session->wire.pings < HF_ZK_PINGS_MAX)
-            at_ms = hf_earlier_ms(at_ms, ping_at_ms(session));
-    }
-    if (session->id != 0)
-        at_ms = hf_earlier_ms(at_ms, session->alive_until_ms);
-    return at_ms;
-}
-
 void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
 {
     session->now_ms = now_ms;
@@ -613,13 +593,23 @@ void hf_zk_session_tick(struct hf_zk_session *session, uint64_t now_ms)
 
 uint64_t hf_zk_session_wake_at_ms(const struct hf_zk_session *session)
 {
+    uint64_t at_ms = session->until_ms;
+
     if (session->wire.out.failed && hf_zk_session_linked(session) &&
         session->state != HF_ZK_OPENING)
         return session->now_ms;
-    return wake_at_ms(session);
+    if (session->state == HF_ZK_ENDED)
+        return HF_FOREVER;
+    if (session->state == HF_ZK_UP) {
+        at_ms = hf_after_ms(session->wire.heard_at_ms, silence_ms(session));
+        if (session->wire.pings < HF_ZK_PINGS_MAX)
+            at_ms = hf_earlier_ms(at_ms, ping_at_ms(session));
+    }
+    if (session->id != 0)
+        at_ms = hf_earlier_ms(at_ms, session->alive_until_ms);
+    return at_ms;
 }
 
-/* Is the connection still the one that was worked on? */
 bool hf_zk_session_is_current(const struct hf_zk_session *session,
                               uint64_t number)
 {
