@@ -12,7 +12,9 @@
  * line ask at once: an engine carries out what it is asked for in that order.
  * So a thousand readers enter in two round trips.  A failure ends that, and the
  * line goes on one by one.  An enqueue that fails alone among those under way
- * may be overtaken by them: only waiting for each answer could prevent that.
+ * may be overtaken by them: only waiting for each answer could prevent that. It
+ * is the same where the engine sends it again itself, because the server
+ * deleted the node of an empty queue while it was on its way.
  *
  * It ends, because the first one waits for nothing but answers and its own
  * backoff, and neither for a place in another queue nor for another client.

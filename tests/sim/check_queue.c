@@ -191,7 +191,8 @@ static void check_leased(struct world *world, const char *queue,
 }
 
 /* May ${attempt}, which never was in the queue, have lost its turn?  It may
- * end, or an enqueue of it have failed beside others under way. */
+ * end, or an enqueue of it have failed beside others under way, be it that only
+ * the engine heard of that. */
 static bool is_excused(const struct attempt *attempt)
 {
     const struct world *world = attempt->client->world;
@@ -257,6 +258,22 @@ void check_enqueued(const struct hf_event *event)
         attempt->failed = true;
     else if (attempt->passed && !is_excused(attempt))
         break_order(attempt, "another");
+}
+
+/* The enqueues of ${client} that may find nothing there. */
+static void turn_down(const struct client *client, const struct place *place)
+{
+    for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
+        if (a->crew == NULL && !a->forgotten && a->claims[0].place == place &&
+            is_under_way(a))
+            a->failed = true;
+    }
+}
+
+void check_deleted(struct world *world, const char *queue)
+{
+    for (unsigned i = 0; i < world->client_count; i++)
+        turn_down(&world->clients[i], place_of(world, queue));
 }
 
 /* 5: what was forgotten does not come back. */

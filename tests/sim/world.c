@@ -64,6 +64,11 @@ static void on_gone(void *arg, const char *queue,
     check_gone(arg, queue, ticket, watches, count);
 }
 
+static void on_deleted(void *arg, const char *queue)
+{
+    check_deleted(arg, queue);
+}
+
 /* -------------------------------------------------------------- tickets -- */
 
 struct ticket_record *world_record(struct world *world,
@@ -276,6 +281,7 @@ void world_init(struct world *world, const struct hf_sim_config *config)
     struct hf_sim_observer observer = {.added = on_added,
                                        .gone = on_gone,
                                        .marked = gate_marked,
+                                       .deleted = on_deleted,
                                        .line = on_line,
                                        .arg = world};
 

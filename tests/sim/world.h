@@ -366,6 +366,8 @@ void check_texts(struct world *world);
 void check_heard(struct client *client, const struct hf_event *event);
 /* ${event} answers a request, perhaps an ENQUEUE. */
 void check_enqueued(const struct hf_event *event);
+/* The server has deleted what holds the tickets of ${queue}. */
+void check_deleted(struct world *world, const char *queue);
 void check_added(struct world *world, const char *queue,
                  const struct hf_ticket *ticket);
 void check_gone(struct world *world, const char *queue,

@@ -321,6 +321,7 @@ struct sim_ticket *sim_ticket_add(struct hf_sim *sim, struct sim_queue *queue,
 /* Take the ticket out; tell the observer so, and which watches fire. */
 void sim_ticket_take(struct sim_ticket *ticket);
 void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up);
+void sim_queue_deleted(struct hf_sim *sim, const char *queue);
 void sim_ticket_tell(struct hf_sim *sim, const struct sim_ticket *ticket,
                      struct hf_request *const *told, size_t count);
 

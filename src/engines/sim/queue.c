@@ -121,6 +121,12 @@ void sim_mark_tell(struct hf_sim *sim, const char *queue, bool up)
         sim->observer.marked(sim->observer.arg, queue, up);
 }
 
+void sim_queue_deleted(struct hf_sim *sim, const char *queue)
+{
+    if (sim->observer.deleted != NULL)
+        sim->observer.deleted(sim->observer.arg, queue);
+}
+
 /* ---------------------------------------------------------------- truth -- */
 
 /* Checks look at queues at every step: in memory of the simulation's life, this

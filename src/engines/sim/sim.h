@@ -255,6 +255,9 @@ struct hf_sim_observer {
     /* A barrier called ${queue}, or what would be one if it was used so, is up
      * now, or down; or the mark READY of a double barrier, as QUEUE/ready. */
     void (*marked)(void *arg, const char *queue, bool up);
+    /* ${queue} had no tickets, and the server has deleted what holds them: an
+     * enqueue on its way fails there, and is sent again.  NULL: not told. */
+    void (*deleted)(void *arg, const char *queue);
     /* A line for the transcript; ${engine} is NULL for the leader's doings. */
     void (*line)(void *arg, const struct hf_engine *engine, const char *text);
     void *arg;

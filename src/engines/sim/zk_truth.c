@@ -172,7 +172,9 @@ void zk_truth_deleted(struct hf_sim *sim, struct zk_node *node)
     struct sim_ticket *touched = sim->zk->touched;
 
     if (ticket == NULL) {
-        if (!node->container)
+        if (node->container)
+            sim_queue_deleted(sim, node->path + 1);
+        else
             sim_mark_tell(sim, node->path + 1, false);
         return;
     }
