@@ -14,9 +14,8 @@ static void event_came(struct hf_zk_session *session,
         hf_zk_session_drop(session, "an event that makes no sense");
     else if (type > 0 && path.bytes != NULL) {
         hf_zk_proof_event(&session->proof);
-        session->listener.event(session->listener.user,
-                                (enum hf_zk_event_type)type, path.bytes,
-                                path.count);
+        hf_zk_watch_set_fired(&session->watches, (enum hf_zk_event_type)type,
+                              path.bytes, path.count);
     }
 }
 

@@ -100,6 +100,7 @@ void hf_zk_session_begin(struct hf_zk_session *session,
                                       .least_ms = HF_FOREVER,
                                       .server = config->server_count - 1};
     hf_zk_window_init(&session->window, config->window);
+    hf_zk_watch_set_init(&session->watches);
     hf_attempts_init(&session->attempts, &config->reconnect,
                      config->server_count);
     open_next(session);
@@ -273,6 +274,10 @@ static void accept(struct hf_zk_session *session, bool resumed)
     hf_zk_session_answered(session, session->greeted_at_ms);
     if (session->config->auth[0] != '\0')
         hf_zk_wire_auth(&session->wire, session->config->auth, session->now_ms);
+    /* Before any other request could see what they would tell. */
+    if (resumed)
+        hf_zk_watch_set_resume(&session->watches, &session->wire.out,
+                               session->zxid);
     session->listener.up(session->listener.user, resumed);
 }
 

@@ -30,6 +30,7 @@
 #include "core/random.h"
 #include "core/reconnect.h"
 #include "zookeeper/proof.h"
+#include "zookeeper/watch_set.h"
 #include "zookeeper/window.h"
 #include "zookeeper/wire.h"
 
@@ -80,7 +81,8 @@ struct hf_zk_listener {
     /* A server is asked, now, to take the session up again, and grants at least
      * ${least_timeout_ms}. */
     void (*resuming)(void *user, uint64_t least_timeout_ms);
-    /* There is a connection, and nothing was sent on it but credentials. */
+    /* There is a connection, and nothing was sent on it but credentials, and
+     * what sets the watches of the session again. */
     void (*up)(void *user, bool resumed);
     /* There is none any more.  Then the calls under way are answered with
      * HF_ZK_CUT, and what waits for the window is refused. */
@@ -91,9 +93,6 @@ struct hf_zk_listener {
     void (*closed)(void *user);
     /* The session lives at least a timeout from ${anchor_ms}. */
     void (*proven)(void *user, uint64_t anchor_ms);
-    /* A watch on ${path}, of ${bytes} bytes, has fired. */
-    void (*event)(void *user, enum hf_zk_event_type type, const char *path,
-                  size_t bytes);
     /* ${work} waited for the window and may begin; or never will, because the
      * connection has ended, .trouble of the session says why. */
     void (*begin)(void *user, void *work);
@@ -127,6 +126,7 @@ struct hf_zk_session {
     uint64_t now_ms; /* of the call that is being carried out */
     struct hf_zk_wire wire;
     struct hf_zk_window window;
+    struct hf_zk_watch_set watches; /* whoever sets one joins */
     struct hf_zk_proof proof;
     uint64_t told_anchor_ms; /* the latest that was told as proven */
     unsigned state;

@@ -422,7 +422,8 @@ static void try_event(struct input *in)
     else
         MUST(strcmp(told,
                     about && type == HF_ZK_NODE_DELETED ? "GONE a" : "") == 0);
-    about = about && type > 0 && type != HF_ZK_NODE_DELETED;
+    about = about && type > 0 && type != HF_ZK_NODE_DELETED &&
+            type != HF_ZK_NODE_CHILDREN_CHANGED;
     MUST(strcmp(stage_sent(&s), about ? "DATA q/a#1 w" : "") == 0);
     stage_close(&s);
 }

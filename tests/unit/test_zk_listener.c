@@ -15,6 +15,14 @@
 #define TIMEOUT_MS 10000
 #define ID 0x1234
 
+/* Told by its name. */
+struct watching {
+    struct hf_zk_watcher watcher; /* first; .user is the world */
+    const char *name;
+    struct watching *removes; /* when it is told; or NULL */
+    struct watching *adds;
+};
+
 struct world {
     struct hf_zk_session_config config;
     struct hf_zk_session session;
@@ -95,10 +103,18 @@ static void on_proven(void *user, uint64_t anchor_ms)
     tell(user, "PROVEN %u", (unsigned)anchor_ms);
 }
 
-static void on_event(void *user, enum hf_zk_event_type type, const char *path,
-                     size_t bytes)
+static void on_fired(struct hf_zk_watcher *watcher, enum hf_zk_event_type type)
 {
-    tell(user, "EVENT %d %.*s", (int)type, (int)bytes, path);
+    struct watching *watching = (struct watching *)(void *)watcher;
+    struct world *w = watcher->user;
+
+    assert_false(watcher->armed);
+    tell(w, "%s %d", watching->name, (int)type);
+    if (watching->removes != NULL)
+        hf_zk_watch_set_remove(&w->session.watches,
+                               &watching->removes->watcher);
+    if (watching->adds != NULL)
+        hf_zk_watch_set_add(&w->session.watches, &watching->adds->watcher);
 }
 
 static void on_begin(void *user, void *work)
@@ -211,7 +227,6 @@ static void begin(struct world *w, unsigned window)
                                       .lost = on_lost,
                                       .closed = on_closed,
                                       .proven = on_proven,
-                                      .event = on_event,
                                       .begin = on_begin,
                                       .refused = on_refused};
 
@@ -255,12 +270,35 @@ static hf_status enter(struct world *w, const char *work)
                               class_of(work), (void *)(uintptr_t)work);
 }
 
+/* Of the data of a node, or, if its name ends in "children", of these. */
+static struct watching watching(struct world *w, const char *name,
+                                const char *path)
+{
+    bool children = strstr(name, "children") != NULL;
+
+    return (struct watching){.name = name,
+                             .watcher = {.user = w,
+                                         .fired = on_fired,
+                                         .path = path,
+                                         .armed = true,
+                                         .mode = children ? HF_ZK_WATCH_CHILDREN
+                                                          : HF_ZK_WATCH_DATA}};
+}
+
+static void add(struct world *w, struct watching *watching)
+{
+    hf_zk_watch_set_add(&w->session.watches, &watching->watcher);
+}
+
 static void calls_are_answered_in_order_and_events_told(void **state)
 {
+    struct watching b;
     struct world w;
 
     (void)state;
     begin(&w, 0);
+    b = watching(&w, "b", "/b");
+    add(&w, &b);
     hf_zk_send_get_data(&w.session, call(&w, 0), "/a", true);
     hf_zk_send_delete(&w.session, call(&w, 1), "/b");
     send_out(&w);
@@ -268,8 +306,128 @@ static void calls_are_answered_in_order_and_events_told(void **state)
     fire(&w, HF_ZK_NODE_DELETED, "/b");
     w.now_ms = 1100;
     answer(&w, 2, HF_ZK_OK);
-    told(&w, "ANSWER 0: -101; EVENT 2 /b; ANSWER 1: 0");
+    told(&w, "ANSWER 0: -101; b 2; ANSWER 1: 0");
     assert_int_equal(w.session.zxid, 77);
+    over(&w);
+}
+
+static void an_event_is_told_to_each_of_its_mode_and_path(void **state)
+{
+    struct watching a, b, c, other, children;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    a = watching(&w, "a", "/x");
+    b = watching(&w, "b", "/x");
+    c = watching(&w, "c", "/x");
+    other = watching(&w, "other", "/xy");
+    children = watching(&w, "children", "/x");
+    add(&w, &a);
+    add(&w, &b);
+    add(&w, &c);
+    add(&w, &other);
+    add(&w, &children);
+    fire(&w, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
+    told(&w, "children 4");
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "a 3; c 3; b 3");
+    fire(&w, HF_ZK_NODE_DELETED, "/x");
+    told(&w, "a 2; c 2; b 2; children 2");
+    /* In the middle, at the end, at the beginning, and what is left. */
+    hf_zk_watch_set_remove(&w.session.watches, &c.watcher);
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "a 3; b 3");
+    hf_zk_watch_set_remove(&w.session.watches, &a.watcher);
+    hf_zk_watch_set_remove(&w.session.watches, &a.watcher);
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "b 3");
+    hf_zk_watch_set_remove(&w.session.watches, &b.watcher);
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "");
+    over(&w);
+}
+
+/* Another listener's among them: who is told may end anything. */
+static void who_is_told_may_remove_and_add_others(void **state)
+{
+    struct watching a, b, c, late;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    a = watching(&w, "a", "/x");
+    b = watching(&w, "b", "/x");
+    c = watching(&w, "c", "/x");
+    late = watching(&w, "late", "/x");
+    add(&w, &a);
+    add(&w, &b);
+    add(&w, &c);
+    a.removes = &a;
+    a.adds = &late;
+    c.removes = &b;
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "a 3; c 3");
+    assert_true(late.watcher.armed);
+    fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
+    told(&w, "c 3; late 3");
+    over(&w);
+}
+
+static void expect_paths(struct hf_jute_reader *body, const char *const *paths,
+                         int32_t count)
+{
+    assert_int_equal(hf_jute_get_int(body), count);
+    for (int32_t i = 0; i < count; i++) {
+        struct hf_jute_piece path = hf_jute_get_buffer(body);
+
+        assert_int_equal(path.count, strlen(paths[i]));
+        assert_memory_equal(path.bytes, paths[i], path.count);
+    }
+}
+
+static void a_new_connection_has_each_path_set_again_once(void **state)
+{
+    static const char *const data[] = {"/y", "/x"};
+    static const char *const children[] = {"/x"};
+    struct watching unarmed, a, b, y, idle, under;
+    struct hf_jute_reader out;
+    size_t count;
+    struct world w;
+
+    (void)state;
+    begin(&w, 0);
+    unarmed = watching(&w, "unarmed", "/x");
+    a = watching(&w, "a", "/x");
+    b = watching(&w, "b", "/x");
+    y = watching(&w, "y", "/y");
+    idle = watching(&w, "idle", "/z");
+    under = watching(&w, "children", "/x");
+    unarmed.watcher.armed = false;
+    idle.watcher.idle = true;
+    add(&w, &unarmed);
+    add(&w, &under);
+    add(&w, &a);
+    add(&w, &b);
+    add(&w, &y);
+    add(&w, &idle);
+    cut(&w);
+    w.now_ms = hf_zk_session_wake_at_ms(&w.session);
+    hf_zk_session_tick(&w.session, w.now_ms);
+    link_up(&w);
+    greet(&w, ID);
+    assert_false(idle.watcher.armed);
+    assert_true(a.watcher.armed && b.watcher.armed && under.watcher.armed);
+    out.bytes = hf_zk_session_output(&w.session, &count);
+    out = (struct hf_jute_reader){.bytes = out.bytes, .left = count};
+    assert_int_equal(hf_jute_get_int(&out), count - 4);
+    assert_int_equal(hf_jute_get_int(&out), HF_ZK_XID_SET_WATCHES);
+    assert_int_equal(hf_jute_get_int(&out), HF_ZK_SET_WATCHES);
+    assert_int_equal(hf_jute_get_long(&out), w.session.zxid);
+    expect_paths(&out, data, 2);
+    expect_paths(&out, NULL, 0);
+    expect_paths(&out, children, 1);
+    assert_false(out.failed);
     over(&w);
 }
 
@@ -382,6 +540,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_answered_in_order_and_events_told),
+        cmocka_unit_test(an_event_is_told_to_each_of_its_mode_and_path),
+        cmocka_unit_test(who_is_told_may_remove_and_add_others),
+        cmocka_unit_test(a_new_connection_has_each_path_set_again_once),
         cmocka_unit_test(a_write_is_told_as_proven),
         cmocka_unit_test(a_cut_answers_calls_and_refuses_what_waits),
         cmocka_unit_test(what_waits_begins_by_turns_and_what_is_urgent_at_once),

@@ -19,7 +19,6 @@ struct hf_zk {
     struct hf_zk_session session;
     struct hf_request *end; /* NULL: not asked for */
     struct hf_zk_queues queues;
-    struct hf_zk_watches watches;
     struct hf_zk_strangers strangers;
     struct hf_zk_op *looks;      /* that a FORGET may take back */
     bool containers_unknown;     /* to the server: parents are persistent */

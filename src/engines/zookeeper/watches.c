@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engines/zookeeper/private.h"
-#include "engines/zookeeper/watch_table.h"
+#include "engines/zookeeper/waits.h"
 
 static void tell(struct hf_zk *zk, struct hf_request *request,
                  enum hf_event_kind kind)
@@ -25,14 +25,14 @@ static void all_gone(struct hf_zk *zk, struct hf_zk_watch *watch)
     bool asking = watch->asking;
 
     hf_zk_own_gone(zk, watch->path);
-    if (watch->watchers != NULL)
-        hf_zk_kept_node_gone(zk, watch->watchers->request->queue, watch->path);
+    if (watch->waits != NULL)
+        hf_zk_kept_node_gone(zk, watch->waits->request->queue, watch->path);
     /* First: whoever is told may want to watch the path again. */
-    hf_zk_watch_take_out(&zk->watches, watch);
+    hf_zk_watch_take_out(zk, watch);
     watch->asking = true;
-    while (watch->watchers != NULL) {
-        request = watch->watchers->request;
-        hf_zk_watcher_drop_ring(zk, watch->watchers);
+    while (watch->waits != NULL) {
+        request = watch->waits->request;
+        hf_zk_wait_drop_ring(zk, watch->waits);
         tell(zk, request, HF_EVENT_GONE);
     }
     watch->asking = asking;
@@ -49,68 +49,68 @@ bool hf_zk_says_revoke(struct hf_jute_piece data)
 /* Tell those who are marked; any of them may forget any. */
 static void tell_asked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    struct hf_zk_watcher *watcher = watch->watchers;
+    struct hf_zk_wait *wait = watch->waits;
 
-    while (watcher != NULL) {
-        if (watcher->asked) {
-            watcher->asked = false;
-            tell(zk, watcher->request, HF_EVENT_REVOKED);
-            watcher = watch->watchers;
+    while (wait != NULL) {
+        if (wait->asked) {
+            wait->asked = false;
+            tell(zk, wait->request, HF_EVENT_REVOKED);
+            wait = watch->waits;
         } else {
-            watcher = watcher->next;
+            wait = wait->next;
         }
     }
 }
 
 static void all_revoked(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
+    for (struct hf_zk_wait *w = watch->waits; w != NULL; w = w->next)
         w->asked = w->told;
     tell_asked(zk, watch);
 }
 
 /* Who hears of it for the first time hears what came before, too: ${first} is
  * marked, and those at its node are to be told next. */
-static void tell_watching(struct hf_zk *zk, struct hf_zk_watcher *first)
+static void tell_watching(struct hf_zk *zk, struct hf_zk_wait *first)
 {
-    struct hf_zk_watcher *watcher = first;
+    struct hf_zk_wait *wait = first;
 
     do {
-        watcher->told = true;
-        first->asked |= watcher->watch->revoked;
-        watcher = watcher->beside;
-    } while (watcher != first);
+        wait->told = true;
+        first->asked |= wait->watch->revoked;
+        wait = wait->beside;
+    } while (wait != first);
     tell(zk, first->request, HF_EVENT_WATCHING);
 }
 
-static struct hf_zk_watcher *first_unready(const struct hf_zk_watch *watch)
+static struct hf_zk_wait *first_unready(const struct hf_zk_watch *watch)
 {
-    struct hf_zk_watcher *watcher = watch->watchers;
+    struct hf_zk_wait *wait = watch->waits;
 
-    while (watcher != NULL && watcher->ready)
-        watcher = watcher->next;
-    return watcher;
+    while (wait != NULL && wait->ready)
+        wait = wait->next;
+    return wait;
 }
 
 static void all_ready(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    struct hf_zk_watcher *watcher;
+    struct hf_zk_wait *wait;
 
-    while ((watcher = first_unready(watch)) != NULL) {
-        watcher->ready = true;
-        if (hf_zk_watcher_is_ready(watcher))
-            tell_watching(zk, watcher);
+    while ((wait = first_unready(watch)) != NULL) {
+        wait->ready = true;
+        if (hf_zk_wait_is_ready(wait))
+            tell_watching(zk, wait);
     }
     tell_asked(zk, watch);
 }
 
-static struct hf_zk_watcher *first_untold(const struct hf_zk_watch *watch)
+static struct hf_zk_wait *first_untold(const struct hf_zk_watch *watch)
 {
-    struct hf_zk_watcher *watcher = watch->watchers;
+    struct hf_zk_wait *wait = watch->waits;
 
-    while (watcher != NULL && watcher->told)
-        watcher = watcher->next;
-    return watcher;
+    while (wait != NULL && wait->told)
+        wait = wait->next;
+    return wait;
 }
 
 /* Those who were told WATCHING may still be: a connection that ended ends no
@@ -119,11 +119,11 @@ static void untold_failed(struct hf_zk *zk, struct hf_zk_watch *watch,
                           enum hf_zk_error error)
 {
     struct hf_request *request;
-    struct hf_zk_watcher *watcher;
+    struct hf_zk_wait *wait;
 
-    while ((watcher = first_untold(watch)) != NULL) {
-        request = watcher->request;
-        hf_zk_watcher_drop_ring(zk, watcher);
+    while ((wait = first_untold(watch)) != NULL) {
+        request = wait->request;
+        hf_zk_wait_drop_ring(zk, wait);
         hf_zk_fail_as(zk, request, error, "watch", watch->path);
     }
 }
@@ -139,7 +139,7 @@ static void asked(void *user, struct hf_zk_call *call,
     /* Kept from being freed while those who are told change the list. */
     assert(watch->asking);
     if (reply->error == HF_ZK_OK) {
-        watch->armed = true;
+        watch->watcher.armed = true;
         watch->revoked = hf_zk_says_revoke(hf_jute_get_buffer(&body));
         watch->version = hf_zk_get_stat(&body).version;
         if (watch->revoked)
@@ -151,7 +151,7 @@ static void asked(void *user, struct hf_zk_call *call,
         untold_failed(zk, watch, reply->error);
         /* Those who were told WATCHING would wait for ever: a new connection
          * has its watches set again. */
-        renew = watch->watchers != NULL && reply->error != HF_ZK_CUT &&
+        renew = watch->waits != NULL && reply->error != HF_ZK_CUT &&
                 hf_zk_session_usable(&zk->session);
     }
     watch->asking = false;
@@ -161,10 +161,10 @@ static void asked(void *user, struct hf_zk_call *call,
                            (int)reply->error);
 }
 
-void hf_zk_watch_read(struct hf_zk *zk, struct hf_zk_watch *watch)
+static void read_node(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     watch->asking = true;
-    watch->armed = false;
+    watch->watcher.armed = false;
     watch->call.answered = asked;
     watch->call.owner = watch;
     hf_zk_send_get_data(&zk->session, &watch->call, watch->path, true);
@@ -174,22 +174,22 @@ bool hf_zk_watches_join(struct hf_zk *zk, struct hf_request *request,
                         const char *path)
 {
     struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(&zk->watches, HF_ZK_WATCH_NODE, path);
-    struct hf_zk_watcher *beside = request->engine_data;
+        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
+    struct hf_zk_wait *beside = request->engine_data;
 
-    if (watch != NULL && hf_zk_watcher_add(watch, request, beside) != NULL)
+    if (watch != NULL && hf_zk_wait_add(watch, request, beside) != NULL)
         return true;
     if (watch != NULL)
         hf_zk_watch_settle(zk, watch);
     if (beside != NULL)
-        hf_zk_watcher_drop_ring(zk, beside);
+        hf_zk_wait_drop_ring(zk, beside);
     request->engine_data = NULL;
     hf_zk_fail_memory(zk, request);
     return false;
 }
 
 /* As if an answer were to come, since who is told may forget it. */
-static void start_told(struct hf_zk *zk, struct hf_zk_watcher *first)
+static void start_told(struct hf_zk *zk, struct hf_zk_wait *first)
 {
     struct hf_zk_watch *watch = first->watch;
     bool asking = watch->asking;
@@ -203,33 +203,33 @@ static void start_told(struct hf_zk *zk, struct hf_zk_watcher *first)
 
 void hf_zk_watches_start(struct hf_zk *zk, struct hf_request *request)
 {
-    struct hf_zk_watcher *last = request->engine_data, *first = last->beside;
-    struct hf_zk_watcher *watcher = first;
+    struct hf_zk_wait *last = request->engine_data, *first = last->beside;
+    struct hf_zk_wait *wait = first;
 
     do {
-        watcher->ready = watcher->watch->armed;
-        if (!watcher->ready && !watcher->watch->asking)
-            hf_zk_watch_read(zk, watcher->watch);
-        watcher = watcher->beside;
-    } while (watcher != first);
-    if (hf_zk_watcher_is_ready(first))
+        wait->ready = wait->watch->watcher.armed;
+        if (!wait->ready && !wait->watch->asking)
+            read_node(zk, wait->watch);
+        wait = wait->beside;
+    } while (wait != first);
+    if (hf_zk_wait_is_ready(first))
         start_told(zk, first);
 }
 
 void hf_zk_watches_forget(struct hf_zk *zk, struct hf_request *request)
 {
-    hf_zk_watcher_drop_ring(zk, request->engine_data);
+    hf_zk_wait_drop_ring(zk, request->engine_data);
 }
 
 void hf_zk_watches_note(struct hf_zk *zk, const char *path,
                         struct hf_jute_piece data, int32_t version)
 {
     struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(&zk->watches, HF_ZK_WATCH_NODE, path);
+        hf_zk_watch_find_or_add(zk, HF_ZK_WATCH_NODE, path);
 
     if (watch == NULL)
         return; /* without memory it is set once more: harmless */
-    watch->armed = true;
+    watch->watcher.armed = true;
     watch->revoked = hf_zk_says_revoke(data);
     watch->version = version;
 }
@@ -238,9 +238,9 @@ bool hf_zk_watches_version(const struct hf_zk *zk, const char *path,
                            int32_t *version)
 {
     const struct hf_zk_watch *watch =
-        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, strlen(path));
+        hf_zk_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
-    if (watch == NULL || !watch->armed || watch->watchers == NULL)
+    if (watch == NULL || !watch->watcher.armed || watch->waits == NULL)
         return false;
     *version = watch->version;
     return true;
@@ -250,9 +250,9 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
                         int32_t *version)
 {
     const struct hf_zk_watch *watch =
-        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, strlen(path));
+        hf_zk_watch_find(zk, HF_ZK_WATCH_NODE, path, strlen(path));
 
-    if (watch == NULL || !watch->armed)
+    if (watch == NULL || !watch->watcher.armed)
         return false;
     *revoked = watch->revoked;
     *version = watch->version;
@@ -266,11 +266,10 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
         all_gone(zk, watch);
         return;
     }
-    watch->armed = false;
-    if (watch->watchers == NULL)
+    if (watch->waits == NULL)
         hf_zk_watch_settle(zk, watch);
     else if (!watch->asking && hf_zk_session_usable(&zk->session))
-        hf_zk_watch_read(zk, watch); /* not behind a goodbye */
+        read_node(zk, watch); /* not behind a goodbye */
 }
 
 /* ---------------------------------------------------------------- queues -- */
@@ -278,14 +277,14 @@ static void node_fired(struct hf_zk *zk, enum hf_zk_event_type type,
 static enum hf_zk_watch_kind kind_of(const struct hf_request *look)
 {
     return look->ticket_kind == HF_TICKET_BARRIER ? HF_ZK_WATCH_MARK
-                                                  : HF_ZK_WATCH_CHILDREN;
+                                                  : HF_ZK_WATCH_QUEUE;
 }
 
 bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
                         struct hf_zk_queue *queue, bool there)
 {
     struct hf_zk_watch *watch =
-        hf_zk_watch_find_or_add(&zk->watches, kind_of(request), queue->path);
+        hf_zk_watch_find_or_add(zk, kind_of(request), queue->path);
 
     if (watch == NULL)
         return false;
@@ -296,32 +295,32 @@ bool hf_zk_watches_look(struct hf_zk *zk, struct hf_request *request,
     }
     /* Where there is no node there is nothing to watch, and nobody who could go
      * from there: such a LOOK waits for its FORGET. */
-    watch->armed |= there;
-    if (hf_zk_watcher_add(watch, request, NULL) != NULL)
+    watch->watcher.armed |= there;
+    if (hf_zk_wait_add(watch, request, NULL) != NULL)
         return true;
     hf_zk_watch_settle(zk, watch);
     return false;
 }
 
-static struct hf_zk_watcher *first_to_tell(const struct hf_zk_watch *watch)
+static struct hf_zk_wait *first_to_tell(const struct hf_zk_watch *watch)
 {
-    struct hf_zk_watcher *watcher = watch->watchers;
+    struct hf_zk_wait *wait = watch->waits;
 
-    while (watcher != NULL && !(watcher->told && watcher->news))
-        watcher = watcher->next;
-    return watcher;
+    while (wait != NULL && !(wait->told && wait->news))
+        wait = wait->next;
+    return wait;
 }
 
 static void tell_news(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
     struct hf_request *request;
-    struct hf_zk_watcher *watcher;
+    struct hf_zk_wait *wait;
     bool asking = watch->asking;
 
     watch->asking = true;
-    while ((watcher = first_to_tell(watch)) != NULL) {
-        request = watcher->request;
-        hf_zk_watcher_drop(watcher);
+    while ((wait = first_to_tell(watch)) != NULL) {
+        request = wait->request;
+        hf_zk_wait_drop(wait);
         tell(zk, request, HF_EVENT_CHANGED);
     }
     watch->asking = asking;
@@ -331,44 +330,69 @@ static void tell_news(struct hf_zk *zk, struct hf_zk_watch *watch)
 void hf_zk_watches_listed(struct hf_zk *zk, const struct hf_zk_queue *queue,
                           struct hf_event *listed)
 {
-    struct hf_zk_watcher *watcher = listed->as.answer.request->engine_data;
-    enum hf_zk_watch_kind kind = watcher->watch->kind;
+    struct hf_zk_wait *wait = listed->as.answer.request->engine_data;
+    enum hf_zk_watch_kind kind = wait->watch->kind;
     struct hf_zk_watch *watch;
 
-    watcher->told = true;
+    wait->told = true;
     hf_zk_tell(zk, listed);
-    watch =
-        hf_zk_watch_find(&zk->watches, kind, queue->path, strlen(queue->path));
+    watch = hf_zk_watch_find(zk, kind, queue->path, strlen(queue->path));
     if (watch != NULL)
         tell_news(zk, watch);
 }
 
 static void look_fired(struct hf_zk *zk, struct hf_zk_watch *watch)
 {
-    watch->armed = false;
-    for (struct hf_zk_watcher *w = watch->watchers; w != NULL; w = w->next)
+    for (struct hf_zk_wait *w = watch->waits; w != NULL; w = w->next)
         w->news = true;
     tell_news(zk, watch);
 }
 
 /* ---------------------------------------------------------------- events -- */
 
-void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
-                         const char *path, size_t bytes)
+void hf_zk_watch_fired(struct hf_zk_watcher *watcher,
+                       enum hf_zk_event_type type)
 {
-    struct hf_zk_watch *node =
-        hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_NODE, path, bytes);
-    struct hf_zk_watch *mark, *queue;
+    struct hf_zk_watch *watch = (struct hf_zk_watch *)(void *)watcher;
 
-    if (node != NULL)
-        node_fired(zk, type, node);
-    mark = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_MARK, path, bytes);
-    if (mark != NULL && type != HF_ZK_NODE_CHILDREN_CHANGED)
-        look_fired(zk, mark);
-    queue = hf_zk_watch_find(&zk->watches, HF_ZK_WATCH_CHILDREN, path, bytes);
-    if (queue != NULL &&
-        (type == HF_ZK_NODE_CHILDREN_CHANGED || type == HF_ZK_NODE_DELETED))
-        look_fired(zk, queue);
+    if (watch->kind == HF_ZK_WATCH_NODE)
+        node_fired(watcher->user, type, watch);
+    else
+        look_fired(watcher->user, watch);
+}
+
+/* ---------------------------------------------------------------- resume -- */
+
+/* Watches without anybody who waits were not set again. */
+static void drop_idle(struct hf_zk *zk)
+{
+    struct hf_zk_watch *watch, *next;
+
+    for (watch = hf_zk_watch_first(zk); watch != NULL; watch = next) {
+        next = hf_zk_watch_next(watch);
+        assert(!watch->asking);
+        hf_zk_watch_settle(zk, watch);
+    }
+}
+
+/* Watches that had fired and whose data were still being read when the
+ * connection ended: other answers may have named the transaction already, so a
+ * SetWatches would not fire them again. */
+static void read_unread(struct hf_zk *zk)
+{
+    struct hf_zk_watch *watch;
+
+    for (watch = hf_zk_watch_first(zk); watch != NULL;
+         watch = hf_zk_watch_next(watch)) {
+        if (watch->kind == HF_ZK_WATCH_NODE && !watch->watcher.armed)
+            read_node(zk, watch);
+    }
+}
+
+void hf_zk_watches_resumed(struct hf_zk *zk)
+{
+    drop_idle(zk);
+    read_unread(zk);
 }
 
 /* ------------------------------------------------------------------- end -- */
@@ -377,13 +401,13 @@ void hf_zk_watches_clear(struct hf_zk *zk)
 {
     struct hf_zk_watch *watch, *next;
 
-    for (watch = zk->watches.first; watch != NULL; watch = next) {
-        next = watch->next;
+    for (watch = hf_zk_watch_first(zk); watch != NULL; watch = next) {
+        next = hf_zk_watch_next(watch);
         assert(!watch->asking);
-        while (watch->watchers != NULL)
-            hf_zk_watcher_drop(watch->watchers);
-        watch->armed = false;
+        while (watch->waits != NULL)
+            hf_zk_wait_drop(watch->waits);
+        watch->watcher.armed = false;
         hf_zk_watch_settle(zk, watch);
     }
-    assert(zk->watches.first == NULL);
+    assert(hf_zk_watch_first(zk) == NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches.  A server keeps one of each kind per path and connection and fires
- * it once, whoever asked; so they are counted here, by kind and path, and
- * fanned out.
+ * What requests wait for at the server: the end of a node, or any change of a
+ * mark or a queue.  One watch of the session's set serves all that wait for the
+ * same, and each of them hears of it.
  *
  * For tickets they are set with getData, which refuses a node that is gone,
  * where exists would leave a watch on it for ever.  Only the deletion of the
@@ -19,7 +19,6 @@
 #define HF_ENGINES_ZOOKEEPER_WATCHES_H
 
 #include "core/engine.h"
-#include "core/tree.h"
 #include "zookeeper/wire.h"
 
 struct hf_zk;
@@ -29,15 +28,6 @@ struct hf_zk_queue;
 /* What asks the owner of a node to let go: data that is this and no more, as
  * Curator's Revoker writes it. */
 #define HF_ZK_REVOKE "__REVOKE__"
-
-struct hf_zk_watch;
-
-struct hf_zk_watches {
-    struct hf_tree paths; /* by kind and path; and the same in a list */
-    struct hf_zk_watch *first;
-};
-
-void hf_zk_watches_init(struct hf_zk_watches *watches);
 
 /* HF_REQUEST_WATCH: join for each node of the ticket, then start.  False, and
  * the request has been answered FAILED, for lack of memory. */
@@ -78,13 +68,10 @@ bool hf_zk_watches_data(const struct hf_zk *zk, const char *path, bool *revoked,
 /* Do ${data} ask the owner of the node to let go? */
 bool hf_zk_says_revoke(struct hf_jute_piece data);
 
-/* The server tells of ${path}. */
-void hf_zk_watches_fired(struct hf_zk *zk, enum hf_zk_event_type type,
-                         const char *path, size_t bytes);
-
-/* A new connection carries the old session: set all that are waited for
- * again, as of what we had seen when the old one ended. */
-void hf_zk_watches_resume(struct hf_zk *zk);
+/* A new connection carries the old session, and the session has set again what
+ * is waited for, as of what we had seen when the old one ended: see to the
+ * rest. */
+void hf_zk_watches_resumed(struct hf_zk *zk);
 
 /* Forget all, in silence. */
 void hf_zk_watches_clear(struct hf_zk *zk);

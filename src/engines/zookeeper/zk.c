@@ -340,8 +340,7 @@ static void up(void *user, bool resumed)
     struct hf_zk *zk = user;
 
     if (resumed)
-        hf_zk_watches_resume(zk); /* before any other request could see what
-                                     they would tell */
+        hf_zk_watches_resumed(zk);
     event.as.connected.timeout_ms = zk->session.timeout_ms;
     event.as.connected.anchor_ms = zk->session.told_anchor_ms;
     event.as.connected.resumed = resumed;
@@ -391,12 +390,6 @@ static void proven(void *user, uint64_t anchor_ms)
     hf_zk_tell(user, &event);
 }
 
-static void fired(void *user, enum hf_zk_event_type type, const char *path,
-                  size_t bytes)
-{
-    hf_zk_watches_fired(user, type, path, bytes);
-}
-
 static void begin(void *user, void *work)
 {
     hf_zk_begin(user, work);
@@ -426,7 +419,6 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
                                       .lost = lost,
                                       .closed = closed,
                                       .proven = proven,
-                                      .event = fired,
                                       .begin = begin,
                                       .refused = refused};
     struct hf_zk *zk = hf_alloc(sizeof *zk);
@@ -436,7 +428,6 @@ struct hf_zk *hf_zk_new(const struct hf_zk_config *config,
     zk->config = *config;
     zk->host = *host;
     hf_zk_queues_init(&zk->queues);
-    hf_zk_watches_init(&zk->watches);
     listener.user = zk;
     hf_zk_session_begin(&zk->session, &zk->config.session, &listener, now_ms);
     return zk;
