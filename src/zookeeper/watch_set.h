@@ -28,7 +28,8 @@ enum hf_zk_watch_mode {
 /* Zeroed, then the first four fields set, before hf_zk_watch_set_add(). */
 struct hf_zk_watcher {
     void *user;
-    /* What is watched has changed, or is gone.  It may remove any watcher. */
+    /* What is watched has changed, or is gone.  It may make calls, and remove
+     * and add watchers. */
     void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
     const char *path; /* lives as long as the watcher is in the set */
     enum hf_zk_watch_mode mode;
