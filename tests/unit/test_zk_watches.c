@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -177,6 +178,49 @@ static void only_a_deletion_is_gone(void **state)
     assert_string_equal(stage_told(&s), "GONE x; GONE x; GONE x; GONE x; "
                                         "GONE x; GONE x");
     stage_close(&s);
+}
+
+static unsigned heard;
+
+static void count_heard(struct hf_zk_watcher *watcher,
+                        enum hf_zk_event_type type)
+{
+    (void)watcher;
+    (void)type;
+    heard++;
+}
+
+/* Somebody else's who uses the session: at the path of ours, and elsewhere. */
+static void watchers_of_another_are_let_alone(void **state)
+{
+    struct hf_zk_watcher elsewhere = {.fired = count_heard, .path = "/z"};
+    struct hf_zk_watcher there = {.fired = count_heard};
+    struct hf_zk_watch_set *set;
+    char path[256];
+    struct stage s;
+
+    (void)state;
+    queue_known(&s);
+    set = &hf_zk_session(s.zk)->watches;
+    ask(&s, HF_REQUEST_WATCH, "x");
+    data(&s, "him", 2, 2);
+    snprintf(path, sizeof path, "%s", set->first->path);
+    there.path = path;
+    event(&s, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(stage_told(&s), "WATCHING x; GONE x");
+    (void)stage_sent(&s);
+    heard = 0;
+    hf_zk_watch_set_add(set, &there);
+    hf_zk_watch_set_add(set, &elsewhere);
+    ask(&s, HF_REQUEST_WATCH, "x");
+    assert_string_equal(stage_sent(&s), "DATA q/x#2 w");
+    data(&s, "him", 2, 2);
+    assert_string_equal(stage_told(&s), "WATCHING x");
+    event(&s, HF_ZK_NODE_DELETED, "q/x#2");
+    assert_string_equal(stage_told(&s), "GONE x");
+    assert_int_equal(heard, 1);
+    stage_close(&s);
+    assert_true(there.in_set && elsewhere.in_set);
 }
 
 /* Whoever was told WATCHING is still, whatever the connection does. */
@@ -654,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_search_is_forgotten),
         cmocka_unit_test(one_watch_for_all),
         cmocka_unit_test(only_a_deletion_is_gone),
+        cmocka_unit_test(watchers_of_another_are_let_alone),
         cmocka_unit_test(setting_anew_can_be_cut),
         cmocka_unit_test(what_was_being_read_is_read_on_the_next_connection),
         cmocka_unit_test(what_was_heard_is_written_over),
