@@ -11,10 +11,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +39,7 @@ struct shared {
 
 struct waiter {
     pthread_t thread;
+    atomic_long tid;
     const char *path;
     enum hf_patience patience;
     _Atomic uint32_t *word;
@@ -133,6 +136,7 @@ static void *wait_for_it(void *arg)
     int fd = open_lock(waiter->path);
     uint64_t began_ms = hf_patience_now_ms();
 
+    atomic_store(&waiter->tid, syscall(SYS_gettid));
     waiter->answer =
         hf_patience_wait(fd, waiter->path, waiter->patience, waiter->word,
                          &waiter->cancelled, &waiter->error);
@@ -304,6 +308,35 @@ static void the_holder_is_killed(void **state)
     (void)close(fd);
 }
 
+/* As proc(5) has it: 'S' once it sleeps in a call. */
+static char state_of(long tid)
+{
+    char path[64], line[256] = "";
+    const char *end;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    (void)fclose(file);
+    end = strrchr(line, ')'); /* of the name */
+    assert_non_null(end);
+    return end[2];
+}
+
+/* It has counted its sleep, and is about to: an unlock in between would be seen
+ * by the call itself, without a wake-up. */
+static void await_asleep(struct waiter *waiter)
+{
+    uint64_t until_ms = hf_patience_now_ms() + UINT64_C(4) * HF_PATIENCE_MS;
+
+    while (state_of(atomic_load(&waiter->tid)) != 'S') {
+        assert_true(hf_patience_now_ms() < until_ms);
+        (void)sched_yield();
+    }
+}
+
 /* A wake-up that does not come costs a sleep, and not the lock.  It is also
  * what assert_was_woken() has to tell from one that comes. */
 static void a_wake_up_is_lost(void **state)
@@ -314,6 +347,7 @@ static void a_wake_up_is_lost(void **state)
     (void)state;
     wake_error = EFAULT;
     start(&waiter, one);
+    await_asleep(&waiter);
     unlock_and_wake(fd);
     join(&waiter);
     assert_int_equal(waiter.answer, HF_LOCK_TAKEN);
