@@ -61,6 +61,7 @@ void hf_zk_watch_set_add(struct hf_zk_watch_set *set,
 
     assert(!watcher->in_set);
     watcher->in_set = true;
+    watcher->to_tell = false;
     watcher->bytes = key.bytes;
     watcher->beside = NULL;
     if (first != NULL) {

@@ -28,8 +28,8 @@ enum hf_zk_watch_mode {
 /* Zeroed, then the first four fields set, before hf_zk_watch_set_add(). */
 struct hf_zk_watcher {
     void *user;
-    /* What is watched has changed, or is gone.  It may make calls, and remove
-     * and add watchers. */
+    /* What is watched has changed, or is gone.  The callee may make calls, and
+     * add and remove watchers: an added one does not hear of this event. */
     void (*fired)(struct hf_zk_watcher *watcher, enum hf_zk_event_type type);
     const char *path; /* lives as long as the watcher is in the set */
     enum hf_zk_watch_mode mode;

@@ -261,7 +261,8 @@ void check_enqueued(const struct hf_event *event)
 }
 
 /* The enqueues of ${client} that may find nothing there. */
-static void turn_down(const struct client *client, const struct place *place)
+static void excuse_under_way(const struct client *client,
+                             const struct place *place)
 {
     for (struct attempt *a = client->attempts; a != NULL; a = a->next) {
         if (a->crew == NULL && !a->forgotten && a->claims[0].place == place &&
@@ -273,7 +274,7 @@ static void turn_down(const struct client *client, const struct place *place)
 void check_deleted(struct world *world, const char *queue)
 {
     for (unsigned i = 0; i < world->client_count; i++)
-        turn_down(&world->clients[i], place_of(world, queue));
+        excuse_under_way(&world->clients[i], place_of(world, queue));
 }
 
 /* 5: what was forgotten does not come back. */

@@ -270,23 +270,20 @@ static hf_status enter(struct world *w, const char *work)
                               class_of(work), (void *)(uintptr_t)work);
 }
 
-/* Of the data of a node, or, if its name ends in "children", of these. */
-static struct watching watching(struct world *w, const char *name,
-                                const char *path)
+/* A watcher whose name is "children" watches these, any other the data. */
+static void watch(struct world *w, struct watching *watching, const char *name,
+                  const char *path)
 {
-    bool children = strstr(name, "children") != NULL;
+    bool children = strcmp(name, "children") == 0;
 
-    return (struct watching){.name = name,
-                             .watcher = {.user = w,
-                                         .fired = on_fired,
-                                         .path = path,
-                                         .armed = true,
-                                         .mode = children ? HF_ZK_WATCH_CHILDREN
-                                                          : HF_ZK_WATCH_DATA}};
-}
-
-static void add(struct world *w, struct watching *watching)
-{
+    *watching =
+        (struct watching){.name = name,
+                          .watcher = {.user = w,
+                                      .fired = on_fired,
+                                      .path = path,
+                                      .armed = true,
+                                      .mode = children ? HF_ZK_WATCH_CHILDREN
+                                                       : HF_ZK_WATCH_DATA}};
     hf_zk_watch_set_add(&w->session.watches, &watching->watcher);
 }
 
@@ -297,8 +294,7 @@ static void calls_are_answered_in_order_and_events_told(void **state)
 
     (void)state;
     begin(&w, 0);
-    b = watching(&w, "b", "/b");
-    add(&w, &b);
+    watch(&w, &b, "b", "/b");
     hf_zk_send_get_data(&w.session, call(&w, 0), "/a", true);
     hf_zk_send_delete(&w.session, call(&w, 1), "/b");
     send_out(&w);
@@ -318,16 +314,11 @@ static void an_event_is_told_to_each_of_its_mode_and_path(void **state)
 
     (void)state;
     begin(&w, 0);
-    a = watching(&w, "a", "/x");
-    b = watching(&w, "b", "/x");
-    c = watching(&w, "c", "/x");
-    other = watching(&w, "other", "/xy");
-    children = watching(&w, "children", "/x");
-    add(&w, &a);
-    add(&w, &b);
-    add(&w, &c);
-    add(&w, &other);
-    add(&w, &children);
+    watch(&w, &a, "a", "/x");
+    watch(&w, &b, "b", "/x");
+    watch(&w, &c, "c", "/x");
+    watch(&w, &other, "other", "/xy");
+    watch(&w, &children, "children", "/x");
     fire(&w, HF_ZK_NODE_CHILDREN_CHANGED, "/x");
     told(&w, "children 4");
     fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
@@ -356,16 +347,16 @@ static void who_is_told_may_remove_and_add_others(void **state)
 
     (void)state;
     begin(&w, 0);
-    a = watching(&w, "a", "/x");
-    b = watching(&w, "b", "/x");
-    c = watching(&w, "c", "/x");
-    late = watching(&w, "late", "/x");
-    add(&w, &a);
-    add(&w, &b);
-    add(&w, &c);
+    watch(&w, &a, "a", "/x");
+    watch(&w, &b, "b", "/x");
+    watch(&w, &c, "c", "/x");
+    late = c; /* and not in the set */
+    late.name = "late";
+    late.watcher.in_set = false;
     a.removes = &a;
     a.adds = &late;
     c.removes = &b;
+    c.adds = &b;
     fire(&w, HF_ZK_NODE_DATA_CHANGED, "/x");
     told(&w, "a 3; c 3");
     assert_true(late.watcher.armed);
@@ -397,20 +388,14 @@ static void a_new_connection_has_each_path_set_again_once(void **state)
 
     (void)state;
     begin(&w, 0);
-    unarmed = watching(&w, "unarmed", "/x");
-    a = watching(&w, "a", "/x");
-    b = watching(&w, "b", "/x");
-    y = watching(&w, "y", "/y");
-    idle = watching(&w, "idle", "/z");
-    under = watching(&w, "children", "/x");
+    watch(&w, &unarmed, "unarmed", "/x");
+    watch(&w, &a, "a", "/x");
+    watch(&w, &b, "b", "/x");
+    watch(&w, &y, "y", "/y");
+    watch(&w, &idle, "idle", "/z");
+    watch(&w, &under, "children", "/x");
     unarmed.watcher.armed = false;
     idle.watcher.idle = true;
-    add(&w, &unarmed);
-    add(&w, &under);
-    add(&w, &a);
-    add(&w, &b);
-    add(&w, &y);
-    add(&w, &idle);
     cut(&w);
     w.now_ms = hf_zk_session_wake_at_ms(&w.session);
     hf_zk_session_tick(&w.session, w.now_ms);
