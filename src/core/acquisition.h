@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An acquisition: from wanting a lock to its ticket being gone.  It may take
+ * An acquisition: from wanting a lock to its tickets being gone.  It may take
  * several tickets, one after the other, before one is granted.
  *
  *   IDLE         not handed to the core yet
- *   PAUSED       no ticket in the queue; waits for a session or a retry, or, of
- *                a bundle, for its parts
- *   LOOKING      a lease: waits for room in the queue before it enters it
- *   ENQUEUING    asked for a place, no answer yet
- *   UNSURE       the ticket may or may not be there; looking for it
- *   QUEUED       a ticket in the queue, watching the one before
+ *   WAITING      on its way to a grant, with a ticket or without
  *   HELD         admitted, the grant is valid
  *   LOST         the grant ended before its release
  *   RELEASING    released by its owner, some ticket not yet known to be gone
@@ -24,35 +19,29 @@
 #include <stdint.h>
 
 #include "core/bundle.h"
-#include "core/description.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
-#include "core/lookout.h"
+#include "core/own_ticket.h"
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/text.h"
 #include "core/ticket.h"
 #include "core/tree.h"
-#include "core/watch.h"
-#include "core/withdrawal.h"
 
 struct hf_cohort;
 struct hf_core;
 
-/* How many ids of tickets whose enqueue got no answer are remembered, each
- * until it can no longer appear.  With all in use the next attempt waits for
- * the oldest: bounded, and each takes a lost answer to fill. */
-#define HF_ABANDONED_MAX 4
+/* How many tickets of one acquisition may be on their way out of the queue
+ * while it tries again.  The next try waits for the oldest: bounded, and each
+ * takes a lost answer to fill. */
+#define HF_EARLIER_TICKETS_MAX 4
 
 /* An end without a grant waits this long for the answer that the ticket is
  * out of the queue.  After that the owner is told all the same, and told that
- * a ticket may remain: a deadline has to end although the link is down. */
+ * a ticket may remain: a deadline has to end although the connection is down.
+ */
 #define HF_REMOVAL_WAIT_MS 1000
-
-/* An immediate grant watches its own ticket only if it lasts so long: short
- * critical sections do not pay for it. */
-#define HF_OWN_WATCH_AFTER_MS 5
 
 /* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
 struct hf_acquisition {
@@ -86,15 +75,15 @@ struct hf_acquisition {
     bool may_remain; /* ENDED: a ticket of it may be, or appear, in the queue
                         until the session ends; the text says so */
     uint64_t started_at_ms;
-    uint32_t ahead;             /* WAITING */
-    uint32_t displaced;         /* WAITING: how often a place was lost
-                                   before the one that it has, or had */
-    struct hf_text *holder;     /* WAITING: payload of the head; "" without
-                                   the memory for it */
-    struct hf_ticket_id ticket; /* GRANTED */
-    uint64_t token;             /* GRANTED */
-    uint64_t stamp;             /* GRANTED to a MEMBER: what let it in */
-    hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
+    uint32_t ahead;                /* WAITING */
+    uint32_t displaced;            /* WAITING: how often a place was lost
+                                      before the one that it has, or had */
+    struct hf_text *holder;        /* WAITING: payload of the head; "" without
+                                      the memory for it */
+    struct hf_ticket_id ticket_id; /* GRANTED */
+    uint64_t token;                /* GRANTED */
+    uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
+    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
     /* The owner's, from GRANTED until it is HELD no more: safe-until of the
      * session is about this grant.  False of parts, and of tickets of a cohort.
      * Read it with the word only, see safe_until.h. */
@@ -105,71 +94,32 @@ struct hf_acquisition {
 
     /* The core's own; see acquisition.c. */
     unsigned state;
+    /* The ticket in force; NULL: it has none.  Those before it, until they are
+     * over, the oldest first. */
+    struct hf_own_ticket *ticket;
+    struct hf_own_ticket *earlier;
     bool placeless; /* its place is lost, and it has no other yet */
     struct hf_cohort *stands_for;  /* whose ticket it has, or NULL */
     struct hf_acquisition *awaits; /* a member that ends: hears of it when
                                       this ticket has ended; NULL: now */
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
-    union {
-        struct hf_tree_node waiting;   /* a member that waits: its cohort's */
-        struct hf_tree_node by_ticket; /* others: see ticket_table.h */
-    };
+    struct hf_tree_node waiting;      /* a member that waits: its cohort's */
     struct hf_acquisition *next_held; /* HELD: in the core's list of these;
                                          just lost: in that of core.c */
     struct hf_acquisition *previous_held;
     struct hf_schedule_entry entry;
     uint64_t connect_by_ms; /* as long as there never was a connection */
-    uint64_t session;       /* number of the one that .ticket belongs to */
+    uint64_t session;       /* HELD: number of the one that grants it */
     uint64_t pumped_ms;     /* when it was last asked for what was due */
-    /* ENQUEUE, LIST or DOWNGRADE, one at a time. */
-    struct hf_request ask;
-    struct hf_effect ask_effect;
     struct hf_enqueue_turn turn;
-    uint64_t enqueue_at_ms; /* PAUSED: not before */
+    uint64_t enqueue_at_ms; /* no ticket before */
     struct hf_retry_state enqueue_retry;
-    /* LOOKING, and QUEUED without room or as a MEMBER. */
-    struct hf_lookout *lookout; /* NULL: it was never needed */
-    bool room;                  /* LOOKING: it was seen */
-    /* UNSURE, QUEUED: what is under way or on the way there may be out of
-     * date, so list (again), not before .list_at_ms. */
-    bool list_wanted;
-    uint64_t list_at_ms;
-    struct hf_retry_state list_retry;
-    /* QUEUED: the place as of the last list, less what went since. */
-    size_t blocking; /* 0: waits for a proof of the session only */
-    bool before_known;
-    bool beyond_known;
-    struct hf_watched before;
-    struct hf_watched beyond;
-    bool gone_admits;
-    bool stale; /* the link was down since: list before admitting */
-    /* The rule lets it in, for good: those that come later stand behind it.
-     * Nothing is missing but the proof. */
-    bool admissible;
-    bool waited;  /* this ticket was not admitted at once */
-    bool revoked; /* its owner is to be asked to let go, once it is granted */
-    uint64_t report_at_ms;
-    /* QUEUED, HELD, by an owner that has heard a request to release. */
-    struct hf_description *description;
-    /* QUEUED, as a MEMBER. */
-    bool stamp_wanted;
-    struct hf_retry_state stamp_retry;
-    /* QUEUED, HELD. */
-    struct hf_watches watches;
-    uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
-    struct hf_retry_state watch_retry;
-    /* HELD, by a writer that is to be a reader and has not heard. */
-    bool downgrading;
-    bool downgrade_asked;     /* and it may have been done */
-    uint64_t downgrade_at_ms; /* not asked for before */
-    struct hf_retry_state downgrade_retry;
+    bool revoked;     /* of a bundle: as .revoked of a ticket */
+    bool downgrading; /* HELD, by a writer that is to be a reader */
     /* RELEASING, WITHDRAWING. */
     bool told; /* RELEASED or ENDED was queued */
     uint64_t tell_at_ms;
-    /* Tickets that must not stay: the last one, and those that got no
-     * answer. */
-    struct hf_withdrawals withdrawals;
     /* Two share one where the first was carried out, or taken back, before the
      * other can come. */
     struct hf_effect answer_effect;  /* GRANTED, then RELEASED; or ENDED */
@@ -180,11 +130,7 @@ struct hf_acquisition {
 
 enum hf_acquisition_state {
     HF_ACQUISITION_IDLE,
-    HF_ACQUISITION_PAUSED,
-    HF_ACQUISITION_LOOKING,
-    HF_ACQUISITION_ENQUEUING,
-    HF_ACQUISITION_UNSURE,
-    HF_ACQUISITION_QUEUED,
+    HF_ACQUISITION_WAITING,
     HF_ACQUISITION_HELD,
     HF_ACQUISITION_LOST,
     HF_ACQUISITION_RELEASING,
@@ -205,38 +151,6 @@ const char *hf_acquisition_text(const struct hf_acquisition *a);
 void hf_acquisition_set_text(struct hf_core *core, struct hf_acquisition *a,
                              const char *text);
 
-/* Below: for core.c, within a step.  Each may finish ${a}, which then is no
- * longer in the core's list. */
-
-/* The user's events. */
-void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
-                              uint32_t limit);
-/* Of a writer who was not told LOST, and not under way. */
-void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
-
-/* An answer to a request of ${a}'s. */
-void hf_acquisition_answered(struct hf_core *core, struct hf_acquisition *a,
-                             const struct hf_event *event);
-
-/* Do what is due by now. */
-void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a);
-
-/* Ask for whatever is wanted and can be asked now; finish if all is done. */
-void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
-
-/* End the grant of ${a}, which is HELD, because of ${why}, which is copied.
- * Only tells; a pump must follow, after everyone else has been told.
- * ${ticket_lives}: the ticket may still be in the queue. */
-void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
-                         bool ticket_lives, const char *why);
-
-/* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
- * still waited for, nor on the ticket of a cohort that no member has now. */
-bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
-
 /* Say in ${why} why ${a}, which waits, has not been granted in ${waited_ms}, or
  * by what a try may take; that somebody else is ahead of it. */
 void hf_acquisition_explain_overdue(struct hf_core *core,
@@ -246,11 +160,38 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why);
 
-/* End the wait of ${a}, if it is waiting, as ${why} tells. */
-void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
-                            const struct hf_error *why);
+/* Is it on its way to a grant? */
+bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
 
-/* The session changed. */
+/* Is its ticket in the queue, not admitted yet?  And seen behind others? */
+bool hf_acquisition_is_queued(const struct hf_acquisition *a);
+bool hf_acquisition_is_behind(const struct hf_acquisition *a);
+
+/* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
+ * still waited for, nor on the ticket of a cohort that no member has now. */
+bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
+
+/* Below: within a step.  Each may finish ${a}, which then is no longer in the
+ * core's list. */
+
+/* --------------------------------------------------------- from the user -- */
+
+void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
+                              uint32_t limit);
+/* Of a writer who was not told LOST, and not under way. */
+void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
+
+/* ------------------------------- from the clock, and from the session -- */
+
+/* Do what is due by now. */
+void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a);
+
+/* Ask for whatever is wanted and can be asked now; finish if all is done. */
+void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
+
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_session_over(struct hf_core *core,
                                  struct hf_acquisition *a);
@@ -258,9 +199,103 @@ void hf_acquisition_session_over(struct hf_core *core,
 /* Safe-until has moved, and ${a} waits for that. */
 void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a);
 
-/* The queue of ${a} was listed, by whomever. */
-void hf_acquisition_look(struct hf_acquisition *a,
-                         const struct hf_snapshot *snapshot);
+/* -------------------------------------------------------- from its ticket --
+ */
+
+/* It is in the queue, or was seen behind others there: so many are ahead, and
+ * ${holder} is the payload of the first of them; "": there is none; NULL: that
+ * is not told. */
+void hf_acquisition_queued(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_set_place(struct hf_core *core, struct hf_acquisition *a,
+                              size_t ahead, const char *holder);
+
+/* Tell whoever wants to hear of its place. */
+void hf_acquisition_waits(struct hf_core *core, struct hf_acquisition *a);
+
+/* It is HELD; ${revoked}: somebody has asked for its release already. */
+void hf_acquisition_granted(struct hf_core *core, struct hf_acquisition *a,
+                            bool revoked);
+
+/* HELD, and somebody asks for its release. */
+void hf_acquisition_revoked(struct hf_core *core, struct hf_acquisition *a);
+
+/* It was QUEUED and is gone, or being removed; nobody here began that. */
+void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a);
+
+/* The enqueue failed as ${why} tells: another ticket, if the policy allows
+ * another try.  ${end}: what becomes of the one in force, if there is one. */
+void hf_acquisition_try_again(struct hf_core *core, struct hf_acquisition *a,
+                              const struct hf_error *why,
+                              enum hf_own_ticket_end end);
+
+/* Given up, and the enqueue of the last ticket got no answer. */
+void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a);
+
+/* ${ticket} may not be taken out of the queue, as ${why} tells. */
+void hf_acquisition_removal_denied(struct hf_core *core,
+                                   const struct hf_own_ticket *ticket,
+                                   const struct hf_error *why);
+
+/* The request to become a reader has ended: it is one; it may not be one. */
+void hf_acquisition_downgraded(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_downgrade_denied(struct hf_core *core,
+                                     struct hf_acquisition *a,
+                                     const struct hf_error *why);
+
+/* Once it is HELD no more, a downgrade that is under way ends.  Not earlier
+ * than in a pump: whoever else loses a grant is told that first. */
+void hf_acquisition_downgrade_ends(struct hf_core *core,
+                                   struct hf_acquisition *a);
+
+/* ------------------------------------------------------------ from others --
+ */
+
+/* End the grant of ${a}, which is HELD, because of ${why}, which is copied.
+ * Only tells; a pump must follow, after everyone else has been told.
+ * ${ticket_lives}: the ticket may still be in the queue. */
+void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
+                         bool ticket_lives, const char *why);
+
+/* End the wait of ${a}, if it is waiting, as ${why} tells. */
+void hf_acquisition_give_up(struct hf_core *core, struct hf_acquisition *a,
+                            const struct hf_error *why);
+
+/* End its wait, a try, for .holder is ahead of it. */
+void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a);
+
+/* Set the status and the text to ${why}. */
+void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
+                               const struct hf_error *why);
+
+/* Set .holder to ${payload}. */
+void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
+                               const char *payload);
+
+/* Its place is lost; the next one will be at the tail. */
+void hf_acquisition_displaced(struct hf_acquisition *a);
+
+void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
+                         enum hf_acquisition_state state);
+
+/* After each change of what keeps a RELEASING or WITHDRAWING one: tell the
+ * owner if it is time, finish if nothing is left. */
+void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a);
+
+/* Zero what is the core's own, of a part that is IDLE or has ended, for another
+ * try. */
+void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a);
+
+/* Has it ended, and has the engine nothing of it? */
+bool hf_acquisition_is_over(const struct hf_acquisition *a);
+
+/* Will the answer to a removal, or to the enqueue before it, still come? */
+bool hf_acquisition_awaits_removal(const struct hf_acquisition *a);
+
+/* May a ticket of it be, or appear, in the queue? */
+bool hf_acquisition_may_remain(const struct hf_acquisition *a);
+
+/* May it have another ticket, with those that are being removed? */
+bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
 
 /* Does its grant, or the one to come, depend on safe-until? */
 bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
@@ -269,22 +304,13 @@ bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
  * ticket of a cohort, to be handed to a member? */
 bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
 
-/* Does it remember a ticket whose enqueue got no answer? */
-bool hf_acquisition_has_abandoned(const struct hf_acquisition *a);
-
-/* Has it a name in the queue that should not be there? */
-bool hf_acquisition_lurks(const struct hf_acquisition *a);
-
-/* When to repeat what is repeated until it works; of inquiries too. */
-uint64_t hf_acquisition_again_at_ms(struct hf_core *core,
-                                    struct hf_retry_state *state);
-
 /* When its wait has to end, or its end to be told, whatever comes. */
 uint64_t hf_acquisition_limit_at_ms(const struct hf_core *core,
                                     const struct hf_acquisition *a);
 
 /* When a request is due, which can be asked only while CONNECTED. */
 uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a);
+
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a);
 

@@ -11,10 +11,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/acquisition_private.h"
+#include "core/acquisition.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
+
+#define STATE(name) HF_ACQUISITION_##name
 
 static struct hf_acquisition *part_at(const struct hf_acquisition *whole,
                                       size_t i)
@@ -53,7 +55,7 @@ void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
     struct hf_acquisition *whole = part->whole;
 
     /* Who gives back has nobody wait, from the step on that begins it. */
-    assert(whole->state == STATE(PAUSED) && !whole->bundle->undoing);
+    assert(whole->state == STATE(WAITING) && !whole->bundle->undoing);
     whole->ahead = part->ahead;
     hf_acquisition_set_holder(core, whole, hf_text_of(part->holder));
     if (!whole->waiting_effect.queued)
@@ -66,7 +68,7 @@ void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part)
 {
     struct hf_acquisition *whole = part->whole;
 
-    if (whole->state == STATE(PAUSED) && !whole->bundle->undoing)
+    if (whole->state == STATE(WAITING) && !whole->bundle->undoing)
         whole->revoked = true;
     else if (whole->state == STATE(HELD) && !part->gate &&
              !whole->loss_effect.queued)
@@ -180,7 +182,7 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
     struct hf_bundle *bundle = whole->bundle;
     struct hf_acquisition *part;
 
-    while (whole->state == STATE(PAUSED)) {
+    while (whole->state == STATE(WAITING)) {
         part = part_at(whole, bundle->at);
         if (!is_sound(whole)) {
             undo(core, whole);
@@ -205,7 +207,7 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
 static void pump(struct hf_core *core, struct hf_acquisition *whole)
 {
     switch (whole->state) {
-    case STATE(PAUSED):
+    case STATE(WAITING):
         if (whole->bundle->undoing && are_over(whole))
             begin_again(core, whole);
         if (!whole->bundle->undoing)

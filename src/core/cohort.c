@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/acquisition_private.h"
+#include "core/acquisition.h"
 #include "core/core.h"
 #include "core/error.h"
 #include "core/instant.h"
 #include "core/memory.h"
+
+#define STATE(name) HF_ACQUISITION_##name
 
 /* ${number}: of a WANT. */
 static int compare(const void *number, const struct hf_tree_node *node)
@@ -188,8 +190,7 @@ bool hf_cohort_place(struct hf_core *core, struct hf_acquisition *a)
 {
     const struct hf_cohort *cohort = a->cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
-    bool queued = ticket != NULL && ticket->state == STATE(QUEUED) &&
-                  ticket->blocking > 0;
+    bool queued = ticket != NULL && hf_acquisition_is_behind(ticket);
 
     if (cohort->holder == NULL && !queued)
         return false;
@@ -224,7 +225,7 @@ void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
         hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
         cohort->holder = NULL;
     }
-    if (kind == HF_EFFECT_WAITING && ticket->blocking > 0)
+    if (kind == HF_EFFECT_WAITING && hf_acquisition_is_behind(ticket))
         cohort->behind = true;
     if (kind == HF_EFFECT_REVOKED)
         cohort->revoked = true;
@@ -292,7 +293,7 @@ static void end_try(struct hf_core *core, struct hf_cohort *cohort)
 
     if (!cohort->behind || a == NULL || !a->only_try || cohort->holder != NULL)
         return;
-    if (cohort->ticket == NULL || cohort->ticket->state != STATE(QUEUED))
+    if (cohort->ticket == NULL || !hf_acquisition_is_queued(cohort->ticket))
         return;
     hf_acquisition_set_holder(core, a, hf_text_of(cohort->ticket->holder));
     hf_acquisition_end_busy(core, a);
@@ -335,7 +336,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     end_wait(cohort, a);
     cohort->holder = a;
     cohort->grants++;
-    a->ticket = ticket->ticket;
+    a->ticket_id = ticket->ticket_id;
     a->token = ticket->token;
     a->session = ticket->session;
     hf_acquisition_move(core, a, STATE(HELD));
@@ -434,7 +435,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     }
     for (const struct hf_acquisition *a = cohort->first; a != NULL;
          a = a->next) {
-        assert(a->previous == previous && a->state == STATE(PAUSED));
+        assert(a->previous == previous && a->state == STATE(WAITING));
         assert(hf_tree_rank(&cohort->waiting, &a->entry.number) == waiting);
         waiting++;
         hf_acquisition_check(core, a);

@@ -28,8 +28,22 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
     hf_effect_queue_init(&core->effects);
     hf_enqueue_order_init(&core->order);
     hf_ticket_table_init(&core->tickets);
+    hf_removals_init(&core->removals);
     hf_session_init(&core->session, &core->effects,
                     hf_after_ms(now_ms, config->connect_ms), config->loss_at);
+}
+
+uint64_t hf_core_again_at_ms(struct hf_core *core, struct hf_retry_state *state)
+{
+    struct hf_retry_policy policy = core->config.retry;
+    uint64_t at_ms;
+
+    policy.tries = HF_RETRY_UNLIMITED;
+    policy.elapsed_ms = HF_FOREVER;
+    if (core->session.state != HF_STATE_CONNECTED)
+        return core->now_ms; /* the connection is waited for, not the clock */
+    at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
+    return hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
 }
 
 /* ---------------------------------------------------------------- grants -- */
@@ -201,11 +215,8 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
         hf_inquiry_taken_back(core, request->inquiry);
         return NULL;
     }
-    a = request->acquisition;
-    if (request->kind == HF_REQUEST_LOOK)
-        hf_lookout_taken_back(a->lookout);
-    else
-        hf_watches_taken_back(&a->watches, request);
+    a = request->own->acquisition;
+    hf_own_ticket_taken_back(request->own, request);
     hf_schedule_touch(core, &a->entry);
     touch_owner(core, a);
     return a;
@@ -377,33 +388,17 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
-/* Whoever lists a queue sees every ticket of ours that should not be in it. */
-static void look(struct hf_core *core, const struct hf_event *event)
-{
-    const char *queue = event->as.answer.request->queue;
-    struct hf_schedule_entry *next;
-
-    hf_schedule_update(core);
-    for (struct hf_schedule_entry *entry = core->schedule.first_abandoned;
-         entry != NULL; entry = next) {
-        next = entry->next_abandoned;
-        hf_core_visit(core);
-        if (strcmp(entry->acquisition->queue, queue) != 0)
-            continue;
-        hf_acquisition_look(entry->acquisition, &event->as.answer.snapshot);
-        hf_acquisition_pump(core, entry->acquisition);
-    }
-}
-
 static void answered(struct hf_core *core, const struct hf_event *event)
 {
-    struct hf_acquisition *a = event->as.answer.request->acquisition;
-    struct hf_inquiry *inquiry = event->as.answer.request->inquiry;
+    const struct hf_request *request = event->as.answer.request;
+    struct hf_own_ticket *ticket = request->own;
+    struct hf_acquisition *a = ticket != NULL ? ticket->acquisition : NULL;
+    struct hf_inquiry *inquiry = request->inquiry;
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
-        look(core, event);
-    if (a != NULL) {
-        hf_acquisition_answered(core, a, event);
+        hf_removals_look(core, request->queue, &event->as.answer.snapshot);
+    if (ticket != NULL) {
+        hf_own_ticket_answered(core, ticket, event);
         touch_owner(core, a); /* it may have crossed its own FORGET */
     } else if (inquiry != NULL) {
         hf_inquiry_answered(core, inquiry, event);

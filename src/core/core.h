@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core of one client: a pure machine from events to effects.  It makes no
- * system call, has no thread, no lock and no clock, and cannot fail.
+ * system call, has no thread, no lock and no clock, and it allocates before it
+ * asks and cannot fail after.
  *
- * It allocates what few acquisitions need, or need for a part of their lives.
- * Without memory it asks for no ticket and for no watch, as if the engine had
- * answered that it has none, and tries again later.  Before it asks for a
- * ticket it has what may be needed to take that out, so a release, a loss and
- * the end of a wait never need memory.  Texts are left out.
+ * A ticket of ours is allocated before its ENQUEUE is asked for, with what may
+ * be needed to take it out, so a release, a loss and the end of a wait never
+ * need memory.  Without memory the core asks for no ticket and for no watch, as
+ * if the engine had answered that it has none, and tries again later.  Texts
+ * are left out.
  *
  *     hf_core_step(core, &event);
  *     while ((effect = hf_core_next_effect(core)) != NULL)
@@ -29,6 +30,7 @@
 #include "core/enqueue_order.h"
 #include "core/inquiry.h"
 #include "core/random.h"
+#include "core/removal.h"
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/session.h"
@@ -53,7 +55,9 @@ struct hf_core {
      * a cohort: these are the cohort's, and its tickets are here. */
     struct hf_acquisition *first;
     struct hf_acquisition *last;
-    struct hf_ticket_table tickets; /* the same */
+    struct hf_ticket_table tickets; /* theirs */
+    uint64_t ticket_number;         /* of the last one */
+    struct hf_removals removals;    /* those that wait for a ticket to appear */
     struct hf_acquisition *dirty;   /* wholes that something was heard for */
     struct hf_cohort *first_cohort; /* those that have members */
     struct hf_cohort *dirty_cohort;
@@ -103,6 +107,10 @@ static inline uint64_t hf_core_safe_until_ms(const struct hf_core *core,
 {
     return hf_safe_until_read(&core->session.published, &a->valid);
 }
+
+/* When to repeat what is repeated until it works. */
+uint64_t hf_core_again_at_ms(struct hf_core *core,
+                             struct hf_retry_state *state);
 
 /* Check what must always hold; asserts.  After every step in tests. */
 void hf_core_check(const struct hf_core *core);

@@ -3,45 +3,38 @@
 
 #include <assert.h>
 
-#include "core/acquisition.h"
 #include "core/memory.h"
+#include "core/own_ticket.h"
 
-static struct hf_description *make(struct hf_acquisition *acquisition)
+static struct hf_description *make(struct hf_own_ticket *ticket)
 {
     struct hf_description *made = hf_alloc(sizeof *made);
 
     if (made == NULL)
         return NULL;
     made->request.kind = HF_REQUEST_DESCRIBE;
-    made->request.queue = acquisition->queue;
+    made->request.queue = ticket->ask.queue;
+    made->request.ticket = ticket->id;
     made->request.weight = 1;
     made->request.payload = made->text;
-    made->request.acquisition = acquisition;
+    made->request.own = ticket;
     made->request.effect = &made->effect;
     made->effect.request = &made->request;
     return made;
 }
 
-void hf_description_want(struct hf_acquisition *acquisition)
+void hf_description_want(struct hf_own_ticket *ticket)
 {
-    struct hf_description *description = acquisition->description;
+    struct hf_description *description = ticket->description;
 
     if (description == NULL)
-        description = acquisition->description = make(acquisition);
+        description = ticket->description = make(ticket);
     if (description == NULL)
         return; /* nobody but people misses it */
     description->wanted = true;
     description->again = false;
     description->at_ms = 0;
     description->retry = (struct hf_retry_state){0};
-}
-
-void hf_description_renew(struct hf_description *description)
-{
-    if (description == NULL)
-        return;
-    description->wanted = false;
-    description->is_asked = false;
 }
 
 bool hf_description_is_due(const struct hf_description *description)
@@ -57,7 +50,6 @@ bool hf_description_is_busy(const struct hf_description *description)
 
 void hf_description_pump(struct hf_description *description,
                          struct hf_effect_queue *effects,
-                         const struct hf_ticket_id *ticket,
                          enum hf_ticket_kind kind, const char *payload,
                          uint64_t now_ms)
 {
@@ -67,7 +59,6 @@ void hf_description_pump(struct hf_description *description,
     if (!description->again)
         hf_payload_copy(description->text, payload);
     description->is_asked = true;
-    description->request.ticket = *ticket;
     description->request.ticket_kind = kind;
     description->request.busy = true;
     description->request.engine_data = NULL;
@@ -80,13 +71,11 @@ void hf_description_done(struct hf_description *description)
     description->request.busy = false;
 }
 
-void hf_description_failed(struct hf_description *description,
-                           const struct hf_ticket_id *ticket, bool again,
+void hf_description_failed(struct hf_description *description, bool again,
                            uint64_t retry_at_ms)
 {
     hf_description_done(description);
-    if (!again || description->wanted ||
-        !hf_ticket_id_equal(&description->request.ticket, ticket))
+    if (!again || description->wanted)
         return;
     description->wanted = true;
     description->again = true;

@@ -20,8 +20,10 @@
 #include "core/retry.h"
 #include "core/ticket.h"
 
+struct hf_own_ticket;
+
 /* Allocated by the first request to release, because few are ever asked, and
- * freed with the acquisition.  A pointer to one may be NULL: there was no such
+ * freed with the ticket.  A pointer to one may be NULL: there was no such
  * request. */
 struct hf_description {
     struct hf_request request; /* .busy until it was answered */
@@ -36,12 +38,9 @@ struct hf_description {
     char text[HF_PAYLOAD_BYTES];
 };
 
-/* The owner of ${acquisition} has heard a request to release.  Only of a ticket
- * in the queue.  Without memory nothing is asked for. */
-void hf_description_want(struct hf_acquisition *acquisition);
-
-/* Another ticket takes the place of the one that it was about. */
-void hf_description_renew(struct hf_description *description);
+/* The owner of ${ticket}, which is in the queue, has heard a request to
+ * release. Without memory nothing is asked for. */
+void hf_description_want(struct hf_own_ticket *ticket);
 
 /* Is there one to be asked for, once it is time? */
 bool hf_description_is_due(const struct hf_description *description);
@@ -49,19 +48,16 @@ bool hf_description_is_due(const struct hf_description *description);
 /* Has the engine one that it has not answered? */
 bool hf_description_is_busy(const struct hf_description *description);
 
-/* Ask for it, if it is due by now, as the text of ${ticket} with ${payload} in
- * front; the session is CONNECTED. */
+/* Ask for it, if it is due by now, with ${payload} in front; the session is
+ * CONNECTED. */
 void hf_description_pump(struct hf_description *description,
                          struct hf_effect_queue *effects,
-                         const struct hf_ticket_id *ticket,
                          enum hf_ticket_kind kind, const char *payload,
                          uint64_t now_ms);
 
-/* Answers.  _failed(): to be asked for again at ${retry_at_ms}, if ${again} and
- * the ticket is still ${ticket}. */
+/* Answers.  _failed(): to be asked for again at ${retry_at_ms}, if ${again}. */
 void hf_description_done(struct hf_description *description);
-void hf_description_failed(struct hf_description *description,
-                           const struct hf_ticket_id *ticket, bool again,
+void hf_description_failed(struct hf_description *description, bool again,
                            uint64_t retry_at_ms);
 
 /* Take back a request that the engine has not seen, and want none: the ticket

@@ -142,6 +142,7 @@ enum hf_request_kind {
 };
 
 struct hf_inquiry;
+struct hf_own_ticket;
 
 struct hf_request {
     enum hf_request_kind kind;
@@ -164,7 +165,7 @@ struct hf_request {
     bool whole;          /* LIST: for people; .ticket is nobody's */
     bool busy;           /* the core's own: asked and not answered */
     /* The core's own: whose it is, the session's if both are NULL. */
-    struct hf_acquisition *acquisition;
+    struct hf_own_ticket *own;
     struct hf_inquiry *inquiry;
     struct hf_effect *effect; /* where it waits to be taken */
     /* The engine's own, from the request to its answer (a WATCH: to its end).

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/acquisition_private.h"
+#include "core/acquisition.h"
 #include "core/core.h"
 
 static struct hf_acquisition *of_node(struct hf_tree_node *node)
@@ -144,7 +144,7 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
 
     drop_next(core, a);
-    if (a->state == STATE(QUEUED))
+    if (hf_acquisition_is_queued(a))
         set_known(core, a);
     pass_on(core, a);
     if (behind != NULL)
@@ -164,10 +164,12 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
 static bool belongs(const struct hf_acquisition *a)
 {
     if (a->bundle != NULL || a->cohort != NULL || a->kind == HF_TICKET_LEASE ||
+        !hf_acquisition_is_waiting(a) ||
         a->turn.failures >= HF_ENQUEUE_ORDER_FAILURES)
         return false;
-    return a->state == STATE(ENQUEUING) || a->state == STATE(UNSURE) ||
-           (a->state == STATE(PAUSED) && hf_acquisition_can_enqueue(a));
+    if (a->ticket == NULL)
+        return hf_acquisition_can_enqueue(a);
+    return a->ticket->state < HF_OWN_TICKET_QUEUED;
 }
 
 void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
@@ -179,7 +181,7 @@ void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->state == STATE(QUEUED))
+    if (hf_acquisition_is_queued(a))
         a->turn.failures = 0;
     if (belongs(a) == a->turn.in_line)
         return;
@@ -218,8 +220,8 @@ hf_enqueue_order_before(const struct hf_core *core,
         hf_core_visit(core);
         before = before->turn.before;
     }
-    if (before != NULL && a->turn.known &&
-        hf_acquisition_enqueue_unanswered(before))
+    if (before != NULL && a->turn.known && before->ticket != NULL &&
+        hf_own_ticket_enqueue_unanswered(before->ticket))
         return NULL;
     return before;
 }

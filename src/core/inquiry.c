@@ -278,7 +278,7 @@ static void failed(struct hf_core *core, struct hf_inquiry *inquiry,
         return;
     }
     inquiry->unsure |= event->as.answer.failure == HF_FAILURE_UNSURE;
-    inquiry->ask_at_ms = hf_acquisition_again_at_ms(core, &inquiry->retry);
+    inquiry->ask_at_ms = hf_core_again_at_ms(core, &inquiry->retry);
     move(core, inquiry, STATE(WANTED));
     hf_inquiry_pump(core, inquiry);
 }

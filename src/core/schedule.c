@@ -13,7 +13,6 @@ struct keys {
     uint64_t request_ms;
     bool waits_for_proof;
     bool needs_proof;
-    bool abandoned;
 };
 
 static struct keys keys_of(const struct hf_core *core,
@@ -31,42 +30,7 @@ static struct keys keys_of(const struct hf_core *core,
         .request_ms = hf_acquisition_request_at_ms(a),
         .waits_for_proof = hf_acquisition_waits_for_proof(a),
         .needs_proof = hf_acquisition_needs_proof(a),
-        .abandoned = hf_acquisition_has_abandoned(a),
     };
-}
-
-/* ----------------------------------------------------------------- lists -- */
-
-/* Most come in the order of their numbers. */
-static void add_abandoned(struct hf_core *core, struct hf_schedule_entry *entry)
-{
-    struct hf_schedule *schedule = &core->schedule;
-    struct hf_schedule_entry *before = schedule->last_abandoned, *after;
-
-    while (before != NULL && before->number > entry->number) {
-        hf_core_visit(core);
-        before = before->previous_abandoned;
-    }
-    after = before != NULL ? before->next_abandoned : schedule->first_abandoned;
-    entry->previous_abandoned = before;
-    entry->next_abandoned = after;
-    *(before != NULL ? &before->next_abandoned : &schedule->first_abandoned) =
-        entry;
-    *(after != NULL ? &after->previous_abandoned : &schedule->last_abandoned) =
-        entry;
-}
-
-static void remove_abandoned(struct hf_core *core,
-                             struct hf_schedule_entry *entry)
-{
-    struct hf_schedule *schedule = &core->schedule;
-    struct hf_schedule_entry *before = entry->previous_abandoned;
-    struct hf_schedule_entry *after = entry->next_abandoned;
-
-    *(before != NULL ? &before->next_abandoned : &schedule->first_abandoned) =
-        after;
-    *(after != NULL ? &after->previous_abandoned : &schedule->last_abandoned) =
-        before;
 }
 
 static void remove_touched(struct hf_core *core,
@@ -117,11 +81,6 @@ static void set(struct hf_core *core, struct hf_schedule_entry *entry,
     if (keys->needs_proof != entry->needs_proof)
         schedule->needs_proof += keys->needs_proof ? 1 : (size_t)-1;
     entry->needs_proof = keys->needs_proof;
-    if (keys->abandoned && !entry->abandoned)
-        add_abandoned(core, entry);
-    else if (!keys->abandoned && entry->abandoned)
-        remove_abandoned(core, entry);
-    entry->abandoned = keys->abandoned;
 }
 
 void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
@@ -276,5 +235,4 @@ void hf_schedule_check_entry(const struct hf_core *core,
     check_node(&schedule->proofs, &entry->proof,
                keys.waits_for_proof ? 0 : HF_FOREVER, number);
     assert(entry->needs_proof == keys.needs_proof);
-    assert(entry->abandoned == keys.abandoned);
 }

@@ -39,10 +39,7 @@ struct hf_schedule_entry {
     struct hf_heap_node request;
     struct hf_heap_node proof;
     bool needs_proof; /* its grant, or the one to come, needs safe-until */
-    bool abandoned;   /* in the list of these */
-    struct hf_schedule_entry *next_abandoned;
-    struct hf_schedule_entry *previous_abandoned;
-    bool touched; /* in the list of these */
+    bool touched;     /* in the list of these */
     struct hf_schedule_entry *next_touched;
     struct hf_schedule_entry *previous_touched;
 };
@@ -54,10 +51,6 @@ struct hf_schedule {
     struct hf_heap due; /* within a tick: what it has found due, by number */
     size_t needs_proof; /* so many entries */
     uint64_t entries;   /* the number of the last one */
-    /* Those with tickets that may appear though nobody wants them, by number.
-     */
-    struct hf_schedule_entry *first_abandoned;
-    struct hf_schedule_entry *last_abandoned;
     struct hf_schedule_entry *touched;
 };
 

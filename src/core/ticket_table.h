@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The acquisitions of one client by the ids of their tickets.  It shows which
- * tickets of a queue are the client's own, and no acquisition is visited that
- * has to do with another queue.
+ * The tickets of one client by their ids.  It shows which tickets of a queue
+ * are the client's own, and no ticket is visited that has to do with another
+ * queue.
  *
- * An acquisition is in it from its first ENQUEUE until its FORGOTTEN, by the
- * ticket that it asked for last.  A member of a cohort has no ticket of its
- * own and is not in it; the cohort's tickets are.
+ * A ticket is in it from its ENQUEUE until it is freed, or its acquisition is
+ * FORGOTTEN.
  */
 #ifndef HF_CORE_TICKET_TABLE_H
 #define HF_CORE_TICKET_TABLE_H
@@ -14,7 +13,7 @@
 #include "core/ticket.h"
 #include "core/tree.h"
 
-struct hf_acquisition;
+struct hf_own_ticket;
 
 struct hf_ticket_table {
     struct hf_tree ids;
@@ -22,17 +21,16 @@ struct hf_ticket_table {
 
 void hf_ticket_table_init(struct hf_ticket_table *table);
 
-/* ${a} asks for a ticket called ${id}, which becomes its .ticket. */
-void hf_ticket_table_set(struct hf_ticket_table *table,
-                         struct hf_acquisition *a,
-                         const struct hf_ticket_id *id);
+/* ${ticket} is asked for, and has its id. */
+void hf_ticket_table_add(struct hf_ticket_table *table,
+                         struct hf_own_ticket *ticket);
 
-/* ${a} is FORGOTTEN, or asks for another.  Nothing if it is not in. */
+/* Nothing if it is not in. */
 void hf_ticket_table_remove(struct hf_ticket_table *table,
-                            struct hf_acquisition *a);
+                            struct hf_own_ticket *ticket);
 
-/* The one whose ticket is called ${id}, or NULL. */
-struct hf_acquisition *hf_ticket_table_find(const struct hf_ticket_table *table,
-                                            const struct hf_ticket_id *id);
+/* The one called ${id}, or NULL. */
+struct hf_own_ticket *hf_ticket_table_find(const struct hf_ticket_table *table,
+                                           const struct hf_ticket_id *id);
 
 #endif

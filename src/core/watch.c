@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "core/acquisition.h"
 #include "core/memory.h"
+#include "core/own_ticket.h"
 
 /* The slot that ${request} has. */
 static struct hf_watch **find_slot(struct hf_watches *watches,
@@ -14,7 +14,7 @@ static struct hf_watch **find_slot(struct hf_watches *watches,
         if (watches->slots[i] != NULL && &watches->slots[i]->request == request)
             return &watches->slots[i];
     }
-    assert(false && "a watch that is none of this acquisition's");
+    assert(false && "a watch that is none of this ticket's");
     return NULL;
 }
 
@@ -84,7 +84,7 @@ static void take_back(struct hf_watch **slot, struct hf_effect_queue *effects)
     hf_effect_add(effects, &watch->effect, HF_EFFECT_FORGET);
 }
 
-static bool ask(struct hf_watch **slot, struct hf_acquisition *acquisition,
+static bool ask(struct hf_watch **slot, struct hf_own_ticket *ticket,
                 struct hf_effect_queue *effects,
                 const struct hf_watched *wanted)
 {
@@ -96,10 +96,10 @@ static bool ask(struct hf_watch **slot, struct hf_acquisition *acquisition,
     watch->request = (struct hf_request){
         .kind = HF_REQUEST_WATCH,
         .ticket_kind = wanted->kind,
-        .queue = acquisition->queue,
+        .queue = ticket->ask.queue,
         .ticket = wanted->id,
         .busy = true,
-        .acquisition = acquisition,
+        .own = ticket,
         .effect = &watch->effect,
     };
     watch->effect.request = &watch->request;
@@ -108,12 +108,12 @@ static bool ask(struct hf_watch **slot, struct hf_acquisition *acquisition,
     return true;
 }
 
-bool hf_watches_follow(struct hf_acquisition *acquisition,
+bool hf_watches_follow(struct hf_own_ticket *ticket,
                        struct hf_effect_queue *effects,
                        const struct hf_watched *wanted, size_t count,
                        bool may_ask)
 {
-    struct hf_watches *watches = &acquisition->watches;
+    struct hf_watches *watches = &ticket->watches;
     bool has_memory = true;
 
     assert(count <= HF_WATCHED_MAX);
@@ -126,7 +126,7 @@ bool hf_watches_follow(struct hf_acquisition *acquisition,
         struct hf_watch **slot = find_free(watches);
 
         if (slot != NULL && !asked_for(watches, &wanted[i]))
-            has_memory &= ask(slot, acquisition, effects, &wanted[i]);
+            has_memory &= ask(slot, ticket, effects, &wanted[i]);
     }
     return has_memory;
 }

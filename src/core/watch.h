@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watches of one acquisition: which tickets it wants to hear the end of,
+/* The watches of one ticket of ours: which tickets it wants to hear the end of,
  * and the requests that see to it. */
 #ifndef HF_CORE_WATCH_H
 #define HF_CORE_WATCH_H
@@ -17,6 +17,8 @@
  * slot is free. */
 #define HF_WATCHED_MAX 3
 #define HF_WATCH_SLOTS HF_WATCHED_MAX
+
+struct hf_own_ticket;
 
 enum hf_watch_state {
     HF_WATCH_ASKED,     /* .request.busy until it was answered WATCHING */
@@ -42,10 +44,10 @@ struct hf_watches {
     struct hf_watch *slots[HF_WATCH_SLOTS]; /* NULL: free */
 };
 
-/* Have ${acquisition} watch the ${count} tickets ${wanted} and no others: take
+/* Have ${ticket} watch the ${count} tickets ${wanted} and no others: take
  * back those that are not wanted and, if ${may_ask}, ask for those that are
  * missing.  False without the memory for one, which is then not asked for. */
-bool hf_watches_follow(struct hf_acquisition *acquisition,
+bool hf_watches_follow(struct hf_own_ticket *ticket,
                        struct hf_effect_queue *effects,
                        const struct hf_watched *wanted, size_t count,
                        bool may_ask);

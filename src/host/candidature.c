@@ -87,7 +87,7 @@ static uint64_t stand_again_at_ms(struct hf_election *e)
 {
     if (hf_now_ms() - e->elected_at_ms >= LASTING_MS)
         e->again = (struct hf_retry_state){0};
-    return hf_acquisition_again_at_ms(&e->client->core, &e->again);
+    return hf_core_again_at_ms(&e->client->core, &e->again);
 }
 
 static void deposed(struct hf_election *e)

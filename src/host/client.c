@@ -37,9 +37,9 @@ static void carry_out(struct hf_client *client, const struct hf_effect *effect)
     switch (effect->kind) {
     case HF_EFFECT_REQUEST:
         if (effect->request->kind == HF_REQUEST_ENQUEUE)
-            hf_grant_describe_ticket(effect->request->acquisition);
+            hf_grant_describe_ticket(effect->request->own);
         else if (effect->request->kind == HF_REQUEST_DESCRIBE)
-            hf_grant_describe_asked(effect->request->acquisition);
+            hf_grant_describe_asked(effect->request->own);
         client->ops->request(client->engine, effect->request);
         break;
     case HF_EFFECT_FORGET:

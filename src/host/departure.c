@@ -20,7 +20,7 @@ static struct hf_errand_order look(const struct hf_grant *grant,
     uint64_t now_ms = hf_now_ms();
     struct hf_errand_order order = {
         .kind = HF_REQUEST_LOOK,
-        .ticket = grant->acquisition.ticket,
+        .ticket = grant->acquisition.ticket_id,
         .stamp = grant->acquisition.stamp,
         .only_try = wait_ms == 0,
         .wait_ms = HF_FOREVER,

@@ -82,7 +82,7 @@ static bool is_behind_another(const struct hf_election *e)
     const struct hf_acquisition *a = &e->grant->acquisition;
 
     return e->client->core.session.state == HF_STATE_CONNECTED &&
-           a->state == HF_ACQUISITION_QUEUED && a->blocking > 0;
+           hf_acquisition_is_behind(a);
 }
 
 void hf_election_waits_try(struct hf_election *e)

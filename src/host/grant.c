@@ -401,7 +401,7 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
     const struct hf_acquisition *a = hf_members_find(grant, lock);
 
     assert(a != NULL && grant->granted);
-    return &a->ticket;
+    return &a->ticket_id;
 }
 
 uint64_t hf_grant_safe_until_ms(const struct hf_grant *grant)
@@ -466,7 +466,7 @@ static hf_status hold(struct hf_grant *grant, const struct hf_lock *lock,
                             "tickets of this engine belong to a session, and "
                             "no descriptor keeps them; only the file engine "
                             "has such");
-    status = client->ops->hold(client->engine, &a->ticket, fd);
+    status = client->ops->hold(client->engine, &a->ticket_id, fd);
     if (status != HF_OK)
         hf_error_set(error, status, "%s", hf_status_text(status));
     return status;

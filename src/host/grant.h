@@ -177,11 +177,11 @@ const struct hf_ticket_id *hf_grant_ticket_id(const struct hf_grant *grant,
 /* Write what the ticket of ${acquisition}, which is being enqueued, says of its
  * owner, where that is a grant's and not a cohort's.  The text of the ticket
  * before is overwritten: a grant has one ENQUEUE under way at most. */
-void hf_grant_describe_ticket(struct hf_acquisition *acquisition);
+void hf_grant_describe_ticket(struct hf_own_ticket *ticket);
 
 /* Add asked= to .description.text of ${acquisition}, which is about to be
  * written, where that text is ours. */
-void hf_grant_describe_asked(struct hf_acquisition *acquisition);
+void hf_grant_describe_asked(struct hf_own_ticket *ticket);
 
 /* Carry out an effect that concerns it. */
 void hf_grant_effect(struct hf_grant *grant, const struct hf_effect *effect);

@@ -45,8 +45,9 @@ static bool make_room(struct hf_grant *grant, size_t size)
     return true;
 }
 
-void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
+void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
 {
+    struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_acquisition *whole = acquisition->whole;
     char payload[HF_PAYLOAD_BYTES];
     size_t least;
@@ -63,14 +64,15 @@ void hf_grant_describe_ticket(struct hf_acquisition *acquisition)
     if (!make_room(grant, strlen(payload) + 1))
         payload[least] = '\0'; /* people do without what its owner holds */
     memcpy(grant->payload, payload, strlen(payload) + 1);
-    acquisition->ask.payload = grant->payload;
+    ticket->ask.payload = grant->payload;
 }
 
 /* Tickets of one grant have its text in turn: one that is held has lost its own
  * to the next, and does not wait, so that it need not say what it holds. */
-void hf_grant_describe_asked(struct hf_acquisition *acquisition)
+void hf_grant_describe_asked(struct hf_own_ticket *ticket)
 {
-    struct hf_description *description = acquisition->description;
+    struct hf_acquisition *acquisition = ticket->acquisition;
+    struct hf_description *description = ticket->description;
     struct hf_acquisition *whole = acquisition->whole;
 
     if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&

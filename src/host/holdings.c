@@ -51,7 +51,7 @@ static bool write_ticket(char payload[HF_PAYLOAD_BYTES],
 {
     char id[HF_TICKET_ID_TEXT_BYTES];
 
-    hf_ticket_id_format(&member->acquisition->ticket, id);
+    hf_ticket_id_format(&member->acquisition->ticket_id, id);
     return hf_owner_add_hold(payload, HF_OWNER_HOLDS_END, member->lock->name,
                              id);
 }

@@ -165,10 +165,11 @@ static void mark_own(const struct hf_client *client, const char *queue,
     const struct hf_snapshot *snapshot = maker->snapshot;
 
     for (size_t i = 0; i < snapshot->count; i++) {
-        const struct hf_acquisition *a = hf_ticket_table_find(
+        const struct hf_own_ticket *own = hf_ticket_table_find(
             &client->core.tickets, &snapshot->tickets[i].id);
 
-        maker->own[i] = a != NULL && strcmp(a->queue, queue) == 0;
+        maker->own[i] =
+            own != NULL && strcmp(own->acquisition->queue, queue) == 0;
     }
 }
 
@@ -176,9 +177,12 @@ static void mark_own(const struct hf_client *client, const char *queue,
 static bool is_shared(const struct hf_cohort *cohort,
                       const struct hf_ticket *ticket)
 {
-    return cohort != NULL && cohort->ticket != NULL &&
-           stands_for(cohort) != NULL &&
-           hf_ticket_id_equal(&cohort->ticket->ticket, &ticket->id);
+    const struct hf_own_ticket *own = cohort != NULL && cohort->ticket != NULL
+                                          ? cohort->ticket->ticket
+                                          : NULL;
+
+    return own != NULL && stands_for(cohort) != NULL &&
+           hf_ticket_id_equal(&own->id, &ticket->id);
 }
 
 /* Those who wait for a ticket that is yet to be made come last. */

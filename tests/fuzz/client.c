@@ -186,7 +186,10 @@ const char *client_queue(uint8_t which)
 
 struct hf_ticket_id client_ticket(const struct client *client, uint8_t place)
 {
-    return client->acquisitions[place % CLIENT_ACQUISITIONS].acquisition.ticket;
+    const struct hf_own_ticket *ticket =
+        client->acquisitions[place % CLIENT_ACQUISITIONS].acquisition.ticket;
+
+    return ticket != NULL ? ticket->id : (struct hf_ticket_id){{0}};
 }
 
 static uint64_t deadline(const struct client *client, uint8_t how)

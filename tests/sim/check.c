@@ -260,11 +260,11 @@ static void check_lease(struct attempt *attempt)
 
         if (a->gate)
             continue;
-        if (!hf_sim_ticket_exists(sim, &a->ticket))
+        if (!hf_sim_ticket_exists(sim, &a->ticket_id))
             world_broken(client->world, 1,
                          "the ticket of %s is gone, promised until %" PRIu64,
                          attempt->name, attempt->promise_ms);
-        check_lease_of(attempt, &a->ticket);
+        check_lease_of(attempt, &a->ticket_id);
     }
 }
 

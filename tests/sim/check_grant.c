@@ -38,7 +38,7 @@ static void check_crew(const struct attempt *granted)
                      "%s is the %uth to be granted on one ticket, which may be "
                      "handed on %u times",
                      granted->name, crew->grants, crew->cohort.handoffs);
-    if (world_record(world, &granted->a.ticket)->told)
+    if (world_record(world, &granted->a.ticket_id)->told)
         world_broken(world, 3, "%s was granted on a ticket that should go",
                      granted->name);
 }
@@ -49,7 +49,7 @@ static void check_way(struct attempt *attempt, const struct claim *claim)
 {
     struct world *world = attempt->client->world;
     struct hf_snapshot queue = hf_sim_queue(world->sim, claim->place->name);
-    size_t place = hf_snapshot_find(&queue, &claim->a->ticket);
+    size_t place = hf_snapshot_find(&queue, &claim->a->ticket_id);
 
     if (attempt->evicted || check_tainted(attempt))
         return;
@@ -58,7 +58,7 @@ static void check_way(struct attempt *attempt, const struct claim *claim)
                      attempt->name);
         return;
     }
-    if (!hf_sim_ticket_current(attempt->client->engine, &claim->a->ticket))
+    if (!hf_sim_ticket_current(attempt->client->engine, &claim->a->ticket_id))
         world_broken(world, 1, "%s was granted on another session's ticket",
                      attempt->name);
     if (queue.tickets[place].token != claim->a->token)
@@ -166,7 +166,7 @@ static void check_token_given(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
         const struct ticket_record *record =
-            claim->a->gate ? NULL : world_record(world, &claim->a->ticket);
+            claim->a->gate ? NULL : world_record(world, &claim->a->ticket_id);
 
         if (record != NULL && record->token != claim->a->token)
             world_broken(world, 2,
@@ -191,7 +191,7 @@ void check_granted(struct attempt *attempt)
         world_broken(world, 8, "%s was told GRANTED after its end",
                      attempt->name);
     attempt->granted = true;
-    attempt->granted_id = attempt->a.ticket;
+    attempt->granted_id = attempt->a.ticket_id;
     attempt->granted_us = hf_sim_now_us(world->sim);
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
@@ -396,13 +396,6 @@ static bool was_granted(const struct attempt *attempt,
     return false;
 }
 
-/* Will an answer still tell whether the ticket of ${a} is gone? */
-static bool awaits_removal(const struct hf_acquisition *a)
-{
-    return hf_withdrawals_await_answer(&a->withdrawals) ||
-           (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE);
-}
-
 /* 13: an end comes when no ticket of the attempt is in a queue any more, or
  * says that one may be. */
 static void check_removed(struct attempt *attempt)
@@ -410,7 +403,8 @@ static void check_removed(struct attempt *attempt)
     struct world *world = attempt->client->world;
     struct crew *crew = attempt->crew;
 
-    if (awaits_removal(&attempt->a) && !attempt->client->closing &&
+    if (hf_acquisition_awaits_removal(&attempt->a) &&
+        !attempt->client->closing &&
         check_client_ms(attempt->client) < attempt->a.tell_at_ms)
         world_broken(world, 13,
                      "%s ended before its removal was answered, and in no need",
@@ -458,7 +452,7 @@ void check_release(struct attempt *attempt)
 
         attempt->gone_before_release |=
             !a->gate &&
-            !hf_sim_ticket_current(attempt->client->engine, &a->ticket);
+            !hf_sim_ticket_current(attempt->client->engine, &a->ticket_id);
     }
 }
 

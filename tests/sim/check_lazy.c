@@ -63,7 +63,7 @@ static bool is_gone(const struct attempt *attempt)
         const struct hf_acquisition *a = attempt->claims[i].a;
 
         if (!a->gate &&
-            !hf_sim_ticket_exists(attempt->client->world->sim, &a->ticket))
+            !hf_sim_ticket_exists(attempt->client->world->sim, &a->ticket_id))
             return true;
     }
     return false;

@@ -210,9 +210,9 @@ static bool is_excused(const struct attempt *attempt)
 
 static bool is_under_way(const struct attempt *attempt)
 {
-    const struct hf_request *ask = &attempt->claims[0].a->ask;
+    const struct hf_own_ticket *ticket = attempt->claims[0].a->ticket;
 
-    return ask->busy && ask->kind == HF_REQUEST_ENQUEUE;
+    return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
 }
 
 static void break_order(const struct attempt *attempt, const char *other)
@@ -248,11 +248,10 @@ void check_enqueued(const struct hf_event *event)
     struct attempt *attempt;
 
     if (request == NULL || request->kind != HF_REQUEST_ENQUEUE ||
-        request->acquisition == NULL ||
-        request->acquisition->stands_for != NULL)
+        request->own == NULL || request->own->acquisition->stands_for != NULL)
         return;
-    attempt = world_attempt(request->acquisition);
-    if (request->acquisition != attempt->claims[0].a)
+    attempt = world_attempt(request->own->acquisition);
+    if (request->own->acquisition != attempt->claims[0].a)
         return;
     if (event->kind == HF_EVENT_FAILED)
         attempt->failed = true;
@@ -336,7 +335,7 @@ void check_gone(struct world *world, const char *queue,
         !record->attempt->granted || !is_last_of(record->attempt, ticket))
         return;
     for (size_t i = 0; i < count; i++) {
-        struct attempt *woken = world_attempt(watches[i]->acquisition);
+        struct attempt *woken = world_attempt(watches[i]->own->acquisition);
 
         /* One who was evicted and has not heard is in nobody's place. */
         if (woken == record->attempt || !check_waits(woken) ||

@@ -21,11 +21,13 @@ static const struct client *client_of(const struct ticket_record *record)
                                 : record->attempt->client;
 }
 
-static bool stays(const struct hf_acquisition *a, const struct hf_ticket_id *id)
+static bool stays(const struct hf_own_ticket *ticket,
+                  const struct hf_ticket_id *id)
 {
-    return hf_ticket_id_equal(&a->ticket, id) && !a->downgrading &&
-           (a->state == HF_ACQUISITION_QUEUED ||
-            a->state == HF_ACQUISITION_HELD);
+    return ticket != NULL && hf_ticket_id_equal(&ticket->id, id) &&
+           !ticket->acquisition->downgrading &&
+           (ticket->state == HF_OWN_TICKET_QUEUED ||
+            ticket->state == HF_OWN_TICKET_HELD);
 }
 
 /* Has it an owner who listens, and would not rather be rid of it? */
@@ -37,11 +39,11 @@ static bool is_listened_to(const struct ticket_record *record)
         return record->crew->ready &&
                record->crew->life == record->crew->client->life &&
                record->crew->cohort.ticket != NULL &&
-               stays(record->crew->cohort.ticket, &record->id);
+               stays(record->crew->cohort.ticket->ticket, &record->id);
     if (attempt->forgotten)
         return false;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (stays(attempt->claims[i].a, &record->id))
+        if (stays(attempt->claims[i].a->ticket, &record->id))
             return true;
     }
     return false;
@@ -120,8 +122,8 @@ void check_heard(struct client *client, const struct hf_event *event)
     const struct hf_request *watch = event->as.answer.request;
     struct ticket_record *record;
 
-    if (event->kind != HF_EVENT_REVOKED || watch->acquisition == NULL ||
-        !stays(watch->acquisition, &watch->ticket))
+    if (event->kind != HF_EVENT_REVOKED || watch->own == NULL ||
+        !stays(watch->own, &watch->ticket))
         return;
     record = world_record(client->world, &watch->ticket);
     if (record != NULL)

@@ -82,15 +82,15 @@ static void say_asked(char text[HF_PAYLOAD_BYTES])
 
 static void request(struct client *client, struct hf_request *asked)
 {
+    struct hf_acquisition *a =
+        asked->own == NULL ? NULL : asked->own->acquisition;
     struct world *world = client->world;
 
-    if (asked->kind == HF_REQUEST_ENQUEUE &&
-        asked->acquisition->stands_for != NULL) {
-        crew_enqueues(client, crew_of(asked->acquisition->stands_for),
-                      &asked->ticket);
+    if (asked->kind == HF_REQUEST_ENQUEUE && a->stands_for != NULL) {
+        crew_enqueues(client, crew_of(a->stands_for), &asked->ticket);
     } else if (asked->kind == HF_REQUEST_ENQUEUE) {
-        struct attempt *attempt = world_attempt(asked->acquisition);
-        struct claim *claim = claim_of(asked->acquisition);
+        struct attempt *attempt = world_attempt(a);
+        struct claim *claim = claim_of(a);
 
         attempt->id = claim->id = asked->ticket;
         attempt->enqueued = claim->enqueued = true;
@@ -101,7 +101,7 @@ static void request(struct client *client, struct hf_request *asked)
         if (world_record(world, &asked->ticket) == NULL)
             world_remember(world, &asked->ticket, attempt, NULL);
     } else if (asked->kind == HF_REQUEST_DESCRIBE) {
-        say_asked(asked->acquisition->description->text);
+        say_asked(asked->own->description->text);
     }
     if (world->line != NULL && !world->terse && !world->brief)
         world_line(world, client->name, "  core asks to %s for %s",

@@ -36,34 +36,17 @@ static void ticket(const struct ink *ink, bool known,
 
 /* ----------------------------------------------------------- acquisition -- */
 
-static void put_withdrawal(const struct ink *ink,
-                           const struct hf_withdrawal *withdrawal)
+static void put_removal(const struct ink *ink, const struct hf_removal *removal)
 {
-    number(ink, withdrawal->state);
-    if (withdrawal->state == HF_WITHDRAWAL_NONE) {
-        number(ink, withdrawal->found);
+    number(ink, removal->state);
+    number(ink, removal->found);
+    if (removal->state == HF_REMOVAL_NONE)
         return;
-    }
-    instant(ink, withdrawal->appears_until_ms);
-    instant(ink, withdrawal->at_ms);
-    number(ink, withdrawal->last);
-    number(ink, withdrawal->found);
-    number(ink, withdrawal->retry.tries);
-    hf_imprint_ticket(ink->imprint, &withdrawal->request.ticket);
-    number(ink, withdrawal->request.busy);
-}
-
-/* Whether there is one for a ticket to come is no matter. */
-static void put_withdrawals(const struct ink *ink,
-                            const struct hf_withdrawals *withdrawals)
-{
-    static const struct hf_withdrawal unused;
-
-    put_withdrawal(ink, withdrawals->own != NULL ? withdrawals->own : &unused);
-    number(ink, hf_withdrawals_count_abandoned(withdrawals));
-    for (const struct hf_withdrawal *w = withdrawals->abandoned; w != NULL;
-         w = w->next)
-        put_withdrawal(ink, w);
+    instant(ink, removal->appears_until_ms);
+    instant(ink, removal->at_ms);
+    number(ink, removal->last);
+    number(ink, removal->retry.tries);
+    number(ink, removal->request.busy);
 }
 
 static void put_watches(const struct ink *ink, const struct hf_watches *watches)
@@ -81,43 +64,38 @@ static void put_watches(const struct ink *ink, const struct hf_watches *watches)
     }
 }
 
-static void put_lookout(const struct ink *ink, const struct hf_acquisition *a)
+static void put_queue_watch(const struct ink *ink,
+                            const struct hf_queue_watch *watch)
 {
-    number(ink, a->weight);
-    number(ink, a->limit);
-    number(ink, a->room);
-    number(ink, a->lookout != NULL);
-    if (a->lookout == NULL)
+    number(ink, watch != NULL);
+    if (watch == NULL)
         return;
-    number(ink, a->lookout->state);
-    instant(ink, a->lookout->at_ms);
-    number(ink, a->lookout->retry.tries);
+    number(ink, watch->state);
+    instant(ink, watch->at_ms);
+    number(ink, watch->retry.tries);
 }
 
-static void put_wait(const struct ink *ink, const struct hf_acquisition *a)
+static void put_queued(const struct ink *ink,
+                       const struct hf_own_ticket_queued *queued)
 {
-    number(ink, a->list_wanted);
-    instant(ink, a->list_at_ms);
-    instant(ink, a->enqueue_at_ms);
-    instant(ink, a->watch_at_ms);
-    instant(ink, a->report_at_ms);
-    number(ink, a->enqueue_at_ms > a->pumped_ms);
-    number(ink, a->watch_at_ms > a->pumped_ms);
-    number(ink, a->enqueue_retry.tries);
-    number(ink, a->turn.failures);
-    number(ink, a->list_retry.tries);
-    number(ink, a->watch_retry.tries);
-    number(ink, a->blocking);
-    ticket(ink, a->before_known, &a->before.id);
-    number(ink, a->before_known ? a->before.kind : 0);
-    ticket(ink, a->beyond_known, &a->beyond.id);
-    number(ink, a->beyond_known ? a->beyond.kind : 0);
-    number(ink, a->downgrading);
-    number(ink, a->downgrade_asked);
-    instant(ink, a->downgrade_at_ms);
-    number(ink, a->gone_admits);
-    number(ink, a->stale);
-    number(ink, a->waited);
+    instant(ink, queued->report_at_ms);
+    number(ink, queued->blocking);
+    ticket(ink, queued->before_known, &queued->before.id);
+    number(ink, queued->before_known ? queued->before.kind : 0);
+    ticket(ink, queued->beyond_known, &queued->beyond.id);
+    number(ink, queued->beyond_known ? queued->beyond.kind : 0);
+    number(ink, queued->gone_admits);
+    number(ink, queued->stale);
+    number(ink, queued->admissible);
+    number(ink, queued->waited);
+    number(ink, queued->revoked);
+}
+
+static void put_held(const struct ink *ink,
+                     const struct hf_own_ticket_held *held)
+{
+    number(ink, held->downgrade_asked);
+    instant(ink, held->downgrade_at_ms);
 }
 
 static void put_description(const struct ink *ink,
@@ -133,23 +111,56 @@ static void put_description(const struct ink *ink,
     instant(ink, description->wanted ? description->at_ms : 0);
 }
 
+static void put_ticket(const struct ink *ink, const struct client *client,
+                       const struct hf_own_ticket *own)
+{
+    number(ink, own != NULL);
+    if (own == NULL)
+        return;
+    hf_imprint_object(ink->imprint, own);
+    number(ink, own->state);
+    ticket(ink, own->state != HF_OWN_TICKET_LOOKING, &own->id);
+    number(ink, own->session == client->core.session.number);
+    number(ink, own->ask.busy);
+    number(ink, own->ask.busy ? own->ask.kind : 0);
+    number(ink, own->list_wanted);
+    instant(ink, own->list_at_ms);
+    number(ink, own->list_retry.tries);
+    instant(ink, own->watch_at_ms);
+    number(ink, own->watch_at_ms > own->acquisition->pumped_ms);
+    number(ink, own->watch_retry.tries);
+    if (own->state == HF_OWN_TICKET_LOOKING)
+        number(ink, own->in.looking.room);
+    if (own->state == HF_OWN_TICKET_QUEUED)
+        put_queued(ink, &own->in.queued);
+    if (own->state == HF_OWN_TICKET_HELD)
+        put_held(ink, &own->in.held);
+    put_watches(ink, &own->watches);
+    put_queue_watch(ink, own->queue_watch);
+    put_description(ink, own->description);
+    put_removal(ink, &own->removal);
+}
+
 static void put_acquisition(const struct ink *ink, const struct client *client,
                             const struct hf_acquisition *a)
 {
     number(ink, a->state);
     number(ink, a->status);
-    ticket(ink, a->state > HF_ACQUISITION_PAUSED, &a->ticket);
+    number(ink, a->weight);
+    number(ink, a->limit);
     number(ink, a->session == client->core.session.number);
-    number(ink, a->ask.busy);
-    number(ink, a->ask.busy ? a->ask.kind : 0);
-    put_wait(ink, a);
-    put_watches(ink, &a->watches);
-    put_lookout(ink, a);
+    instant(ink, a->enqueue_at_ms);
+    number(ink, a->enqueue_at_ms > a->pumped_ms);
+    number(ink, a->enqueue_retry.tries);
+    number(ink, a->turn.failures);
+    number(ink, a->downgrading);
     number(ink, a->revoked);
-    put_description(ink, a->description);
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
-    put_withdrawals(ink, &a->withdrawals);
+    put_ticket(ink, client, a->ticket);
+    for (const struct hf_own_ticket *t = a->earlier; t != NULL; t = t->next)
+        put_ticket(ink, client, t);
+    put_ticket(ink, client, NULL);
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,

@@ -225,7 +225,7 @@ static bool is_asked(const struct attempt *attempt)
     struct world *world = attempt->client->world;
 
     if (attempt->crew != NULL)
-        return world_record(world, &attempt->a.ticket)->asked;
+        return world_record(world, &attempt->a.ticket_id)->asked;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
@@ -246,7 +246,7 @@ void question_check_revoked(const struct attempt *attempt)
         world_broken(world, 8, "%s is asked to let go, and nobody asked",
                      attempt->name);
     if (attempt->crew != NULL)
-        world_record(world, &attempt->a.ticket)->told = true;
+        world_record(world, &attempt->a.ticket_id)->told = true;
 }
 
 /* 4, 9. */

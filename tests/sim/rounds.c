@@ -188,7 +188,7 @@ static void go(void *arg)
     }
     party->where = LEAVING;
     rounds_line(party, "leaves");
-    wait_on(party, &party->member->ticket, party->member->stamp, true);
+    wait_on(party, &party->member->ticket_id, party->member->stamp, true);
 }
 
 static void answered(struct party *party, const struct hf_inquiry *inquiry)
@@ -208,7 +208,7 @@ static void answered(struct party *party, const struct hf_inquiry *inquiry)
 static void released(struct party *party, const struct hf_acquisition *member)
 {
     if (party->yields && member->status == HF_OK)
-        wait_on(party, &member->ticket, member->stamp, false);
+        wait_on(party, &member->ticket_id, member->stamp, false);
     else
         be_outside(party, member->status == HF_OK);
 }

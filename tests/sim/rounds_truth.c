@@ -135,7 +135,7 @@ struct hf_sim_observer rounds_observer(void)
 /* The ticket may have gone since, with its session. */
 void rounds_check_entry(const struct party *party)
 {
-    const struct live *live = find_live(&party->member->ticket);
+    const struct live *live = find_live(&party->member->ticket_id);
 
     rounds_must(live == NULL || live->called, 1,
                 "somebody went in to whom no mark was made");
@@ -146,7 +146,7 @@ void rounds_check_passage(const struct party *party, uint64_t stamp)
     for (unsigned i = 0; i < rounds.count; i++) {
         const struct party *other = &rounds.parties[i];
         const struct live *live = other->where == INSIDE && other != party
-                                      ? find_live(&other->member->ticket)
+                                      ? find_live(&other->member->ticket_id)
                                       : NULL;
 
         rounds_must(live == NULL || live->token >= stamp, 1,

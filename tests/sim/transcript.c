@@ -80,8 +80,10 @@ const char *world_attempt_name(const struct hf_acquisition *a)
 
 const char *world_asker(const struct hf_request *request)
 {
-    return request->inquiry != NULL ? "a question"
-                                    : world_attempt_name(request->acquisition);
+    if (request->inquiry != NULL)
+        return "a question";
+    return world_attempt_name(request->own != NULL ? request->own->acquisition
+                                                   : NULL);
 }
 
 void world_line_event(struct client *client, const struct hf_event *event)

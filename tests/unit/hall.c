@@ -31,8 +31,7 @@ static const char *ticket_name(const struct hall *h,
 static void describe(struct hall *h, const struct hf_request *request,
                      const char *verb, char *text, size_t bytes)
 {
-    bool named =
-        request->acquisition != NULL && request->kind != HF_REQUEST_LIST;
+    bool named = request->own != NULL && request->kind != HF_REQUEST_LIST;
 
     snprintf(text, bytes, "%s%s%s", verb, named ? " " : "",
              named ? ticket_name(h, &request->ticket) : "");

@@ -106,7 +106,7 @@ static void wait_behind(struct fixture *f, struct hf_acquisition *a)
     want(f, a);
     (void)idle_listed(f, HF_EVENT_ENQUEUED, HF_REQUEST_ENQUEUE,
                       HF_TICKET_MUTEX);
-    assert_int_equal(a->state, HF_ACQUISITION_QUEUED);
+    assert_true(hf_acquisition_is_queued(a));
 }
 
 static void hold(struct fixture *f, struct hf_acquisition *a)

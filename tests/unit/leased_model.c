@@ -40,7 +40,7 @@ struct hf_store {
     char told[TOLD_BYTES];
     char taken[TOLD_BYTES];
     size_t used;
-    struct hf_acquisition *asker;
+    struct hf_own_ticket *asker;
     struct hf_request *requests[REQUESTS_MAX];
     size_t request_count;
 };
@@ -497,7 +497,7 @@ void model_crash(struct hf_store *store)
     model_close(store);
 }
 
-void model_as(struct hf_store *store, struct hf_acquisition *asker)
+void model_as(struct hf_store *store, struct hf_own_ticket *asker)
 {
     store->asker = asker;
 }
@@ -515,7 +515,7 @@ struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,
     request->ticket_kind = HF_TICKET_MUTEX;
     request->weight = 1;
     request->payload = "";
-    request->acquisition = store->asker;
+    request->own = store->asker;
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }
@@ -536,7 +536,7 @@ static struct hf_request *ask_of(struct hf_store *store,
                                    .weight = 1,
                                    .limit = limit,
                                    .payload = "",
-                                   .acquisition = store->asker};
+                                   .own = store->asker};
     hf_leased_request(store->leased, request, store->model->now_ms);
     return request;
 }

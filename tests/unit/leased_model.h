@@ -64,7 +64,7 @@ const char *model_told(struct hf_store *store);
 
 /* Requests of ${store} are ${asker}'s from now on; NULL, as in the beginning:
  * one and the same's. */
-void model_as(struct hf_store *store, struct hf_acquisition *asker);
+void model_as(struct hf_store *store, struct hf_own_ticket *asker);
 
 /* A request of ${store}, which the model frees at its end. */
 struct hf_request *model_ask(struct hf_store *store, enum hf_request_kind kind,

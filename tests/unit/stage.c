@@ -169,14 +169,15 @@ static void describe_request(const struct stage *s,
         "DOWNGRADE", "REVOKE", "DESCRIBE", "RAISE", "LOWER",    "STAMP"};
     char name[24] = "";
 
-    if (request->acquisition == NULL) {
+    if (request->own == NULL) {
         snprintf(text, bytes, "%s", verbs[request->kind]);
         return;
     }
-    assert_string_equal(request->queue, request->acquisition->queue);
+    assert_string_equal(request->queue, request->own->acquisition->queue);
     if (request->kind != HF_REQUEST_LIST)
         ticket_name(s, &request->ticket, name, sizeof name);
-    snprintf(text, bytes, "%c %s%s%s", "abc"[index_of(s, request->acquisition)],
+    snprintf(text, bytes, "%c %s%s%s",
+             "abc"[index_of(s, request->own->acquisition)],
              forget ? "FORGET" : verbs[request->kind],
              name[0] == '\0' ? "" : " ", name);
 }
@@ -208,12 +209,12 @@ static void take_request(struct stage *s, struct hf_request *request,
     assert_true(request->busy);
     assert_null(request->engine_data);
     if (request->kind == HF_REQUEST_ENQUEUE) {
-        unsigned who = index_of(s, request->acquisition);
+        unsigned who = index_of(s, request->own->acquisition);
 
         assert_true(s->mine_count[who] < STAGE_TICKETS);
         s->mine[who][s->mine_count[who]++] = request->ticket;
-        assert_int_equal(request->ticket_kind, request->acquisition->kind);
-        assert_ptr_equal(request->payload, request->acquisition->payload);
+        assert_int_equal(request->ticket_kind, request->own->acquisition->kind);
+        assert_ptr_equal(request->payload, request->own->acquisition->payload);
     }
     describe_request(s, request, false, text, bytes);
     assert_null(find_pending(s, text));

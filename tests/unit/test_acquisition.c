@@ -20,7 +20,7 @@ static void one_answer_is_enough_for_an_empty_queue(void **state)
     STAGE(s, 0);
     hold_a(s);
     assert_int_equal(s->a.token, 101);
-    assert_true(hf_ticket_id_equal(&s->a.ticket, &s->mine[0][0]));
+    assert_true(hf_ticket_id_equal(&s->a.ticket_id, &s->mine[0][0]));
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), STAGE_SAFE_MS);
     release(s, &s->a);
     assert_int_equal(hf_core_safe_until_ms(&s->core, &s->a), 0);

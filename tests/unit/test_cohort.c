@@ -36,7 +36,7 @@ static void a_release_hands_on_without_a_request(void **state)
     assert_int_equal(promise(h, 2), HALL_SAFE_MS);
     expect(h, "m2 GRANTED; m1 RELEASED HF_OK; m1 FORGOTTEN");
     assert_int_equal(h->m[2].token, 101);
-    assert_true(hf_ticket_id_equal(&h->m[2].ticket, &h->t[1]));
+    assert_true(hf_ticket_id_equal(&h->m[2].ticket_id, &h->t[1]));
     want(h, 4);
     release(h, 2);
     expect(h, "m3 GRANTED; m2 RELEASED HF_OK; m2 FORGOTTEN");

@@ -78,7 +78,7 @@ static void wait_behind(struct fixture *f, enum hf_ticket_kind ahead)
 {
     ask(f);
     (void)enqueued(f, ahead);
-    assert_int_equal(f->a.state, HF_ACQUISITION_QUEUED);
+    assert_true(hf_acquisition_is_queued(&f->a));
 }
 
 static void hold(struct fixture *f)
@@ -100,19 +100,22 @@ static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
 /* End whatever the subject does; nothing of it is left. */
 static void finish(struct fixture *f, struct hf_acquisition *a)
 {
+    const struct hf_own_ticket *ticket = a->ticket;
     bool has =
         a->state == HF_ACQUISITION_HELD || a->state == HF_ACQUISITION_LOST;
 
     if (a->state < HF_ACQUISITION_RELEASING)
         (void)idle_step(f,
                         idle_user(has ? HF_EVENT_RELEASE : HF_EVENT_CANCEL, a));
-    if (a->ask.busy && a->ask.kind == HF_REQUEST_ENQUEUE)
+    if (ticket != NULL && ticket->ask.busy &&
+        ticket->ask.kind == HF_REQUEST_ENQUEUE)
         (void)enqueued(f, 0);
-    if (a->ask.busy && a->ask.kind == HF_REQUEST_LIST)
+    if (ticket != NULL && ticket->ask.busy &&
+        ticket->ask.kind == HF_REQUEST_LIST)
         (void)listed(f, 0);
-    if (hf_description_is_busy(a->description))
+    if (ticket != NULL && hf_description_is_busy(ticket->description))
         (void)answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    if (hf_withdrawals_await_answer(&a->withdrawals))
+    if (hf_acquisition_awaits_removal(a))
         (void)answer(f, HF_EVENT_WITHDRAWN, HF_REQUEST_WITHDRAW);
     assert_int_equal(a->state, HF_ACQUISITION_DONE);
 }
@@ -155,10 +158,11 @@ static struct hf_event gone(struct fixture *f)
     struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
 
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = f->a.watches.slots[i];
+        struct hf_watch *watch = f->a.ticket->watches.slots[i];
 
         if (watch != NULL && watch->state == HF_WATCH_ASKED &&
-            hf_ticket_id_equal(&watch->request.ticket, &f->a.before.id))
+            hf_ticket_id_equal(&watch->request.ticket,
+                               &f->a.ticket->in.queued.before.id))
             event.as.answer.request = &watch->request;
     }
     return event;
@@ -200,7 +204,7 @@ static uint64_t is_described(struct fixture *f)
     wait_behind(f, HF_TICKET_MUTEX);
     (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
     cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    assert_false(hf_description_is_busy(f->a.description));
+    assert_false(hf_description_is_busy(f->a.ticket->description));
     return finished(f, cost);
 }
 
@@ -282,7 +286,7 @@ static uint64_t retry(struct fixture *f)
     ask(f);
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_RETRY);
     cost += tick_after(f, 20);
-    assert_int_equal(f->a.state, HF_ACQUISITION_ENQUEUING);
+    assert_int_equal(f->a.ticket->state, HF_OWN_TICKET_ENQUEUING);
     return finished(f, cost);
 }
 
@@ -301,7 +305,7 @@ static uint64_t doubt(struct fixture *f)
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_UNSURE);
     f->asked[HF_REQUEST_LIST]->ticket = (struct hf_ticket_id){{1}};
     cost += listed(f, 0);
-    assert_int_equal(f->b.state, HF_ACQUISITION_PAUSED);
+    assert_null(f->b.ticket);
     return cost;
 }
 
@@ -360,7 +364,7 @@ static uint64_t looks_for_room(struct fixture *f)
     event.as.limit.acquisition = &f->a;
     event.as.limit.permits = 2;
     cost += idle_step(f, event);
-    assert_int_equal(f->a.state, HF_ACQUISITION_LOOKING);
+    assert_int_equal(f->a.ticket->state, HF_OWN_TICKET_LOOKING);
     return finished(f, cost);
 }
 

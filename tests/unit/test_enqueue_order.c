@@ -193,13 +193,13 @@ static void without_an_id_the_turn_is_over(void **state)
     s->core.config.retry.tries = HF_RETRY_UNLIMITED;
     want(s, &s->a);
     expect(s, "a ENQUEUE a1");
-    for (unsigned i = 1; i <= HF_ABANDONED_MAX; i++) {
+    for (unsigned i = 1; i <= HF_EARLIER_TICKETS_MAX; i++) {
         char name[32];
 
         snprintf(name, sizeof name, "a ENQUEUE a%u", i);
         enqueued(s, name, "x");
         stage_drain(s);
-        if (i == HF_ABANDONED_MAX)
+        if (i == HF_EARLIER_TICKETS_MAX)
             break;
         at(s, s->now_ms + 1000);
         stage_drain(s);

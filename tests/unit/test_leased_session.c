@@ -584,11 +584,11 @@ static void nothing_is_promised_on_what_went_before_it_was_watched(void **state)
     hear_and_be_proven();
 }
 
-/* Another acquisition of the client waits behind it, and hears that it is gone:
+/* Another ticket of the client waits behind it, and hears that it is gone:
  * its owner does not by that. */
 static void nothing_is_promised_on_what_only_the_next_one_watches(void **state)
 {
-    struct hf_acquisition next;
+    struct hf_own_ticket next;
 
     (void)state;
     (void)model_enqueue(a, "q", 'a', HF_TICKET_MUTEX);

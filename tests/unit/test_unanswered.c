@@ -240,7 +240,7 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
     STAGE(s, 0);
     s->core.config.retry.tries = HF_RETRY_UNLIMITED;
     enqueue_a(s);
-    for (int i = 1; i <= HF_ABANDONED_MAX; i++) {
+    for (int i = 1; i <= HF_EARLIER_TICKETS_MAX; i++) {
         char name[] = "a ENQUEUE a?";
 
         name[11] = (char)('0' + i);
@@ -248,7 +248,7 @@ static void with_all_slots_in_use_the_next_attempt_waits(void **state)
         expect(s, "a LIST");
         listed(s, "a LIST", "");
         expect(s, "");
-        if (i < HF_ABANDONED_MAX) {
+        if (i < HF_EARLIER_TICKETS_MAX) {
             ring(s);
             name[11]++;
             expect(s, name);

@@ -8,16 +8,16 @@
 
 #include <cmocka.h>
 
-#include "core/acquisition.h"
+#include "core/own_ticket.h"
 
 struct slots {
-    struct hf_acquisition a;
+    struct hf_own_ticket ticket;
     struct hf_effect_queue effects;
 };
 
 static void begin(struct slots *s)
 {
-    *s = (struct slots){.a = {.queue = "q"}};
+    *s = (struct slots){.ticket = {.ask = {.queue = "q"}}};
     hf_effect_queue_init(&s->effects);
 }
 
@@ -38,7 +38,8 @@ static void follow(struct slots *s, const char *names)
     assert_true(count <= HF_WATCHED_MAX);
     for (size_t i = 0; i < count; i++)
         wanted[i] = watched(names[i]);
-    assert_true(hf_watches_follow(&s->a, &s->effects, wanted, count, true));
+    assert_true(
+        hf_watches_follow(&s->ticket, &s->effects, wanted, count, true));
 }
 
 /* The next effect is one of ${kind}, about the ticket called ${name}. */
@@ -73,10 +74,10 @@ static void a_new_watch_waits_for_one_to_be_taken_back(void **state)
     follow(&s, "dbe"); /* all slots are in use */
     forgotten = take(&s, HF_EFFECT_FORGET, 'a');
     take_all(&s, HF_EFFECT_FORGET, "c");
-    hf_watches_taken_back(&s.a.watches, forgotten);
+    hf_watches_taken_back(&s.ticket.watches, forgotten);
     follow(&s, "dbe");
     take_all(&s, HF_EFFECT_REQUEST, "d");
-    hf_watches_free(&s.a.watches);
+    hf_watches_free(&s.ticket.watches);
 }
 
 static void they_are_idle_when_none_is_with_the_engine(void **state)
@@ -86,18 +87,18 @@ static void they_are_idle_when_none_is_with_the_engine(void **state)
 
     (void)state;
     begin(&s);
-    assert_true(hf_watches_idle(&s.a.watches));
+    assert_true(hf_watches_idle(&s.ticket.watches));
     follow(&s, "a");
     asked = take(&s, HF_EFFECT_REQUEST, 'a');
-    assert_true(hf_watches_any(&s.a.watches));
-    assert_true(hf_watches_heeds(&s.a.watches, asked));
+    assert_true(hf_watches_any(&s.ticket.watches));
+    assert_true(hf_watches_heeds(&s.ticket.watches, asked));
     follow(&s, "");
-    assert_false(hf_watches_any(&s.a.watches));
-    assert_false(hf_watches_heeds(&s.a.watches, asked));
-    assert_false(hf_watches_idle(&s.a.watches));
+    assert_false(hf_watches_any(&s.ticket.watches));
+    assert_false(hf_watches_heeds(&s.ticket.watches, asked));
+    assert_false(hf_watches_idle(&s.ticket.watches));
     (void)take(&s, HF_EFFECT_FORGET, 'a');
-    hf_watches_taken_back(&s.a.watches, asked);
-    assert_true(hf_watches_idle(&s.a.watches));
+    hf_watches_taken_back(&s.ticket.watches, asked);
+    assert_true(hf_watches_idle(&s.ticket.watches));
 }
 
 int main(void)

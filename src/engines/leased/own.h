@@ -19,7 +19,7 @@ enum hf_leased_own_state {
     HF_LEASED_OWN_UNSURE,
 };
 
-struct hf_acquisition;
+struct hf_own_ticket;
 
 struct hf_leased_own {
     struct hf_tree_node by_id; /* first */
@@ -29,7 +29,7 @@ struct hf_leased_own {
     bool forsaken; /* its owner relies on it no more: he has asked for it to be
                       taken out, or heard that it is not what he thought */
     enum hf_ticket_kind kind;
-    const struct hf_acquisition *owner; /* who asked for it; only compared */
+    const struct hf_own_ticket *owner; /* who asked for it; only compared */
     uint32_t revoked; /* how often its owner was asked to let go */
     uint64_t listed;  /* number of the LIST that showed it last, or 0 */
     struct hf_leased_queue *queue;

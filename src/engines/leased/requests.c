@@ -245,7 +245,7 @@ static bool expect(struct hf_leased *leased, const struct hf_leased_op *op)
     own->state = HF_LEASED_OWN_ASKED;
     own->gone = own->forsaken = false;
     own->kind = op->call.ticket_kind;
-    own->owner = op->request->acquisition;
+    own->owner = op->request->own;
     return true;
 }
 

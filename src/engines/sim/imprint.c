@@ -61,9 +61,9 @@ void hf_imprint_request(struct hf_imprint *imprint,
         return;
     }
     hf_imprint_number(imprint, request->kind);
-    if (request->acquisition == NULL)
+    if (request->own == NULL)
         return;
-    hf_imprint_object(imprint, request->acquisition);
+    hf_imprint_object(imprint, request->own);
     hf_imprint_ticket(imprint, &request->ticket);
     hf_imprint_number(imprint, request->ticket_kind);
 }

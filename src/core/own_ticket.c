@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/own_ticket.h"
+
+#include <assert.h>
+
+#include "core/acquisition.h"
+#include "core/core.h"
+#include "core/instant.h"
+#include "core/memory.h"
+#include "core/rule.h"
+
+#define STATE(name) HF_OWN_TICKET_##name
+#define TO(name) (1u << HF_OWN_TICKET_##name)
+
+static const struct hf_machine_state states[] = {
+    [STATE(LOOKING)] = {"LOOKING", TO(ENQUEUING) | TO(GONE)},
+    [STATE(ENQUEUING)] = {"ENQUEUING",
+                          TO(QUEUED) | TO(UNSURE) | TO(REMOVING) | TO(GONE)},
+    [STATE(UNSURE)] = {"UNSURE", TO(QUEUED) | TO(REMOVING) | TO(GONE)},
+    [STATE(QUEUED)] = {"QUEUED", TO(HELD) | TO(REMOVING) | TO(GONE)},
+    [STATE(HELD)] = {"HELD", TO(REMOVING) | TO(GONE)},
+    [STATE(REMOVING)] = {"REMOVING", TO(GONE)},
+    [STATE(GONE)] = {"GONE", 0},
+};
+
+static const struct hf_machine_table table = {"ticket", states,
+                                              sizeof states / sizeof states[0]};
+
+/* -------------------------------------------------- beginning and memory -- */
+
+struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a)
+{
+    struct hf_own_ticket *ticket = hf_alloc(sizeof *ticket);
+
+    if (ticket == NULL)
+        return NULL;
+    ticket->acquisition = a;
+    ticket->ask = (struct hf_request){
+        .ticket_kind = a->kind,
+        .weight = a->kind == HF_TICKET_LEASE ? a->weight : 1,
+        .limit = hf_rule_of(a->kind)->watches_queue ? a->limit : 0,
+        .queue = a->queue,
+        .payload = a->payload,
+        .own = ticket,
+        .effect = &ticket->ask_effect,
+    };
+    ticket->ask_effect.request = &ticket->ask;
+    if (!hf_rule_of(a->kind)->watches_queue)
+        return ticket;
+    ticket->queue_watch = hf_queue_watch_new(ticket);
+    if (ticket->queue_watch != NULL)
+        return ticket;
+    hf_free(ticket);
+    return NULL;
+}
+
+void hf_own_ticket_free(struct hf_own_ticket *ticket)
+{
+    hf_watches_free(&ticket->watches);
+    hf_free(ticket->queue_watch);
+    hf_free(ticket->description);
+    hf_free(ticket);
+}
+
+/* ---------------------------------------------------------------- states -- */
+
+void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
+                        enum hf_own_ticket_state state)
+{
+    hf_machine_move(&table, &ticket->state, state);
+    hf_schedule_touch(core, &ticket->acquisition->entry);
+}
+
+struct hf_own_ticket_looking *
+hf_own_ticket_looking(struct hf_own_ticket *ticket)
+{
+    assert(ticket->state == STATE(LOOKING));
+    return &ticket->in.looking;
+}
+
+struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket)
+{
+    assert(ticket->state == STATE(QUEUED));
+    return &ticket->in.queued;
+}
+
+struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket)
+{
+    assert(ticket->state == STATE(HELD));
+    return &ticket->in.held;
+}
+
+bool hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
+{
+    return ticket->ask.busy && ticket->ask.kind == HF_REQUEST_ENQUEUE;
+}
+
+bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)
+{
+    return ticket->state == STATE(REMOVING) &&
+           ticket->removal.state != HF_REMOVAL_WAITING;
+}
+
+bool hf_own_ticket_is_settled(const struct hf_own_ticket *ticket)
+{
+    return ticket->state == STATE(GONE) && !ticket->ask.busy &&
+           !hf_description_is_busy(ticket->description);
+}
+
+bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket)
+{
+    const struct hf_queue_watch *watch = ticket->queue_watch;
+
+    return hf_own_ticket_is_settled(ticket) &&
+           hf_watches_idle(&ticket->watches) &&
+           (watch == NULL || watch->state == HF_QUEUE_WATCH_NONE);
+}
+
+/* --------------------------------------------------------------- removal -- */
+
+static void begin_removal(struct hf_core *core, struct hf_own_ticket *ticket,
+                          uint64_t appears_until_ms, bool now, uint32_t weight)
+{
+    if (ticket->state != STATE(REMOVING))
+        hf_own_ticket_move(core, ticket, STATE(REMOVING));
+    hf_removal_begin(core, ticket, appears_until_ms, now, weight);
+    hf_schedule_touch(core, &ticket->acquisition->entry);
+}
+
+void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (ticket->state != STATE(HELD)) /* a DOWNGRADE ends by its own rules */
+        hf_own_ticket_unask(core, ticket);
+    switch (ticket->state) {
+    case STATE(LOOKING):
+        hf_own_ticket_move(core, ticket, STATE(GONE));
+        break;
+    case STATE(ENQUEUING):
+        hf_own_ticket_move(core, ticket,
+                           hf_own_ticket_enqueue_unanswered(ticket)
+                               ? STATE(REMOVING)
+                               : STATE(GONE));
+        break;
+    case STATE(UNSURE):
+        hf_own_ticket_abandon(core, ticket, true);
+        break;
+    case STATE(QUEUED):
+    case STATE(HELD):
+    case STATE(REMOVING): /* the ENQUEUE was answered */
+        begin_removal(core, ticket, 0, true, ticket->ask.weight);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A create whose answer was lost may still take effect for one session timeout,
+ * because the connection that it was sent on is known to have ended.  Without a
+ * lease there is no such time: the next request shows whether the ticket is
+ * there. */
+void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
+                           bool now)
+{
+    uint64_t timeout_ms = core->session.timeout_ms;
+    uint64_t until_ms =
+        timeout_ms == HF_FOREVER ? 0 : hf_after_ms(core->now_ms, timeout_ms);
+
+    /* It does not matter how many permits are found. */
+    begin_removal(core, ticket, until_ms, now, 0);
+}
+
+void hf_own_ticket_disown(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    begin_removal(core, ticket, 0, true, 0);
+}
+
+void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
+                       enum hf_own_ticket_end end)
+{
+    switch (end) {
+    case HF_OWN_TICKET_NEVER_WAS:
+        hf_own_ticket_move(core, ticket, STATE(GONE));
+        break;
+    case HF_OWN_TICKET_MAY_APPEAR:
+        hf_own_ticket_abandon(core, ticket, false);
+        break;
+    case HF_OWN_TICKET_DISOWNED:
+        hf_own_ticket_disown(core, ticket);
+        break;
+    }
+}
+
+void hf_own_ticket_session_over(struct hf_core *core,
+                                struct hf_own_ticket *ticket)
+{
+    hf_own_ticket_unask(core, ticket);
+    hf_description_end(ticket->description, &core->effects);
+    /* The engine has answered everything before it reported this. */
+    assert(!ticket->ask.busy && !hf_description_is_busy(ticket->description));
+    hf_watches_clear(&ticket->watches, &core->effects);
+    if (ticket->queue_watch != NULL)
+        hf_queue_watch_clear(ticket->queue_watch, &core->effects);
+    hf_removal_clear(core, ticket);
+    if (ticket->state != STATE(GONE))
+        hf_own_ticket_move(core, ticket, STATE(GONE));
+}
+
+/* ------------------------------------------------------------ invariants -- */
+
+static void check_removal(const struct hf_own_ticket *ticket)
+{
+    const struct hf_removal *removal = &ticket->removal;
+
+    if (ticket->state != STATE(REMOVING))
+        assert(removal->state == HF_REMOVAL_NONE);
+    else
+        assert((removal->state == HF_REMOVAL_NONE) ==
+               hf_own_ticket_enqueue_unanswered(ticket));
+    assert(hf_tree_has(&removal->waiting) ==
+           (removal->state == HF_REMOVAL_WAITING));
+}
+
+void hf_own_ticket_check(const struct hf_core *core,
+                         const struct hf_own_ticket *ticket)
+{
+    bool in_queue =
+        ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD);
+    const struct hf_queue_watch *watch = ticket->queue_watch;
+
+    assert(!in_queue || ticket->session == core->session.number);
+    assert(!in_queue || hf_session_alive(&core->session));
+    assert(in_queue || !hf_watches_any(&ticket->watches));
+    assert(hf_own_ticket_wants_queue_watch(ticket) || watch == NULL ||
+           watch->state == HF_QUEUE_WATCH_NONE ||
+           watch->state == HF_QUEUE_WATCH_FORGOTTEN);
+    assert((ticket->state == STATE(ENQUEUING)) <=
+           hf_own_ticket_enqueue_unanswered(ticket));
+    assert(!hf_own_ticket_enqueue_unanswered(ticket) ||
+           ticket->state == STATE(ENQUEUING) ||
+           ticket->state == STATE(REMOVING));
+    assert(!ticket->ask_effect.queued || ticket->ask.busy);
+    assert(ticket->state != STATE(QUEUED) || ticket->in.queued.blocking > 0 ||
+           !ticket->in.queued.before_known);
+    assert(ticket->state < STATE(ENQUEUING) || ticket->state == STATE(GONE) ||
+           hf_ticket_table_find(&core->tickets, &ticket->id) == ticket);
+    check_removal(ticket);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ticket of ours: one ticket id, from before its enqueue until it can neither
+ * be nor appear in the queue.
+ *
+ *   LOOKING    a lease: waits for room in the queue before it enters it
+ *   ENQUEUING  asked for a place, no answer yet
+ *   UNSURE     it may or may not be in the queue; looking for it
+ *   QUEUED     in the queue
+ *   HELD       admitted
+ *   REMOVING   must not stay in the queue, and may be, or appear, there
+ *   GONE       nothing of it can be, or appear, in the queue
+ *
+ * An acquisition has one ticket in force at a time.  Another try is another
+ * ticket, while those before are removed.  Each is allocated, with all that may
+ * be needed to remove it, before its ENQUEUE is asked for; it cannot fail after
+ * that.  It is freed when it is GONE and the engine has nothing of it.
+ *
+ * own_ticket.c has its states and its end, own_ticket_place.c what a queue
+ * means for it, own_ticket_requests.c its requests and their answers.
+ */
+#ifndef HF_CORE_OWN_TICKET_H
+#define HF_CORE_OWN_TICKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/description.h"
+#include "core/effect.h"
+#include "core/engine.h"
+#include "core/queue_watch.h"
+#include "core/removal.h"
+#include "core/retry.h"
+#include "core/ticket.h"
+#include "core/tree.h"
+#include "core/watch.h"
+
+struct hf_acquisition;
+struct hf_core;
+
+/* A ticket that is admitted at once watches itself only if it is held so long:
+ * short critical sections do not pay for it. */
+#define HF_OWN_WATCH_AFTER_MS 5
+
+enum hf_own_ticket_state {
+    HF_OWN_TICKET_LOOKING,
+    HF_OWN_TICKET_ENQUEUING,
+    HF_OWN_TICKET_UNSURE,
+    HF_OWN_TICKET_QUEUED,
+    HF_OWN_TICKET_HELD,
+    HF_OWN_TICKET_REMOVING,
+    HF_OWN_TICKET_GONE
+};
+
+/* What each state decides by.  hf_own_ticket_queued() and its like are the way
+ * to it: what does not exist in a state cannot be read there. */
+struct hf_own_ticket_looking {
+    bool room; /* it was seen */
+};
+
+struct hf_own_ticket_queued {
+    /* The place as of the last list, less what went since. */
+    size_t blocking; /* 0: waits for a proof of the session only */
+    bool before_known;
+    bool beyond_known;
+    struct hf_watched before;
+    struct hf_watched beyond;
+    bool gone_admits;
+    bool stale; /* the connection was down since: list before admitting */
+    /* The rule lets it in, for good: those that come later stand behind it.
+     * Nothing is missing but the proof. */
+    bool admissible;
+    bool waited;       /* it was not admitted at once */
+    bool revoked;      /* its owner is to be asked to let go, once it is HELD */
+    bool stamp_wanted; /* of a MEMBER */
+    uint64_t report_at_ms;
+};
+
+/* A writer that is to be a reader. */
+struct hf_own_ticket_held {
+    bool downgrade_asked;     /* and it may have been done */
+    uint64_t downgrade_at_ms; /* not asked for before */
+    struct hf_retry_state downgrade_retry;
+};
+
+struct hf_own_ticket {
+    struct hf_acquisition *acquisition;
+    struct hf_own_ticket *next; /* of the acquisition's earlier ones */
+    unsigned state;
+    union {
+        struct hf_own_ticket_looking looking;
+        struct hf_own_ticket_queued queued;
+        struct hf_own_ticket_held held;
+    } in;
+    /* From ENQUEUING on. */
+    uint64_t number; /* of this client's: 1, 2, ... */
+    struct hf_ticket_id id;
+    uint64_t session;          /* number of the one that it belongs to */
+    uint64_t token;            /* once it was in the queue */
+    struct hf_tree_node by_id; /* see ticket_table.h */
+    /* ENQUEUE, LIST, DOWNGRADE or STAMP, one at a time. */
+    struct hf_request ask;
+    struct hf_effect ask_effect;
+    /* UNSURE, QUEUED: what is under way or on the way there may be out of
+     * date, so list (again), not before .list_at_ms. */
+    bool list_wanted;
+    uint64_t list_at_ms;
+    struct hf_retry_state list_retry;
+    struct hf_retry_state stamp_retry;
+    /* QUEUED, HELD. */
+    struct hf_watches watches;
+    uint64_t watch_at_ms; /* no new watch before; HELD: nor one's own */
+    struct hf_retry_state watch_retry;
+    struct hf_queue_watch *queue_watch; /* NULL: its rule has none */
+    struct hf_description *description; /* NULL: it never was asked for */
+    struct hf_removal removal;          /* REMOVING: once the ENQUEUE has its
+                                           answer */
+};
+
+/* ----------------------------------------------- its life: own_ticket.c -- */
+
+/* A ticket for ${a}, LOOKING, with no id yet; NULL without the memory for it.
+ */
+struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a);
+
+/* It is over and in no table, or the core is no more. */
+void hf_own_ticket_free(struct hf_own_ticket *ticket);
+
+void hf_own_ticket_move(struct hf_core *core, struct hf_own_ticket *ticket,
+                        enum hf_own_ticket_state state);
+
+/* Only of a ticket in that state. */
+struct hf_own_ticket_looking *
+hf_own_ticket_looking(struct hf_own_ticket *ticket);
+struct hf_own_ticket_queued *hf_own_ticket_queued(struct hf_own_ticket *ticket);
+struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket);
+
+/* See that it does not stay in the queue, or comes to nothing: GONE if it
+ * cannot be there, else REMOVING. */
+void hf_own_ticket_remove(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* The same of one whose enqueue got no answer, which may appear for as long as
+ * its session lasts.  ${now}: ask for the removal at once, else only when it
+ * appears. */
+void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
+                           bool now);
+
+/* The same of one that a list does not show though its enqueue was answered.
+ * Somebody removed it, or the list is wrong: see that it is not there. */
+void hf_own_ticket_disown(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* What becomes of a ticket when its acquisition tries again. */
+enum hf_own_ticket_end {
+    HF_OWN_TICKET_NEVER_WAS,  /* it is GONE */
+    HF_OWN_TICKET_MAY_APPEAR, /* as hf_own_ticket_abandon(), not now */
+    HF_OWN_TICKET_DISOWNED,   /* as hf_own_ticket_disown() */
+};
+
+void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
+                       enum hf_own_ticket_end end);
+
+/* Its session is over.  GONE, with no request under way. */
+void hf_own_ticket_session_over(struct hf_core *core,
+                                struct hf_own_ticket *ticket);
+
+/* Has the engine an ENQUEUE of it that it has not answered? */
+bool hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket);
+
+/* Is its removal, or the ENQUEUE before that, asked or about to be?  False
+ * while it only waits for the ticket to appear. */
+bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket);
+
+/* Is it GONE, with no answer to come? */
+bool hf_own_ticket_is_settled(const struct hf_own_ticket *ticket);
+
+/* And has the engine nothing of it, so that it can be freed? */
+bool hf_own_ticket_is_over(const struct hf_own_ticket *ticket);
+
+void hf_own_ticket_check(const struct hf_core *core,
+                         const struct hf_own_ticket *ticket);
+
+/* ----------------------------------- its place: own_ticket_place.c -- */
+
+/* It was put into the queue, or found there: ${snapshot}. */
+void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_snapshot *snapshot);
+
+/* QUEUED, and this is the queue: go by the rule. */
+void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_snapshot *snapshot);
+
+/* QUEUED, and nothing is in the way: HELD once the session is proven. */
+void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* QUEUED, and the ticket ahead called ${gone} is gone. */
+void hf_own_ticket_one_less(struct hf_core *core, struct hf_own_ticket *ticket,
+                            const struct hf_ticket_id *gone);
+
+/* QUEUED, and it is gone though nobody here removed it. */
+void hf_own_ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* LOOKING, or QUEUED by a rule that watches the queue, and this is the queue.
+ */
+void hf_own_ticket_looked(struct hf_core *core, struct hf_own_ticket *ticket,
+                          const struct hf_snapshot *snapshot);
+
+/* Does it want to hear of changes of the queue? */
+bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
+
+/* Safe-until has moved, and a proof was all that it waited for. */
+void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* ----------------------------- its requests: own_ticket_requests.c -- */
+
+/* LOOKING: ask for a place in the queue, under a fresh id. */
+void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* Ask for whatever is wanted and can be asked now. */
+void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* An answer to a request of it. */
+void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
+                            const struct hf_event *event);
+
+/* The engine has returned from a FORGET of ${request}, which is its. */
+void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,
+                              struct hf_request *request);
+
+/* Take back a request that the engine has not heard of. */
+void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* There is a connection again. */
+void hf_own_ticket_connected(struct hf_core *core,
+                             struct hf_own_ticket *ticket);
+
+/* Tell of its place, if that is due: see that it is listed. */
+void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* A lease: so many permits there are from now on. */
+void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
+                             uint32_t limit);
+
+/* When a request is due, which can be asked only while CONNECTED. */
+uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket);
+
+#endif

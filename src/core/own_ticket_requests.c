@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests of a ticket of ours, and their answers.  Answers note what has
+ * become wanted; hf_own_ticket_pump() asks for what is wanted as soon as it can
+ * be asked.  So nothing is lost to a request that was under way, a connection
+ * that was down, or a tick that came late.
+ */
+#include "core/own_ticket.h"
+
+#include <assert.h>
+
+#include "core/acquisition.h"
+#include "core/core.h"
+#include "core/error.h"
+#include "core/instant.h"
+#include "core/rule.h"
+
+#define STATE(name) HF_OWN_TICKET_##name
+
+/* ---------------------------------------------------------------- asking -- */
+
+static void ask(struct hf_core *core, struct hf_own_ticket *ticket,
+                enum hf_request_kind kind)
+{
+    assert(!ticket->ask.busy && hf_session_usable(&core->session));
+    ticket->ask.kind = kind;
+    ticket->ask.ticket = ticket->id;
+    ticket->ask.busy = true;
+    ticket->ask.engine_data = NULL;
+    hf_effect_add(&core->effects, &ticket->ask_effect, HF_EFFECT_REQUEST);
+}
+
+void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (!ticket->ask_effect.queued)
+        return;
+    hf_effect_remove(&core->effects, &ticket->ask_effect);
+    ticket->ask.busy = false;
+}
+
+static struct hf_ticket_id new_id(struct hf_core *core,
+                                  const struct hf_acquisition *a)
+{
+    struct hf_ticket_id id = hf_ticket_id_random(&core->config.random);
+
+    if (hf_queue_has_roles(a->queue))
+        hf_ticket_id_set_role(&id, a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
+    return id;
+}
+
+void hf_own_ticket_enqueue(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    ticket->id = new_id(core, ticket->acquisition);
+    ticket->number = ++core->ticket_number;
+    hf_ticket_table_add(&core->tickets, ticket);
+    ticket->session = core->session.number;
+    hf_own_ticket_move(core, ticket, STATE(ENQUEUING));
+    /* Before the ENQUEUE: a session that was idle for long is then proven by
+     * the time the place is known. */
+    hf_session_want_proof_ahead(&core->session, core->now_ms);
+    ask(core, ticket, HF_REQUEST_ENQUEUE);
+}
+
+static void pump_list(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if ((ticket->state != STATE(QUEUED) && ticket->state != STATE(UNSURE)) ||
+        !ticket->list_wanted || ticket->ask.busy ||
+        core->now_ms < ticket->list_at_ms)
+        return;
+    ticket->list_wanted = false;
+    ask(core, ticket, HF_REQUEST_LIST);
+}
+
+static void pump_stamp(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (ticket->state != STATE(QUEUED) || ticket->ask.busy ||
+        !ticket->in.queued.stamp_wanted)
+        return;
+    ticket->in.queued.stamp_wanted = false;
+    ask(core, ticket, HF_REQUEST_STAMP);
+}
+
+/* Is it to be watched itself?  Not once it may have become a reader's.  It is
+ * until that is asked for: it may run out while nobody can be asked. */
+static bool watches_itself(const struct hf_core *core,
+                           const struct hf_own_ticket *ticket)
+{
+    if (ticket->state == STATE(QUEUED))
+        return true;
+    if (ticket->state != STATE(HELD))
+        return false;
+    return !ticket->acquisition->downgrading ||
+           (!ticket->in.held.downgrade_asked &&
+            !hf_session_usable(&core->session));
+}
+
+static void pump_watches(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    const struct hf_own_ticket_queued *queued = &ticket->in.queued;
+    struct hf_watched wanted[HF_WATCHED_MAX];
+    size_t count = 0;
+    enum hf_ticket_kind kind = ticket->acquisition->kind;
+    bool may_ask = hf_session_usable(&core->session) &&
+                   core->now_ms >= ticket->watch_at_ms;
+
+    if (ticket->state == STATE(QUEUED)) {
+        if (queued->before_known)
+            wanted[count++] = queued->before;
+        /* Any number of readers wait for one writer: all looking past it
+         * would be a herd for whoever releases ahead of it. */
+        if (queued->beyond_known && kind != HF_TICKET_READ &&
+            core->config.traits & HF_ENGINE_LOOKS_AHEAD)
+            wanted[count++] = queued->beyond;
+    }
+    if (watches_itself(core, ticket))
+        wanted[count++] = (struct hf_watched){ticket->id, kind};
+    if (!hf_watches_follow(ticket, &core->effects, wanted, count, may_ask))
+        ticket->watch_at_ms = hf_core_again_at_ms(core, &ticket->watch_retry);
+}
+
+static void pump_queue_watch(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    struct hf_queue_watch *watch = ticket->queue_watch;
+
+    if (watch == NULL)
+        return;
+    if (hf_own_ticket_wants_queue_watch(ticket))
+        hf_queue_watch_keep(watch, &core->effects,
+                            hf_session_usable(&core->session) &&
+                                core->now_ms >= watch->at_ms);
+    else
+        hf_queue_watch_take_back(watch, &core->effects);
+}
+
+static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    const struct hf_description *description = ticket->description;
+
+    if (ticket->state != STATE(HELD) || !ticket->acquisition->downgrading ||
+        !hf_session_usable(&core->session) || ticket->ask.busy ||
+        hf_description_is_busy(description) ||
+        core->now_ms < ticket->in.held.downgrade_at_ms)
+        return;
+    ticket->in.held.downgrade_asked = true;
+    ticket->ask.payload = description != NULL && description->is_asked
+                              ? description->text
+                              : ticket->acquisition->payload;
+    ask(core, ticket, HF_REQUEST_DOWNGRADE);
+}
+
+/* Write the text again, unless the ticket is about to go or to become a read
+ * ticket. */
+static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    const struct hf_acquisition *a = ticket->acquisition;
+    bool stays = ticket->state == STATE(QUEUED) ||
+                 (ticket->state == STATE(HELD) && !a->downgrading);
+
+    if (stays && hf_session_usable(&core->session))
+        hf_description_pump(ticket->description, &core->effects, a->kind,
+                            a->payload, core->now_ms);
+    else if (ticket->state > STATE(HELD))
+        hf_description_end(ticket->description, &core->effects);
+}
+
+void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (hf_session_usable(&core->session)) {
+        pump_list(core, ticket);
+        pump_stamp(core, ticket);
+    }
+    pump_watches(core, ticket);
+    pump_queue_watch(core, ticket);
+    pump_downgrade(core, ticket); /* when it is not watched any more */
+    hf_acquisition_downgrade_ends(core, ticket->acquisition);
+    pump_description(core, ticket);
+    if (hf_session_usable(&core->session))
+        hf_removal_pump(core, ticket);
+}
+
+void hf_own_ticket_connected(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    (void)core;
+    if (ticket->state == STATE(QUEUED)) {
+        ticket->in.queued.stale = true;
+        ticket->list_wanted = true;
+        ticket->list_at_ms = 0;
+        ticket->watch_at_ms = 0;
+    }
+    if (ticket->queue_watch != NULL)
+        ticket->queue_watch->at_ms = 0;
+}
+
+void hf_own_ticket_tick(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    uint64_t every_ms = ticket->acquisition->report_every_ms;
+
+    if (ticket->state != STATE(QUEUED) ||
+        core->now_ms < ticket->in.queued.report_at_ms ||
+        !hf_session_usable(&core->session))
+        return;
+    ticket->in.queued.report_at_ms = hf_after_ms(core->now_ms, every_ms);
+    /* A list under way will do.  Asking for another would put off the
+     * decision for ever where reports are faster than answers. */
+    ticket->list_wanted |= !ticket->ask.busy;
+}
+
+void hf_own_ticket_set_limit(struct hf_core *core, struct hf_own_ticket *ticket,
+                             uint32_t limit)
+{
+    ticket->ask.limit = limit;
+    ticket->queue_watch->request.limit = limit;
+    if (ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
+        hf_queue_watch_take_back(ticket->queue_watch, &core->effects);
+}
+
+uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
+{
+    const struct hf_acquisition *a = ticket->acquisition;
+    bool in_queue =
+        ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD);
+    uint64_t at_ms = hf_removal_wake_at_ms(&ticket->removal);
+
+    if ((ticket->state == STATE(QUEUED) || ticket->state == STATE(UNSURE)) &&
+        ticket->list_wanted && !ticket->ask.busy)
+        at_ms = hf_earlier_ms(at_ms, ticket->list_at_ms);
+    if (in_queue && ticket->watch_at_ms > a->pumped_ms)
+        at_ms = hf_earlier_ms(at_ms, ticket->watch_at_ms);
+    if (ticket->state == STATE(QUEUED))
+        at_ms = hf_earlier_ms(at_ms, ticket->in.queued.report_at_ms);
+    if (hf_own_ticket_wants_queue_watch(ticket) &&
+        ticket->queue_watch->state == HF_QUEUE_WATCH_NONE)
+        at_ms = hf_earlier_ms(at_ms, ticket->queue_watch->at_ms);
+    if (in_queue && !a->downgrading &&
+        hf_description_is_due(ticket->description))
+        at_ms = hf_earlier_ms(at_ms, ticket->description->at_ms);
+    if (a->downgrading && ticket->state == STATE(HELD) && !ticket->ask.busy &&
+        !hf_description_is_busy(ticket->description))
+        at_ms = hf_earlier_ms(at_ms, ticket->in.held.downgrade_at_ms);
+    return at_ms;
+}
+
+/* --------------------------------------------------------------- answers -- */
+
+static void message(struct hf_error *why, const struct hf_event *event)
+{
+    hf_status status = event->as.answer.status;
+
+    hf_error_set(why, status == HF_OK ? HF_EPROTOCOL : status, "%s",
+                 event->as.answer.text);
+}
+
+static bool is_fatal(const struct hf_event *event)
+{
+    return event->as.answer.failure == HF_FAILURE_FATAL;
+}
+
+/* End the wait as a fatal answer tells. */
+static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
+                     const struct hf_event *event)
+{
+    struct hf_error why;
+
+    message(&why, event);
+    hf_acquisition_give_up(core, ticket->acquisition, &why);
+}
+
+static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
+                     const struct hf_snapshot *snapshot)
+{
+    if (ticket->state == STATE(ENQUEUING))
+        hf_own_ticket_placed(core, ticket, snapshot);
+    else /* given up meanwhile */
+        hf_own_ticket_remove(core, ticket);
+}
+
+static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                           const struct hf_event *event)
+{
+    bool unsure = event->as.answer.failure == HF_FAILURE_UNSURE;
+    struct hf_acquisition *a = ticket->acquisition;
+    struct hf_error why;
+
+    if (ticket->state != STATE(ENQUEUING)) { /* given up meanwhile */
+        if (unsure)
+            hf_acquisition_abandon(core, a);
+        else
+            hf_own_ticket_move(core, ticket, STATE(GONE));
+        return;
+    }
+    if (is_fatal(event)) {
+        end_wait(core, ticket, event);
+        return;
+    }
+    message(&why, event);
+    if (!unsure) {
+        hf_acquisition_try_again(core, a, &why, HF_OWN_TICKET_NEVER_WAS);
+        return;
+    }
+    hf_acquisition_keep_story(core, a, &why); /* told if no time is left */
+    ticket->list_wanted = true;
+    ticket->list_at_ms = 0;
+    hf_own_ticket_move(core, ticket, STATE(UNSURE));
+}
+
+/* Looked for the ticket of an enqueue without an answer. */
+static void searched(struct hf_core *core, struct hf_own_ticket *ticket,
+                     const struct hf_snapshot *snapshot)
+{
+    struct hf_acquisition *a = ticket->acquisition;
+    struct hf_error why;
+
+    if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
+        hf_own_ticket_placed(core, ticket, snapshot);
+        return;
+    }
+    hf_error_set(&why, a->status, "%s", hf_acquisition_text(a));
+    hf_acquisition_try_again(core, a, &why,
+                             core->session.timeout_ms != HF_FOREVER
+                                 ? HF_OWN_TICKET_MAY_APPEAR
+                                 : HF_OWN_TICKET_NEVER_WAS);
+}
+
+/* Why a grant is lost whose ticket is not in the queue any more. */
+static const char taken_out[] =
+    "its ticket was taken out of the queue: somebody evicted it, or deleted it "
+    "where the engine keeps it";
+
+static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
+                   const struct hf_snapshot *snapshot)
+{
+    ticket->list_retry = (struct hf_retry_state){0};
+    if (ticket->list_wanted)
+        return; /* out of date already; the pump lists again */
+    if (ticket->state == STATE(UNSURE))
+        searched(core, ticket, snapshot);
+    else if (ticket->state == STATE(QUEUED))
+        hf_own_ticket_decide(core, ticket, snapshot);
+    else if (ticket->state == STATE(HELD) &&
+             hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
+        /* The ticket is removed as well, should the list be wrong. */
+        hf_acquisition_lose(core, ticket->acquisition, true, taken_out);
+}
+
+static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                        const struct hf_event *event)
+{
+    if (ticket->state != STATE(UNSURE) && ticket->state != STATE(QUEUED))
+        return;
+    if (is_fatal(event)) {
+        end_wait(core, ticket, event);
+        return;
+    }
+    if (ticket->state == STATE(UNSURE))
+        hf_enqueue_order_failed(core, ticket->acquisition);
+    ticket->list_wanted = true;
+    ticket->list_at_ms = hf_core_again_at_ms(core, &ticket->list_retry);
+}
+
+/* Of several permits a part may have been taken and the rest be there: nobody
+ * holds it any more, and it must not stay. */
+static bool may_leave_a_rest(const struct hf_own_ticket *ticket)
+{
+    return ticket->acquisition->kind == HF_TICKET_LEASE &&
+           ticket->acquisition->weight > 1;
+}
+
+/* ${why} is "" if nothing is known but that the ticket is gone. */
+static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
+                 struct hf_request *request, const char *why)
+{
+    struct hf_ticket_id id = request->ticket;
+    bool itself = hf_ticket_id_equal(&id, &ticket->id);
+
+    if (!hf_watches_end(&ticket->watches, &core->effects, request))
+        return;
+    if (ticket->state == STATE(HELD) && itself) {
+        hf_acquisition_lose(core, ticket->acquisition, may_leave_a_rest(ticket),
+                            why[0] != '\0' ? why : taken_out);
+    } else if (ticket->state == STATE(QUEUED) && itself) {
+        if (may_leave_a_rest(ticket))
+            hf_own_ticket_disown(core, ticket);
+        hf_own_ticket_evicted(core, ticket);
+    } else if (ticket->state == STATE(QUEUED)) {
+        hf_own_ticket_one_less(core, ticket, &id);
+    }
+}
+
+/* One who waits is asked as soon as there is something to let go. */
+static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
+                    const struct hf_request *request)
+{
+    if (!hf_watches_heeds(&ticket->watches, request) ||
+        !hf_ticket_id_equal(&request->ticket, &ticket->id))
+        return;
+    if (ticket->state == STATE(QUEUED) || ticket->state == STATE(HELD))
+        hf_description_want(ticket);
+    if (ticket->state == STATE(QUEUED))
+        ticket->in.queued.revoked = true;
+    else if (ticket->state == STATE(HELD))
+        hf_acquisition_revoked(core, ticket->acquisition);
+}
+
+static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                         const struct hf_event *event)
+{
+    if (!hf_watches_end(&ticket->watches, &core->effects,
+                        event->as.answer.request))
+        return;
+    if (is_fatal(event) && ticket->state == STATE(QUEUED))
+        end_wait(core, ticket, event);
+    else
+        ticket->watch_at_ms = hf_core_again_at_ms(core, &ticket->watch_retry);
+}
+
+static void look_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                        const struct hf_event *event)
+{
+    struct hf_queue_watch *watch = ticket->queue_watch;
+
+    hf_queue_watch_over(watch, &core->effects);
+    if (is_fatal(event) && hf_own_ticket_wants_queue_watch(ticket))
+        end_wait(core, ticket, event);
+    else
+        watch->at_ms = hf_core_again_at_ms(core, &watch->retry);
+}
+
+/* Nobody but people misses it: what may not be written is not written. */
+static void describe_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                            const struct hf_event *event)
+{
+    hf_description_failed(
+        ticket->description, !is_fatal(event),
+        hf_core_again_at_ms(core, &ticket->description->retry));
+}
+
+static void removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
+                         bool found)
+{
+    hf_removal_done(core, ticket, found);
+    if (ticket->removal.state == HF_REMOVAL_NONE)
+        hf_own_ticket_move(core, ticket, STATE(GONE));
+}
+
+/* A ticket that we may not take out of the queue stays until the session is
+ * over, however long its owner waits: he is told now, and it is tried on. */
+static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                           const struct hf_event *event)
+{
+    struct hf_removal *removal = &ticket->removal;
+    struct hf_error why;
+
+    hf_removal_failed(removal, hf_core_again_at_ms(core, &removal->retry));
+    message(&why, event);
+    if (is_fatal(event) && event->as.answer.status == HF_EDENIED)
+        hf_acquisition_removal_denied(core, ticket, &why);
+}
+
+/* A STAMP was answered.  Whatever became of it is to be seen. */
+static void stamped(struct hf_own_ticket *ticket, uint64_t look_at_ms)
+{
+    if (ticket->state != STATE(QUEUED))
+        return;
+    ticket->list_wanted = true;
+    ticket->list_at_ms = look_at_ms;
+}
+
+static void stamp_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                         const struct hf_event *event)
+{
+    if (is_fatal(event))
+        end_wait(core, ticket, event);
+    else
+        stamped(ticket, hf_core_again_at_ms(core, &ticket->stamp_retry));
+}
+
+static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (ticket->state == STATE(HELD)) /* else lost or released meanwhile */
+        hf_acquisition_downgraded(core, ticket->acquisition);
+}
+
+static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                             const struct hf_event *event)
+{
+    struct hf_own_ticket_held *held = &ticket->in.held;
+    struct hf_error why;
+
+    if (ticket->state != STATE(HELD))
+        return;
+    if (!is_fatal(event)) {
+        held->downgrade_at_ms =
+            hf_core_again_at_ms(core, &held->downgrade_retry);
+    } else if (event->as.answer.status == HF_ELOST) {
+        /* The ticket is removed as well, should the engine be wrong. */
+        hf_acquisition_lose(core, ticket->acquisition, true,
+                            event->as.answer.text);
+    } else { /* a writer still */
+        hf_error_set(&why, event->as.answer.status, "%s",
+                     event->as.answer.text);
+        hf_acquisition_downgrade_denied(core, ticket->acquisition, &why);
+    }
+}
+
+static void failed(struct hf_core *core, struct hf_own_ticket *ticket,
+                   const struct hf_event *event)
+{
+    if (event->as.answer.request == &ticket->ask)
+        ticket->ask.busy = false;
+    switch (event->as.answer.request->kind) {
+    case HF_REQUEST_ENQUEUE:
+        enqueue_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_LIST:
+        list_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_LOOK:
+        look_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_WATCH:
+        watch_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_WITHDRAW:
+        removal_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_DOWNGRADE:
+        downgrade_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_DESCRIBE:
+        describe_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_STAMP:
+        stamp_failed(core, ticket, event);
+        break;
+    case HF_REQUEST_PROVE:
+    case HF_REQUEST_END:
+    case HF_REQUEST_REVOKE:
+    case HF_REQUEST_RAISE:
+    case HF_REQUEST_LOWER:
+        assert(false && "a request of the session's or of an inquiry");
+    }
+}
+
+/* An answer to .ask, which is free from then on. */
+static void take_answer(struct hf_own_ticket *ticket,
+                        const struct hf_request *request)
+{
+    assert(request == &ticket->ask && ticket->ask.busy);
+    ticket->ask.busy = false;
+}
+
+static void queue_listed(struct hf_core *core, struct hf_own_ticket *ticket,
+                         const struct hf_event *event)
+{
+    const struct hf_snapshot *snapshot = &event->as.answer.snapshot;
+
+    if (event->as.answer.request->kind != HF_REQUEST_LOOK) {
+        take_answer(ticket, event->as.answer.request);
+        listed(core, ticket, snapshot);
+    } else if (hf_queue_watch_listed(ticket->queue_watch) &&
+               hf_own_ticket_wants_queue_watch(ticket)) {
+        hf_own_ticket_looked(core, ticket, snapshot);
+    }
+}
+
+void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
+                            const struct hf_event *event)
+{
+    struct hf_acquisition *a = ticket->acquisition; /* may free the ticket */
+    struct hf_request *request = event->as.answer.request;
+    const char *text = event->as.answer.text;
+
+    assert(request->own == ticket);
+    assert(!request->effect->queued ||
+           request->effect->kind == HF_EFFECT_FORGET);
+    switch (event->kind) {
+    case HF_EVENT_ENQUEUED:
+        take_answer(ticket, request);
+        enqueued(core, ticket, &event->as.answer.snapshot);
+        break;
+    case HF_EVENT_LISTED:
+        queue_listed(core, ticket, event);
+        break;
+    case HF_EVENT_CHANGED:
+        hf_queue_watch_over(ticket->queue_watch, &core->effects);
+        break;
+    case HF_EVENT_WATCHING:
+        request->busy = false;
+        ticket->watch_retry = (struct hf_retry_state){0};
+        break;
+    case HF_EVENT_GONE:
+        gone(core, ticket, request, text != NULL ? text : "");
+        break;
+    case HF_EVENT_REVOKED:
+        revoked(core, ticket, request);
+        break;
+    case HF_EVENT_WITHDRAWN:
+        removal_done(core, ticket, event->as.answer.found);
+        break;
+    case HF_EVENT_DOWNGRADED:
+        take_answer(ticket, request);
+        downgraded(core, ticket);
+        break;
+    case HF_EVENT_DESCRIBED:
+        hf_description_done(ticket->description);
+        break;
+    case HF_EVENT_MARKED:
+        take_answer(ticket, request);
+        ticket->stamp_retry = (struct hf_retry_state){0};
+        stamped(ticket, 0);
+        break;
+    case HF_EVENT_FAILED:
+        failed(core, ticket, event);
+        break;
+    default:
+        assert(false && "not an answer to a ticket");
+    }
+    hf_acquisition_pump(core, a);
+}
+
+void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,
+                              struct hf_request *request)
+{
+    if (request->kind == HF_REQUEST_LOOK)
+        hf_queue_watch_taken_back(ticket->queue_watch);
+    else
+        hf_watches_taken_back(&ticket->watches, request);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue_watch.h"
+
+#include <assert.h>
+
+#include "core/memory.h"
+#include "core/own_ticket.h"
+
+struct hf_queue_watch *hf_queue_watch_new(struct hf_own_ticket *ticket)
+{
+    struct hf_queue_watch *made = hf_alloc(sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    made->request = (struct hf_request){
+        .kind = HF_REQUEST_LOOK,
+        .ticket_kind =
+            ticket->ask.ticket_kind == HF_TICKET_MEMBER ? HF_TICKET_MEMBER : 0,
+        .limit =
+            ticket->ask.ticket_kind == HF_TICKET_LEASE ? ticket->ask.limit : 0,
+        .queue = ticket->ask.queue,
+        .own = ticket,
+        .effect = &made->effect,
+    };
+    made->effect.request = &made->request;
+    return made;
+}
+
+void hf_queue_watch_keep(struct hf_queue_watch *watch,
+                         struct hf_effect_queue *effects, bool may_ask)
+{
+    if (!may_ask || watch->state != HF_QUEUE_WATCH_NONE)
+        return;
+    watch->state = HF_QUEUE_WATCH_ASKED;
+    watch->request.busy = true;
+    watch->request.engine_data = NULL;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_REQUEST);
+}
+
+static void is_free(struct hf_queue_watch *watch)
+{
+    watch->request.busy = false;
+    watch->state = HF_QUEUE_WATCH_NONE;
+}
+
+void hf_queue_watch_take_back(struct hf_queue_watch *watch,
+                              struct hf_effect_queue *effects)
+{
+    if (watch->state == HF_QUEUE_WATCH_NONE ||
+        watch->state == HF_QUEUE_WATCH_FORGOTTEN)
+        return;
+    if (watch->effect.queued) { /* the engine has not heard of it */
+        hf_effect_remove(effects, &watch->effect);
+        is_free(watch);
+        return;
+    }
+    watch->request.busy = false;
+    watch->state = HF_QUEUE_WATCH_FORGOTTEN;
+    hf_effect_add(effects, &watch->effect, HF_EFFECT_FORGET);
+}
+
+bool hf_queue_watch_listed(struct hf_queue_watch *watch)
+{
+    if (watch->state != HF_QUEUE_WATCH_ASKED)
+        return false; /* the FORGET and this have crossed */
+    watch->state = HF_QUEUE_WATCH_WATCHING;
+    watch->request.busy = false;
+    watch->retry = (struct hf_retry_state){0};
+    return true;
+}
+
+void hf_queue_watch_over(struct hf_queue_watch *watch,
+                         struct hf_effect_queue *effects)
+{
+    assert(watch->state != HF_QUEUE_WATCH_NONE);
+    hf_effect_remove(effects, &watch->effect); /* a FORGET it has crossed */
+    is_free(watch);
+}
+
+void hf_queue_watch_taken_back(struct hf_queue_watch *watch)
+{
+    assert(watch->state == HF_QUEUE_WATCH_FORGOTTEN && !watch->effect.queued);
+    watch->state = HF_QUEUE_WATCH_NONE;
+}
+
+void hf_queue_watch_clear(struct hf_queue_watch *watch,
+                          struct hf_effect_queue *effects)
+{
+    hf_effect_remove(effects, &watch->effect);
+    is_free(watch);
+}

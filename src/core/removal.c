@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/removal.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "core/instant.h"
+#include "core/own_ticket.h"
+
+/* ------------------------------------------------- those that wait, by queue
+ */
+
+/* Two tickets of one acquisition are in the order in which they were made. */
+struct key {
+    const char *queue;
+    uint64_t want;
+    uint64_t number;
+};
+
+static struct hf_own_ticket *of_node(const struct hf_tree_node *node)
+{
+    size_t offset = offsetof(struct hf_own_ticket, removal.waiting);
+
+    if (node == NULL)
+        return NULL;
+    return (struct hf_own_ticket *)(void *)((char *)node - offset);
+}
+
+static struct key key_of(const struct hf_own_ticket *ticket)
+{
+    return (struct key){ticket->acquisition->queue,
+                        ticket->acquisition->entry.number, ticket->number};
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare(const void *key, const struct hf_tree_node *node)
+{
+    const struct key *a = key;
+    struct key b = key_of(of_node(node));
+    int order = strcmp(a->queue, b.queue);
+
+    if (order == 0)
+        order = compare_numbers(a->want, b.want);
+    return order != 0 ? order : compare_numbers(a->number, b.number);
+}
+
+void hf_removals_init(struct hf_removals *removals)
+{
+    *removals = (struct hf_removals){.waiting = {.compare = compare}};
+}
+
+static void move(struct hf_core *core, struct hf_own_ticket *ticket,
+                 enum hf_removal_state state)
+{
+    struct hf_removal *removal = &ticket->removal;
+    struct key key = key_of(ticket);
+
+    if (removal->state == HF_REMOVAL_WAITING)
+        hf_tree_remove(&core->removals.waiting, &removal->waiting, &key);
+    removal->state = state;
+    if (state == HF_REMOVAL_WAITING)
+        hf_tree_add(&core->removals.waiting, &removal->waiting, &key);
+}
+
+/* --------------------------------------------------------------- one removal
+ */
+
+void hf_removal_begin(struct hf_core *core, struct hf_own_ticket *ticket,
+                      uint64_t appears_until_ms, bool now, uint32_t weight)
+{
+    struct hf_removal *removal = &ticket->removal;
+
+    assert(removal->state == HF_REMOVAL_NONE);
+    removal->request = (struct hf_request){
+        .kind = HF_REQUEST_WITHDRAW,
+        .queue = ticket->acquisition->queue,
+        .ticket = ticket->id,
+        .weight = weight,
+        .own = ticket,
+        .effect = &removal->effect,
+    };
+    removal->effect.request = &removal->request;
+    removal->appears_until_ms = appears_until_ms;
+    move(core, ticket, now ? HF_REMOVAL_DUE : HF_REMOVAL_WAITING);
+}
+
+void hf_removal_pump(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    struct hf_removal *removal = &ticket->removal;
+    bool last = core->now_ms >= removal->appears_until_ms;
+
+    if (removal->state == HF_REMOVAL_WAITING && last)
+        move(core, ticket, HF_REMOVAL_DUE);
+    if (removal->state != HF_REMOVAL_DUE || core->now_ms < removal->at_ms)
+        return;
+    move(core, ticket, HF_REMOVAL_ASKED);
+    removal->last = last;
+    removal->request.busy = true;
+    removal->request.engine_data = NULL;
+    hf_effect_add(&core->effects, &removal->effect, HF_EFFECT_REQUEST);
+}
+
+void hf_removal_done(struct hf_core *core, struct hf_own_ticket *ticket,
+                     bool found)
+{
+    struct hf_removal *removal = &ticket->removal;
+    bool over = found || removal->last;
+
+    assert(removal->state == HF_REMOVAL_ASKED);
+    removal->request.busy = false;
+    removal->retry = (struct hf_retry_state){0};
+    removal->found = found;
+    /* What was found and taken out was all there could be: an enqueue takes
+     * effect once. */
+    move(core, ticket, over ? HF_REMOVAL_NONE : HF_REMOVAL_WAITING);
+}
+
+void hf_removal_failed(struct hf_removal *removal, uint64_t retry_at_ms)
+{
+    assert(removal->state == HF_REMOVAL_ASKED);
+    removal->request.busy = false;
+    removal->at_ms = retry_at_ms;
+    removal->state = HF_REMOVAL_DUE;
+}
+
+void hf_removal_clear(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    struct hf_removal *removal = &ticket->removal;
+
+    if (removal->state == HF_REMOVAL_NONE)
+        return;
+    hf_effect_remove(&core->effects, &removal->effect);
+    removal->request.busy = false;
+    removal->found = false;
+    move(core, ticket, HF_REMOVAL_NONE);
+}
+
+uint64_t hf_removal_wake_at_ms(const struct hf_removal *removal)
+{
+    switch (removal->state) {
+    case HF_REMOVAL_WAITING:
+        return removal->appears_until_ms;
+    case HF_REMOVAL_DUE:
+        return removal->at_ms;
+    case HF_REMOVAL_NONE:
+    case HF_REMOVAL_ASKED:
+        break;
+    }
+    return HF_FOREVER;
+}
+
+/* --------------------------------------------------------------------- lists
+ */
+
+void hf_removals_look(struct hf_core *core, const char *queue,
+                      const struct hf_snapshot *snapshot)
+{
+    const struct hf_tree *waiting = &core->removals.waiting;
+    struct key key = {queue, 0, 0};
+    struct hf_own_ticket *ticket;
+
+    while ((ticket = of_node(hf_tree_after(waiting, &key))) != NULL &&
+           strcmp(ticket->acquisition->queue, queue) == 0) {
+        hf_core_visit(core);
+        key = key_of(ticket);
+        key.queue = queue;
+        if (hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
+            continue;
+        move(core, ticket, HF_REMOVAL_DUE);
+        ticket->removal.at_ms = 0;
+        hf_acquisition_pump(core, ticket->acquisition);
+    }
+}
