@@ -43,6 +43,57 @@ struct hf_core;
  */
 #define HF_REMOVAL_WAIT_MS 1000
 
+struct hf_acquisition;
+
+/* How an acquisition comes by its lock: by tickets of its own, by those of its
+ * parts (bundle.h), or by that of its cohort (cohort.h). */
+struct hf_acquisition_ops {
+    bool takes_tickets; /* of its own */
+    /* It is wanted, and WAITING. */
+    void (*begin)(struct hf_core *core, struct hf_acquisition *a);
+    /* Something has changed. */
+    void (*pump)(struct hf_core *core, struct hf_acquisition *a);
+    /* It waits, or is held, no longer; its state is not changed yet. */
+    void (*leave)(struct hf_core *core, struct hf_acquisition *a);
+    /* Is there something to wait for before the owner hears of the end? */
+    bool (*is_leaving)(const struct hf_acquisition *a);
+    /* May a ticket of it be, or appear, in a queue? */
+    bool (*may_remain)(const struct hf_acquisition *a);
+    /* How its release has ended; sets the text unless that is HF_OK. */
+    hf_status (*release_status)(struct hf_core *core, struct hf_acquisition *a);
+    /* The owner has heard of the end: is nothing left of it?  It is DONE. */
+    bool (*may_finish)(const struct hf_acquisition *a);
+    void (*finish)(struct hf_core *core, struct hf_acquisition *a);
+    /* It waits: set .ahead and .holder, false if they are as they were; and
+     * ${at}: which acquisition has the ticket that it waits by. */
+    bool (*place)(struct hf_core *core, struct hf_acquisition *a,
+                  const struct hf_acquisition **at);
+};
+
+/* Whoever has an acquisition: the user; a whole, of its parts; a cohort, of its
+ * tickets.  .lost may only note and tell on, because LOST comes first; what the
+ * others note is looked at when the step ends. */
+struct hf_owner {
+    void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
+    void (*granted)(struct hf_core *core, struct hf_acquisition *a);
+    void (*revoked)(struct hf_core *core, struct hf_acquisition *a);
+    void (*lost)(struct hf_core *core, struct hf_acquisition *a);
+    void (*ended)(struct hf_core *core, struct hf_acquisition *a,
+                  enum hf_effect_kind how); /* ENDED, RELEASED */
+    void (*over)(struct hf_core *core, struct hf_acquisition *a);
+    /* HELD: does somebody rely on the grant? */
+    bool (*relies)(const struct hf_acquisition *a);
+    /* Below: NULL if nothing is to be done. */
+    /* HELD, nobody relies on it, and there is a proof to go on by. */
+    void (*proven)(struct hf_core *core, struct hf_acquisition *a);
+    /* It waits no longer; some answer came, or something else has changed. */
+    void (*gave_up)(struct hf_core *core, struct hf_acquisition *a);
+    void (*changed)(struct hf_core *core, struct hf_acquisition *a);
+    /* Its place was lost; it has another. */
+    void (*displaced)(struct hf_acquisition *a);
+    void (*queued)(struct hf_acquisition *a);
+};
+
 /* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
 struct hf_acquisition {
     /* Set before WANT; the text must live until FORGOTTEN. */
@@ -94,6 +145,9 @@ struct hf_acquisition {
 
     /* The core's own; see acquisition.c. */
     unsigned state;
+    const struct hf_acquisition_ops *ops;
+    const struct hf_owner *owner;
+    bool unlimited; /* its limits do not count now: others have them */
     /* The ticket in force; NULL: it has none.  Those before it, until they are
      * over, the oldest first. */
     struct hf_own_ticket *ticket;
@@ -128,6 +182,11 @@ struct hf_acquisition {
     struct hf_effect forgotten_effect;
 };
 
+/* Its tickets that are in force no more. */
+#define FOR_EACH_EARLIER(a, ticket)                                            \
+    for (struct hf_own_ticket *ticket = (a)->earlier; ticket != NULL;          \
+         ticket = (ticket)->next)
+
 enum hf_acquisition_state {
     HF_ACQUISITION_IDLE,
     HF_ACQUISITION_WAITING,
@@ -161,11 +220,21 @@ void hf_acquisition_explain_busy(const struct hf_acquisition *a,
                                  struct hf_error *why);
 
 /* Is it on its way to a grant? */
-bool hf_acquisition_is_waiting(const struct hf_acquisition *a);
+static inline bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
+{
+    return a->state == HF_ACQUISITION_WAITING;
+}
 
 /* Is its ticket in the queue, not admitted yet?  And seen behind others? */
-bool hf_acquisition_is_queued(const struct hf_acquisition *a);
-bool hf_acquisition_is_behind(const struct hf_acquisition *a);
+static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
+{
+    return a->ticket != NULL && a->ticket->state == HF_OWN_TICKET_QUEUED;
+}
+
+static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
+{
+    return hf_acquisition_is_queued(a) && a->ticket->in.queued.blocking > 0;
+}
 
 /* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
  * still waited for, nor on the ticket of a cohort that no member has now. */
@@ -176,6 +245,10 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* --------------------------------------------------------- from the user -- */
 
+extern const struct hf_owner hf_owner_user;
+extern const struct hf_acquisition_ops hf_acquisition_by_ticket;
+
+/* Its .ops and .owner are set. */
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a);
@@ -186,66 +259,12 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a);
 
 /* ------------------------------- from the clock, and from the session -- */
 
-/* Do what is due by now. */
-void hf_acquisition_tick(struct hf_core *core, struct hf_acquisition *a);
-
 /* Ask for whatever is wanted and can be asked now; finish if all is done. */
 void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a);
 
 void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a);
 void hf_acquisition_session_over(struct hf_core *core,
                                  struct hf_acquisition *a);
-
-/* Safe-until has moved, and ${a} waits for that. */
-void hf_acquisition_proven(struct hf_core *core, struct hf_acquisition *a);
-
-/* -------------------------------------------------------- from its ticket --
- */
-
-/* It is in the queue, or was seen behind others there: so many are ahead, and
- * ${holder} is the payload of the first of them; "": there is none; NULL: that
- * is not told. */
-void hf_acquisition_queued(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_set_place(struct hf_core *core, struct hf_acquisition *a,
-                              size_t ahead, const char *holder);
-
-/* Tell whoever wants to hear of its place. */
-void hf_acquisition_waits(struct hf_core *core, struct hf_acquisition *a);
-
-/* It is HELD; ${revoked}: somebody has asked for its release already. */
-void hf_acquisition_granted(struct hf_core *core, struct hf_acquisition *a,
-                            bool revoked);
-
-/* HELD, and somebody asks for its release. */
-void hf_acquisition_revoked(struct hf_core *core, struct hf_acquisition *a);
-
-/* It was QUEUED and is gone, or being removed; nobody here began that. */
-void hf_acquisition_evicted(struct hf_core *core, struct hf_acquisition *a);
-
-/* The enqueue failed as ${why} tells: another ticket, if the policy allows
- * another try.  ${end}: what becomes of the one in force, if there is one. */
-void hf_acquisition_try_again(struct hf_core *core, struct hf_acquisition *a,
-                              const struct hf_error *why,
-                              enum hf_own_ticket_end end);
-
-/* Given up, and the enqueue of the last ticket got no answer. */
-void hf_acquisition_abandon(struct hf_core *core, struct hf_acquisition *a);
-
-/* ${ticket} may not be taken out of the queue, as ${why} tells. */
-void hf_acquisition_removal_denied(struct hf_core *core,
-                                   const struct hf_own_ticket *ticket,
-                                   const struct hf_error *why);
-
-/* The request to become a reader has ended: it is one; it may not be one. */
-void hf_acquisition_downgraded(struct hf_core *core, struct hf_acquisition *a);
-void hf_acquisition_downgrade_denied(struct hf_core *core,
-                                     struct hf_acquisition *a,
-                                     const struct hf_error *why);
-
-/* Once it is HELD no more, a downgrade that is under way ends.  Not earlier
- * than in a pump: whoever else loses a grant is told that first. */
-void hf_acquisition_downgrade_ends(struct hf_core *core,
-                                   struct hf_acquisition *a);
 
 /* ------------------------------------------------------------ from others --
  */
@@ -271,8 +290,28 @@ void hf_acquisition_keep_story(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
                                const char *payload);
 
-/* Its place is lost; the next one will be at the tail. */
+/* It is HELD; ${revoked}: somebody has asked for its release already. */
+void hf_acquisition_grant(struct hf_core *core, struct hf_acquisition *a,
+                          bool revoked);
+
+/* Its place is lost; the next one will be at the tail.  It has one: counted
+ * with the new place, because what is told before is of the old one. */
 void hf_acquisition_displaced(struct hf_acquisition *a);
+void hf_acquisition_count_place(struct hf_acquisition *a);
+
+/* In the core's list, and out of it. */
+void hf_acquisition_link(struct hf_core *core, struct hf_acquisition *a);
+void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a);
+
+/* May it have another ticket, with those that are being removed? */
+bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
+
+/* It may want a ticket now, or none: see enqueue_order.h. */
+void hf_acquisition_update_order(struct hf_core *core,
+                                 struct hf_acquisition *a);
+
+/* Enter it into the schedule. */
+void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);
 
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
                          enum hf_acquisition_state state);
@@ -281,35 +320,11 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
  * owner if it is time, finish if nothing is left. */
 void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a);
 
-/* Zero what is the core's own, of a part that is IDLE or has ended, for another
- * try. */
-void hf_acquisition_renew(struct hf_core *core, struct hf_acquisition *a);
-
 /* Has it ended, and has the engine nothing of it? */
 bool hf_acquisition_is_over(const struct hf_acquisition *a);
 
 /* Will the answer to a removal, or to the enqueue before it, still come? */
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a);
-
-/* May a ticket of it be, or appear, in the queue? */
-bool hf_acquisition_may_remain(const struct hf_acquisition *a);
-
-/* May it have another ticket, with those that are being removed? */
-bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
-
-/* Does its grant, or the one to come, depend on safe-until? */
-bool hf_acquisition_needs_proof(const struct hf_acquisition *a);
-
-/* Is a proof of the session all that it waits for, to be admitted or, as the
- * ticket of a cohort, to be handed to a member? */
-bool hf_acquisition_waits_for_proof(const struct hf_acquisition *a);
-
-/* When its wait has to end, or its end to be told, whatever comes. */
-uint64_t hf_acquisition_limit_at_ms(const struct hf_core *core,
-                                    const struct hf_acquisition *a);
-
-/* When a request is due, which can be asked only while CONNECTED. */
-uint64_t hf_acquisition_request_at_ms(const struct hf_acquisition *a);
 
 void hf_acquisition_check(const struct hf_core *core,
                           const struct hf_acquisition *a);

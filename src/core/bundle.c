@@ -31,7 +31,7 @@ static bool is_had(const struct hf_acquisition *part)
 
 /* ------------------------------------------------------------- hearing -- */
 
-void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
+static void touch(struct hf_core *core, struct hf_acquisition *whole)
 {
     struct hf_bundle *bundle = whole->bundle;
 
@@ -42,15 +42,15 @@ void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole)
     core->dirty = whole;
 }
 
-void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part)
+static void child_lost(struct hf_core *core, struct hf_acquisition *part)
 {
     if (part->whole->state == STATE(HELD) && !part->gate)
         hf_acquisition_lose(core, part->whole, false,
                             hf_acquisition_text(part));
-    hf_bundle_touch(core, part->whole);
+    touch(core, part->whole);
 }
 
-void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
+static void child_waits(struct hf_core *core, struct hf_acquisition *part)
 {
     struct hf_acquisition *whole = part->whole;
 
@@ -64,7 +64,7 @@ void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part)
 }
 
 /* One who waits is asked as soon as there is something to let go. */
-void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part)
+static void child_revoked(struct hf_core *core, struct hf_acquisition *part)
 {
     struct hf_acquisition *whole = part->whole;
 
@@ -74,6 +74,48 @@ void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part)
              !whole->loss_effect.queued)
         hf_effect_add(&core->effects, &whole->loss_effect, HF_EFFECT_REVOKED);
 }
+
+static void child_changed(struct hf_core *core, struct hf_acquisition *part)
+{
+    touch(core, part->whole);
+}
+
+static void child_ended(struct hf_core *core, struct hf_acquisition *part,
+                        enum hf_effect_kind how)
+{
+    (void)how;
+    touch(core, part->whole);
+}
+
+static void child_displaced(struct hf_acquisition *part)
+{
+    part->whole->placeless = true;
+}
+
+static void child_queued(struct hf_acquisition *part)
+{
+    hf_acquisition_count_place(part->whole);
+}
+
+/* Nobody does on a part of what is still waited for. */
+static bool child_relies(const struct hf_acquisition *part)
+{
+    return !hf_acquisition_is_waiting(part->whole);
+}
+
+static const struct hf_owner child_owner = {
+    .waiting = child_waits,
+    .granted = child_changed,
+    .revoked = child_revoked,
+    .lost = child_lost,
+    .gave_up = child_changed,
+    .ended = child_ended,
+    .over = child_changed,
+    .changed = child_changed,
+    .displaced = child_displaced,
+    .queued = child_queued,
+    .relies = child_relies,
+};
 
 /* --------------------------------------------------------- giving back -- */
 
@@ -107,10 +149,31 @@ static bool are_over(const struct hf_acquisition *whole)
 static void undo(struct hf_core *core, struct hf_acquisition *whole)
 {
     whole->bundle->undoing = true;
-    hf_schedule_touch(core, &whole->entry); /* its limits count again */
+    whole->unlimited = false;
+    hf_schedule_touch(core, &whole->entry);
     hf_acquisition_displaced(whole);
     whole->revoked = false; /* of tickets that go */
     give_back(core, whole);
+}
+
+/* Zero what is the core's own, of a part that is IDLE or has ended, for another
+ * try. */
+static void renew(struct hf_core *core, struct hf_acquisition *part)
+{
+    assert(hf_acquisition_is_over(part));
+    hf_acquisition_free(core, part);
+    *part = (struct hf_acquisition){
+        .queue = part->queue,
+        .payload = part->payload,
+        .kind = part->kind,
+        .weight = part->weight,
+        .limit = part->limit,
+        .whole = part->whole,
+        .gate = part->gate,
+        .only_try = part->only_try,
+        .deadline_at_ms = part->deadline_at_ms,
+        .report_every_ms = part->report_every_ms,
+    };
 }
 
 static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
@@ -118,9 +181,10 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
     struct hf_bundle *bundle = whole->bundle;
 
     for (size_t i = 0; i < bundle->count; i++)
-        hf_acquisition_renew(core, part_at(whole, i));
+        renew(core, part_at(whole, i));
     bundle->at = 0;
     bundle->undoing = false;
+    whole->unlimited = true;
     hf_schedule_touch(core, &whole->entry);
 }
 
@@ -147,10 +211,7 @@ static void grant(struct hf_core *core, struct hf_acquisition *whole)
 
     whole->token = part_at(whole, bundle->token)->token;
     whole->session = core->session.number;
-    hf_acquisition_move(core, whole, STATE(HELD));
-    hf_effect_add(&core->effects, &whole->answer_effect, HF_EFFECT_GRANTED);
-    if (whole->revoked)
-        hf_effect_add(&core->effects, &whole->loss_effect, HF_EFFECT_REVOKED);
+    hf_acquisition_grant(core, whole, whole->revoked);
     whole->revoked = false;
 }
 
@@ -195,6 +256,9 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
                    part->state == STATE(DONE)) {
             fail(core, whole, part);
         } else if (part->state == STATE(IDLE)) {
+            part->started_at_ms = whole->started_at_ms;
+            part->ops = &hf_acquisition_by_ticket;
+            part->owner = &child_owner;
             hf_acquisition_want(core, part);
         } else {
             return;
@@ -235,14 +299,9 @@ void hf_bundles_pump(struct hf_core *core)
     }
 }
 
-/* ------------------------------------------------------------- answers -- */
+/* ------------------------------------------------------------- the whole -- */
 
-bool hf_bundle_is_taking(const struct hf_acquisition *whole)
-{
-    return whole->bundle != NULL && !whole->bundle->undoing;
-}
-
-bool hf_bundle_is_told(const struct hf_acquisition *whole)
+static bool is_told(const struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
@@ -253,7 +312,9 @@ bool hf_bundle_is_told(const struct hf_acquisition *whole)
     return true;
 }
 
-uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole)
+/* When the owner of a whole that gives up now is told at the latest, because a
+ * part of it has waited for its removal since; HF_FOREVER if none has. */
+static uint64_t tell_at_ms(const struct hf_acquisition *whole)
 {
     uint64_t at_ms = HF_FOREVER;
 
@@ -266,17 +327,19 @@ uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole)
     return at_ms;
 }
 
-bool hf_bundle_may_remain(const struct hf_acquisition *whole)
+static bool may_remain(const struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
-        if (hf_acquisition_may_remain(part_at(whole, i)))
+        const struct hf_acquisition *part = part_at(whole, i);
+
+        if (part->state != STATE(IDLE) && part->ops->may_remain(part))
             return true;
     }
     return false;
 }
 
-hf_status hf_bundle_release_status(struct hf_core *core,
-                                   struct hf_acquisition *whole)
+static hf_status release_status(struct hf_core *core,
+                                struct hf_acquisition *whole)
 {
     for (size_t i = 0; i < whole->bundle->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
@@ -289,7 +352,40 @@ hf_status hf_bundle_release_status(struct hf_core *core,
     return HF_OK;
 }
 
-bool hf_bundle_lurks(const struct hf_acquisition *whole)
+static bool is_leaving(const struct hf_acquisition *whole)
 {
-    return !are_over(whole);
+    return !is_told(whole);
 }
+
+static void begin(struct hf_core *core, struct hf_acquisition *whole)
+{
+    hf_acquisition_link(core, whole);
+    whole->unlimited = true;
+}
+
+static void leave(struct hf_core *core, struct hf_acquisition *whole)
+{
+    (void)core;
+    if (hf_acquisition_is_waiting(whole))
+        whole->tell_at_ms = hf_earlier_ms(whole->tell_at_ms, tell_at_ms(whole));
+}
+
+static bool place(struct hf_core *core, struct hf_acquisition *whole,
+                  const struct hf_acquisition **at)
+{
+    (void)core;
+    *at = whole;
+    return false;
+}
+
+const struct hf_acquisition_ops hf_acquisition_by_bundle = {
+    .begin = begin,
+    .pump = touch,
+    .leave = leave,
+    .is_leaving = is_leaving,
+    .may_remain = may_remain,
+    .release_status = release_status,
+    .may_finish = are_over,
+    .finish = hf_acquisition_unlink,
+    .place = place,
+};

@@ -25,6 +25,7 @@
 #include <holdfast/holdfast.h>
 
 struct hf_acquisition;
+struct hf_acquisition_ops;
 struct hf_core;
 
 struct hf_bundle {
@@ -41,36 +42,10 @@ struct hf_bundle {
     struct hf_acquisition *next_dirty;
 };
 
-/* Something has changed for ${whole}: look at it at the end of this step. */
-void hf_bundle_touch(struct hf_core *core, struct hf_acquisition *whole);
-
 /* Look at every bundle that something was heard of. */
 void hf_bundles_pump(struct hf_core *core);
 
-/* A part says what another would tell its owner. */
-void hf_bundle_lost(struct hf_core *core, struct hf_acquisition *part);
-void hf_bundle_waits(struct hf_core *core, struct hf_acquisition *part);
-void hf_bundle_revoked(struct hf_core *core, struct hf_acquisition *part);
-
-/* Is a part being waited for, which has its own limits? */
-bool hf_bundle_is_taking(const struct hf_acquisition *whole);
-
-/* Was every part told that it has ended? */
-bool hf_bundle_is_told(const struct hf_acquisition *whole);
-
-/* When the owner of a whole that gives up now is told at the latest, because a
- * part of it has waited for its removal since; HF_FOREVER if none has. */
-uint64_t hf_bundle_tell_at_ms(const struct hf_acquisition *whole);
-
-/* May a ticket of any part be, or appear, in its queue? */
-bool hf_bundle_may_remain(const struct hf_acquisition *whole);
-
-/* How the release of all parts has ended; sets the text unless that is HF_OK.
- */
-hf_status hf_bundle_release_status(struct hf_core *core,
-                                   struct hf_acquisition *whole);
-
-/* May anything of it still be, or appear, in a queue? */
-bool hf_bundle_lurks(const struct hf_acquisition *whole);
+/* How an acquisition with a bundle gets its lock. */
+extern const struct hf_acquisition_ops hf_acquisition_by_bundle;
 
 #endif

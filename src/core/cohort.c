@@ -121,7 +121,33 @@ static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
     hf_tree_remove(&cohort->waiting, &a->waiting, &a->entry.number);
 }
 
-void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
+void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
+{
+    if (cohort->dirty)
+        return;
+    cohort->dirty = true;
+    cohort->next_dirty = core->dirty_cohort;
+    core->dirty_cohort = cohort;
+}
+
+/* Set .ahead and .holder of member ${a}, which waits; false if they are not
+ * known, for the ticket has no place. */
+static bool set_place(struct hf_core *core, struct hf_acquisition *a)
+{
+    const struct hf_cohort *cohort = a->cohort;
+    const struct hf_acquisition *ticket = cohort->ticket;
+    bool queued = ticket != NULL && hf_acquisition_is_behind(ticket);
+
+    if (cohort->holder == NULL && !queued)
+        return false;
+    hf_acquisition_set_holder(
+        core, a, queued ? hf_text_of(ticket->holder) : cohort->holder->payload);
+    a->ahead = (queued ? ticket->ahead : 1) +
+               (uint32_t)hf_tree_rank(&cohort->waiting, &a->entry.number);
+    return true;
+}
+
+static void join(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
     bool taken = is_needed(cohort);
@@ -138,12 +164,12 @@ void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a)
         hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
         hf_acquisition_give_up(core, a, &why);
     } else if (a->only_try && taken) {
-        (void)hf_cohort_place(core, a);
+        (void)set_place(core, a);
         hf_acquisition_end_busy(core, a);
     }
 }
 
-void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
+static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
 
@@ -156,7 +182,7 @@ void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a)
     hf_cohort_touch(core, cohort);
 }
 
-void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
+static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
 
@@ -172,13 +198,12 @@ void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a)
  */
 
 /* As long as others need a ticket they see to what is left of the old. */
-bool hf_cohort_may_forget(const struct hf_acquisition *a)
+static bool may_finish(const struct hf_acquisition *a)
 {
     return is_needed(a->cohort) || tickets_over(a->cohort);
 }
 
-hf_status hf_cohort_release_status(struct hf_core *core,
-                                   struct hf_acquisition *a)
+static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->awaits == NULL)
         return HF_OK; /* handed on */
@@ -186,52 +211,46 @@ hf_status hf_cohort_release_status(struct hf_core *core,
     return a->awaits->status;
 }
 
-bool hf_cohort_place(struct hf_core *core, struct hf_acquisition *a)
-{
-    const struct hf_cohort *cohort = a->cohort;
-    const struct hf_acquisition *ticket = cohort->ticket;
-    bool queued = ticket != NULL && hf_acquisition_is_behind(ticket);
-
-    if (cohort->holder == NULL && !queued)
-        return false;
-    hf_acquisition_set_holder(
-        core, a, queued ? hf_text_of(ticket->holder) : cohort->holder->payload);
-    a->ahead = (queued ? ticket->ahead : 1) +
-               (uint32_t)hf_tree_rank(&cohort->waiting, &a->entry.number);
-    return true;
-}
-
 /* ---------------------------------------------------------------- hearing --
  */
 
-void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
+/* The member that holds by ${ticket}; NULL: none. */
+static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
 {
-    if (cohort->dirty)
-        return;
-    cohort->dirty = true;
-    cohort->next_dirty = core->dirty_cohort;
-    core->dirty_cohort = cohort;
+    const struct hf_cohort *cohort = ticket->stands_for;
+    struct hf_acquisition *holder = cohort->holder;
+
+    return ticket == cohort->ticket && holder != NULL &&
+                   holder->state == STATE(HELD)
+               ? holder
+               : NULL;
 }
 
-void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
-                    enum hf_effect_kind kind)
+static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    struct hf_cohort *cohort = ticket->stands_for;
-    struct hf_acquisition *holder = cohort->holder;
-    bool held = ticket == cohort->ticket && holder != NULL &&
-                holder->state == STATE(HELD);
+    struct hf_acquisition *holder = holder_by(ticket);
 
-    if (kind == HF_EFFECT_LOST && held) {
+    if (holder != NULL) {
         hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
-        cohort->holder = NULL;
+        ticket->stands_for->holder = NULL;
     }
-    if (kind == HF_EFFECT_WAITING && hf_acquisition_is_behind(ticket))
-        cohort->behind = true;
-    if (kind == HF_EFFECT_REVOKED)
-        cohort->revoked = true;
-    if (kind == HF_EFFECT_REVOKED && held && !holder->loss_effect.queued)
-        hf_effect_add(&core->effects, &holder->loss_effect, HF_EFFECT_REVOKED);
-    hf_cohort_touch(core, cohort);
+    hf_cohort_touch(core, ticket->stands_for);
+}
+
+static void ticket_waits(struct hf_core *core, struct hf_acquisition *ticket)
+{
+    ticket->stands_for->behind |= hf_acquisition_is_behind(ticket);
+    hf_cohort_touch(core, ticket->stands_for);
+}
+
+static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
+{
+    struct hf_acquisition *holder = holder_by(ticket);
+
+    ticket->stands_for->revoked = true;
+    if (holder != NULL && !holder->loss_effect.queued)
+        holder->owner->revoked(core, holder);
+    hf_cohort_touch(core, ticket->stands_for);
 }
 
 void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort)
@@ -339,10 +358,7 @@ static void grant(struct hf_core *core, struct hf_cohort *cohort)
     a->ticket_id = ticket->ticket_id;
     a->token = ticket->token;
     a->session = ticket->session;
-    hf_acquisition_move(core, a, STATE(HELD));
-    hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
-    if (cohort->revoked) /* while it waited */
-        hf_effect_add(&core->effects, &a->loss_effect, HF_EFFECT_REVOKED);
+    hf_acquisition_grant(core, a, cohort->revoked); /* while it waited */
 }
 
 static void settle_leaving(struct hf_core *core, struct hf_cohort *cohort)
@@ -369,6 +385,36 @@ static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
     return NULL;
 }
 
+static void ticket_changed(struct hf_core *core, struct hf_acquisition *ticket)
+{
+    hf_cohort_touch(core, ticket->stands_for);
+}
+
+static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
+                         enum hf_effect_kind how)
+{
+    (void)how;
+    hf_cohort_touch(core, ticket->stands_for);
+}
+
+/* Nobody does on a ticket that no member has now. */
+static bool ticket_relies(const struct hf_acquisition *ticket)
+{
+    return ticket->stands_for->holder != NULL;
+}
+
+static const struct hf_owner ticket_owner = {
+    .waiting = ticket_waits,
+    .granted = ticket_changed,
+    .revoked = ticket_revoked,
+    .lost = ticket_lost,
+    .ended = ticket_ended,
+    .over = ticket_changed,
+    .changed = ticket_changed,
+    .relies = ticket_relies,
+    .proven = ticket_changed,
+};
+
 static void want(struct hf_core *core, struct hf_cohort *cohort)
 {
     struct hf_cohort_ticket *ticket;
@@ -386,6 +432,9 @@ static void want(struct hf_core *core, struct hf_cohort *cohort)
         .kind = HF_TICKET_MUTEX,
         .deadline_at_ms = HF_FOREVER,
         .stands_for = cohort,
+        .ops = &hf_acquisition_by_ticket,
+        .owner = &ticket_owner,
+        .unlimited = true,
     };
     cohort->grants = 0;
     cohort->revoked = cohort->behind = false;
@@ -416,6 +465,43 @@ void hf_cohorts_pump(struct hf_core *core)
         pump(core, cohort);
     }
 }
+
+/* ----------------------------------------------------------------- tables --
+ */
+
+static void pump_member(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_cohort_touch(core, a->cohort);
+}
+
+static bool is_leaving(const struct hf_acquisition *a)
+{
+    return a->awaits != NULL && !a->awaits->told;
+}
+
+static bool may_remain(const struct hf_acquisition *a)
+{
+    return a->awaits != NULL && a->awaits->ops->may_remain(a->awaits);
+}
+
+static bool place(struct hf_core *core, struct hf_acquisition *a,
+                  const struct hf_acquisition **at)
+{
+    *at = a->cohort->ticket != NULL ? a->cohort->ticket : a;
+    return set_place(core, a);
+}
+
+const struct hf_acquisition_ops hf_acquisition_by_cohort = {
+    .begin = join,
+    .pump = pump_member,
+    .leave = leave,
+    .is_leaving = is_leaving,
+    .may_remain = may_remain,
+    .release_status = release_status,
+    .may_finish = may_finish,
+    .finish = finish,
+    .place = place,
+};
 
 /* ------------------------------------------------------------- invariants --
  */

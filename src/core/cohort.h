@@ -98,33 +98,12 @@ void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort);
 /* Look at every cohort of which something was heard. */
 void hf_cohorts_pump(struct hf_core *core);
 
-/* ${a}, PAUSED, has become a member.  May end it: HF_EBUSY, HF_ENOMEM. */
-void hf_cohort_join(struct hf_core *core, struct hf_acquisition *a);
-
-/* Member ${a} waits or holds no longer: it ends. */
-void hf_cohort_leave(struct hf_core *core, struct hf_acquisition *a);
-
-/* Member ${a} is FORGOTTEN. */
-void hf_cohort_part(struct hf_core *core, struct hf_acquisition *a);
-
-/* May member ${a}, which was told its end, be FORGOTTEN? */
-bool hf_cohort_may_forget(const struct hf_acquisition *a);
-
-/* How the release of member ${a} has ended; sets its text. */
-hf_status hf_cohort_release_status(struct hf_core *core,
-                                   struct hf_acquisition *a);
-
-/* The ticket says what another would tell its owner. */
-void hf_cohort_told(struct hf_core *core, struct hf_acquisition *ticket,
-                    enum hf_effect_kind kind);
-
-/* Set .ahead and .holder of member ${a}, which waits; false if they are not
- * known, for the ticket has no place. */
-bool hf_cohort_place(struct hf_core *core, struct hf_acquisition *a);
-
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
+
+/* How a member of a cohort gets its lock. */
+extern const struct hf_acquisition_ops hf_acquisition_by_cohort;
 
 void hf_cohort_check(const struct hf_core *core,
                      const struct hf_cohort *cohort);

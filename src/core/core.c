@@ -33,19 +33,6 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                     hf_after_ms(now_ms, config->connect_ms), config->loss_at);
 }
 
-uint64_t hf_core_again_at_ms(struct hf_core *core, struct hf_retry_state *state)
-{
-    struct hf_retry_policy policy = core->config.retry;
-    uint64_t at_ms;
-
-    policy.tries = HF_RETRY_UNLIMITED;
-    policy.elapsed_ms = HF_FOREVER;
-    if (core->session.state != HF_STATE_CONNECTED)
-        return core->now_ms; /* the connection is waited for, not the clock */
-    at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
-    return hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
-}
-
 /* ---------------------------------------------------------------- grants -- */
 
 static void pump_all(struct hf_core *core)
@@ -190,14 +177,12 @@ static void end_waits(struct hf_core *core, hf_status status, const char *text)
     hf_inquiry_give_up(core, inquiry, &why);
 }
 
-/* A request of ${a} has ended: who has it taken for him, and renewed when it is
- * over, may have been waiting for that. */
-static void touch_owner(struct hf_core *core, const struct hf_acquisition *a)
+/* A request of ${a} has ended: whoever takes tickets by it, and renews it when
+ * it is over, may have been waiting for that. */
+static void tell_owner(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->whole != NULL)
-        hf_bundle_touch(core, a->whole);
-    if (a->stands_for != NULL)
-        hf_cohort_touch(core, a->stands_for);
+    if (a->owner->changed != NULL)
+        a->owner->changed(core, a);
 }
 
 /* The engine has returned from the FORGET it was handed: its slot is free, and
@@ -218,7 +203,7 @@ static struct hf_acquisition *taken_back(struct hf_core *core)
     a = request->own->acquisition;
     hf_own_ticket_taken_back(request->own, request);
     hf_schedule_touch(core, &a->entry);
-    touch_owner(core, a);
+    tell_owner(core, a);
     return a;
 }
 
@@ -388,6 +373,16 @@ static void session_answered(struct hf_core *core, const struct hf_event *event)
     prove(core);
 }
 
+/* Whoever lists a queue sees every ticket of ours that should not be in it. */
+static void look(struct hf_core *core, const char *queue,
+                 const struct hf_snapshot *snapshot)
+{
+    struct hf_own_ticket *ticket = NULL;
+
+    while ((ticket = hf_removals_find(core, queue, snapshot, ticket)) != NULL)
+        hf_acquisition_pump(core, ticket->acquisition);
+}
+
 static void answered(struct hf_core *core, const struct hf_event *event)
 {
     const struct hf_request *request = event->as.answer.request;
@@ -396,10 +391,10 @@ static void answered(struct hf_core *core, const struct hf_event *event)
     struct hf_inquiry *inquiry = request->inquiry;
 
     if (event->kind == HF_EVENT_ENQUEUED || event->kind == HF_EVENT_LISTED)
-        hf_removals_look(core, request->queue, &event->as.answer.snapshot);
+        look(core, request->queue, &event->as.answer.snapshot);
     if (ticket != NULL) {
         hf_own_ticket_answered(core, ticket, event);
-        touch_owner(core, a); /* it may have crossed its own FORGET */
+        tell_owner(core, a); /* it may have crossed its own FORGET */
     } else if (inquiry != NULL) {
         hf_inquiry_answered(core, inquiry, event);
     } else {
@@ -415,6 +410,18 @@ static void tick(struct hf_core *core)
     hf_schedule_tick(core);
     if (core->now_ms >= core->session.prove_at_ms)
         prove(core);
+}
+
+static void want(struct hf_core *core, struct hf_acquisition *a)
+{
+    a->owner = &hf_owner_user;
+    if (a->bundle != NULL)
+        a->ops = &hf_acquisition_by_bundle;
+    else if (a->cohort != NULL)
+        a->ops = &hf_acquisition_by_cohort;
+    else
+        a->ops = &hf_acquisition_by_ticket;
+    hf_acquisition_want(core, a);
 }
 
 static void dispatch(struct hf_core *core, const struct hf_event *event)
@@ -460,7 +467,7 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
         answered(core, event);
         break;
     case HF_EVENT_WANT:
-        hf_acquisition_want(core, event->as.acquisition);
+        want(core, event->as.acquisition);
         break;
     case HF_EVENT_CANCEL:
         hf_acquisition_cancel(core, event->as.acquisition);
@@ -498,8 +505,11 @@ static void dispatch(struct hf_core *core, const struct hf_event *event)
  * acquisitions on towards their ends. */
 static void look_at_notes(struct hf_core *core)
 {
+    struct hf_acquisition *a;
+
     do {
-        hf_enqueue_order_pump(core);
+        while ((a = hf_enqueue_order_take(core)) != NULL)
+            hf_acquisition_pump(core, a);
         hf_bundles_pump(core);
         hf_cohorts_pump(core);
     } while (core->order.next != NULL);

@@ -29,6 +29,7 @@
 #include "core/engine.h"
 #include "core/enqueue_order.h"
 #include "core/inquiry.h"
+#include "core/instant.h"
 #include "core/random.h"
 #include "core/removal.h"
 #include "core/retry.h"
@@ -87,6 +88,21 @@ static inline void hf_core_visit(const struct hf_core *core)
     ((struct hf_core *)core)->visited++;
 }
 
+/* When to repeat what is repeated until it works. */
+static inline uint64_t hf_core_again_at_ms(struct hf_core *core,
+                                           struct hf_retry_state *state)
+{
+    struct hf_retry_policy policy = core->config.retry;
+    uint64_t at_ms;
+
+    policy.tries = HF_RETRY_UNLIMITED;
+    policy.elapsed_ms = HF_FOREVER;
+    if (core->session.state != HF_STATE_CONNECTED)
+        return core->now_ms; /* the connection is waited for, not the clock */
+    at_ms = hf_retry_next(&policy, state, core->now_ms, &core->config.random);
+    return hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
+}
+
 /* ${core} must not be moved from then on. */
 void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
                   uint64_t now_ms);
@@ -107,10 +123,6 @@ static inline uint64_t hf_core_safe_until_ms(const struct hf_core *core,
 {
     return hf_safe_until_read(&core->session.published, &a->valid);
 }
-
-/* When to repeat what is repeated until it works. */
-uint64_t hf_core_again_at_ms(struct hf_core *core,
-                             struct hf_retry_state *state);
 
 /* Check what must always hold; asserts.  After every step in tests. */
 void hf_core_check(const struct hf_core *core);

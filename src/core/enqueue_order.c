@@ -160,18 +160,6 @@ static void leave(struct hf_core *core, struct hf_acquisition *a)
     a->turn.in_line = false;
 }
 
-/* Does it want a ticket in the queue, with none there, and keep its turn? */
-static bool belongs(const struct hf_acquisition *a)
-{
-    if (a->bundle != NULL || a->cohort != NULL || a->kind == HF_TICKET_LEASE ||
-        !hf_acquisition_is_waiting(a) ||
-        a->turn.failures >= HF_ENQUEUE_ORDER_FAILURES)
-        return false;
-    if (a->ticket == NULL)
-        return hf_acquisition_can_enqueue(a);
-    return a->ticket->state < HF_OWN_TICKET_QUEUED;
-}
-
 void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
 {
     a->turn = (struct hf_enqueue_turn){
@@ -179,11 +167,14 @@ void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
     };
 }
 
-void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a)
+void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
+                             bool wants)
 {
+    bool belongs = wants && a->turn.failures < HF_ENQUEUE_ORDER_FAILURES;
+
     if (hf_acquisition_is_queued(a))
         a->turn.failures = 0;
-    if (belongs(a) == a->turn.in_line)
+    if (belongs == a->turn.in_line)
         return;
     if (a->turn.in_line)
         leave(core, a);
@@ -197,7 +188,7 @@ void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
         clear_known(core, a);
     if (core->session.state == HF_STATE_CONNECTED)
         a->turn.failures++; /* a link that dropped counts for nothing */
-    hf_enqueue_order_update(core, a);
+    hf_enqueue_order_update(core, a, a->turn.in_line);
 }
 
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
@@ -226,14 +217,13 @@ hf_enqueue_order_before(const struct hf_core *core,
     return before;
 }
 
-void hf_enqueue_order_pump(struct hf_core *core)
+struct hf_acquisition *hf_enqueue_order_take(struct hf_core *core)
 {
-    struct hf_acquisition *a;
+    struct hf_acquisition *a = core->order.next;
 
-    while ((a = core->order.next) != NULL) {
+    if (a != NULL)
         drop_next(core, a);
-        hf_acquisition_pump(core, a);
-    }
+    return a;
 }
 
 void hf_enqueue_order_check(const struct hf_core *core,
@@ -241,7 +231,6 @@ void hf_enqueue_order_check(const struct hf_core *core,
 {
     const struct hf_acquisition *before = a->turn.before;
 
-    assert(a->turn.in_line == belongs(a));
     assert(!a->turn.is_next);
     if (!a->turn.in_line)
         return;

@@ -66,8 +66,10 @@ void hf_enqueue_order_init(struct hf_enqueue_order *order);
 /* ${a} is wanted, its .queue is set: give it its number. */
 void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a);
 
-/* After each change of the state of ${a}, or of the ids that it remembers. */
-void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a);
+/* After each change of the state of ${a}, or of its tickets; ${wants}: it wants
+ * a ticket in the queue, and has none there. */
+void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
+                             bool wants);
 
 /* ${a} has asked for its ticket. */
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a);
@@ -81,8 +83,8 @@ const struct hf_acquisition *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_acquisition *a);
 
-/* Have those ask whose turn has come.  When a step ends. */
-void hf_enqueue_order_pump(struct hf_core *core);
+/* The next whose turn has come, to be pumped when a step ends; or NULL. */
+struct hf_acquisition *hf_enqueue_order_take(struct hf_core *core);
 
 void hf_enqueue_order_check(const struct hf_core *core,
                             const struct hf_acquisition *a);

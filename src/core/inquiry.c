@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/core.h"
@@ -31,6 +32,75 @@ static void move(struct hf_core *core, struct hf_inquiry *inquiry,
     hf_machine_move(&table, &inquiry->state, state);
     hf_schedule_touch(core, &inquiry->entry);
 }
+
+/* ----------------------------------------------------------------- time -- */
+
+static uint64_t limit_ms(const struct hf_core *core,
+                         const struct hf_inquiry *inquiry)
+{
+    if (core->session.ever_connected)
+        return inquiry->deadline_at_ms;
+    if (hf_session_refused(&core->session))
+        return inquiry->started_at_ms;
+    return hf_earlier_ms(inquiry->deadline_at_ms, inquiry->connect_by_ms);
+}
+
+static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
+{
+    uint64_t waited_ms = core->now_ms - inquiry->started_at_ms;
+    const char *trouble = core->session.trouble;
+    const char *colon = trouble[0] != '\0' ? ": " : "";
+    struct hf_error why;
+
+    if (!core->session.ever_connected)
+        hf_session_never_connected(&core->session, core->config.place,
+                                   waited_ms, &why);
+    else if (inquiry->state == STATE(WATCHING))
+        hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
+                     inquiry->stamp != 0
+                         ? "others of the round were still there"
+                         : "the barrier was still up",
+                     waited_ms);
+    else
+        hf_error_set(&why, HF_ETIMEDOUT,
+                     "no answer after %" PRIu64 " ms; the session is %s%s%s",
+                     waited_ms, hf_state_name(core->session.state), colon,
+                     trouble);
+    hf_inquiry_give_up(core, inquiry, &why);
+}
+
+static struct hf_inquiry *of_entry(const struct hf_schedule_entry *entry)
+{
+    char *at = (char *)(uintptr_t)entry - offsetof(struct hf_inquiry, entry);
+
+    return (struct hf_inquiry *)(void *)at;
+}
+
+static struct hf_schedule_keys keys_of(const struct hf_core *core,
+                                       const struct hf_schedule_entry *entry)
+{
+    const struct hf_inquiry *inquiry = of_entry(entry);
+    struct hf_schedule_keys keys = {HF_FOREVER, HF_FOREVER, false, false};
+
+    if (inquiry->state == STATE(WANTED))
+        keys.request_ms = inquiry->ask_at_ms;
+    if (inquiry->state != STATE(LEFT))
+        keys.limit_ms = limit_ms(core, inquiry);
+    return keys;
+}
+
+static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
+{
+    struct hf_inquiry *inquiry = of_entry(entry);
+
+    if (inquiry->state != STATE(LEFT) &&
+        core->now_ms >= limit_ms(core, inquiry))
+        end_overdue(core, inquiry);
+    else
+        hf_inquiry_pump(core, inquiry);
+}
+
+static const struct hf_schedule_ops schedule_ops = {keys_of, tick, NULL};
 
 /* --------------------------------------------------- beginning and end -- */
 
@@ -163,8 +233,7 @@ void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry)
            inquiry->kind == HF_REQUEST_WITHDRAW ||
            inquiry->kind == HF_REQUEST_REVOKE || is_of_mark(inquiry));
     init(core, inquiry);
-    inquiry->entry.inquiry = inquiry;
-    hf_schedule_enter(core, &inquiry->entry);
+    hf_schedule_enter(core, &inquiry->entry, &schedule_ops);
     link_last(core, inquiry);
     move(core, inquiry, STATE(WANTED));
     if (core->session.closing) {
@@ -321,62 +390,6 @@ void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry)
     inquiry->ask.busy = true;
     inquiry->ask.engine_data = NULL;
     hf_effect_add(&core->effects, &inquiry->ask_effect, HF_EFFECT_REQUEST);
-}
-
-/* ----------------------------------------------------------------- time -- */
-
-static uint64_t limit_ms(const struct hf_core *core,
-                         const struct hf_inquiry *inquiry)
-{
-    if (core->session.ever_connected)
-        return inquiry->deadline_at_ms;
-    if (hf_session_refused(&core->session))
-        return inquiry->started_at_ms;
-    return hf_earlier_ms(inquiry->deadline_at_ms, inquiry->connect_by_ms);
-}
-
-static void end_overdue(struct hf_core *core, struct hf_inquiry *inquiry)
-{
-    uint64_t waited_ms = core->now_ms - inquiry->started_at_ms;
-    const char *trouble = core->session.trouble;
-    const char *colon = trouble[0] != '\0' ? ": " : "";
-    struct hf_error why;
-
-    if (!core->session.ever_connected)
-        hf_session_never_connected(&core->session, core->config.place,
-                                   waited_ms, &why);
-    else if (inquiry->state == STATE(WATCHING))
-        hf_error_set(&why, HF_ETIMEDOUT, "%s after %" PRIu64 " ms",
-                     inquiry->stamp != 0
-                         ? "others of the round were still there"
-                         : "the barrier was still up",
-                     waited_ms);
-    else
-        hf_error_set(&why, HF_ETIMEDOUT,
-                     "no answer after %" PRIu64 " ms; the session is %s%s%s",
-                     waited_ms, hf_state_name(core->session.state), colon,
-                     trouble);
-    hf_inquiry_give_up(core, inquiry, &why);
-}
-
-void hf_inquiry_tick(struct hf_core *core, struct hf_inquiry *inquiry)
-{
-    if (inquiry->state != STATE(LEFT) &&
-        core->now_ms >= limit_ms(core, inquiry))
-        end_overdue(core, inquiry);
-    else
-        hf_inquiry_pump(core, inquiry);
-}
-
-uint64_t hf_inquiry_limit_at_ms(const struct hf_core *core,
-                                const struct hf_inquiry *inquiry)
-{
-    return inquiry->state != STATE(LEFT) ? limit_ms(core, inquiry) : HF_FOREVER;
-}
-
-uint64_t hf_inquiry_request_at_ms(const struct hf_inquiry *inquiry)
-{
-    return inquiry->state == STATE(WANTED) ? inquiry->ask_at_ms : HF_FOREVER;
 }
 
 void hf_inquiry_check(const struct hf_core *core,

@@ -90,7 +90,6 @@ enum hf_inquiry_state {
 void hf_inquiry_want(struct hf_core *core, struct hf_inquiry *inquiry);
 void hf_inquiry_answered(struct hf_core *core, struct hf_inquiry *inquiry,
                          const struct hf_event *event);
-void hf_inquiry_tick(struct hf_core *core, struct hf_inquiry *inquiry);
 
 /* The user wants no answer any more. */
 void hf_inquiry_recall(struct hf_core *core, struct hf_inquiry *inquiry);
@@ -108,11 +107,6 @@ void hf_inquiry_pump(struct hf_core *core, struct hf_inquiry *inquiry);
 void hf_inquiry_give_up(struct hf_core *core, struct hf_inquiry *inquiry,
                         const struct hf_error *why);
 
-/* When it has to end, whatever comes; when its request is due, which can be
- * asked only while CONNECTED. */
-uint64_t hf_inquiry_limit_at_ms(const struct hf_core *core,
-                                const struct hf_inquiry *inquiry);
-uint64_t hf_inquiry_request_at_ms(const struct hf_inquiry *inquiry);
 void hf_inquiry_check(const struct hf_core *core,
                       const struct hf_inquiry *inquiry);
 

@@ -28,13 +28,15 @@ static const struct hf_machine_table table = {"ticket", states,
 
 /* -------------------------------------------------- beginning and memory -- */
 
-struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a)
+struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a,
+                                        const struct hf_ticket_owner *owner)
 {
     struct hf_own_ticket *ticket = hf_alloc(sizeof *ticket);
 
     if (ticket == NULL)
         return NULL;
     ticket->acquisition = a;
+    ticket->owner = owner;
     ticket->ask = (struct hf_request){
         .ticket_kind = a->kind,
         .weight = a->kind == HF_TICKET_LEASE ? a->weight : 1,
@@ -90,9 +92,20 @@ struct hf_own_ticket_held *hf_own_ticket_held(struct hf_own_ticket *ticket)
     return &ticket->in.held;
 }
 
-bool hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
+bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
 {
-    return ticket->ask.busy && ticket->ask.kind == HF_REQUEST_ENQUEUE;
+    if (ticket->queue_watch == NULL)
+        return false;
+    return (ticket->state == STATE(LOOKING) && !ticket->in.looking.room) ||
+           (ticket->state == STATE(QUEUED) && ticket->in.queued.blocking > 0);
+}
+
+void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket)
+{
+    if (!ticket->ask_effect.queued)
+        return;
+    hf_effect_remove(&core->effects, &ticket->ask_effect);
+    ticket->ask.busy = false;
 }
 
 bool hf_own_ticket_awaits_removal(const struct hf_own_ticket *ticket)

@@ -53,6 +53,13 @@ enum hf_own_ticket_state {
     HF_OWN_TICKET_GONE
 };
 
+/* What becomes of a ticket when its acquisition tries again. */
+enum hf_own_ticket_end {
+    HF_OWN_TICKET_NEVER_WAS,  /* it is GONE */
+    HF_OWN_TICKET_MAY_APPEAR, /* as hf_own_ticket_abandon(), not now */
+    HF_OWN_TICKET_DISOWNED,   /* as hf_own_ticket_disown() */
+};
+
 /* What each state decides by.  hf_own_ticket_queued() and its like are the way
  * to it: what does not exist in a state cannot be read there. */
 struct hf_own_ticket_looking {
@@ -84,9 +91,53 @@ struct hf_own_ticket_held {
     struct hf_retry_state downgrade_retry;
 };
 
+/* What a ticket tells its acquisition, from within a step. */
+struct hf_ticket_owner {
+    /* It is in the queue.  As often as the queue is seen: so many are ahead of
+     * it, and ${holder} is the payload of the first; "": there is none; NULL:
+     * that is not told. */
+    void (*queued)(struct hf_core *core, struct hf_own_ticket *ticket);
+    void (*placed)(struct hf_core *core, struct hf_own_ticket *ticket,
+                   size_t ahead, const char *holder);
+    /* Others are in its way: false if that ends the wait. */
+    bool (*may_wait)(struct hf_core *core, struct hf_own_ticket *ticket);
+    void (*waiting)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* It is HELD; ${revoked}: somebody has asked for its release already. */
+    void (*granted)(struct hf_core *core, struct hf_own_ticket *ticket,
+                    bool revoked);
+    /* HELD, and somebody asks for its release. */
+    void (*revoked)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* HELD, and no longer ours, as ${why} tells; it may still be in the queue
+     * if ${lives}. */
+    void (*lost)(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
+                 const char *why);
+    /* It was QUEUED and is gone, or being removed; nobody here began that. */
+    void (*evicted)(struct hf_core *core, struct hf_own_ticket *ticket);
+    /* The enqueue may have failed, as ${why} tells: it is looked for. */
+    void (*unsure)(struct hf_core *core, struct hf_own_ticket *ticket,
+                   const struct hf_error *why);
+    /* The enqueue failed as ${why}, or the last unsure(), tells, and another
+     * ticket may do better.  ${end}: what becomes of this one. */
+    void (*failed)(struct hf_core *core, struct hf_own_ticket *ticket,
+                   const struct hf_error *why, enum hf_own_ticket_end end);
+    /* The wait ends as ${why} tells. */
+    void (*refused)(struct hf_core *core, struct hf_own_ticket *ticket,
+                    const struct hf_error *why);
+    /* The request to become a reader has ended: with NULL it is one. */
+    void (*downgraded)(struct hf_core *core, struct hf_own_ticket *ticket,
+                       const struct hf_error *why);
+    /* REMOVING, and its enqueue got no answer; it may not be taken out. */
+    void (*abandoned)(struct hf_core *core, struct hf_own_ticket *ticket);
+    void (*not_removed)(struct hf_core *core, struct hf_own_ticket *ticket,
+                        const struct hf_error *why);
+    /* Something has changed: pump all tickets, and whatever they are for. */
+    void (*changed)(struct hf_core *core, struct hf_acquisition *a);
+};
+
 struct hf_own_ticket {
     struct hf_acquisition *acquisition;
-    struct hf_own_ticket *next; /* of the acquisition's earlier ones */
+    const struct hf_ticket_owner *owner; /* the acquisition's */
+    struct hf_own_ticket *next;          /* of the acquisition's earlier ones */
     unsigned state;
     union {
         struct hf_own_ticket_looking looking;
@@ -122,7 +173,8 @@ struct hf_own_ticket {
 
 /* A ticket for ${a}, LOOKING, with no id yet; NULL without the memory for it.
  */
-struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a);
+struct hf_own_ticket *hf_own_ticket_new(struct hf_acquisition *a,
+                                        const struct hf_ticket_owner *owner);
 
 /* It is over and in no table, or the core is no more. */
 void hf_own_ticket_free(struct hf_own_ticket *ticket);
@@ -150,13 +202,7 @@ void hf_own_ticket_abandon(struct hf_core *core, struct hf_own_ticket *ticket,
  * Somebody removed it, or the list is wrong: see that it is not there. */
 void hf_own_ticket_disown(struct hf_core *core, struct hf_own_ticket *ticket);
 
-/* What becomes of a ticket when its acquisition tries again. */
-enum hf_own_ticket_end {
-    HF_OWN_TICKET_NEVER_WAS,  /* it is GONE */
-    HF_OWN_TICKET_MAY_APPEAR, /* as hf_own_ticket_abandon(), not now */
-    HF_OWN_TICKET_DISOWNED,   /* as hf_own_ticket_disown() */
-};
-
+/* End it so. */
 void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
                        enum hf_own_ticket_end end);
 
@@ -164,8 +210,18 @@ void hf_own_ticket_end(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_session_over(struct hf_core *core,
                                 struct hf_own_ticket *ticket);
 
+/* Take back a request that the engine has not heard of. */
+void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket);
+
+/* Does it want to hear of changes of the queue? */
+bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
+
 /* Has the engine an ENQUEUE of it that it has not answered? */
-bool hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket);
+static inline bool
+hf_own_ticket_enqueue_unanswered(const struct hf_own_ticket *ticket)
+{
+    return ticket->ask.busy && ticket->ask.kind == HF_REQUEST_ENQUEUE;
+}
 
 /* Is its removal, or the ENQUEUE before that, asked or about to be?  False
  * while it only waits for the ticket to appear. */
@@ -197,16 +253,10 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket);
 void hf_own_ticket_one_less(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_ticket_id *gone);
 
-/* QUEUED, and it is gone though nobody here removed it. */
-void hf_own_ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket);
-
 /* LOOKING, or QUEUED by a rule that watches the queue, and this is the queue.
  */
 void hf_own_ticket_looked(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot);
-
-/* Does it want to hear of changes of the queue? */
-bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket);
 
 /* Safe-until has moved, and a proof was all that it waited for. */
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket);
@@ -226,9 +276,6 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
 /* The engine has returned from a FORGET of ${request}, which is its. */
 void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,
                               struct hf_request *request);
-
-/* Take back a request that the engine has not heard of. */
-void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket);
 
 /* There is a connection again. */
 void hf_own_ticket_connected(struct hf_core *core,

@@ -51,7 +51,7 @@ void hf_own_ticket_admit(struct hf_core *core, struct hf_own_ticket *ticket)
         ticket->watch_at_ms = hf_after_ms(core->now_ms, HF_OWN_WATCH_AFTER_MS);
     hf_own_ticket_move(core, ticket, STATE(HELD));
     ticket->in.held = (struct hf_own_ticket_held){.downgrade_asked = false};
-    hf_acquisition_granted(core, ticket->acquisition, revoked);
+    ticket->owner->granted(core, ticket, revoked);
 }
 
 void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
@@ -66,17 +66,10 @@ void hf_own_ticket_proven(struct hf_core *core, struct hf_own_ticket *ticket)
         hf_own_ticket_admit(core, ticket);
     else if (!ticket->ask.busy) /* a list under way will do */
         ticket->list_wanted = true;
-    hf_acquisition_pump(core, ticket->acquisition);
+    ticket->owner->changed(core, ticket->acquisition);
 }
 
 /* --------------------------------------------------- the end of the wait -- */
-
-/* Back to the tail, but not faster than a retry: somebody may go on removing
- * our tickets. */
-void hf_own_ticket_evicted(struct hf_core *core, struct hf_own_ticket *ticket)
-{
-    hf_acquisition_evicted(core, ticket->acquisition);
-}
 
 /* Those that wait for each other, or turn one another away. */
 static const char *const kind_texts[] = {
@@ -116,7 +109,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
                  "the same kind of lock",
                  name, use_of(&ahead->id, ahead->kind), by,
                  use_of(&ticket->id, a->kind));
-    hf_acquisition_give_up(core, a, &why);
+    ticket->owner->refused(core, ticket, &why);
 }
 
 /* ------------------------------------------------------------- the place -- */
@@ -132,8 +125,7 @@ static void take_place(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
     const struct hf_admission *admission = &place->admission;
 
-    hf_acquisition_set_place(core, ticket->acquisition, admission->ahead,
-                             place->holder);
+    ticket->owner->placed(core, ticket, admission->ahead, place->holder);
     queued->blocking = admission->blocking;
     queued->admissible = false;
     queued->before_known = admission->before != NULL;
@@ -147,27 +139,26 @@ static void take_place(struct hf_core *core, struct hf_own_ticket *ticket,
     queued->stamp_wanted = place->stamps;
 }
 
-static void report(struct hf_core *core, struct hf_own_ticket *ticket)
+static void wait(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     uint64_t every_ms = ticket->acquisition->report_every_ms;
 
-    hf_acquisition_waits(core, ticket->acquisition);
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.report_at_ms =
             every_ms == 0 ? HF_FOREVER : hf_after_ms(core->now_ms, every_ms);
+    ticket->owner->waiting(core, ticket);
 }
 
 void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {
     struct hf_own_ticket_queued *queued = hf_own_ticket_queued(ticket);
-    struct hf_acquisition *a = ticket->acquisition;
     struct hf_rule_ticket own = mine(ticket);
     struct hf_place place = rule_of(ticket)->decide(&own, snapshot);
 
     if (place.admission.answer == HF_MISSING) {
         hf_own_ticket_disown(core, ticket);
-        hf_own_ticket_evicted(core, ticket);
+        ticket->owner->evicted(core, ticket);
         return;
     }
     take_place(core, ticket, &place);
@@ -176,17 +167,17 @@ void hf_own_ticket_decide(struct hf_core *core, struct hf_own_ticket *ticket,
         return;
     }
     if (place.admission.answer == HF_ADMITTED) {
-        a->stamp = place.stamp;
+        ticket->acquisition->stamp = place.stamp;
         hf_own_ticket_admit(core, ticket);
-    } else if (a->only_try && !place.stamps) {
-        hf_acquisition_end_busy(core, a);
+    } else if (!place.stamps && !ticket->owner->may_wait(core, ticket)) {
+        return;
     }
     if (ticket->state != STATE(QUEUED))
         return;
     queued->waited = true;
     if (queued->blocking <= 1)
         hf_session_want_proof_ahead(&core->session, core->now_ms);
-    report(core, ticket);
+    wait(core, ticket);
 }
 
 void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -199,15 +190,14 @@ void hf_own_ticket_placed(struct hf_core *core, struct hf_own_ticket *ticket,
         hf_error_set(&why, HF_EPROTOCOL,
                      "the ticket was gone as soon as it was in the queue; see "
                      "who removes tickets there");
-        hf_acquisition_try_again(core, ticket->acquisition, &why,
-                                 HF_OWN_TICKET_DISOWNED);
+        ticket->owner->failed(core, ticket, &why, HF_OWN_TICKET_DISOWNED);
         return;
     }
     ticket->token = snapshot->tickets[place].token;
     hf_own_ticket_move(core, ticket, STATE(QUEUED));
     ticket->in.queued =
         (struct hf_own_ticket_queued){.report_at_ms = HF_FOREVER};
-    hf_acquisition_queued(core, ticket->acquisition);
+    ticket->owner->queued(core, ticket);
     hf_own_ticket_decide(core, ticket, snapshot);
 }
 
@@ -241,18 +231,9 @@ void hf_own_ticket_one_less(struct hf_core *core, struct hf_own_ticket *ticket,
 
 /* ------------------------------------------------------------- the queue -- */
 
-bool hf_own_ticket_wants_queue_watch(const struct hf_own_ticket *ticket)
-{
-    if (ticket->queue_watch == NULL)
-        return false;
-    return (ticket->state == STATE(LOOKING) && !ticket->in.looking.room) ||
-           (ticket->state == STATE(QUEUED) && ticket->in.queued.blocking > 0);
-}
-
 void hf_own_ticket_looked(struct hf_core *core, struct hf_own_ticket *ticket,
                           const struct hf_snapshot *snapshot)
 {
-    struct hf_acquisition *a = ticket->acquisition;
     struct hf_rule_ticket own = mine(ticket);
 
     if (ticket->state == STATE(QUEUED)) {
@@ -267,11 +248,9 @@ void hf_own_ticket_looked(struct hf_core *core, struct hf_own_ticket *ticket,
         rule_of(ticket)->has_room(&own, snapshot);
     if (ticket->in.looking.room)
         return;
-    hf_acquisition_set_place(
-        core, a, snapshot->count,
-        snapshot->count == 0 ? "" : snapshot->tickets[0].payload);
-    if (a->only_try)
-        hf_acquisition_end_busy(core, a);
-    else
-        report(core, ticket);
+    ticket->owner->placed(core, ticket, snapshot->count,
+                          snapshot->count == 0 ? ""
+                                               : snapshot->tickets[0].payload);
+    if (ticket->owner->may_wait(core, ticket))
+        wait(core, ticket);
 }

@@ -30,14 +30,6 @@ static void ask(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_effect_add(&core->effects, &ticket->ask_effect, HF_EFFECT_REQUEST);
 }
 
-void hf_own_ticket_unask(struct hf_core *core, struct hf_own_ticket *ticket)
-{
-    if (!ticket->ask_effect.queued)
-        return;
-    hf_effect_remove(&core->effects, &ticket->ask_effect);
-    ticket->ask.busy = false;
-}
-
 static struct hf_ticket_id new_id(struct hf_core *core,
                                   const struct hf_acquisition *a)
 {
@@ -172,7 +164,6 @@ void hf_own_ticket_pump(struct hf_core *core, struct hf_own_ticket *ticket)
     pump_watches(core, ticket);
     pump_queue_watch(core, ticket);
     pump_downgrade(core, ticket); /* when it is not watched any more */
-    hf_acquisition_downgrade_ends(core, ticket->acquisition);
     pump_description(core, ticket);
     if (hf_session_usable(&core->session))
         hf_removal_pump(core, ticket);
@@ -262,7 +253,7 @@ static void end_wait(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_error why;
 
     message(&why, event);
-    hf_acquisition_give_up(core, ticket->acquisition, &why);
+    ticket->owner->refused(core, ticket, &why);
 }
 
 static void enqueued(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -278,12 +269,11 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                            const struct hf_event *event)
 {
     bool unsure = event->as.answer.failure == HF_FAILURE_UNSURE;
-    struct hf_acquisition *a = ticket->acquisition;
     struct hf_error why;
 
     if (ticket->state != STATE(ENQUEUING)) { /* given up meanwhile */
         if (unsure)
-            hf_acquisition_abandon(core, a);
+            ticket->owner->abandoned(core, ticket);
         else
             hf_own_ticket_move(core, ticket, STATE(GONE));
         return;
@@ -294,10 +284,10 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     }
     message(&why, event);
     if (!unsure) {
-        hf_acquisition_try_again(core, a, &why, HF_OWN_TICKET_NEVER_WAS);
+        ticket->owner->failed(core, ticket, &why, HF_OWN_TICKET_NEVER_WAS);
         return;
     }
-    hf_acquisition_keep_story(core, a, &why); /* told if no time is left */
+    ticket->owner->unsure(core, ticket, &why);
     ticket->list_wanted = true;
     ticket->list_at_ms = 0;
     hf_own_ticket_move(core, ticket, STATE(UNSURE));
@@ -307,18 +297,14 @@ static void enqueue_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 static void searched(struct hf_core *core, struct hf_own_ticket *ticket,
                      const struct hf_snapshot *snapshot)
 {
-    struct hf_acquisition *a = ticket->acquisition;
-    struct hf_error why;
+    bool may_appear = core->session.timeout_ms != HF_FOREVER;
 
-    if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
+    if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count)
         hf_own_ticket_placed(core, ticket, snapshot);
-        return;
-    }
-    hf_error_set(&why, a->status, "%s", hf_acquisition_text(a));
-    hf_acquisition_try_again(core, a, &why,
-                             core->session.timeout_ms != HF_FOREVER
-                                 ? HF_OWN_TICKET_MAY_APPEAR
-                                 : HF_OWN_TICKET_NEVER_WAS);
+    else
+        ticket->owner->failed(core, ticket, NULL,
+                              may_appear ? HF_OWN_TICKET_MAY_APPEAR
+                                         : HF_OWN_TICKET_NEVER_WAS);
 }
 
 /* Why a grant is lost whose ticket is not in the queue any more. */
@@ -339,7 +325,7 @@ static void listed(struct hf_core *core, struct hf_own_ticket *ticket,
     else if (ticket->state == STATE(HELD) &&
              hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
         /* The ticket is removed as well, should the list be wrong. */
-        hf_acquisition_lose(core, ticket->acquisition, true, taken_out);
+        ticket->owner->lost(core, ticket, true, taken_out);
 }
 
 static void list_failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -375,12 +361,12 @@ static void gone(struct hf_core *core, struct hf_own_ticket *ticket,
     if (!hf_watches_end(&ticket->watches, &core->effects, request))
         return;
     if (ticket->state == STATE(HELD) && itself) {
-        hf_acquisition_lose(core, ticket->acquisition, may_leave_a_rest(ticket),
+        ticket->owner->lost(core, ticket, may_leave_a_rest(ticket),
                             why[0] != '\0' ? why : taken_out);
     } else if (ticket->state == STATE(QUEUED) && itself) {
         if (may_leave_a_rest(ticket))
             hf_own_ticket_disown(core, ticket);
-        hf_own_ticket_evicted(core, ticket);
+        ticket->owner->evicted(core, ticket);
     } else if (ticket->state == STATE(QUEUED)) {
         hf_own_ticket_one_less(core, ticket, &id);
     }
@@ -398,7 +384,7 @@ static void revoked(struct hf_core *core, struct hf_own_ticket *ticket,
     if (ticket->state == STATE(QUEUED))
         ticket->in.queued.revoked = true;
     else if (ticket->state == STATE(HELD))
-        hf_acquisition_revoked(core, ticket->acquisition);
+        ticket->owner->revoked(core, ticket);
 }
 
 static void watch_failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -453,7 +439,7 @@ static void removal_failed(struct hf_core *core, struct hf_own_ticket *ticket,
     hf_removal_failed(removal, hf_core_again_at_ms(core, &removal->retry));
     message(&why, event);
     if (is_fatal(event) && event->as.answer.status == HF_EDENIED)
-        hf_acquisition_removal_denied(core, ticket, &why);
+        ticket->owner->not_removed(core, ticket, &why);
 }
 
 /* A STAMP was answered.  Whatever became of it is to be seen. */
@@ -477,7 +463,7 @@ static void stamp_failed(struct hf_core *core, struct hf_own_ticket *ticket,
 static void downgraded(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     if (ticket->state == STATE(HELD)) /* else lost or released meanwhile */
-        hf_acquisition_downgraded(core, ticket->acquisition);
+        ticket->owner->downgraded(core, ticket, NULL);
 }
 
 static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -493,12 +479,11 @@ static void downgrade_failed(struct hf_core *core, struct hf_own_ticket *ticket,
             hf_core_again_at_ms(core, &held->downgrade_retry);
     } else if (event->as.answer.status == HF_ELOST) {
         /* The ticket is removed as well, should the engine be wrong. */
-        hf_acquisition_lose(core, ticket->acquisition, true,
-                            event->as.answer.text);
+        ticket->owner->lost(core, ticket, true, event->as.answer.text);
     } else { /* a writer still */
         hf_error_set(&why, event->as.answer.status, "%s",
                      event->as.answer.text);
-        hf_acquisition_downgrade_denied(core, ticket->acquisition, &why);
+        ticket->owner->downgraded(core, ticket, &why);
     }
 }
 
@@ -566,7 +551,8 @@ static void queue_listed(struct hf_core *core, struct hf_own_ticket *ticket,
 void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
                             const struct hf_event *event)
 {
-    struct hf_acquisition *a = ticket->acquisition; /* may free the ticket */
+    const struct hf_ticket_owner *owner = ticket->owner;
+    struct hf_acquisition *a = ticket->acquisition;
     struct hf_request *request = event->as.answer.request;
     const char *text = event->as.answer.text;
 
@@ -615,7 +601,7 @@ void hf_own_ticket_answered(struct hf_core *core, struct hf_own_ticket *ticket,
     default:
         assert(false && "not an answer to a ticket");
     }
-    hf_acquisition_pump(core, a);
+    owner->changed(core, a); /* which may free the ticket */
 }
 
 void hf_own_ticket_taken_back(struct hf_own_ticket *ticket,

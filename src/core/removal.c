@@ -158,22 +158,23 @@ uint64_t hf_removal_wake_at_ms(const struct hf_removal *removal)
 /* --------------------------------------------------------------------- lists
  */
 
-void hf_removals_look(struct hf_core *core, const char *queue,
-                      const struct hf_snapshot *snapshot)
+struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
+                                       const struct hf_snapshot *snapshot,
+                                       const struct hf_own_ticket *after)
 {
-    const struct hf_tree *waiting = &core->removals.waiting;
-    struct key key = {queue, 0, 0};
+    struct key key = after != NULL ? key_of(after) : (struct key){queue, 0, 0};
     struct hf_own_ticket *ticket;
 
-    while ((ticket = of_node(hf_tree_after(waiting, &key))) != NULL &&
+    while ((ticket = of_node(hf_tree_after(&core->removals.waiting, &key))) !=
+               NULL &&
            strcmp(ticket->acquisition->queue, queue) == 0) {
         hf_core_visit(core);
+        if (hf_snapshot_find(snapshot, &ticket->id) != snapshot->count) {
+            move(core, ticket, HF_REMOVAL_DUE);
+            ticket->removal.at_ms = 0;
+            return ticket;
+        }
         key = key_of(ticket);
-        key.queue = queue;
-        if (hf_snapshot_find(snapshot, &ticket->id) == snapshot->count)
-            continue;
-        move(core, ticket, HF_REMOVAL_DUE);
-        ticket->removal.at_ms = 0;
-        hf_acquisition_pump(core, ticket->acquisition);
     }
+    return NULL;
 }

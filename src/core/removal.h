@@ -76,9 +76,11 @@ void hf_removal_clear(struct hf_core *core, struct hf_own_ticket *ticket);
 /* When a pump is wanted while CONNECTED; HF_FOREVER if none is. */
 uint64_t hf_removal_wake_at_ms(const struct hf_removal *removal);
 
-/* ${queue} was listed: ask for the removal of whatever ${snapshot} shows of
- * those that wait, and pump the acquisitions that have one there. */
-void hf_removals_look(struct hf_core *core, const char *queue,
-                      const struct hf_snapshot *snapshot);
+/* ${queue} was listed: the next of those that wait, behind ${after} or, if that
+ * is NULL, the first, which ${snapshot} shows; NULL: there is none.  Its
+ * removal is due: its acquisition is to be pumped. */
+struct hf_own_ticket *hf_removals_find(struct hf_core *core, const char *queue,
+                                       const struct hf_snapshot *snapshot,
+                                       const struct hf_own_ticket *after);
 
 #endif

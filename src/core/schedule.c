@@ -7,32 +7,6 @@
 #include "core/core.h"
 #include "core/instant.h"
 
-/* What follows from the state of an object. */
-struct keys {
-    uint64_t limit_ms;
-    uint64_t request_ms;
-    bool waits_for_proof;
-    bool needs_proof;
-};
-
-static struct keys keys_of(const struct hf_core *core,
-                           const struct hf_schedule_entry *entry)
-{
-    const struct hf_acquisition *a = entry->acquisition;
-
-    if (a == NULL)
-        return (struct keys){
-            .limit_ms = hf_inquiry_limit_at_ms(core, entry->inquiry),
-            .request_ms = hf_inquiry_request_at_ms(entry->inquiry),
-        };
-    return (struct keys){
-        .limit_ms = hf_acquisition_limit_at_ms(core, a),
-        .request_ms = hf_acquisition_request_at_ms(a),
-        .waits_for_proof = hf_acquisition_waits_for_proof(a),
-        .needs_proof = hf_acquisition_needs_proof(a),
-    };
-}
-
 static void remove_touched(struct hf_core *core,
                            struct hf_schedule_entry *entry)
 {
@@ -50,10 +24,11 @@ static void remove_touched(struct hf_core *core,
 /* ---------------------------------------------------------------- entries --
  */
 
-void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry)
+void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
+                       const struct hf_schedule_ops *ops)
 {
     assert(entry->number == 0);
-    assert((entry->acquisition == NULL) != (entry->inquiry == NULL));
+    entry->ops = ops;
     entry->number = ++core->schedule.entries;
     hf_schedule_touch(core, entry);
 }
@@ -69,7 +44,7 @@ static void set_node(struct hf_heap *heap, struct hf_heap_node *node,
 }
 
 static void set(struct hf_core *core, struct hf_schedule_entry *entry,
-                const struct keys *keys)
+                const struct hf_schedule_keys *keys)
 {
     struct hf_schedule *schedule = &core->schedule;
     uint64_t number = entry->number;
@@ -85,8 +60,8 @@ static void set(struct hf_core *core, struct hf_schedule_entry *entry,
 
 void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry)
 {
-    static const struct keys none = {.limit_ms = HF_FOREVER,
-                                     .request_ms = HF_FOREVER};
+    static const struct hf_schedule_keys none = {.limit_ms = HF_FOREVER,
+                                                 .request_ms = HF_FOREVER};
 
     set(core, entry, &none);
     remove_touched(core, entry);
@@ -112,7 +87,7 @@ void hf_schedule_update(struct hf_core *core)
     struct hf_schedule_entry *entry;
 
     while ((entry = core->schedule.touched) != NULL) {
-        struct keys keys = keys_of(core, entry);
+        struct hf_schedule_keys keys = entry->ops->keys(core, entry);
 
         hf_core_visit(core);
         remove_touched(core, entry);
@@ -190,10 +165,7 @@ void hf_schedule_tick(struct hf_core *core)
         entry = of_limit(schedule->due.first);
         hf_heap_remove(&entry->limit);
         hf_core_visit(core);
-        if (entry->acquisition != NULL)
-            hf_acquisition_tick(core, entry->acquisition);
-        else
-            hf_inquiry_tick(core, entry->inquiry);
+        entry->ops->tick(core, entry);
     }
 }
 
@@ -206,7 +178,7 @@ void hf_schedule_proven(struct hf_core *core)
         hf_heap_remove(&entry->proof);
         hf_schedule_touch(core, entry);
         hf_core_visit(core);
-        hf_acquisition_proven(core, entry->acquisition);
+        entry->ops->proven(core, entry);
     }
 }
 
@@ -226,7 +198,7 @@ void hf_schedule_check_entry(const struct hf_core *core,
                              const struct hf_schedule_entry *entry)
 {
     const struct hf_schedule *schedule = &core->schedule;
-    struct keys keys = keys_of(core, entry);
+    struct hf_schedule_keys keys = entry->ops->keys(core, entry);
     uint64_t number = entry->number;
 
     assert(number > 0 && !entry->touched);

@@ -26,19 +26,34 @@
 
 #include "core/heap.h"
 
-struct hf_acquisition;
 struct hf_core;
-struct hf_inquiry;
+struct hf_schedule_entry;
+
+/* What follows from the state of an object. */
+struct hf_schedule_keys {
+    uint64_t limit_ms;    /* HF_FOREVER: none */
+    uint64_t request_ms;  /* the same */
+    bool waits_for_proof; /* and for nothing else */
+    bool needs_proof;     /* its grant, or the one to come, needs safe-until */
+};
+
+/* What a kind of object does. */
+struct hf_schedule_ops {
+    struct hf_schedule_keys (*keys)(const struct hf_core *core,
+                                    const struct hf_schedule_entry *entry);
+    void (*tick)(struct hf_core *core, struct hf_schedule_entry *entry);
+    /* NULL if it never waits for a proof. */
+    void (*proven)(struct hf_core *core, struct hf_schedule_entry *entry);
+};
 
 /* Zeroed before its object is wanted. */
 struct hf_schedule_entry {
-    struct hf_acquisition *acquisition; /* whose it is, ... */
-    struct hf_inquiry *inquiry;         /* ... the other is NULL */
-    uint64_t number;                    /* of its WANT; 0: not entered */
+    const struct hf_schedule_ops *ops;
+    uint64_t number; /* of its WANT; 0: not entered */
     struct hf_heap_node limit;
     struct hf_heap_node request;
     struct hf_heap_node proof;
-    bool needs_proof; /* its grant, or the one to come, needs safe-until */
+    bool needs_proof; /* as .keys said last */
     bool touched;     /* in the list of these */
     struct hf_schedule_entry *next_touched;
     struct hf_schedule_entry *previous_touched;
@@ -54,8 +69,9 @@ struct hf_schedule {
     struct hf_schedule_entry *touched;
 };
 
-/* The object of ${entry} is wanted; its .acquisition or .inquiry is set. */
-void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry);
+/* The object of ${entry} is wanted. */
+void hf_schedule_enter(struct hf_core *core, struct hf_schedule_entry *entry,
+                       const struct hf_schedule_ops *ops);
 
 /* Nothing of it can be due any more. */
 void hf_schedule_leave(struct hf_core *core, struct hf_schedule_entry *entry);
