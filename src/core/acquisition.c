@@ -94,7 +94,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
     hf_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD)) {
         add_held(core, a);
-        set_valid(a, a->owner == &hf_owner_user);
+        set_valid(a, a->owner == &hf_acquisition_of_user);
     }
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_update_order(core, a);
@@ -255,7 +255,7 @@ static bool user_relies(const struct hf_acquisition *a)
     return true;
 }
 
-const struct hf_owner hf_owner_user = {
+const struct hf_acquisition_owner hf_acquisition_of_user = {
     .waiting = user_waiting,
     .granted = user_granted,
     .revoked = user_revoked,
@@ -312,7 +312,6 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
         a->connect_by_ms = session->connect_by_ms;
     a->enqueue_at_ms = a->not_before_ms;
     hf_enqueue_order_want(core, a);
-    hf_acquisition_schedule(core, a);
     a->answer_effect.acquisition = a;
     a->loss_effect.acquisition = a;
     a->waiting_effect.acquisition = a;
@@ -327,12 +326,12 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST) ||
            a->kind == HF_TICKET_MEMBER);
     assert(!a->thorough ||
-           (a->ops->takes_tickets && a->owner == &hf_owner_user));
+           (a->ops->takes_tickets && a->owner == &hf_acquisition_of_user));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     assert(a->kind != HF_TICKET_MEMBER ||
            (a->limit > 0 && a->limit <= HF_MEMBERS_MAX &&
-            a->ops->takes_tickets && a->owner == &hf_owner_user));
+            a->ops->takes_tickets && a->owner == &hf_acquisition_of_user));
     init(core, a);
     hf_acquisition_move(core, a, STATE(WAITING));
     a->ops->begin(core, a);
@@ -433,7 +432,7 @@ void hf_acquisition_check(const struct hf_core *core,
     hf_enqueue_order_check(core, a);
     hf_schedule_check_entry(core, &a->entry);
     assert(atomic_load(&a->valid) ==
-           (a->state == STATE(HELD) && a->owner == &hf_owner_user));
+           (a->state == STATE(HELD) && a->owner == &hf_acquisition_of_user));
     assert(a->state != STATE(HELD) || a->session == core->session.number);
     assert(has_tickets || (ticket == NULL && a->earlier == NULL));
     if (has_tickets && a->state == STATE(HELD))

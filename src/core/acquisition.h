@@ -49,7 +49,7 @@ struct hf_acquisition;
  * parts (bundle.h), or by that of its cohort (cohort.h). */
 struct hf_acquisition_ops {
     bool takes_tickets; /* of its own */
-    /* It is wanted, and WAITING. */
+    /* It is wanted, and WAITING: enter it into the schedule and a list. */
     void (*begin)(struct hf_core *core, struct hf_acquisition *a);
     /* Something has changed. */
     void (*pump)(struct hf_core *core, struct hf_acquisition *a);
@@ -73,7 +73,7 @@ struct hf_acquisition_ops {
 /* Whoever has an acquisition: the user; a whole, of its parts; a cohort, of its
  * tickets.  .lost may only note and tell on, because LOST comes first; what the
  * others note is looked at when the step ends. */
-struct hf_owner {
+struct hf_acquisition_owner {
     void (*waiting)(struct hf_core *core, struct hf_acquisition *a);
     void (*granted)(struct hf_core *core, struct hf_acquisition *a);
     void (*revoked)(struct hf_core *core, struct hf_acquisition *a);
@@ -146,7 +146,7 @@ struct hf_acquisition {
     /* The core's own; see acquisition.c. */
     unsigned state;
     const struct hf_acquisition_ops *ops;
-    const struct hf_owner *owner;
+    const struct hf_acquisition_owner *owner;
     bool unlimited; /* its limits do not count now: others have them */
     /* The ticket in force; NULL: it has none.  Those before it, until they are
      * over, the oldest first. */
@@ -245,7 +245,7 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 /* --------------------------------------------------------- from the user -- */
 
-extern const struct hf_owner hf_owner_user;
+extern const struct hf_acquisition_owner hf_acquisition_of_user;
 extern const struct hf_acquisition_ops hf_acquisition_by_ticket;
 
 /* Its .ops and .owner are set. */
@@ -310,7 +310,7 @@ bool hf_acquisition_can_enqueue(const struct hf_acquisition *a);
 void hf_acquisition_update_order(struct hf_core *core,
                                  struct hf_acquisition *a);
 
-/* Enter it into the schedule. */
+/* Enter it into the schedule, by which its limits count. */
 void hf_acquisition_schedule(struct hf_core *core, struct hf_acquisition *a);
 
 void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,

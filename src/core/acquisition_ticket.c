@@ -343,6 +343,12 @@ static void pump(struct hf_core *core, struct hf_acquisition *a)
 
 /* --------------------------------------------------------------- the end -- */
 
+static void begin(struct hf_core *core, struct hf_acquisition *a)
+{
+    hf_acquisition_schedule(core, a);
+    hf_acquisition_link(core, a);
+}
+
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->ticket == NULL || a->state == STATE(LOST))
@@ -412,7 +418,7 @@ static bool place(struct hf_core *core, struct hf_acquisition *a,
 
 const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .takes_tickets = true,
-    .begin = hf_acquisition_link,
+    .begin = begin,
     .pump = pump,
     .leave = leave,
     .is_leaving = is_leaving,

@@ -103,7 +103,7 @@ static bool child_relies(const struct hf_acquisition *part)
     return !hf_acquisition_is_waiting(part->whole);
 }
 
-static const struct hf_owner child_owner = {
+static const struct hf_acquisition_owner child_owner = {
     .waiting = child_waits,
     .granted = child_changed,
     .revoked = child_revoked,
@@ -359,6 +359,7 @@ static bool is_leaving(const struct hf_acquisition *whole)
 
 static void begin(struct hf_core *core, struct hf_acquisition *whole)
 {
+    hf_acquisition_schedule(core, whole);
     hf_acquisition_link(core, whole);
     whole->unlimited = true;
 }

@@ -154,6 +154,7 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
     struct hf_error why;
 
     assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
+    hf_acquisition_schedule(core, a);
     if (cohort->count++ == 0)
         enlist(core, cohort);
     if (cohort->tickets[0] == NULL)
@@ -403,7 +404,7 @@ static bool ticket_relies(const struct hf_acquisition *ticket)
     return ticket->stands_for->holder != NULL;
 }
 
-static const struct hf_owner ticket_owner = {
+static const struct hf_acquisition_owner ticket_owner = {
     .waiting = ticket_waits,
     .granted = ticket_changed,
     .revoked = ticket_revoked,

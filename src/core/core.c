@@ -414,7 +414,7 @@ static void tick(struct hf_core *core)
 
 static void want(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->owner = &hf_owner_user;
+    a->owner = &hf_acquisition_of_user;
     if (a->bundle != NULL)
         a->ops = &hf_acquisition_by_bundle;
     else if (a->cohort != NULL)
