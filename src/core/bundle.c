@@ -9,6 +9,7 @@
 #include "core/bundle.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/acquisition.h"
@@ -33,13 +34,7 @@ static bool is_had(const struct hf_acquisition *part)
 
 static void touch(struct hf_core *core, struct hf_acquisition *whole)
 {
-    struct hf_bundle *bundle = whole->bundle;
-
-    if (bundle->dirty)
-        return;
-    bundle->dirty = true;
-    bundle->next_dirty = core->dirty;
-    core->dirty = whole;
+    hf_later_add(&core->later, &whole->bundle->later);
 }
 
 static void child_lost(struct hf_core *core, struct hf_acquisition *part)
@@ -287,16 +282,11 @@ static void pump(struct hf_core *core, struct hf_acquisition *whole)
     }
 }
 
-/* It ends: a look at one changes its parts, and they are done some time. */
-void hf_bundles_pump(struct hf_core *core)
+static void look(struct hf_core *core, struct hf_later *later)
 {
-    struct hf_acquisition *whole;
+    char *at = (char *)later - offsetof(struct hf_bundle, later);
 
-    while ((whole = core->dirty) != NULL) {
-        core->dirty = whole->bundle->next_dirty;
-        whole->bundle->dirty = false;
-        pump(core, whole);
-    }
+    pump(core, ((struct hf_bundle *)(void *)at)->whole);
 }
 
 /* ------------------------------------------------------------- the whole -- */
@@ -361,6 +351,8 @@ static void begin(struct hf_core *core, struct hf_acquisition *whole)
 {
     hf_acquisition_schedule(core, whole);
     hf_acquisition_link(core, whole);
+    whole->bundle->whole = whole;
+    whole->bundle->later.look = look;
     whole->unlimited = true;
 }
 

@@ -24,6 +24,8 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/later.h"
+
 struct hf_acquisition;
 struct hf_acquisition_ops;
 struct hf_core;
@@ -38,12 +40,9 @@ struct hf_bundle {
     /* The core's own. */
     size_t at;    /* so many were taken, one after the other */
     bool undoing; /* all are being given back, to be taken from the start */
-    bool dirty;   /* something was heard of a part */
-    struct hf_acquisition *next_dirty;
+    struct hf_acquisition *whole; /* from the WANT on */
+    struct hf_later later;        /* something was heard of a part */
 };
-
-/* Look at every bundle that something was heard of. */
-void hf_bundles_pump(struct hf_core *core);
 
 /* How an acquisition with a bundle gets its lock. */
 extern const struct hf_acquisition_ops hf_acquisition_by_bundle;

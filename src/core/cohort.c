@@ -63,7 +63,7 @@ void hf_cohort_free(struct hf_core *core, struct hf_cohort *cohort)
 
 bool hf_cohort_is_idle(const struct hf_cohort *cohort)
 {
-    return cohort->count == 0 && !cohort->dirty && tickets_over(cohort);
+    return cohort->count == 0 && !cohort->later.queued && tickets_over(cohort);
 }
 
 /* Does anybody need the ticket? */
@@ -123,11 +123,7 @@ static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 
 void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
 {
-    if (cohort->dirty)
-        return;
-    cohort->dirty = true;
-    cohort->next_dirty = core->dirty_cohort;
-    core->dirty_cohort = cohort;
+    hf_later_add(&core->later, &cohort->later);
 }
 
 /* Set .ahead and .holder of member ${a}, which waits; false if they are not
@@ -147,6 +143,8 @@ static bool set_place(struct hf_core *core, struct hf_acquisition *a)
     return true;
 }
 
+static void look(struct hf_core *core, struct hf_later *later);
+
 static void join(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_cohort *cohort = a->cohort;
@@ -157,6 +155,7 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
     hf_acquisition_schedule(core, a);
     if (cohort->count++ == 0)
         enlist(core, cohort);
+    cohort->later.look = look;
     if (cohort->tickets[0] == NULL)
         cohort->tickets[0] = hf_alloc(sizeof *cohort->tickets[0]);
     begin_wait(cohort, a);
@@ -455,16 +454,11 @@ static void pump(struct hf_core *core, struct hf_cohort *cohort)
         hf_schedule_touch(core, &cohort->ticket->entry);
 }
 
-/* It ends: a look only moves members and tickets on towards their ends. */
-void hf_cohorts_pump(struct hf_core *core)
+static void look(struct hf_core *core, struct hf_later *later)
 {
-    struct hf_cohort *cohort;
+    char *at = (char *)later - offsetof(struct hf_cohort, later);
 
-    while ((cohort = core->dirty_cohort) != NULL) {
-        core->dirty_cohort = cohort->next_dirty;
-        cohort->dirty = false;
-        pump(core, cohort);
-    }
+    pump(core, (struct hf_cohort *)(void *)at);
 }
 
 /* ----------------------------------------------------------------- tables --
@@ -513,7 +507,7 @@ void hf_cohort_check(const struct hf_core *core, const struct hf_cohort *cohort)
     const struct hf_acquisition *holder = cohort->holder;
     size_t count = holder != NULL, waiting = 0;
 
-    assert(!cohort->dirty);
+    assert(!cohort->later.queued);
     if (holder != NULL) {
         hf_acquisition_check(core, holder);
         assert(holder->state == STATE(HELD));

@@ -39,6 +39,7 @@
 #define HF_CORE_COHORT_H
 
 #include "core/acquisition.h"
+#include "core/later.h"
 
 /* One in force, and one that is still on its way out of the queue. */
 #define HF_COHORT_TICKETS 2
@@ -69,9 +70,8 @@ struct hf_cohort {
     struct hf_tree waiting; /* the same, by the number of their WANT */
     struct hf_acquisition *first_leaving; /* given up or released, in order */
     struct hf_acquisition *last_leaving;
-    size_t count; /* members, from WANT to FORGOTTEN */
-    bool dirty;   /* something was heard */
-    struct hf_cohort *next_dirty;
+    size_t count;           /* members, from WANT to FORGOTTEN */
+    struct hf_later later;  /* something was heard */
     struct hf_cohort *next; /* in the core, while it has members */
     struct hf_cohort *previous;
 };
@@ -94,9 +94,6 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort);
 
 /* What the limits of its members depend on has changed. */
 void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort);
-
-/* Look at every cohort of which something was heard. */
-void hf_cohorts_pump(struct hf_core *core);
 
 /* End every wait as ${why} tells. */
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,

@@ -26,6 +26,7 @@ void hf_core_init(struct hf_core *core, const struct hf_core_config *config,
 {
     *core = (struct hf_core){.config = *config, .now_ms = now_ms};
     hf_effect_queue_init(&core->effects);
+    hf_later_init(&core->later);
     hf_enqueue_order_init(&core->order);
     hf_ticket_table_init(&core->tickets);
     hf_removals_init(&core->removals);
@@ -510,8 +511,7 @@ static void look_at_notes(struct hf_core *core)
     do {
         while ((a = hf_enqueue_order_take(core)) != NULL)
             hf_acquisition_pump(core, a);
-        hf_bundles_pump(core);
-        hf_cohorts_pump(core);
+        hf_later_run(&core->later, core);
     } while (core->order.next != NULL);
 }
 

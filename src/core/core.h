@@ -30,6 +30,7 @@
 #include "core/enqueue_order.h"
 #include "core/inquiry.h"
 #include "core/instant.h"
+#include "core/later.h"
 #include "core/random.h"
 #include "core/removal.h"
 #include "core/retry.h"
@@ -59,9 +60,8 @@ struct hf_core {
     struct hf_ticket_table tickets; /* theirs */
     uint64_t ticket_number;         /* of the last one */
     struct hf_removals removals;    /* those that wait for a ticket to appear */
-    struct hf_acquisition *dirty;   /* wholes that something was heard for */
+    struct hf_later_queue later;    /* owners that were told something */
     struct hf_cohort *first_cohort; /* those that have members */
-    struct hf_cohort *dirty_cohort;
     struct hf_enqueue_order order;
     /* Every inquiry from its INQUIRE until its FINISHED. */
     struct hf_inquiry *first_inquiry;

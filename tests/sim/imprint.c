@@ -171,7 +171,7 @@ static void put_bundle(const struct ink *ink, const struct client *client,
         return;
     number(ink, bundle->at);
     number(ink, bundle->undoing);
-    number(ink, bundle->dirty);
+    number(ink, bundle->later.queued);
     for (size_t i = 0; i < bundle->count; i++) {
         hf_imprint_object(ink->imprint, &bundle->parts[i]);
         put_acquisition(ink, client, &bundle->parts[i]);
