@@ -454,7 +454,7 @@ static void stamped(struct hf_own_ticket *ticket, uint64_t look_at_ms)
 static void stamp_failed(struct hf_core *core, struct hf_own_ticket *ticket,
                          const struct hf_event *event)
 {
-    if (is_fatal(event))
+    if (is_fatal(event) && ticket->state == STATE(QUEUED))
         end_wait(core, ticket, event);
     else
         stamped(ticket, hf_core_again_at_ms(core, &ticket->stamp_retry));

@@ -152,6 +152,22 @@ static void who_is_thrown_out_waits_again(void **state)
     expect(s, "a ENQUEUE a2");
 }
 
+/* It says something of the first ticket only. */
+static void a_stamp_of_a_ticket_that_is_gone_ends_nothing(void **state)
+{
+    MEMBER(s, 1);
+    enqueue_a_in(s, "a1");
+    expect(s, "a WAITING 1; a STAMP a1; a WATCH a1; a LOOK");
+    gone(s, "a WATCH a1");
+    expect(s, "a FORGET");
+    ring(s);
+    expect(s, "a ENQUEUE a2");
+    failed_as(s, "a STAMP a1", HF_FAILURE_FATAL, HF_EDENIED, "no create");
+    expect(s, "");
+    enqueued(s, "a ENQUEUE a2", "a2");
+    expect(s, "a WAITING 1; a STAMP a2; a WATCH a2; a LOOK");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_lost_session_begins_anew),
         cmocka_unit_test(who_was_let_in_may_be_lost),
         cmocka_unit_test(who_is_thrown_out_waits_again),
+        cmocka_unit_test(a_stamp_of_a_ticket_that_is_gone_ends_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,27 +21,27 @@
 #include "engines/file/engine.h"
 #include "engines/file/sys.h"
 
-static bool stands_in_line(const struct hf_own_ticket *own)
+static bool stands_in_line(const struct hf_file_ticket *own)
 {
     return own->ticket.kind <= HF_TICKET_ASKED_LAST &&
            own->ticket.kind != HF_TICKET_LEASE;
 }
 
-static void note_way(struct hf_engine *engine, struct hf_own_ticket *own,
+static void note_way(struct hf_engine *engine, struct hf_file_ticket *own,
                      const struct hf_listing *listing)
 {
     const struct hf_snapshot snapshot = hf_listing_snapshot(listing);
     const struct hf_admission admission =
         hf_admission_decide(&snapshot, &own->ticket.id, own->ticket.kind);
 
-    hf_own_tickets_set_way(&engine->tickets, own,
-                           admission.before != NULL ? &admission.before->id
-                                                    : NULL);
+    hf_file_tickets_set_way(&engine->tickets, own,
+                            admission.before != NULL ? &admission.before->id
+                                                     : NULL);
 }
 
 /* All that were there before one's own came are in a list that shows it; of
  * those that came after it some may be missing. */
-static void note_before(struct hf_counter *counter, struct hf_own_ticket *own,
+static void note_before(struct hf_counter *counter, struct hf_file_ticket *own,
                         const struct hf_listing *listing)
 {
     const struct hf_snapshot snapshot = hf_listing_snapshot(listing);
@@ -61,7 +61,7 @@ static void note_before(struct hf_counter *counter, struct hf_own_ticket *own,
 void hf_ahead_note(struct hf_engine *engine, const struct hf_request *request,
                    struct hf_listing *listing)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
 
     if (own == NULL || !stands_in_line(own))
         return;
@@ -94,7 +94,7 @@ static bool has_left_nothing(const struct hf_engine *engine, const char *entry,
 
 /* Has the one before it gone, and is one's own there after that? */
 static bool has_moved_up(const struct hf_engine *engine,
-                         struct hf_own_ticket *own)
+                         struct hf_file_ticket *own)
 {
     if (!own->moved_up)
         own->moved_up = is_absent(engine, own->entry, &own->before) &&
@@ -105,9 +105,9 @@ static bool has_moved_up(const struct hf_engine *engine,
 /* Those of its own that are watched have been looked at since. */
 void hf_ahead_gone(struct hf_engine *engine, const struct hf_ticket_id *gone)
 {
-    struct hf_own_ticket *own = NULL;
+    struct hf_file_ticket *own = NULL;
 
-    while ((own = hf_own_tickets_behind(&engine->tickets, gone, own)) != NULL)
+    while ((own = hf_file_tickets_behind(&engine->tickets, gone, own)) != NULL)
         if (own->watches != NULL && own->before.sequence != 0 &&
             hf_ticket_id_equal(&own->before.id, gone))
             own->moved_up = own->present;
@@ -116,7 +116,7 @@ void hf_ahead_gone(struct hf_engine *engine, const struct hf_ticket_id *gone)
 bool hf_ahead_is_nobody(struct hf_engine *engine,
                         const struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_counter *counter;
 
     if (own == NULL || own->before.sequence == 0)
@@ -128,6 +128,6 @@ bool hf_ahead_is_nobody(struct hf_engine *engine,
         return false;
     hf_counter_note_first(counter, own->ticket.sequence);
     own->before.sequence = 0;
-    hf_own_tickets_set_way(&engine->tickets, own, NULL);
+    hf_file_tickets_set_way(&engine->tickets, own, NULL);
     return true;
 }

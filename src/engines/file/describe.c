@@ -59,8 +59,8 @@ static int replace_payload(int dir, const struct hf_ticket *ticket,
 }
 
 static hf_status carry_out(struct hf_engine *engine,
-                           const struct hf_own_ticket *own, const char *payload,
-                           struct hf_error *error)
+                           const struct hf_file_ticket *own,
+                           const char *payload, struct hf_error *error)
 {
     char path[HF_PATH_BYTES];
     hf_status status = HF_OK;
@@ -78,7 +78,7 @@ static hf_status carry_out(struct hf_engine *engine,
 
 void hf_engine_describe(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
     bool found = own != NULL && hf_own_present(engine, own);
     struct hf_error error;
 

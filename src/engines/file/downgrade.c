@@ -30,7 +30,7 @@
 /* One under way. */
 struct change {
     struct hf_engine *engine;
-    struct hf_own_ticket *own;
+    struct hf_file_ticket *own;
     const char *payload;
     struct hf_error *error;
     struct hf_ticket reader;
@@ -129,7 +129,7 @@ static hf_status make_reader(struct change *c)
 
 /* Has anybody asked for the writer?  Where it cannot be told, yes: a request is
  * not lost. */
-static bool was_asked(const struct hf_own_ticket *writer)
+static bool was_asked(const struct hf_file_ticket *writer)
 {
     struct stat status;
 
@@ -163,14 +163,14 @@ static void give_up_writer(struct change *c)
     /* No file has it, so that the next watch takes the ticket for touched. */
     static const struct timespec asked_before = {0, -1};
     struct hf_engine *engine = c->engine;
-    struct hf_own_ticket *own = c->own;
+    struct hf_file_ticket *own = c->own;
     char payload_file[HF_PAYLOAD_FILE_BYTES];
     int fifo = own->fifo;
     bool asked;
 
     hf_payload_file_format(&own->ticket, payload_file);
     asked = was_asked(own);
-    hf_own_ticket_is_made(own, &c->made);
+    hf_file_ticket_is_made(own, &c->made);
     if (asked)
         own->made_at = asked_before;
     own->ticket.kind = HF_TICKET_READ;
@@ -203,7 +203,7 @@ static hf_status carry_out(struct change *c)
     return status;
 }
 
-static struct hf_watch *first_of_writer(const struct hf_own_ticket *own)
+static struct hf_watch *first_of_writer(const struct hf_file_ticket *own)
 {
     struct hf_watch *watch = own->watches;
 
@@ -217,7 +217,7 @@ static struct hf_watch *first_of_writer(const struct hf_own_ticket *own)
 static void end_watches_of_writer(struct hf_engine *engine,
                                   const struct hf_ticket_id *id)
 {
-    const struct hf_own_ticket *own;
+    const struct hf_file_ticket *own;
     struct hf_watch *watch;
 
     while ((own = hf_engine_own(engine, id)) != NULL &&
@@ -227,7 +227,7 @@ static void end_watches_of_writer(struct hf_engine *engine,
 
 void hf_engine_downgrade(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_error error;
     struct change change = {.engine = engine,
                             .own = own,

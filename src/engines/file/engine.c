@@ -170,7 +170,7 @@ static hf_status open_engine(const struct hf_url *url,
     mine->own.timer_fd = -1;
     hf_own_wds_init(&mine->own);
     mine->warm.place = &mine->place;
-    hf_own_tickets_init(&mine->tickets);
+    hf_file_tickets_init(&mine->tickets);
     hf_watch_others_init(&mine->others);
     status = hf_site_choose(url, &mine->site, error);
     if (status == HF_OK)
@@ -191,7 +191,7 @@ static hf_status open_engine(const struct hf_url *url,
 
 static void drop_all(struct hf_engine *engine)
 {
-    struct hf_own_ticket *own;
+    struct hf_file_ticket *own;
 
     while (engine->looks != NULL)
         hf_look_end(engine->looks);
@@ -199,7 +199,7 @@ static void drop_all(struct hf_engine *engine)
         hf_mark_look_end(engine->mark_looks);
     while (engine->watches != NULL)
         hf_watch_end(engine->watches);
-    while ((own = hf_own_tickets_first(&engine->tickets)) != NULL)
+    while ((own = hf_file_tickets_first(&engine->tickets)) != NULL)
         (void)hf_engine_drop(engine, own);
 }
 
@@ -264,7 +264,7 @@ static void refuse_ended(struct hf_engine *engine, struct hf_request *request)
 
 static void watch(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
 
     if (own != NULL)
         hf_watch_own(engine, request, own);
@@ -341,7 +341,7 @@ static void forget(struct hf_engine *engine, struct hf_request *request)
 static hf_status hold(struct hf_engine *engine, const struct hf_ticket_id *id,
                       int *fd)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, id);
+    struct hf_file_ticket *own = hf_engine_own(engine, id);
     struct hf_error unused;
 
     *fd = -1;

@@ -16,7 +16,7 @@
 #include "engines/file/warm.h"
 
 /* One of this session's own. */
-struct hf_own_ticket {
+struct hf_file_ticket {
     struct hf_tree_node by_id; /* first */
     struct hf_ticket ticket;   /* .payload is not kept */
     int fifo;
@@ -40,7 +40,7 @@ struct hf_own_ticket {
 };
 
 /* own_tickets.c. */
-struct hf_own_tickets {
+struct hf_file_tickets {
     struct hf_tree ids;
     struct hf_tree ways; /* those that have one in the way, by it */
 };
@@ -54,7 +54,7 @@ struct hf_watch {
     struct hf_hang_up *hang_up;   /* of another's ticket, else NULL */
     struct hf_tree_node by_place; /* if so, in the engine's */
     uint64_t number;              /* in the order in which they were made */
-    struct hf_own_ticket *own;    /* one's own, else NULL, and what follows */
+    struct hf_file_ticket *own;   /* one's own, else NULL, and what follows */
     struct hf_watch *next_of_own;
     struct hf_watch **of_own;
     struct timespec seen; /* .own's time when it was last looked at */
@@ -121,7 +121,7 @@ struct hf_engine {
     struct hf_descriptors descriptors;
     struct hf_place *place; /* NULL: a client that looks found none */
     struct hf_warm warm;
-    struct hf_own_tickets tickets;
+    struct hf_file_tickets tickets;
     struct hf_watch *watches;
     struct hf_tree others; /* the watches of others' tickets, by place */
     uint64_t watch_number; /* of the last watch */
@@ -187,38 +187,40 @@ void hf_engine_tell_queue(struct hf_engine *engine, struct hf_request *request,
                           enum hf_event_kind kind, struct hf_listing *listing);
 
 /* own_tickets.c: the session's own ticket, or NULL. */
-struct hf_own_ticket *hf_engine_own(const struct hf_engine *engine,
-                                    const struct hf_ticket_id *id);
+struct hf_file_ticket *hf_engine_own(const struct hf_engine *engine,
+                                     const struct hf_ticket_id *id);
 /* Zeroed before. */
-void hf_own_tickets_init(struct hf_own_tickets *tickets);
+void hf_file_tickets_init(struct hf_file_tickets *tickets);
 /* ${own} is there, ${made} being its FIFO before anybody could touch it. */
-void hf_own_ticket_is_made(struct hf_own_ticket *own, const struct stat *made);
+void hf_file_ticket_is_made(struct hf_file_ticket *own,
+                            const struct stat *made);
 /* ${own}, with nothing in its way and no watches; and what none watches. */
-void hf_own_tickets_add(struct hf_own_tickets *tickets,
-                        struct hf_own_ticket *own);
-void hf_own_tickets_remove(struct hf_own_tickets *tickets,
-                           struct hf_own_ticket *own);
+void hf_file_tickets_add(struct hf_file_tickets *tickets,
+                         struct hf_file_ticket *own);
+void hf_file_tickets_remove(struct hf_file_tickets *tickets,
+                            struct hf_file_ticket *own);
 /* ${way} is the nearest in the way of ${own}; NULL: none is. */
-void hf_own_tickets_set_way(struct hf_own_tickets *tickets,
-                            struct hf_own_ticket *own,
-                            const struct hf_ticket_id *way);
+void hf_file_tickets_set_way(struct hf_file_tickets *tickets,
+                             struct hf_file_ticket *own,
+                             const struct hf_ticket_id *way);
 /* Walk through all, by id; NULL: there is no other. */
-struct hf_own_ticket *
-hf_own_tickets_first(const struct hf_own_tickets *tickets);
-struct hf_own_ticket *hf_own_tickets_after(const struct hf_own_tickets *tickets,
-                                           const struct hf_own_ticket *own);
+struct hf_file_ticket *
+hf_file_tickets_first(const struct hf_file_tickets *tickets);
+struct hf_file_ticket *
+hf_file_tickets_after(const struct hf_file_tickets *tickets,
+                      const struct hf_file_ticket *own);
 /* The FIFO of ${way}, if that was found alive when a ticket came behind it:
  * open for reading, and the caller's from now on.  Else -1. */
-int hf_own_tickets_take_found(const struct hf_own_tickets *tickets,
-                              const struct hf_ticket_id *way);
+int hf_file_tickets_take_found(const struct hf_file_tickets *tickets,
+                               const struct hf_ticket_id *way);
 /* Walk through those that ${way} is in the way of; ${after} NULL: the first. */
-struct hf_own_ticket *
-hf_own_tickets_behind(const struct hf_own_tickets *tickets,
-                      const struct hf_ticket_id *way,
-                      const struct hf_own_ticket *after);
+struct hf_file_ticket *
+hf_file_tickets_behind(const struct hf_file_tickets *tickets,
+                       const struct hf_ticket_id *way,
+                       const struct hf_file_ticket *after);
 
 /* Take it out of its queue and free it; was it still there? */
-bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own);
+bool hf_engine_drop(struct hf_engine *engine, struct hf_file_ticket *own);
 
 /* The queue, or its members, as ${request} means them. */
 enum hf_listing_of hf_engine_listed_for(const struct hf_request *request);
@@ -287,7 +289,7 @@ void hf_own_forget_look(const struct hf_look *look);
 
 /* own.c: WATCH of one's own, and the end of all of that. */
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
-                  struct hf_own_ticket *ticket);
+                  struct hf_file_ticket *ticket);
 void hf_own_forget(struct hf_watch *watch);
 void hf_own_close(struct hf_engine *engine);
 /* own_wds.c. */
@@ -297,7 +299,7 @@ void hf_own_place_opened(struct hf_engine *engine);
 /* Is the ticket still in its queue, in the directory at its path?  Yes where it
  * cannot be told. */
 bool hf_own_present(const struct hf_engine *engine,
-                    struct hf_own_ticket *ticket);
+                    struct hf_file_ticket *ticket);
 /* Answer GONE to the watch of a ticket of our own, and why if that is known. */
 void hf_own_answer_gone(struct hf_engine *engine, struct hf_request *request);
 /* Tell what inotify knows by now; and what a look at those of one's own shows
@@ -309,7 +311,7 @@ void hf_own_drain(struct hf_engine *engine);
 void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone);
 /* Have the kernel close the ticket's descriptor before inotify's, which takes
  * it ten milliseconds, when this process is killed. */
-void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket);
+void hf_own_put_above(struct hf_engine *engine, struct hf_file_ticket *ticket);
 /* own_wake.c: a watch of another's ticket in ${entry} was taken back: those of
  * one's own that waited behind it no longer rest. */
 void hf_own_wake(struct hf_engine *engine, const char *entry);
@@ -318,7 +320,7 @@ void hf_own_wake(struct hf_engine *engine, const char *entry);
 struct hf_watch *hf_watch_new(struct hf_engine *engine,
                               struct hf_request *request);
 /* It is of ${own}. */
-void hf_watch_is_of_own(struct hf_watch *watch, struct hf_own_ticket *own);
+void hf_watch_is_of_own(struct hf_watch *watch, struct hf_file_ticket *own);
 /* The first of others' tickets in ${entry} that is watched, or NULL. */
 const struct hf_ticket *hf_watch_first_other(const struct hf_engine *engine,
                                              const char *entry);

@@ -142,7 +142,7 @@ enum hf_life hf_hang_up_begin(struct hf_engine *engine, const char *entry,
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
     enum hf_life life = HF_LIFE_ALIVE;
-    int fifo = hf_own_tickets_take_found(&engine->tickets, &ticket->id);
+    int fifo = hf_file_tickets_take_found(&engine->tickets, &ticket->id);
     bool found;
 
     *hang_up = NULL;

@@ -37,7 +37,7 @@ static bool says_gone(int error)
 
 /* By its path: the FIFO is open, so no other has its number. */
 static enum presence look_at(const struct hf_engine *engine,
-                             struct hf_own_ticket *ticket)
+                             struct hf_file_ticket *ticket)
 {
     char file[HF_TICKET_FILE_BYTES];
     char path[HF_PATH_BYTES];
@@ -56,7 +56,7 @@ static enum presence look_at(const struct hf_engine *engine,
 }
 
 bool hf_own_present(const struct hf_engine *engine,
-                    struct hf_own_ticket *ticket)
+                    struct hf_file_ticket *ticket)
 {
     return look_at(engine, ticket) != GONE;
 }
@@ -87,12 +87,12 @@ static bool start_timer(struct hf_engine *engine);
  * short. */
 static struct hf_watch *next_behind(const struct hf_engine *engine,
                                     const struct hf_own_look *look,
-                                    const struct hf_own_ticket *after)
+                                    const struct hf_file_ticket *after)
 {
-    const struct hf_own_ticket *own = after;
+    const struct hf_file_ticket *own = after;
 
     do
-        own = hf_own_tickets_behind(&engine->tickets, look->gone, own);
+        own = hf_file_tickets_behind(&engine->tickets, look->gone, own);
     while (own != NULL && own->watches == NULL);
     return own != NULL ? own->watches : NULL;
 }
@@ -122,7 +122,7 @@ static struct hf_watch *next(const struct hf_engine *engine,
 }
 
 /* Where it cannot be told, for want of memory say, it is looked at again. */
-static bool is_gone(struct hf_engine *engine, struct hf_own_ticket *own)
+static bool is_gone(struct hf_engine *engine, struct hf_file_ticket *own)
 {
     enum presence presence = look_at(engine, own);
 
@@ -163,7 +163,7 @@ static struct hf_watch *first_asked(const struct hf_engine *engine,
 }
 
 /* Nothing hangs up for one's own: who looks at its queue here is told. */
-static void drop_gone(struct hf_engine *engine, struct hf_own_ticket *own)
+static void drop_gone(struct hf_engine *engine, struct hf_file_ticket *own)
 {
     char entry[HF_ENTRY_BYTES];
 
@@ -285,7 +285,7 @@ void hf_own_place_opened(struct hf_engine *engine)
 /* Descriptors of a process that dies are let go from the highest number down
  * (measured on Linux 6.18: 12 ms to the hang-up below inotify's, 0.1 ms above
  * it).  Where there is no number left it stays as it is: later, not wrong. */
-void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket)
+void hf_own_put_above(struct hf_engine *engine, struct hf_file_ticket *ticket)
 {
     int least = engine->own.inotify_fd + 1;
     int fd;
@@ -301,9 +301,9 @@ void hf_own_put_above(struct hf_engine *engine, struct hf_own_ticket *ticket)
 
 static void put_all_above(struct hf_engine *engine)
 {
-    struct hf_own_ticket *t = hf_own_tickets_first(&engine->tickets);
+    struct hf_file_ticket *t = hf_file_tickets_first(&engine->tickets);
 
-    for (; t != NULL; t = hf_own_tickets_after(&engine->tickets, t))
+    for (; t != NULL; t = hf_file_tickets_after(&engine->tickets, t))
         hf_own_put_above(engine, t);
 }
 
@@ -471,7 +471,7 @@ bool hf_own_arm_look(struct hf_look *look)
 
 /* Closed as drop_gone() does it: others may wait for that alone. */
 static void answer_gone(struct hf_engine *engine, struct hf_request *request,
-                        struct hf_own_ticket *own)
+                        struct hf_file_ticket *own)
 {
     char entry[HF_ENTRY_BYTES];
 
@@ -482,7 +482,7 @@ static void answer_gone(struct hf_engine *engine, struct hf_request *request,
 }
 
 void hf_watch_own(struct hf_engine *engine, struct hf_request *request,
-                  struct hf_own_ticket *ticket)
+                  struct hf_file_ticket *ticket)
 {
     static const struct hf_error no_room = {
         HF_ELIMIT, "cannot watch a ticket: no memory or descriptor for it; "

@@ -30,7 +30,7 @@ struct hf_watch *hf_own_next_of_wd(const struct hf_engine *engine, int wd,
 
 /* own_wake.c: does it rest, because a watched ticket is ahead of ${own}? */
 bool hf_own_rests(const struct hf_engine *engine,
-                  const struct hf_own_ticket *own);
+                  const struct hf_file_ticket *own);
 
 /* own_wake.c: ${watch} is woken no more.  Nothing if it was not. */
 void hf_own_unwake(struct hf_watch *watch);

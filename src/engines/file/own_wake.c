@@ -11,7 +11,7 @@
 #define WAKE_AFTER_MS 5
 
 bool hf_own_rests(const struct hf_engine *engine,
-                  const struct hf_own_ticket *own)
+                  const struct hf_file_ticket *own)
 {
     const struct hf_ticket *watched = hf_watch_first_other(engine, own->entry);
 
@@ -88,9 +88,9 @@ static void wake(struct hf_engine *engine, struct hf_watch *watch)
 void hf_own_moved_up(struct hf_engine *engine, const struct hf_ticket_id *gone)
 {
     const struct hf_own_look look = {.gone = gone};
-    struct hf_own_ticket *own = NULL;
+    struct hf_file_ticket *own = NULL;
 
-    while ((own = hf_own_tickets_behind(&engine->tickets, gone, own)) != NULL)
+    while ((own = hf_file_tickets_behind(&engine->tickets, gone, own)) != NULL)
         for (struct hf_watch *w = own->watches; w != NULL; w = w->next_of_own)
             wake(engine, w);
     hf_own_look_round(engine, &look);

@@ -175,7 +175,7 @@ hf_status hf_engine_find(struct hf_engine *engine, const char *queue,
 
 void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_listing *listing;
     struct hf_error error;
     struct hf_ticket there;
@@ -204,7 +204,7 @@ void hf_engine_enqueue(struct hf_engine *engine, struct hf_request *request)
 /* -------------------------------------------------------------- withdraw -- */
 
 /* The core may forget others of them when it hears of one. */
-static void end_watches(struct hf_own_ticket *own)
+static void end_watches(struct hf_file_ticket *own)
 {
     while (own->watches != NULL)
         hf_watch_gone(own->watches);
@@ -213,7 +213,8 @@ static void end_watches(struct hf_own_ticket *own)
 /* Copies given out by hold() keep the ticket in the queue until the last one
  * is closed; whoever waits then finds it dead.  If they are closed already,
  * nobody may be there to find it. */
-static bool leave_to_copies(struct hf_engine *engine, struct hf_own_ticket *own)
+static bool leave_to_copies(struct hf_engine *engine,
+                            struct hf_file_ticket *own)
 {
     bool found = hf_own_present(engine, own);
     char file[HF_TICKET_FILE_BYTES];
@@ -235,7 +236,7 @@ static bool leave_to_copies(struct hf_engine *engine, struct hf_own_ticket *own)
 
 /* Unlinked first, so that it is not taken for a dead one; closed before
  * anything else, for the next in line waits for that. */
-static bool leave(struct hf_engine *engine, struct hf_own_ticket *own)
+static bool leave(struct hf_engine *engine, struct hf_file_ticket *own)
 {
     struct hf_error error;
     bool found;
@@ -252,12 +253,12 @@ static bool leave(struct hf_engine *engine, struct hf_own_ticket *own)
     return found;
 }
 
-bool hf_engine_drop(struct hf_engine *engine, struct hf_own_ticket *own)
+bool hf_engine_drop(struct hf_engine *engine, struct hf_file_ticket *own)
 {
     bool found;
 
     /* First, because the one who is told of it may ask for it to be dropped. */
-    hf_own_tickets_remove(&engine->tickets, own);
+    hf_file_tickets_remove(&engine->tickets, own);
     hf_own_moved_up(engine, &own->ticket.id);
     end_watches(own);
     found = own->held ? leave_to_copies(engine, own) : leave(engine, own);
@@ -280,7 +281,7 @@ static struct hf_job *job_of(struct hf_engine *engine,
 
 void hf_engine_withdraw(struct hf_engine *engine, struct hf_request *request)
 {
-    struct hf_own_ticket *own = hf_engine_own(engine, &request->ticket);
+    struct hf_file_ticket *own = hf_engine_own(engine, &request->ticket);
     struct hf_job *job = job_of(engine, &request->ticket);
     char entry[HF_ENTRY_BYTES];
 

@@ -78,7 +78,7 @@ static void end_other(struct hf_watch *watch)
 /* ---------------------------------------------------------------- watches --
  */
 
-void hf_watch_is_of_own(struct hf_watch *watch, struct hf_own_ticket *own)
+void hf_watch_is_of_own(struct hf_watch *watch, struct hf_file_ticket *own)
 {
     watch->own = own;
     watch->seen = own->made_at;

@@ -15,17 +15,17 @@
 #include "engines/file/trouble.h"
 
 /* Takes over the FIFOs of ${result}; NULL if it cannot be had. */
-static struct hf_own_ticket *own_new(const struct hf_section_result *result,
-                                     struct hf_error *error)
+static struct hf_file_ticket *own_new(const struct hf_section_result *result,
+                                      struct hf_error *error)
 {
     size_t entry_bytes = strlen(result->listing->entry) + 1;
-    struct hf_own_ticket *own = hf_alloc(sizeof(*own) + entry_bytes);
+    struct hf_file_ticket *own = hf_alloc(sizeof(*own) + entry_bytes);
 
     if (own == NULL) {
         hf_error_set(error, HF_ENOMEM, "no memory for a ticket");
         return NULL;
     }
-    hf_own_ticket_is_made(own, &result->made);
+    hf_file_ticket_is_made(own, &result->made);
     own->found = result->before;
     own->found_fifo = result->before_fifo;
     own->ticket = result->ticket;
@@ -42,7 +42,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
 {
     struct hf_listing *listing = result->listing;
     struct hf_error error, unused;
-    struct hf_own_ticket *own = own_new(result, &error);
+    struct hf_file_ticket *own = own_new(result, &error);
     bool found;
 
     result->listing = NULL;
@@ -56,7 +56,7 @@ static void adopt(struct hf_engine *engine, struct hf_request *request,
         /* One's own is not waited for by its FIFO. */
         if (hf_engine_own(engine, &own->found) != NULL)
             hf_descriptors_close(&engine->descriptors, &own->found_fifo);
-        hf_own_tickets_add(&engine->tickets, own);
+        hf_file_tickets_add(&engine->tickets, own);
         result->fifo = -1;
         result->before_fifo = -1;
         hf_own_put_above(engine, own);
