@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An acquisition: what the core does with one event (src/core/acquisition*.c).
- * As there, handlers note what is wanted and pump() asks for it when it can be
- * asked.  One step is one hf_core_step().
+ * An acquisition and its ticket in force: what the core does with one event
+ * (src/core/acquisition*.c, own_ticket*.c).  As there, handlers note what is
+ * wanted and pump() asks for it when it can be asked.  One step is one
+ * hf_core_step().
  */
 
 /* ------------------------------------------------------------- the grant -- */
@@ -73,7 +74,7 @@ inline forget_place(a)
     acq[a].list_wanted = false
 }
 
-/* hf_acquisition_admit() */
+/* hf_own_ticket_admit() */
 inline admit(a)
 {
     acq[a].blocking = 0;
@@ -123,7 +124,7 @@ inline take_place(a)
     w = 0
 }
 
-/* hf_acquisition_decide() */
+/* hf_own_ticket_decide() */
 inline decide(a)
 {
     if
@@ -134,14 +135,14 @@ inline decide(a)
             admit(a)
         :: else
         fi
-    :: else -> /* hf_acquisition_evicted() */
+    :: else -> /* hf_own_ticket_disown(), evicted() */
         WITHDRAW(acq[a].ticket);
         forget_place(a);
         acq[a].phase = PAUSED
     fi
 }
 
-/* hf_acquisition_placed() */
+/* hf_own_ticket_placed() */
 inline placed(a)
 {
     acq[a].phase = QUEUED;
@@ -153,7 +154,7 @@ inline placed(a)
     decide(a)
 }
 
-/* hf_acquisition_one_less() */
+/* hf_own_ticket_one_less() */
 inline one_less(a)
 {
     assert(acq[a].blocking > 0);
@@ -181,7 +182,7 @@ inline one_less(a)
 #define FORGETS_GONE(a) (false)
 #endif
 
-/* gone() in acquisition_answer.c, of .before and of .beyond */
+/* gone() in own_ticket_requests.c, of .before and of .beyond */
 inline gone_before(a)
 {
     if
@@ -247,14 +248,14 @@ inline enqueue_unsure(a)
 #endif
     :: else ->
 #ifndef ABANDONED_FORGOTTEN
-        WITHDRAW(acq[a].ticket) /* hf_acquisition_abandon(), now */
+        WITHDRAW(acq[a].ticket) /* hf_own_ticket_abandon(), now */
 #else
         skip
 #endif
     fi
 }
 
-/* listed() */
+/* listed(), searched() */
 inline listed(a)
 {
     if
@@ -264,7 +265,7 @@ inline listed(a)
         placed(a)
     :: !acq[a].list_wanted && acq[a].phase == UNSURE && !acq[a].seen ->
 #ifndef ABANDONED_FORGOTTEN
-        withdrawal[acq[a].ticket] = LURKS; /* hf_acquisition_abandon() */
+        removal[acq[a].ticket] = WAITING; /* hf_own_ticket_abandon() */
 #endif
         acq[a].phase = PAUSED
     :: !acq[a].list_wanted && acq[a].phase == QUEUED ->
@@ -283,7 +284,7 @@ inline list_failed(a)
                          acq[a].phase == QUEUED
 }
 
-/* hf_acquisition_downgraded() */
+/* downgraded() */
 inline downgraded(a)
 {
     acq[a].ask = NOTHING;
@@ -295,7 +296,7 @@ inline downgraded(a)
     fi
 }
 
-/* hf_acquisition_proven() */
+/* hf_own_ticket_proven() */
 inline proven(a)
 {
 #ifdef PROOF_NOT_HEARD
@@ -355,7 +356,7 @@ inline settle(a)
 {
     if
     :: (acq[a].phase == RELEASING || acq[a].phase == WITHDRAWING) &&
-       acq[a].ask == NOTHING && !LURKS_ANY(a) ->
+       acq[a].ask == NOTHING && !REMOVING_ANY(a) ->
         if
         :: acq[a].phase == WITHDRAWING && !acq[a].cancelled ->
             BREAKS(broken_wait)
@@ -385,7 +386,7 @@ inline settle(a)
 
 /* ----------------------------------------------------------------- pump -- */
 
-/* pump_enqueue(): an id of its own for each try. */
+/* hf_own_ticket_enqueue(): an id of its own for each try. */
 inline enqueue(a)
 {
     assert(acq[a].attempts < ATTEMPTS);
@@ -402,7 +403,7 @@ inline enqueue(a)
 #define WATCHES_OWN_ONLY (false)
 #endif
 
-/* hf_acquisition_pump() */
+/* hf_acquisition_pump(), hf_own_ticket_pump() */
 inline pump(a)
 {
     if
@@ -445,7 +446,7 @@ inline pump(a)
         release(a)
     :: else
     fi;
-    pump_look(a);
-    pump_withdrawals(a);
+    pump_queue_watch(a);
+    pump_removals(a);
     settle(a)
 }

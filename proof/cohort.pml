@@ -57,9 +57,9 @@ byte asks = ASKED_FOR;
     (member[0] == DONE && member[1] == DONE && member[MEMBERS - 1] == DONE)
 #define IS_OVER(a) (acq[a].phase == IDLE || acq[a].phase == DONE)
 
-inline pump_look(a) { skip }
-inline fail_look(a) { skip }
-inline forget_look(a) { skip }
+inline pump_queue_watch(a) { skip }
+inline fail_queue_watch(a) { skip }
+inline forget_queue_watch(a) { skip }
 
 #include "session_state.pml"
 #include "members.pml"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to an acquisition and to its tickets: events, each with its
- * handler and the pump (hf_acquisition_answered(), and the user's events of
+ * handler and the pump (hf_own_ticket_answered(), and the user's events of
  * core.c). */
 
 #define RUNS(a) (session[CLIENT(a)] != CRASHED)
@@ -64,8 +64,9 @@ end: /* what has to end is asked by init */
     od
 }
 
-/* The withdrawal of one ticket: its answer, and when it strikes: once a list
- * shows the ticket (hf_withdrawal_look()) or it can appear no more. */
+/* The removal of one ticket: its answer, and when one that waits is asked for.
+ * That is once a list shows the ticket (hf_removals_find()), or when the ticket
+ * can appear no more (hf_removal_pump()). */
 proctype fate(byte t)
 {
 end:
@@ -74,11 +75,11 @@ end:
         if
         :: d_step {
             HEARS(OWNER(t)) &&
-                (withdrawal[t] == FOUND || withdrawal[t] == NOT_FOUND);
-            withdrawal_done(t)
+                (removal[t] == FOUND || removal[t] == NOT_FOUND);
+            removal_done(t)
         }
         :: d_step {
-            RUNS(OWNER(t)) && withdrawal[t] == LURKS &&
+            RUNS(OWNER(t)) && removal[t] == WAITING &&
                 (place[t] > 0 || !late[t]);
             WITHDRAW(t)
         }
@@ -89,8 +90,8 @@ end:
         }
     }
     :: d_step { /* the engine: it takes effect */
-        REACHES(OWNER(t)) && withdrawal[t] == SENT;
-        withdrawal[t] = (place[t] > 0 -> FOUND : NOT_FOUND);
+        REACHES(OWNER(t)) && removal[t] == SENT;
+        removal[t] = (place[t] > 0 -> FOUND : NOT_FOUND);
         remove(t)
     }
     :: d_step { /* what was on its way on a link that was cut arrives */

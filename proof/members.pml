@@ -5,7 +5,7 @@
     (ticket_in_use > 0 && acq[(ticket_in_use > 0 -> ticket_in_use - 1 : 0)]    \
                                   .phase == state)
 
-/* hf_cohort_told(), LOST: passed on before anything else. */
+/* ticket_lost(): passed on before anything else. */
 inline lose_holder()
 {
     for (u : 0 .. MEMBERS - 1) {

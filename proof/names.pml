@@ -43,7 +43,8 @@
 #define TICKET_OF(shown) (((shown) & 127) - 1)
 #define SHOWN_READS(shown) ((shown) >= AS_READER)
 
-/* enum hf_acquisition_state */
+/* enum hf_acquisition_state.  While that is WAITING: enum hf_own_ticket_state
+ * of the ticket in force, and PAUSED if there is none. */
 #define IDLE 0
 #define PAUSED 1
 #define LOOKING 2
@@ -57,7 +58,7 @@
 #define DONE 10
 #define IS_WAITING(a) (acq[a].phase >= PAUSED && acq[a].phase <= QUEUED)
 
-/* A request on its way: .ask of an acquisition, one at a time. */
+/* A request on its way: .ask of the ticket in force, one at a time. */
 #define NOTHING 0
 #define ENQUEUE_SENT 1
 #define ENQUEUE_ANSWERED 2 /* it took effect, the answer is on its way */
@@ -66,19 +67,19 @@
 #define DOWNGRADE_SENT 5
 #define DOWNGRADE_ANSWERED 6
 
-/* A watch, and a lookout. */
+/* A watch of a ticket, and of a queue. */
 #define UNWATCHED 0
 #define ASKED 1
 #define WATCHING 2
 #define FIRED 3    /* GONE, or CHANGED, is on its way */
-#define ANSWERED 4 /* of a lookout: LISTED is on its way */
+#define ANSWERED 4 /* of a queue: LISTED is on its way */
 #define DEAF 5     /* the engine has forgotten it */
 
-/* enum hf_withdrawal_state, by ticket */
+/* enum hf_removal_state, by ticket */
 #define NONE 0
-#define LURKS 1
+#define WAITING 1
 #define DUE 2
-#define SENT 3
+#define SENT 3  /* HF_REMOVAL_ASKED */
 #define FOUND 4 /* the answer is on its way */
 #define NOT_FOUND 5
 

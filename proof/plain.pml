@@ -13,9 +13,9 @@
 #define CLIENT_IS_OUT(c) (acq[c].phase == DONE)
 
 inline after(c) { skip }
-inline pump_look(a) { skip }
-inline fail_look(a) { skip }
-inline forget_look(a) { skip }
+inline pump_queue_watch(a) { skip }
+inline fail_queue_watch(a) { skip }
+inline forget_queue_watch(a) { skip }
 
 #include "world.pml"
 

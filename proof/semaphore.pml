@@ -44,10 +44,10 @@ byte whole[CLIENTS];
 byte at[CLIENTS]; /* so many parts were taken */
 bool undoing[CLIENTS];
 
-#include "lookout.pml"
+#include "queue_watch.pml"
 #include "bundle.pml"
 #include "world.pml"
-#include "lookout_events.pml"
+#include "queue_watch_events.pml"
 
 /* The owner's own events. */
 proctype owner(byte c)
@@ -86,7 +86,7 @@ init
         start();
         for (u : 0 .. CLIENTS - 1) {
             run owner(u);
-            run lookout(u)
+            run queue_watch(u)
         }
         u = 0
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to a session (src/core/session.c, and the events of core.c). */
 
-/* hf_acquisition_needs_proof() */
+/* needs_proof() in acquisition_limits.c */
 #define NEEDS_PROOF_1(a)                                                       \
     (acq[a].phase == HELD || acq[a].phase == ENQUEUING ||                      \
      (acq[a].phase == QUEUED && acq[a].blocking <= 1))
@@ -37,9 +37,9 @@ inline fail_asked(a)
 #ifdef ZK_NOT_RESUMED /* watches end with their connection */
     deafen(a);
 #endif
-    fail_look(a);
+    fail_queue_watch(a);
     for (v : a * ATTEMPTS .. a * ATTEMPTS + ATTEMPTS - 1) {
-        withdrawal_failed(v)
+        removal_failed(v)
     }
 }
 
@@ -88,12 +88,12 @@ inline session_over(c)
         fi;
         fail_asked(y);
         for (v : y * ATTEMPTS .. y * ATTEMPTS + ATTEMPTS - 1) {
-            withdrawal[v] = NONE;
+            removal[v] = NONE;
             late[v] = late[v] && (alive[c] || orphan[v]);
             orphan[v] = orphan[v] || place[v] > 0 || late[v]
         }
         forget_place(y);
-        forget_look(y);
+        forget_queue_watch(y);
         if
         :: IS_WAITING(y) ->
             acq[y].phase = PAUSED
@@ -156,10 +156,10 @@ inline crashed(c)
         fi;
         forget_answer(y);
         forget_place(y);
-        forget_look(y);
+        forget_queue_watch(y);
         acq[y].phase = (acq[y].phase == HELD -> HELD : DONE);
         for (v : y * ATTEMPTS .. y * ATTEMPTS + ATTEMPTS - 1) {
-            withdrawal[v] = NONE;
+            removal[v] = NONE;
             last[v] = false
         }
     }

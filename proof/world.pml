@@ -9,7 +9,7 @@
 #endif
 
 #include "engine.pml"
-#include "withdrawal.pml"
+#include "removal.pml"
 #include "session_state.pml"
 #include "acquisition.pml"
 #include "contender.pml"

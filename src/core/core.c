@@ -547,7 +547,7 @@ void hf_core_step(struct hf_core *core, const struct hf_event *event)
 
     assert(event->now_ms >= core->now_ms);
     core->now_ms = event->now_ms;
-    expire(core); /* first: see publish_as() */
+    expire(core); /* first: see publish() */
     if (needs_engine(event->kind))
         hf_session_connect_again(&core->session);
     dispatch(core, event);

@@ -48,7 +48,7 @@ hf_status hf_lock_share(struct hf_lock *lock, const char *call,
 void hf_lock_reference(struct hf_lock *lock);
 void hf_lock_dereference(struct hf_lock *lock);
 
-/* As hf_client_may_block(), and remember why not, as ${call}.  Without the
+/* As hf_monitor_may_block(), and remember why not, as ${call}.  Without the
  * client's lock. */
 hf_status hf_lock_may_block(struct hf_lock *lock, const char *call,
                             struct hf_error *error);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookouts (src/core/lookout.c): what the leases look like, and the news that
- * one has gone since. */
+/* The watch of a queue (src/core/queue_watch.c): what the leases look like, and
+ * the event that one has gone since. */
 byte look[CLIENTS];        /* UNWATCHED, ASKED, ANSWERED or WATCHING */
 bool look_room[CLIENTS];   /* the answer on its way, and then .room */
 bool look_changed[CLIENTS]; /* CHANGED is on its way, behind that */
 
-/* hf_acquisition_wants_room() */
-#define WANTS_ROOM(a)                                                          \
+/* hf_own_ticket_wants_queue_watch() */
+#define WANTS_QUEUE_WATCH(a)                                                   \
     (IS_LEASE(a) &&                                                            \
      ((acq[a].phase == LOOKING && !ROOM_SEEN(a)) ||                            \
       (acq[a].phase == QUEUED && acq[a].blocking > 0)))
@@ -18,8 +18,8 @@ bool look_changed[CLIENTS]; /* CHANGED is on its way, behind that */
     (acq[a].phase == QUEUED -> PERMITS_AHEAD(a) < LIMIT_SEEN :                 \
                                count[1] < LIMIT_SEEN)
 
-#define CHANGED_IN(queue) tell_lookouts(queue)
-inline tell_lookouts(queue)
+#define CHANGED_IN(queue) tell_queue_watches(queue)
+inline tell_queue_watches(queue)
 {
     for (v : 0 .. CLIENTS - 1) {
         look_changed[v] = look_changed[v] ||
@@ -28,43 +28,43 @@ inline tell_lookouts(queue)
     }
 }
 
-inline end_look(c)
+inline end_queue_watch(c)
 {
     look[c] = UNWATCHED;
     look_room[c] = false;
     look_changed[c] = false
 }
 
-/* pump_lookout() */
-inline pump_look(a)
+/* pump_queue_watch() */
+inline pump_queue_watch(a)
 {
     if
-    :: WANTS_ROOM(a) && look[CLIENT(a)] == UNWATCHED &&
+    :: WANTS_QUEUE_WATCH(a) && look[CLIENT(a)] == UNWATCHED &&
        session[CLIENT(a)] == UP ->
         look[CLIENT(a)] = ASKED
-    :: IS_LEASE(a) && !WANTS_ROOM(a) ->
-        end_look(CLIENT(a))
+    :: IS_LEASE(a) && !WANTS_QUEUE_WATCH(a) ->
+        end_queue_watch(CLIENT(a))
     :: else
     fi
 }
 
-inline forget_look(a)
+inline forget_queue_watch(a)
 {
-    end_look(CLIENT(a))
+    end_queue_watch(CLIENT(a))
 }
 
 /* What was not answered is asked again; the rest survives the link. */
-inline fail_look(a)
+inline fail_queue_watch(a)
 {
     if
     :: look[CLIENT(a)] == ASKED || look[CLIENT(a)] == ANSWERED ->
-        end_look(CLIENT(a))
+        end_queue_watch(CLIENT(a))
     :: else
     fi
 }
 
-/* hf_acquisition_looked_for_room(): LOOKING, the pump enters; QUEUED, this is
- * the list to decide by. */
+/* hf_own_ticket_looked(): LOOKING, the pump enters; QUEUED, this is the list to
+ * decide by. */
 inline looked(c)
 {
     look[c] = WATCHING;

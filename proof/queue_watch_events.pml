@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lookout hears, and what the engine does for it. */
+/* What the watch of a queue hears, and what the engine does for it. */
 
-proctype lookout(byte c)
+proctype queue_watch(byte c)
 {
 end:
     do
@@ -16,7 +16,7 @@ end:
 #ifdef LOOKED_ONCE
             look_changed[c] = false
 #else
-            end_look(c)
+            end_queue_watch(c)
 #endif
         }
         fi;
