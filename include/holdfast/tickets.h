@@ -166,7 +166,8 @@ HF_API hf_status hf_lock_evict(struct hf_lock *lock, const char *id,
  * decides for itself (struct hf_on_revoke; in ZooKeeper also a Revocable of
  * Curator's).  Programs of kazoo and go-zookeeper do not listen.
  *   Time      at most ${wait_ms}, for all of them together.
- *   Fails     HF_EGONE if there is none to ask; else as hf_lock_evict().
+ *   Fails     HF_EGONE if there is none to ask, or each holder is gone before
+ *             it can be asked, 16 times in a row; else as hf_lock_evict().
  */
 HF_API hf_status hf_lock_revoke(struct hf_lock *lock, const char *id,
                                 uint64_t wait_ms) HF_NONNULL(1) HF_MUST_CHECK;

@@ -179,9 +179,7 @@ static void end(struct hf_errand *errand, hf_status status, const char *text)
 static void end_gone(struct hf_errand *errand)
 {
     end(errand, HF_EGONE,
-        errand->order.each
-            ? "nobody holds the lock"
-            : "there is no such ticket in the queue, or not any more");
+        "there is no such ticket in the queue, or not any more");
 }
 
 /* Is it about a ticket? */
@@ -209,19 +207,44 @@ static void answered(struct hf_errand *errand)
         end_gone(errand);
 }
 
+/* Every holder that was listed was gone before it could be asked.  Somebody
+ * else may hold the lock by now, so that only another list can tell. */
+static bool list_again(struct hf_errand *errand)
+{
+    if (++errand->lists == HF_REVOKE_LISTS_MAX) {
+        end(errand, HF_EGONE,
+            "the lock is handed over faster than its holders can be asked");
+        return false;
+    }
+    hf_tickets_free(errand->tickets);
+    errand->tickets = NULL;
+    errand->next = 0;
+    inquire(errand, HF_REQUEST_LIST, NULL);
+    return true;
+}
+
+/* Every holder that was listed was asked, or was gone. */
+static bool end_round(struct hf_errand *errand)
+{
+    if (errand->asked == 0 && hf_tickets_count(errand->tickets) > 0)
+        return list_again(errand);
+    if (errand->asked > 0)
+        end(errand, HF_OK, "");
+    else
+        end(errand, HF_EGONE, "nobody holds the lock");
+    return false;
+}
+
 /* The core is done with the inquiry: go on with the next holder. */
 static bool ask_next(struct hf_errand *errand)
 {
     const struct hf_ticket_view *view;
     struct hf_ticket_id ticket;
 
-    view = hf_tickets_at(errand->tickets, errand->next++);
-    if (view == NULL && errand->asked > 0)
-        end(errand, HF_OK, "");
-    else if (view == NULL)
-        end_gone(errand);
+    view = hf_tickets_at(errand->tickets, errand->next);
     if (view == NULL)
-        return false;
+        return end_round(errand);
+    errand->next++;
     (void)hf_ticket_id_parse(&ticket, view->id, strlen(view->id));
     inquire(errand, HF_REQUEST_REVOKE, &ticket);
     return true;

@@ -18,6 +18,10 @@
 #include "host/tickets.h"
 #include "monitor/delivery.h"
 
+/* To ask every holder, they are listed at most this often: again each time all
+ * of them are gone before they can be asked. */
+#define HF_REVOKE_LISTS_MAX 16
+
 /* What is to be done. */
 struct hf_errand_order {
     enum hf_request_kind kind; /* as an inquiry's */
@@ -50,6 +54,7 @@ struct hf_errand {
                                    NULL: nothing yet */
     size_t next;                /* .each: of .tickets, to be asked next */
     size_t asked;               /* and how many were found */
+    unsigned lists;             /* .each: whose tickets were all gone */
     struct hf_waiter *waiter;   /* who waits */
     struct hf_done done;
     struct hf_callback done_callback;

@@ -22,6 +22,7 @@ struct hf_engine {
     bool mute;
     bool doubt;
     bool lazy;
+    unsigned successions; /* before as many holders can be asked to let go */
     uint64_t sequence;
     struct hf_ticket tickets[TICKETS_MAX];
     char payloads[TICKETS_MAX][HF_PAYLOAD_BYTES];
@@ -39,8 +40,8 @@ static const struct hf_ticket_id ready = {{0xfe}};
 static const struct hf_ticket_id first_member = {{0, 1}};
 static const struct hf_ticket_id last_member = {{0xff, 0xff, 0xff}};
 
-static void answer(struct hf_engine *engine, enum hf_event_kind kind,
-                   struct hf_request *request)
+static void answer_found(struct hf_engine *engine, enum hf_event_kind kind,
+                         struct hf_request *request, bool found)
 {
     struct hf_event event = {.kind = kind};
 
@@ -48,9 +49,15 @@ static void answer(struct hf_engine *engine, enum hf_event_kind kind,
     event.as.answer.snapshot.tickets = engine->tickets;
     event.as.answer.snapshot.count = engine->ticket_count;
     event.as.answer.anchor_ms = engine->host.now_ms(engine->host.host);
-    event.as.answer.found = true;
+    event.as.answer.found = found;
     event.as.answer.text = "";
     engine->host.event(engine->host.host, &event);
+}
+
+static void answer(struct hf_engine *engine, enum hf_event_kind kind,
+                   struct hf_request *request)
+{
+    answer_found(engine, kind, request, true);
 }
 
 static void fail(struct hf_engine *engine, struct hf_request *request,
@@ -246,12 +253,8 @@ static void withdraw(struct hf_engine *engine, struct hf_request *request)
 {
     struct hf_ticket_id id = request->ticket;
     bool found = drop(engine, &id);
-    struct hf_event event = {.kind = HF_EVENT_WITHDRAWN};
 
-    event.as.answer.request = request;
-    event.as.answer.found = found;
-    event.as.answer.text = "";
-    engine->host.event(engine->host.host, &event);
+    answer_found(engine, HF_EVENT_WITHDRAWN, request, found);
     if (!found)
         return;
     tell_gone(engine, &id);
@@ -270,6 +273,22 @@ static void downgrade(struct hf_engine *engine, struct hf_request *request)
     engine->tickets[at].kind = HF_TICKET_READ;
     answer(engine, HF_EVENT_DOWNGRADED, request);
     tell_gone(engine, &id);
+}
+
+static void ask(struct hf_engine *engine, struct hf_request *request)
+{
+    struct hf_ticket_id other = engine->tickets[0].id;
+
+    if (engine->successions > 0) {
+        engine->successions--;
+        (void)drop(engine, &request->ticket);
+        other.bytes[sizeof(other.bytes) - 1]++;
+        add(engine, &other, HF_TICKET_MUTEX, "successor", 0);
+    }
+    if (find(engine, &request->ticket) == engine->ticket_count)
+        answer_found(engine, HF_EVENT_ASKED, request, false);
+    else
+        answer(engine, HF_EVENT_ASKED, request);
 }
 
 static void serve(struct hf_engine *engine, struct hf_request *request)
@@ -294,7 +313,7 @@ static void serve(struct hf_engine *engine, struct hf_request *request)
         answer(engine, HF_EVENT_WATCHING, request);
         break;
     case HF_REQUEST_REVOKE:
-        answer(engine, HF_EVENT_ASKED, request);
+        ask(engine, request);
         break;
     case HF_REQUEST_DESCRIBE:
         answer(engine, HF_EVENT_DESCRIBED, request);
@@ -430,6 +449,9 @@ static void obey(struct hf_engine *engine, char command)
         break;
     case SCRIPTED_UNBLOCK:
         go(engine, &stranger);
+        break;
+    case SCRIPTED_SUCCEED:
+        engine->successions++;
         break;
     case SCRIPTED_FIRST_COMES:
         come(engine, &first_member);

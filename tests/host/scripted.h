@@ -18,6 +18,8 @@ enum {
     SCRIPTED_LAZY = 'z',    /* the sessions to come are */
     SCRIPTED_BLOCK = 'b',   /* put a stranger's ticket at the head */
     SCRIPTED_UNBLOCK = 'u', /* and take it away */
+    SCRIPTED_SUCCEED = 'h', /* once more: have the holder go, and another
+                               come, before somebody asks it to */
     /* Strangers at a double barrier, whose ids are lower and higher than that
      * of anybody else, and who stamp nothing. */
     SCRIPTED_FIRST_COMES = 'F',

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at queues and meddling with those in them, in each way to use a
  * client. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "errand.h"
+#include "scripted.h"
 
 #define WAIT_MS 10000
+
+/* So often are the holders listed who are all gone when they are asked. */
+#define HANDOVERS_MAX 16
 
 struct world {
     struct place place;
@@ -405,6 +411,68 @@ static void a_waiter_hears_with_its_grant(enum way way)
     assert_int_equal(atomic_load(&told.count), 1);
 }
 
+/* -------------------------------------------- asking those who go at once --
+ */
+
+struct handover {
+    struct front front;
+    int pipe[2];
+    struct hf_lock *lock;
+};
+
+static bool is_obeyed(void *arg)
+{
+    struct handover *h = arg;
+    int unread;
+
+    assert_int_equal(ioctl(h->pipe[0], FIONREAD, &unread), 0);
+    return unread == 0;
+}
+
+/* A stranger holds.  While the holders are asked to let go, the lock is handed
+ * on ${times} times, each time before the one who was listed is asked. */
+static void handover_open(struct handover *h, enum way way, int times)
+{
+    char commands[HANDOVERS_MAX + 2] = {SCRIPTED_CONNECT, SCRIPTED_BLOCK};
+    char url[64];
+
+    memset(h, 0, sizeof(*h));
+    memset(commands + 2, SCRIPTED_SUCCEED, (size_t)times);
+    assert_int_equal(pipe2(h->pipe, O_CLOEXEC | O_NONBLOCK), 0);
+    snprintf(url, sizeof(url), "scripted:?fd=%d&timeout=0", h->pipe[0]);
+    front_open(&h->front, way, url, (struct hf_on_state){NULL, NULL, NULL});
+    h->lock = front_lock(&h->front, "nightly");
+    assert_int_equal(write(h->pipe[1], commands, (size_t)times + 2), times + 2);
+    front_until(&h->front, is_obeyed, h);
+}
+
+static void handover_close(struct handover *h)
+{
+    hf_lock_free(h->lock);
+    front_close(&h->front);
+    close(h->pipe[0]);
+    close(h->pipe[1]);
+}
+
+static void whoever_takes_over_is_asked(enum way way)
+{
+    struct handover h;
+
+    handover_open(&h, way, HANDOVERS_MAX - 1);
+    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_OK);
+    handover_close(&h);
+}
+
+static void too_many_take_over(enum way way)
+{
+    struct handover h;
+
+    handover_open(&h, way, HANDOVERS_MAX);
+    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_EGONE);
+    assert_int_equal(run(&h.front, h.lock, ASK, NULL, NULL), HF_OK);
+    handover_close(&h);
+}
+
 #define STORIES(X)                                                             \
     X(a_queue_is_shown)                                                        \
     X(a_holder_is_evicted)                                                     \
@@ -412,7 +480,9 @@ static void a_waiter_hears_with_its_grant(enum way way)
     X(one_evicts_oneself)                                                      \
     X(a_holder_lets_go)                                                        \
     X(a_holder_finishes_first)                                                 \
-    X(a_waiter_hears_with_its_grant)
+    X(a_waiter_hears_with_its_grant)                                           \
+    X(whoever_takes_over_is_asked)                                             \
+    X(too_many_take_over)
 
 #include "in_each_way.h"
 
