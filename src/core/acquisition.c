@@ -62,24 +62,26 @@ bool hf_acquisition_can_enqueue(const struct hf_acquisition *a)
 /* A lease stands in no line: the holder of the entry mutex alone wants one. */
 static bool wants_ticket(const struct hf_acquisition *a)
 {
-    if (!a->ops->takes_tickets || a->kind == HF_TICKET_LEASE ||
-        !hf_acquisition_is_waiting(a))
+    if (a->kind == HF_TICKET_LEASE || !hf_acquisition_is_waiting(a))
         return false;
-    if (a->ticket == NULL)
+    if (a->own.ticket == NULL)
         return hf_acquisition_can_enqueue(a);
-    return a->ticket->state < HF_OWN_TICKET_QUEUED;
+    return a->own.ticket->state < HF_OWN_TICKET_QUEUED;
 }
 
 void hf_acquisition_update_order(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_enqueue_order_update(core, a, wants_ticket(a));
+    if (a->ops->takes_tickets)
+        hf_enqueue_order_update(core, a, wants_ticket(a));
 }
 
 static void set_valid(struct hf_acquisition *a, bool valid)
 {
-    atomic_store(&a->valid, valid);
-    if (a->valid_copy != NULL)
-        atomic_store(a->valid_copy, valid);
+    if (!hf_acquisition_is_of_user(a))
+        return;
+    atomic_store(&a->user.valid, valid);
+    if (a->user.valid_copy != NULL)
+        atomic_store(a->user.valid_copy, valid);
 }
 
 /* The flag goes with the list, in the step, so that where the list is empty no
@@ -94,7 +96,7 @@ void hf_acquisition_move(struct hf_core *core, struct hf_acquisition *a,
     hf_machine_move(&table, &a->state, state);
     if (a->state == STATE(HELD)) {
         add_held(core, a);
-        set_valid(a, a->owner == &hf_acquisition_of_user);
+        set_valid(a, true);
     }
     hf_schedule_touch(core, &a->entry);
     hf_acquisition_update_order(core, a);
@@ -127,7 +129,8 @@ void hf_acquisition_unlink(struct hf_core *core, struct hf_acquisition *a)
 static bool is_overdue(const struct hf_core *core,
                        const struct hf_acquisition *a)
 {
-    return a->state == STATE(WITHDRAWING) && !a->thorough &&
+    return a->state == STATE(WITHDRAWING) &&
+           !hf_acquisition_waits_for_removal(a) &&
            (core->now_ms >= a->tell_at_ms || core->session.closing);
 }
 
@@ -193,17 +196,17 @@ void hf_acquisition_set_holder(struct hf_core *core, struct hf_acquisition *a,
 void hf_acquisition_lose(struct hf_core *core, struct hf_acquisition *a,
                          bool ticket_lives, const char *why)
 {
+    struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
     struct hf_error loss;
 
     assert(a->state == STATE(HELD) && why[0] != '\0');
     hf_error_set(&loss, HF_ELOST, "%s", why);
     hf_acquisition_keep_story(core, a, &loss);
     hf_acquisition_move(core, a, STATE(LOST));
-    hf_effect_remove(&core->effects, &a->loss_effect); /* REVOKED */
-    if (a->ticket != NULL && ticket_lives)
-        hf_own_ticket_remove(core, a->ticket);
-    else if (a->ticket != NULL)
-        hf_own_ticket_move(core, a->ticket, HF_OWN_TICKET_GONE);
+    if (ticket != NULL && ticket_lives)
+        hf_own_ticket_remove(core, ticket);
+    else if (ticket != NULL)
+        hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
     a->owner->lost(core, a);
 }
 
@@ -220,33 +223,36 @@ void hf_acquisition_cancel(struct hf_core *core, struct hf_acquisition *a)
 /* The user: every word is an effect. */
 static void user_waiting(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->waiting_effect, HF_EFFECT_WAITING);
+    if (!a->user.waiting.queued)
+        hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_WAITING);
 }
 
 static void user_granted(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->answer_effect, HF_EFFECT_GRANTED);
+    hf_effect_add(&core->effects, &a->user.answer, HF_EFFECT_GRANTED);
 }
 
 static void user_revoked(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->loss_effect, HF_EFFECT_REVOKED);
+    if (!a->user.loss.queued)
+        hf_effect_add(&core->effects, &a->user.loss, HF_EFFECT_REVOKED);
 }
 
 static void user_lost(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->loss_effect, HF_EFFECT_LOST);
+    hf_effect_remove(&core->effects, &a->user.loss); /* REVOKED */
+    hf_effect_add(&core->effects, &a->user.loss, HF_EFFECT_LOST);
 }
 
 static void user_ended(struct hf_core *core, struct hf_acquisition *a,
                        enum hf_effect_kind how)
 {
-    hf_effect_add(&core->effects, &a->answer_effect, how);
+    hf_effect_add(&core->effects, &a->user.answer, how);
 }
 
 static void user_over(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_effect_add(&core->effects, &a->forgotten_effect, HF_EFFECT_FORGOTTEN);
+    hf_effect_add(&core->effects, &a->user.forgotten, HF_EFFECT_FORGOTTEN);
 }
 
 static bool user_relies(const struct hf_acquisition *a)
@@ -299,6 +305,22 @@ void hf_acquisition_pump(struct hf_core *core, struct hf_acquisition *a)
     a->ops->pump(core, a);
 }
 
+void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (a->ops->connected != NULL)
+        a->ops->connected(core, a);
+    hf_acquisition_pump(core, a);
+}
+
+void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
+{
+    assert(a->state != STATE(HELD));
+    hf_schedule_touch(core, &a->entry);
+    if (a->ops->session_over != NULL)
+        a->ops->session_over(core, a);
+    hf_acquisition_settle(core, a);
+}
+
 /* ----------------------------------------------------- beginning and end -- */
 
 static void init(struct hf_core *core, struct hf_acquisition *a)
@@ -310,12 +332,16 @@ static void init(struct hf_core *core, struct hf_acquisition *a)
     a->connect_by_ms = hf_after_ms(core->now_ms, core->config.connect_ms);
     if (core->now_ms < session->connect_by_ms && !session->ever_connected)
         a->connect_by_ms = session->connect_by_ms;
-    a->enqueue_at_ms = a->not_before_ms;
-    hf_enqueue_order_want(core, a);
-    a->answer_effect.acquisition = a;
-    a->loss_effect.acquisition = a;
-    a->waiting_effect.acquisition = a;
-    a->forgotten_effect.acquisition = a;
+    if (a->ops->takes_tickets) {
+        a->own.enqueue_at_ms = a->not_before_ms;
+        hf_enqueue_order_want(core, a);
+    }
+    if (hf_acquisition_is_of_user(a)) {
+        a->user.answer.acquisition = a;
+        a->user.loss.acquisition = a;
+        a->user.waiting.acquisition = a;
+        a->user.forgotten.acquisition = a;
+    }
 }
 
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
@@ -325,13 +351,13 @@ void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a)
     assert(a->state == STATE(IDLE) && a->queue != NULL && a->payload != NULL);
     assert((a->kind >= HF_TICKET_MUTEX && a->kind <= HF_TICKET_ASKED_LAST) ||
            a->kind == HF_TICKET_MEMBER);
-    assert(!a->thorough ||
-           (a->ops->takes_tickets && a->owner == &hf_acquisition_of_user));
+    assert(a->ops->takes_tickets ||
+           (!hf_acquisition_waits_for_removal(a) && a->not_before_ms == 0));
     assert(a->kind != HF_TICKET_LEASE ||
            (a->weight > 0 && a->weight <= HF_WEIGHT_MAX));
     assert(a->kind != HF_TICKET_MEMBER ||
            (a->limit > 0 && a->limit <= HF_MEMBERS_MAX &&
-            a->ops->takes_tickets && a->owner == &hf_acquisition_of_user));
+            a->ops->takes_tickets && hf_acquisition_is_of_user(a)));
     init(core, a);
     hf_acquisition_move(core, a, STATE(WAITING));
     a->ops->begin(core, a);
@@ -361,7 +387,8 @@ void hf_acquisition_release(struct hf_core *core, struct hf_acquisition *a)
 {
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     a->status = a->state == STATE(HELD) ? HF_OK : HF_ELOST;
-    hf_effect_remove(&core->effects, &a->loss_effect);
+    if (hf_acquisition_is_of_user(a))
+        hf_effect_remove(&core->effects, &a->user.loss);
     a->ops->leave(core, a);
     hf_acquisition_move(core, a, STATE(RELEASING));
     hf_acquisition_pump(core, a);
@@ -384,17 +411,18 @@ void hf_acquisition_settle(struct hf_core *core, struct hf_acquisition *a)
 
 void hf_acquisition_free(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket *next;
+    struct hf_own_ticket *ticket = hf_acquisition_earlier(a), *next;
 
     hf_text_drop(&core->stories, &a->story);
     hf_text_drop(&core->holders, &a->holder);
-    if (a->ticket != NULL)
-        hf_own_ticket_free(a->ticket);
-    for (struct hf_own_ticket *t = a->earlier; t != NULL; t = next) {
-        next = t->next;
-        hf_own_ticket_free(t);
+    for (; ticket != NULL; ticket = next) {
+        next = ticket->next;
+        hf_own_ticket_free(ticket);
     }
-    a->ticket = a->earlier = NULL;
+    if ((ticket = hf_acquisition_ticket(a)) != NULL)
+        hf_own_ticket_free(ticket);
+    if (a->ops != NULL && a->ops->takes_tickets)
+        a->own.ticket = a->own.earlier = NULL;
 }
 
 void hf_acquisition_explain_busy(const struct hf_acquisition *a,
@@ -420,23 +448,17 @@ void hf_acquisition_end_busy(struct hf_core *core, struct hf_acquisition *a)
 
 /* ------------------------------------------------------------ invariants -- */
 
-void hf_acquisition_check(const struct hf_core *core,
-                          const struct hf_acquisition *a)
+static void check_own(const struct hf_core *core,
+                      const struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *ticket = a->ticket;
-    bool has_tickets = a->ops->takes_tickets;
+    const struct hf_own_ticket *ticket = a->own.ticket;
 
-    assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
-    assert(a->turn.in_line ==
-           (wants_ticket(a) && a->turn.failures < HF_ENQUEUE_ORDER_FAILURES));
+    assert(
+        a->own.turn.in_line ==
+        (wants_ticket(a) && a->own.turn.failures < HF_ENQUEUE_ORDER_FAILURES));
     hf_enqueue_order_check(core, a);
-    hf_schedule_check_entry(core, &a->entry);
-    assert(atomic_load(&a->valid) ==
-           (a->state == STATE(HELD) && a->owner == &hf_acquisition_of_user));
-    assert(a->state != STATE(HELD) || a->session == core->session.number);
-    assert(has_tickets || (ticket == NULL && a->earlier == NULL));
-    if (has_tickets && a->state == STATE(HELD))
-        assert(ticket->state == HF_OWN_TICKET_HELD);
+    assert(a->state != STATE(HELD) || ticket->state == HF_OWN_TICKET_HELD);
+    assert(!a->own.downgrading || a->state == STATE(HELD));
     if (ticket != NULL) {
         assert(ticket->acquisition == a);
         assert((ticket->state < HF_OWN_TICKET_HELD) ==
@@ -448,8 +470,19 @@ void hf_acquisition_check(const struct hf_core *core,
         assert(earlier->state >= HF_OWN_TICKET_REMOVING);
         hf_own_ticket_check(core, earlier);
     }
+}
+
+void hf_acquisition_check(const struct hf_core *core,
+                          const struct hf_acquisition *a)
+{
+    assert(a->state > STATE(IDLE) && a->state < STATE(DONE));
+    hf_schedule_check_entry(core, &a->entry);
+    if (a->ops->takes_tickets)
+        check_own(core, a);
+    assert(!hf_acquisition_is_of_user(a) ||
+           atomic_load(&a->user.valid) == (a->state == STATE(HELD)));
+    assert(a->state != STATE(HELD) || a->session == core->session.number);
     assert(!a->told || a->state >= STATE(RELEASING));
-    assert(!a->downgrading || a->state == STATE(HELD));
     assert(a->kind != HF_TICKET_MEMBER || a->state != STATE(HELD) ||
            a->stamp > a->token);
     assert(!hf_acquisition_is_waiting(a) || !core->session.closing);

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/bundle.h"
 #include "core/effect.h"
 #include "core/engine.h"
 #include "core/enqueue_order.h"
@@ -29,6 +28,7 @@
 #include "core/ticket.h"
 #include "core/tree.h"
 
+struct hf_bundle;
 struct hf_cohort;
 struct hf_core;
 
@@ -53,6 +53,10 @@ struct hf_acquisition_ops {
     void (*begin)(struct hf_core *core, struct hf_acquisition *a);
     /* Something has changed. */
     void (*pump)(struct hf_core *core, struct hf_acquisition *a);
+    /* There is a connection again; the session is over.  NULL: nothing is to be
+     * done but to pump, or to settle, which comes after. */
+    void (*connected)(struct hf_core *core, struct hf_acquisition *a);
+    void (*session_over)(struct hf_core *core, struct hf_acquisition *a);
     /* It waits, or is held, no longer; its state is not changed yet. */
     void (*leave)(struct hf_core *core, struct hf_acquisition *a);
     /* Is there something to wait for before the owner hears of the end? */
@@ -94,30 +98,79 @@ struct hf_acquisition_owner {
     void (*queued)(struct hf_acquisition *a);
 };
 
+/* The part of an acquisition that takes tickets of its own. */
+struct hf_acquisition_own {
+    /* The ticket in force; NULL: it has none.  Those before it, until they are
+     * over, the oldest first. */
+    struct hf_own_ticket *ticket;
+    struct hf_own_ticket *earlier;
+    uint64_t enqueue_at_ms; /* no ticket before */
+    struct hf_retry_state enqueue_retry;
+    uint64_t pumped_ms; /* when it was last asked for what was due */
+    bool downgrading;   /* HELD, by a writer that is to be a reader */
+    struct hf_enqueue_turn turn;
+};
+
+/* The part of a waiter of a cohort, see cohort.h. */
+struct hf_acquisition_waiter {
+    struct hf_cohort *cohort;      /* set before WANT, with .ops */
+    struct hf_tree_node waiting;   /* WAITING: among the cohort's */
+    struct hf_acquisition *awaits; /* RELEASING, WITHDRAWING: the owner is told
+                                      when this ticket has ended; NULL: now */
+};
+
+/* The part of an acquisition of the user. */
+struct hf_acquisition_user {
+    /* Set before WANT, of a single ticket: ENDED, like RELEASED, comes when
+     * nothing of it can be in the queue, or with HF_EDENIED if it may not be
+     * taken out. */
+    bool waits_for_removal;
+    /* Safe-until of the session is about this grant, from GRANTED until it is
+     * HELD no more.  Read it with the word only, see safe_until.h. */
+    _Atomic bool valid;
+    /* Where the same is written, with the core's lock; NULL: nowhere.  What it
+     * points to must live until it is NULL again. */
+    _Atomic bool *valid_copy;
+    hf_status downgrade_status; /* DOWNGRADED; .kind then says what it is */
+    /* Two share one where the first was carried out, or taken back, before the
+     * other can come. */
+    struct hf_effect answer;  /* GRANTED, then RELEASED; or ENDED */
+    struct hf_effect loss;    /* REVOKED, then LOST */
+    struct hf_effect waiting; /* WAITING, then DOWNGRADED */
+    struct hf_effect forgotten;
+};
+
 /* Zeroed, then set, before WANT; hf_acquisition_free() at the end. */
 struct hf_acquisition {
     /* Set before WANT; the text must live until FORGOTTEN. */
     const char *queue;
     const char *payload;
     enum hf_ticket_kind kind;
-    uint32_t weight;              /* LEASE: so many permits ... */
-    uint32_t limit;               /* ... of so many; MEMBER: so many are
-                                     waited for */
-    struct hf_bundle *bundle;     /* what it consists of; NULL: a ticket */
-    struct hf_acquisition *whole; /* what it is a part of, or NULL */
-    struct hf_cohort *cohort;     /* what it is a member of, or NULL: a mutex
-                                     without a ticket of its own */
-    bool gate;     /* a part that is let go once the next is had */
-    bool only_try; /* end with HF_EBUSY instead of waiting; the
-                      deadline is then not looked at */
-    bool thorough; /* of a single ticket: ENDED, like RELEASED, comes when
-                      nothing of it can be in the queue, or with HF_EDENIED if
-                      it may not be taken out */
+    uint32_t weight;  /* LEASE: so many permits ... */
+    uint32_t limit;   /* ... of so many; MEMBER: so many are waited for */
+    bool entry_mutex; /* of a semaphore: let go once the lease is had */
+    bool only_try;    /* end with HF_EBUSY instead of waiting; the deadline is
+                         then not looked at */
     uint64_t not_before_ms;   /* take no ticket earlier; 0 */
     uint64_t deadline_at_ms;  /* HF_FOREVER: none */
     uint64_t report_every_ms; /* emit WAITING at least this often while
                                  queued; 0: only when the place was looked up
                                  anyway */
+    /* How it comes by its lock, and what that needs.  NULL: by tickets of its
+     * own; for a multi-lock and for a waiter both are set. */
+    const struct hf_acquisition_ops *ops;
+    union {
+        struct hf_acquisition_own own;
+        struct hf_bundle *multi_lock;
+        struct hf_acquisition_waiter waiter;
+    };
+    /* Whose it is, which the core sets, and what that one needs. */
+    const struct hf_acquisition_owner *owner;
+    union {
+        struct hf_acquisition_user user;
+        struct hf_acquisition *parent; /* a multi-lock, see bundle.h */
+        struct hf_cohort *cohort;      /* it is the ticket of this one */
+    };
 
     /* To be read with the effects. */
     hf_status status;      /* ENDED, RELEASED */
@@ -134,58 +187,40 @@ struct hf_acquisition {
     struct hf_ticket_id ticket_id; /* GRANTED */
     uint64_t token;                /* GRANTED */
     uint64_t stamp;                /* GRANTED to a MEMBER: what let it in */
-    hf_status downgrade_status;    /* DOWNGRADED; .kind then says what it is */
-    /* The owner's, from GRANTED until it is HELD no more: safe-until of the
-     * session is about this grant.  False of parts, and of tickets of a cohort.
-     * Read it with the word only, see safe_until.h. */
-    _Atomic bool valid;
-    /* Where the same is written, with the core's lock; NULL: nowhere.  What it
-     * points to must live until it is NULL again. */
-    _Atomic bool *valid_copy;
 
     /* The core's own; see acquisition.c. */
     unsigned state;
-    const struct hf_acquisition_ops *ops;
-    const struct hf_acquisition_owner *owner;
-    bool unlimited; /* its limits do not count now: others have them */
-    /* The ticket in force; NULL: it has none.  Those before it, until they are
-     * over, the oldest first. */
-    struct hf_own_ticket *ticket;
-    struct hf_own_ticket *earlier;
-    bool placeless; /* its place is lost, and it has no other yet */
-    struct hf_cohort *stands_for;  /* whose ticket it has, or NULL */
-    struct hf_acquisition *awaits; /* a member that ends: hears of it when
-                                      this ticket has ended; NULL: now */
+    bool unlimited;         /* its limits do not count now: others have them */
+    bool placeless;         /* its place is lost, and it has no other yet */
+    uint64_t connect_by_ms; /* as long as there never was a connection */
+    uint64_t session;       /* HELD: number of the one that grants it */
+    bool told;              /* RELEASED or ENDED was queued, ... */
+    uint64_t tell_at_ms;    /* ... WITHDRAWING: at the latest then */
+    struct hf_schedule_entry entry;
     struct hf_acquisition *next;
     struct hf_acquisition *previous;
-    struct hf_tree_node waiting;      /* a member that waits: its cohort's */
     struct hf_acquisition *next_held; /* HELD: in the core's list of these;
                                          just lost: in that of core.c */
     struct hf_acquisition *previous_held;
-    struct hf_schedule_entry entry;
-    uint64_t connect_by_ms; /* as long as there never was a connection */
-    uint64_t session;       /* HELD: number of the one that grants it */
-    uint64_t pumped_ms;     /* when it was last asked for what was due */
-    struct hf_enqueue_turn turn;
-    uint64_t enqueue_at_ms; /* no ticket before */
-    struct hf_retry_state enqueue_retry;
-    bool revoked;     /* of a bundle: as .revoked of a ticket */
-    bool downgrading; /* HELD, by a writer that is to be a reader */
-    /* RELEASING, WITHDRAWING. */
-    bool told; /* RELEASED or ENDED was queued */
-    uint64_t tell_at_ms;
-    /* Two share one where the first was carried out, or taken back, before the
-     * other can come. */
-    struct hf_effect answer_effect;  /* GRANTED, then RELEASED; or ENDED */
-    struct hf_effect loss_effect;    /* REVOKED, then LOST */
-    struct hf_effect waiting_effect; /* WAITING, then DOWNGRADED */
-    struct hf_effect forgotten_effect;
 };
 
-/* Its tickets that are in force no more. */
+/* Its ticket in force; NULL: none, or none of its own. */
+static inline struct hf_own_ticket *
+hf_acquisition_ticket(const struct hf_acquisition *a)
+{
+    return a->ops != NULL && a->ops->takes_tickets ? a->own.ticket : NULL;
+}
+
+/* Its tickets that are in force no more: the oldest, with .next. */
+static inline struct hf_own_ticket *
+hf_acquisition_earlier(const struct hf_acquisition *a)
+{
+    return a->ops != NULL && a->ops->takes_tickets ? a->own.earlier : NULL;
+}
+
 #define FOR_EACH_EARLIER(a, ticket)                                            \
-    for (struct hf_own_ticket *ticket = (a)->earlier; ticket != NULL;          \
-         ticket = (ticket)->next)
+    for (struct hf_own_ticket *ticket = hf_acquisition_earlier(a);             \
+         ticket != NULL; ticket = (ticket)->next)
 
 enum hf_acquisition_state {
     HF_ACQUISITION_IDLE,
@@ -228,12 +263,14 @@ static inline bool hf_acquisition_is_waiting(const struct hf_acquisition *a)
 /* Is its ticket in the queue, not admitted yet?  And seen behind others? */
 static inline bool hf_acquisition_is_queued(const struct hf_acquisition *a)
 {
-    return a->ticket != NULL && a->ticket->state == HF_OWN_TICKET_QUEUED;
+    const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
+
+    return ticket != NULL && ticket->state == HF_OWN_TICKET_QUEUED;
 }
 
 static inline bool hf_acquisition_is_behind(const struct hf_acquisition *a)
 {
-    return hf_acquisition_is_queued(a) && a->ticket->in.queued.blocking > 0;
+    return hf_acquisition_is_queued(a) && a->own.ticket->in.queued.blocking > 0;
 }
 
 /* Does somebody rely on the grant of ${a}?  Nobody does on a part of what is
@@ -247,6 +284,18 @@ bool hf_acquisition_is_relied_on(const struct hf_acquisition *a);
 
 extern const struct hf_acquisition_owner hf_acquisition_of_user;
 extern const struct hf_acquisition_ops hf_acquisition_by_ticket;
+
+static inline bool hf_acquisition_is_of_user(const struct hf_acquisition *a)
+{
+    return a->owner == &hf_acquisition_of_user;
+}
+
+/* Does its end wait until nothing of it can be in the queue? */
+static inline bool
+hf_acquisition_waits_for_removal(const struct hf_acquisition *a)
+{
+    return hf_acquisition_is_of_user(a) && a->user.waits_for_removal;
+}
 
 /* Its .ops and .owner are set. */
 void hf_acquisition_want(struct hf_core *core, struct hf_acquisition *a);

@@ -37,9 +37,11 @@ static const char *trouble_of(const struct hf_core *core,
 {
     const struct hf_acquisition *before;
 
-    while ((before = hf_enqueue_order_before(core, a)) != NULL)
+    while (a->ops->takes_tickets &&
+           (before = hf_enqueue_order_before(core, a)) != NULL)
         a = before;
-    if (core->session.trouble[0] == '\0' && a->enqueue_retry.tries > 0)
+    if (core->session.trouble[0] == '\0' && a->ops->takes_tickets &&
+        a->own.enqueue_retry.tries > 0)
         return hf_acquisition_text(a);
     return core->session.trouble;
 }
@@ -52,6 +54,7 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
     const char *state = hf_state_name(core->session.state);
     const struct hf_acquisition *at;
     bool placed = a->ops->place(core, a, &at);
+    const struct hf_own_ticket *ticket = hf_acquisition_ticket(at);
     const char *trouble = trouble_of(core, at);
     const char *colon = trouble[0] != '\0' ? ": " : "";
 
@@ -63,8 +66,8 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
                      "the engine gave no answer within %" PRIu64
                      " ms; the session is %s%s%s",
                      waited_ms, state, colon, trouble);
-    else if (at->ticket != NULL && at->ticket->state == HF_OWN_TICKET_LOOKING &&
-             at->ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
+    else if (ticket != NULL && ticket->state == HF_OWN_TICKET_LOOKING &&
+             ticket->queue_watch->state == HF_QUEUE_WATCH_WATCHING)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; first in line, but of %" PRIu32
                      " permits %" PRIu32 " are not free; held by \"%s\"",
@@ -74,12 +77,12 @@ void hf_acquisition_explain_overdue(struct hf_core *core,
                      "not in the queue after %" PRIu64
                      " ms; the session is %s%s%.300s",
                      waited_ms, state, colon, trouble);
-    else if (a->kind == HF_TICKET_MEMBER && at->ticket->in.queued.blocking > 0)
+    else if (a->kind == HF_TICKET_MEMBER && ticket->in.queued.blocking > 0)
         hf_error_set(why, HF_ETIMEDOUT,
                      "waited %" PRIu64 " ms; %" PRIu32 " of %" PRIu32
                      " parties are there",
                      waited_ms, a->ahead, a->limit);
-    else if (!placed && at->ticket->in.queued.blocking == 0)
+    else if (!placed && ticket->in.queued.blocking == 0)
         hf_error_set(why, HF_ETIMEDOUT,
                      "first in the queue, but after %" PRIu64
                      " ms the engine has not confirmed the session",
@@ -116,8 +119,8 @@ static void tick(struct hf_core *core, struct hf_schedule_entry *entry)
         end_overdue(core, a);
         return;
     }
-    if (a->ticket != NULL)
-        hf_own_ticket_tick(core, a->ticket);
+    if (hf_acquisition_ticket(a) != NULL)
+        hf_own_ticket_tick(core, a->own.ticket);
     hf_acquisition_pump(core, a);
 }
 
@@ -127,11 +130,14 @@ static uint64_t request_at_ms(const struct hf_acquisition *a)
 {
     uint64_t at_ms = HF_FOREVER;
 
-    if (a->state == STATE(WAITING) && a->ticket == NULL &&
-        a->enqueue_at_ms > a->pumped_ms)
-        at_ms = a->enqueue_at_ms;
-    if (a->ticket != NULL)
-        at_ms = hf_earlier_ms(at_ms, hf_own_ticket_request_at_ms(a->ticket));
+    if (!a->ops->takes_tickets)
+        return HF_FOREVER;
+    if (a->state == STATE(WAITING) && a->own.ticket == NULL &&
+        a->own.enqueue_at_ms > a->own.pumped_ms)
+        at_ms = a->own.enqueue_at_ms;
+    if (a->own.ticket != NULL)
+        at_ms =
+            hf_earlier_ms(at_ms, hf_own_ticket_request_at_ms(a->own.ticket));
     FOR_EACH_EARLIER(a, ticket)
     at_ms = hf_earlier_ms(at_ms, hf_own_ticket_request_at_ms(ticket));
     return at_ms;
@@ -142,14 +148,15 @@ static uint64_t limit_at_ms(const struct hf_core *core,
 {
     if (hf_acquisition_is_waiting(a))
         return limit_ms(core, a);
-    if (a->state == STATE(WITHDRAWING) && !a->told && !a->thorough)
+    if (a->state == STATE(WITHDRAWING) && !a->told &&
+        !hf_acquisition_waits_for_removal(a))
         return a->tell_at_ms;
     return HF_FOREVER;
 }
 
 static bool needs_proof(const struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *ticket = a->ticket;
+    const struct hf_own_ticket *ticket = hf_acquisition_ticket(a);
 
     if (a->state == STATE(HELD))
         return true;
@@ -162,7 +169,8 @@ static bool waits_for_proof(const struct hf_acquisition *a)
 {
     if (a->state == STATE(HELD))
         return !a->owner->relies(a) && a->owner->proven != NULL;
-    return hf_acquisition_is_queued(a) && a->ticket->in.queued.blocking == 0;
+    return hf_acquisition_is_queued(a) &&
+           a->own.ticket->in.queued.blocking == 0;
 }
 
 static struct hf_schedule_keys keys_of(const struct hf_core *core,
@@ -185,7 +193,7 @@ static void proven(struct hf_core *core, struct hf_schedule_entry *entry)
     if (a->state == STATE(HELD))
         a->owner->proven(core, a);
     else
-        hf_own_ticket_proven(core, a->ticket);
+        hf_own_ticket_proven(core, a->own.ticket);
 }
 
 static const struct hf_schedule_ops schedule_ops = {keys_of, tick, proven};

@@ -27,18 +27,18 @@ static bool may_exist(const struct hf_own_ticket *ticket)
 /* The ticket in force is so no more.  It is freed when it is over. */
 static void drop_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket **link = &a->earlier;
+    struct hf_own_ticket **link = &a->own.earlier;
 
     while (*link != NULL)
         link = &(*link)->next;
-    *link = a->ticket;
-    a->ticket = NULL;
+    *link = a->own.ticket;
+    a->own.ticket = NULL;
     hf_schedule_touch(core, &a->entry);
 }
 
 static void free_over(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_own_ticket **link = &a->earlier, *over;
+    struct hf_own_ticket **link = &a->own.earlier, *over;
 
     while ((over = *link) != NULL) {
         if (!hf_own_ticket_is_over(over)) {
@@ -53,8 +53,8 @@ static void free_over(struct hf_core *core, struct hf_acquisition *a)
 
 static void forget_tickets(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->ticket != NULL)
-        hf_ticket_table_remove(&core->tickets, a->ticket);
+    if (a->own.ticket != NULL)
+        hf_ticket_table_remove(&core->tickets, a->own.ticket);
     FOR_EACH_EARLIER(a, ticket)
     hf_ticket_table_remove(&core->tickets, ticket);
 }
@@ -62,7 +62,8 @@ static void forget_tickets(struct hf_core *core, struct hf_acquisition *a)
 /* Are all answers in that tell of its tickets, and none of these in a queue? */
 static bool are_settled(const struct hf_acquisition *a)
 {
-    bool settled = a->ticket == NULL || hf_own_ticket_is_settled(a->ticket);
+    bool settled =
+        a->own.ticket == NULL || hf_own_ticket_is_settled(a->own.ticket);
 
     FOR_EACH_EARLIER(a, ticket)
     settled &= hf_own_ticket_is_settled(ticket);
@@ -79,7 +80,7 @@ static void queued(struct hf_core *core, struct hf_own_ticket *ticket)
     hf_acquisition_count_place(a);
     if (a->owner->queued != NULL)
         a->owner->queued(a);
-    a->enqueue_retry = (struct hf_retry_state){0};
+    a->own.enqueue_retry = (struct hf_retry_state){0};
     hf_acquisition_update_order(core, a);
 }
 
@@ -100,8 +101,7 @@ static bool may_wait(struct hf_core *core, struct hf_own_ticket *ticket)
 
 static void waiting(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if (!ticket->acquisition->waiting_effect.queued)
-        ticket->acquisition->owner->waiting(core, ticket->acquisition);
+    ticket->acquisition->owner->waiting(core, ticket->acquisition);
 }
 
 static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
@@ -117,8 +117,7 @@ static void granted(struct hf_core *core, struct hf_own_ticket *ticket,
 
 static void revoked(struct hf_core *core, struct hf_own_ticket *ticket)
 {
-    if (!ticket->acquisition->loss_effect.queued)
-        ticket->acquisition->owner->revoked(core, ticket->acquisition);
+    ticket->acquisition->owner->revoked(core, ticket->acquisition);
 }
 
 static void lost(struct hf_core *core, struct hf_own_ticket *ticket, bool lives,
@@ -139,7 +138,7 @@ static void evicted(struct hf_core *core, struct hf_own_ticket *ticket)
         hf_own_ticket_move(core, ticket, HF_OWN_TICKET_GONE);
     drop_ticket(core, a);
     hf_acquisition_update_order(core, a);
-    a->enqueue_at_ms = hf_core_again_at_ms(core, &a->enqueue_retry);
+    a->own.enqueue_at_ms = hf_core_again_at_ms(core, &a->own.enqueue_retry);
 }
 
 /* ${end}: what becomes of the ticket in force, if there is one. */
@@ -152,16 +151,16 @@ static void try_again(struct hf_core *core, struct hf_acquisition *a,
     hf_enqueue_order_failed(core, a);
     /* A connection that dropped is waited for and counts for nothing. */
     if (core->session.state == HF_STATE_CONNECTED) {
-        at_ms = hf_retry_next(&core->config.retry, &a->enqueue_retry,
+        at_ms = hf_retry_next(&core->config.retry, &a->own.enqueue_retry,
                               core->now_ms, &core->config.random);
         at_ms = hf_later_ms(at_ms, hf_after_ms(core->now_ms, 1));
     }
-    if (a->ticket != NULL) {
-        hf_own_ticket_end(core, a->ticket, end);
+    if (a->own.ticket != NULL) {
+        hf_own_ticket_end(core, a->own.ticket, end);
         drop_ticket(core, a);
         hf_acquisition_update_order(core, a);
     }
-    a->enqueue_at_ms = at_ms;
+    a->own.enqueue_at_ms = at_ms;
     if (at_ms == HF_FOREVER)
         hf_acquisition_give_up(core, a, why);
 }
@@ -204,9 +203,11 @@ static void not_removed(struct hf_core *core, struct hf_own_ticket *ticket,
                         const struct hf_error *why)
 {
     struct hf_acquisition *a = ticket->acquisition;
-    bool concerns = ticket == a->ticket || a->thorough;
-    bool is_told = (a->state == STATE(RELEASING) && a->status == HF_OK) ||
-                   (a->state == STATE(WITHDRAWING) && a->thorough);
+    bool concerns =
+        ticket == a->own.ticket || hf_acquisition_waits_for_removal(a);
+    bool is_told =
+        (a->state == STATE(RELEASING) && a->status == HF_OK) ||
+        (a->state == STATE(WITHDRAWING) && hf_acquisition_waits_for_removal(a));
 
     if (concerns && is_told && !a->told)
         hf_acquisition_keep_story(core, a, why);
@@ -225,10 +226,10 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
     /* The promise may have ended with this very step. */
     assert(a->state == STATE(HELD) || a->state == STATE(LOST));
     assert(a->kind == HF_TICKET_WRITE);
-    assert(!a->downgrading && a->whole == NULL && a->bundle == NULL);
-    a->downgrading = true;
+    assert(!a->own.downgrading && hf_acquisition_is_of_user(a));
+    a->own.downgrading = true;
     if (a->state == STATE(HELD))
-        *hf_own_ticket_held(a->ticket) =
+        *hf_own_ticket_held(a->own.ticket) =
             (struct hf_own_ticket_held){.downgrade_asked = false};
     hf_acquisition_pump(core, a);
 }
@@ -236,18 +237,18 @@ void hf_acquisition_downgrade(struct hf_core *core, struct hf_acquisition *a)
 static void tell_downgrade(struct hf_core *core, struct hf_acquisition *a,
                            hf_status status)
 {
-    a->downgrading = false;
-    a->downgrade_status = status;
-    hf_effect_add(&core->effects, &a->waiting_effect, HF_EFFECT_DOWNGRADED);
+    a->own.downgrading = false;
+    a->user.downgrade_status = status;
+    hf_effect_add(&core->effects, &a->user.waiting, HF_EFFECT_DOWNGRADED);
 }
 
 /* Once it is HELD no more, a downgrade that is under way ends.  Not earlier
  * than in a pump: whoever else loses a grant is told that first. */
 static void end_downgrade(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (!a->downgrading || a->state == STATE(HELD))
+    if (!a->own.downgrading || a->state == STATE(HELD))
         return;
-    hf_own_ticket_unask(core, a->ticket);
+    hf_own_ticket_unask(core, a->own.ticket);
     tell_downgrade(core, a, a->state == STATE(LOST) ? HF_ELOST : HF_ECANCELLED);
 }
 
@@ -289,9 +290,9 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (a->ticket == NULL)
-        a->ticket = hf_own_ticket_new(a, &ticket_owner);
-    if (a->ticket != NULL)
+    if (a->own.ticket == NULL)
+        a->own.ticket = hf_own_ticket_new(a, &ticket_owner);
+    if (a->own.ticket != NULL)
         return true;
     hf_error_set(&why, HF_ENOMEM, "no memory for a ticket");
     try_again(core, a, &why, HF_OWN_TICKET_NEVER_WAS);
@@ -300,7 +301,8 @@ static bool make_ticket(struct hf_core *core, struct hf_acquisition *a)
 
 static bool may_try(const struct hf_core *core, const struct hf_acquisition *a)
 {
-    return core->now_ms >= a->enqueue_at_ms && hf_acquisition_can_enqueue(a);
+    return core->now_ms >= a->own.enqueue_at_ms &&
+           hf_acquisition_can_enqueue(a);
 }
 
 /* A lease enters its queue only once there was room: what stands in it is what
@@ -309,16 +311,16 @@ static void pump_try(struct hf_core *core, struct hf_acquisition *a)
 {
     bool looks = hf_rule_of(a->kind)->has_room != NULL;
 
-    if (a->ticket != NULL && a->ticket->state != HF_OWN_TICKET_LOOKING)
+    if (a->own.ticket != NULL && a->own.ticket->state != HF_OWN_TICKET_LOOKING)
         return;
     if (looks && (!may_try(core, a) || !make_ticket(core, a) ||
-                  !hf_own_ticket_looking(a->ticket)->room))
+                  !hf_own_ticket_looking(a->own.ticket)->room))
         return;
     if (!may_try(core, a) || hf_enqueue_order_before(core, a) != NULL ||
         !make_ticket(core, a))
         return;
     a->stamp = 0;
-    hf_own_ticket_enqueue(core, a->ticket);
+    hf_own_ticket_enqueue(core, a->own.ticket);
     hf_acquisition_update_order(core, a);
     hf_enqueue_order_asked(core, a);
 }
@@ -327,14 +329,14 @@ static void pump(struct hf_core *core, struct hf_acquisition *a)
 {
     if (a->owner->changed != NULL)
         a->owner->changed(core, a);
-    a->pumped_ms = core->now_ms;
+    a->own.pumped_ms = core->now_ms;
     hf_acquisition_update_order(core,
                                 a); /* another ticket may be possible again */
     if (a->state == STATE(WAITING) && hf_session_usable(&core->session))
         pump_try(core, a);
     end_downgrade(core, a);
-    if (a->ticket != NULL)
-        hf_own_ticket_pump(core, a->ticket);
+    if (a->own.ticket != NULL)
+        hf_own_ticket_pump(core, a->own.ticket);
     FOR_EACH_EARLIER(a, ticket)
     hf_own_ticket_pump(core, ticket);
     free_over(core, a);
@@ -351,17 +353,17 @@ static void begin(struct hf_core *core, struct hf_acquisition *a)
 
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->ticket == NULL || a->state == STATE(LOST))
+    if (a->own.ticket == NULL || a->state == STATE(LOST))
         return;
-    if (a->ticket->state == HF_OWN_TICKET_UNSURE)
-        abandoned(core, a->ticket);
+    if (a->own.ticket->state == HF_OWN_TICKET_UNSURE)
+        abandoned(core, a->own.ticket);
     else
-        hf_own_ticket_remove(core, a->ticket);
+        hf_own_ticket_remove(core, a->own.ticket);
 }
 
 static bool may_remain(const struct hf_acquisition *a)
 {
-    bool may = may_exist(a->ticket);
+    bool may = may_exist(a->own.ticket);
 
     FOR_EACH_EARLIER(a, ticket)
     may |= may_exist(ticket);
@@ -370,7 +372,8 @@ static bool may_remain(const struct hf_acquisition *a)
 
 bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 {
-    bool awaits = a->ticket != NULL && hf_own_ticket_awaits_removal(a->ticket);
+    bool awaits =
+        a->own.ticket != NULL && hf_own_ticket_awaits_removal(a->own.ticket);
 
     FOR_EACH_EARLIER(a, ticket)
     awaits |= hf_own_ticket_awaits_removal(ticket);
@@ -379,11 +382,12 @@ bool hf_acquisition_awaits_removal(const struct hf_acquisition *a)
 
 static bool is_leaving(const struct hf_acquisition *a)
 {
-    if (a->state == STATE(WITHDRAWING) && !a->thorough)
+    if (a->state == STATE(WITHDRAWING) && !hf_acquisition_waits_for_removal(a))
         return hf_acquisition_awaits_removal(a);
     if (a->status == HF_EDENIED)
         return false;
-    return a->thorough ? may_remain(a) : may_exist(a->ticket);
+    return hf_acquisition_waits_for_removal(a) ? may_remain(a)
+                                               : may_exist(a->own.ticket);
 }
 
 /* HF_OK only if an answer confirmed the removal of our own ticket.  Otherwise
@@ -393,7 +397,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_error why;
 
-    if (a->ticket->removal.found)
+    if (a->own.ticket->removal.found)
         return HF_OK;
     hf_error_set(&why, HF_ELOST,
                  "the engine did not confirm that this release removed the "
@@ -416,10 +420,40 @@ static bool place(struct hf_core *core, struct hf_acquisition *a,
     return false;
 }
 
+/* --------------------------------------------------------------- session -- */
+
+static void connected(struct hf_core *core, struct hf_acquisition *a)
+{
+    if (a->own.ticket != NULL)
+        hf_own_ticket_connected(core, a->own.ticket);
+}
+
+static void session_over(struct hf_core *core, struct hf_acquisition *a)
+{
+    bool waiting = hf_acquisition_is_waiting(a);
+
+    if (waiting && hf_acquisition_is_queued(a))
+        hf_acquisition_displaced(a);
+    if (a->own.ticket != NULL)
+        hf_own_ticket_session_over(core, a->own.ticket);
+    FOR_EACH_EARLIER(a, ticket)
+    hf_own_ticket_session_over(core, ticket);
+    end_downgrade(core, a);
+    if (waiting && a->own.ticket != NULL) {
+        a->own.enqueue_at_ms = 0;
+        drop_ticket(core, a);
+    }
+    free_over(core, a);
+    a->own.turn.known = false;
+    hf_acquisition_update_order(core, a); /* another ticket is possible */
+}
+
 const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .takes_tickets = true,
     .begin = begin,
     .pump = pump,
+    .connected = connected,
+    .session_over = session_over,
     .leave = leave,
     .is_leaving = is_leaving,
     .may_remain = may_remain,
@@ -429,41 +463,13 @@ const struct hf_acquisition_ops hf_acquisition_by_ticket = {
     .place = place,
 };
 
-/* --------------------------------------------------------------- session -- */
-
-void hf_acquisition_connected(struct hf_core *core, struct hf_acquisition *a)
-{
-    if (a->ticket != NULL)
-        hf_own_ticket_connected(core, a->ticket);
-    hf_acquisition_pump(core, a);
-}
-
-void hf_acquisition_session_over(struct hf_core *core, struct hf_acquisition *a)
-{
-    bool waiting = hf_acquisition_is_waiting(a);
-
-    assert(a->state != STATE(HELD));
-    hf_schedule_touch(core, &a->entry);
-    if (waiting && hf_acquisition_is_queued(a))
-        hf_acquisition_displaced(a);
-    if (a->ticket != NULL)
-        hf_own_ticket_session_over(core, a->ticket);
-    FOR_EACH_EARLIER(a, ticket)
-    hf_own_ticket_session_over(core, ticket);
-    end_downgrade(core, a);
-    if (waiting && a->ticket != NULL) {
-        a->enqueue_at_ms = 0;
-        drop_ticket(core, a);
-    }
-    free_over(core, a);
-    a->turn.known = false;
-    hf_acquisition_update_order(core, a); /* another ticket is possible */
-    hf_acquisition_settle(core, a);
-}
+/* -------------------------------------------------------------- from others --
+ */
 
 bool hf_acquisition_is_over(const struct hf_acquisition *a)
 {
-    bool over = a->ticket == NULL || hf_own_ticket_is_over(a->ticket);
+    const struct hf_own_ticket *in_force = hf_acquisition_ticket(a);
+    bool over = in_force == NULL || hf_own_ticket_is_over(in_force);
 
     FOR_EACH_EARLIER(a, ticket)
     over &= hf_own_ticket_is_over(ticket);
@@ -477,6 +483,6 @@ void hf_acquisition_set_limit(struct hf_core *core, struct hf_acquisition *a,
     assert(a->kind == HF_TICKET_LEASE);
     hf_schedule_touch(core, &a->entry);
     a->limit = limit;
-    if (a->ticket != NULL)
-        hf_own_ticket_set_limit(core, a->ticket, limit);
+    if (a->own.ticket != NULL)
+        hf_own_ticket_set_limit(core, a->own.ticket, limit);
 }

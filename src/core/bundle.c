@@ -22,7 +22,7 @@
 static struct hf_acquisition *part_at(const struct hf_acquisition *whole,
                                       size_t i)
 {
-    return &whole->bundle->parts[i];
+    return &whole->multi_lock->parts[i];
 }
 
 static bool is_had(const struct hf_acquisition *part)
@@ -34,71 +34,68 @@ static bool is_had(const struct hf_acquisition *part)
 
 static void touch(struct hf_core *core, struct hf_acquisition *whole)
 {
-    hf_later_add(&core->later, &whole->bundle->later);
+    hf_later_add(&core->later, &whole->multi_lock->later);
 }
 
 static void child_lost(struct hf_core *core, struct hf_acquisition *part)
 {
-    if (part->whole->state == STATE(HELD) && !part->gate)
-        hf_acquisition_lose(core, part->whole, false,
+    if (part->parent->state == STATE(HELD) && !part->entry_mutex)
+        hf_acquisition_lose(core, part->parent, false,
                             hf_acquisition_text(part));
-    touch(core, part->whole);
+    touch(core, part->parent);
 }
 
 static void child_waits(struct hf_core *core, struct hf_acquisition *part)
 {
-    struct hf_acquisition *whole = part->whole;
+    struct hf_acquisition *whole = part->parent;
 
     /* Who gives back has nobody wait, from the step on that begins it. */
-    assert(whole->state == STATE(WAITING) && !whole->bundle->undoing);
+    assert(whole->state == STATE(WAITING) && !whole->multi_lock->undoing);
     whole->ahead = part->ahead;
     hf_acquisition_set_holder(core, whole, hf_text_of(part->holder));
-    if (!whole->waiting_effect.queued)
-        hf_effect_add(&core->effects, &whole->waiting_effect,
-                      HF_EFFECT_WAITING);
+    whole->owner->waiting(core, whole);
 }
 
 /* One who waits is asked as soon as there is something to let go. */
 static void child_revoked(struct hf_core *core, struct hf_acquisition *part)
 {
-    struct hf_acquisition *whole = part->whole;
+    struct hf_acquisition *whole = part->parent;
 
-    if (whole->state == STATE(WAITING) && !whole->bundle->undoing)
-        whole->revoked = true;
-    else if (whole->state == STATE(HELD) && !part->gate &&
-             !whole->loss_effect.queued)
-        hf_effect_add(&core->effects, &whole->loss_effect, HF_EFFECT_REVOKED);
+    if (whole->state == STATE(WAITING) && !whole->multi_lock->undoing)
+        whole->multi_lock->revoked = true;
+    else if (whole->state == STATE(HELD) && !part->entry_mutex)
+        whole->owner->revoked(core, whole);
 }
 
 static void child_changed(struct hf_core *core, struct hf_acquisition *part)
 {
-    touch(core, part->whole);
+    touch(core, part->parent);
 }
 
 static void child_ended(struct hf_core *core, struct hf_acquisition *part,
                         enum hf_effect_kind how)
 {
     (void)how;
-    touch(core, part->whole);
+    touch(core, part->parent);
 }
 
 static void child_displaced(struct hf_acquisition *part)
 {
-    part->whole->placeless = true;
+    part->parent->placeless = true;
 }
 
 static void child_queued(struct hf_acquisition *part)
 {
-    hf_acquisition_count_place(part->whole);
+    hf_acquisition_count_place(part->parent);
 }
 
 /* Nobody does on a part of what is still waited for. */
 static bool child_relies(const struct hf_acquisition *part)
 {
-    return !hf_acquisition_is_waiting(part->whole);
+    return !hf_acquisition_is_waiting(part->parent);
 }
 
-static const struct hf_acquisition_owner child_owner = {
+const struct hf_acquisition_owner hf_acquisition_of_parent = {
     .waiting = child_waits,
     .granted = child_changed,
     .revoked = child_revoked,
@@ -119,7 +116,7 @@ static void give_back(struct hf_core *core, struct hf_acquisition *whole)
 {
     struct hf_error why;
 
-    for (size_t i = whole->bundle->count; i-- > 0;) {
+    for (size_t i = whole->multi_lock->count; i-- > 0;) {
         struct hf_acquisition *part = part_at(whole, i);
 
         hf_error_set(&why, HF_ECANCELLED, "the other locks were not had");
@@ -132,7 +129,7 @@ static void give_back(struct hf_core *core, struct hf_acquisition *whole)
 
 static bool are_over(const struct hf_acquisition *whole)
 {
-    for (size_t i = 0; i < whole->bundle->count; i++) {
+    for (size_t i = 0; i < whole->multi_lock->count; i++) {
         if (!hf_acquisition_is_over(part_at(whole, i)))
             return false;
     }
@@ -143,11 +140,11 @@ static bool are_over(const struct hf_acquisition *whole)
  * from the start, as soon as nothing of this try can be in a queue. */
 static void undo(struct hf_core *core, struct hf_acquisition *whole)
 {
-    whole->bundle->undoing = true;
+    whole->multi_lock->undoing = true;
     whole->unlimited = false;
     hf_schedule_touch(core, &whole->entry);
     hf_acquisition_displaced(whole);
-    whole->revoked = false; /* of tickets that go */
+    whole->multi_lock->revoked = false; /* of tickets that go */
     give_back(core, whole);
 }
 
@@ -163,8 +160,8 @@ static void renew(struct hf_core *core, struct hf_acquisition *part)
         .kind = part->kind,
         .weight = part->weight,
         .limit = part->limit,
-        .whole = part->whole,
-        .gate = part->gate,
+        .parent = part->parent,
+        .entry_mutex = part->entry_mutex,
         .only_try = part->only_try,
         .deadline_at_ms = part->deadline_at_ms,
         .report_every_ms = part->report_every_ms,
@@ -173,7 +170,7 @@ static void renew(struct hf_core *core, struct hf_acquisition *part)
 
 static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
 {
-    struct hf_bundle *bundle = whole->bundle;
+    struct hf_bundle *bundle = whole->multi_lock;
 
     for (size_t i = 0; i < bundle->count; i++)
         renew(core, part_at(whole, i));
@@ -188,11 +185,11 @@ static void begin_again(struct hf_core *core, struct hf_acquisition *whole)
 /* Is all that was taken still there? */
 static bool is_sound(const struct hf_acquisition *whole)
 {
-    const struct hf_bundle *bundle = whole->bundle;
+    const struct hf_bundle *bundle = whole->multi_lock;
 
     for (size_t i = 0; i < bundle->at; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
-        bool let_go = part->gate && i + 1 < bundle->at;
+        bool let_go = part->entry_mutex && i + 1 < bundle->at;
 
         if (part->state != STATE(HELD) && !let_go)
             return false;
@@ -202,21 +199,21 @@ static bool is_sound(const struct hf_acquisition *whole)
 
 static void grant(struct hf_core *core, struct hf_acquisition *whole)
 {
-    const struct hf_bundle *bundle = whole->bundle;
+    const struct hf_bundle *bundle = whole->multi_lock;
 
     whole->token = part_at(whole, bundle->token)->token;
     whole->session = core->session.number;
-    hf_acquisition_grant(core, whole, whole->revoked);
-    whole->revoked = false;
+    hf_acquisition_grant(core, whole, whole->multi_lock->revoked);
+    whole->multi_lock->revoked = false;
 }
 
 /* The part that is waited for was granted. */
 static void advance(struct hf_core *core, struct hf_acquisition *whole)
 {
-    struct hf_bundle *bundle = whole->bundle;
+    struct hf_bundle *bundle = whole->multi_lock;
 
     bundle->at++;
-    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->gate)
+    if (bundle->at > 1 && part_at(whole, bundle->at - 2)->entry_mutex)
         hf_acquisition_release(core, part_at(whole, bundle->at - 2));
     if (bundle->at == bundle->count)
         grant(core, whole);
@@ -235,7 +232,7 @@ static void fail(struct hf_core *core, struct hf_acquisition *whole,
 
 static void take(struct hf_core *core, struct hf_acquisition *whole)
 {
-    struct hf_bundle *bundle = whole->bundle;
+    struct hf_bundle *bundle = whole->multi_lock;
     struct hf_acquisition *part;
 
     while (whole->state == STATE(WAITING)) {
@@ -253,7 +250,7 @@ static void take(struct hf_core *core, struct hf_acquisition *whole)
         } else if (part->state == STATE(IDLE)) {
             part->started_at_ms = whole->started_at_ms;
             part->ops = &hf_acquisition_by_ticket;
-            part->owner = &child_owner;
+            part->owner = &hf_acquisition_of_parent;
             hf_acquisition_want(core, part);
         } else {
             return;
@@ -267,9 +264,9 @@ static void pump(struct hf_core *core, struct hf_acquisition *whole)
 {
     switch (whole->state) {
     case STATE(WAITING):
-        if (whole->bundle->undoing && are_over(whole))
+        if (whole->multi_lock->undoing && are_over(whole))
             begin_again(core, whole);
-        if (!whole->bundle->undoing)
+        if (!whole->multi_lock->undoing)
             take(core, whole);
         break;
     case STATE(RELEASING):
@@ -293,7 +290,7 @@ static void look(struct hf_core *core, struct hf_later *later)
 
 static bool is_told(const struct hf_acquisition *whole)
 {
-    for (size_t i = 0; i < whole->bundle->count; i++) {
+    for (size_t i = 0; i < whole->multi_lock->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
         if (part->state != STATE(IDLE) && !part->told)
@@ -308,7 +305,7 @@ static uint64_t tell_at_ms(const struct hf_acquisition *whole)
 {
     uint64_t at_ms = HF_FOREVER;
 
-    for (size_t i = 0; i < whole->bundle->count; i++) {
+    for (size_t i = 0; i < whole->multi_lock->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
         if (part->tell_at_ms != 0) /* it gave up */
@@ -319,7 +316,7 @@ static uint64_t tell_at_ms(const struct hf_acquisition *whole)
 
 static bool may_remain(const struct hf_acquisition *whole)
 {
-    for (size_t i = 0; i < whole->bundle->count; i++) {
+    for (size_t i = 0; i < whole->multi_lock->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
         if (part->state != STATE(IDLE) && part->ops->may_remain(part))
@@ -331,10 +328,10 @@ static bool may_remain(const struct hf_acquisition *whole)
 static hf_status release_status(struct hf_core *core,
                                 struct hf_acquisition *whole)
 {
-    for (size_t i = 0; i < whole->bundle->count; i++) {
+    for (size_t i = 0; i < whole->multi_lock->count; i++) {
         const struct hf_acquisition *part = part_at(whole, i);
 
-        if (!part->gate && part->status != HF_OK) {
+        if (!part->entry_mutex && part->status != HF_OK) {
             hf_acquisition_set_text(core, whole, hf_acquisition_text(part));
             return part->status;
         }
@@ -351,8 +348,10 @@ static void begin(struct hf_core *core, struct hf_acquisition *whole)
 {
     hf_acquisition_schedule(core, whole);
     hf_acquisition_link(core, whole);
-    whole->bundle->whole = whole;
-    whole->bundle->later.look = look;
+    whole->multi_lock->whole = whole;
+    for (size_t i = 0; i < whole->multi_lock->count; i++)
+        part_at(whole, i)->parent = whole;
+    whole->multi_lock->later.look = look;
     whole->unlimited = true;
 }
 

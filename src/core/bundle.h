@@ -24,15 +24,11 @@
 
 #include <holdfast/holdfast.h>
 
+#include "core/acquisition.h"
 #include "core/later.h"
 
-struct hf_acquisition;
-struct hf_acquisition_ops;
-struct hf_core;
-
 struct hf_bundle {
-    /* Set before WANT of the whole, and each part as for a WANT of its own,
-     * with .whole. */
+    /* Set before WANT of the whole, and each part as for a WANT of its own. */
     struct hf_acquisition *parts;
     size_t count;
     size_t token; /* the part whose token is that of the whole */
@@ -40,11 +36,36 @@ struct hf_bundle {
     /* The core's own. */
     size_t at;    /* so many were taken, one after the other */
     bool undoing; /* all are being given back, to be taken from the start */
+    bool revoked; /* the whole waits, and somebody has asked for the release of
+                     what it has */
     struct hf_acquisition *whole; /* from the WANT on */
     struct hf_later later;        /* something was heard of a part */
 };
 
-/* How an acquisition with a bundle gets its lock. */
+/* How an acquisition with a bundle gets its lock, and whose its parts are. */
 extern const struct hf_acquisition_ops hf_acquisition_by_bundle;
+extern const struct hf_acquisition_owner hf_acquisition_of_parent;
+
+/* Before its WANT: ${a} consists of the parts of ${bundle}. */
+static inline void hf_acquisition_use_bundle(struct hf_acquisition *a,
+                                             struct hf_bundle *bundle)
+{
+    a->ops = &hf_acquisition_by_bundle;
+    a->multi_lock = bundle;
+}
+
+/* What ${a} consists of; NULL: one ticket. */
+static inline struct hf_bundle *
+hf_acquisition_bundle(const struct hf_acquisition *a)
+{
+    return a->ops == &hf_acquisition_by_bundle ? a->multi_lock : NULL;
+}
+
+/* What ${a} is a part of; NULL: of nothing, or that was not wanted yet. */
+static inline struct hf_acquisition *
+hf_acquisition_parent(const struct hf_acquisition *a)
+{
+    return a->owner == &hf_acquisition_of_parent ? a->parent : NULL;
+}
 
 #endif

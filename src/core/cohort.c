@@ -22,7 +22,7 @@
 static int compare(const void *number, const struct hf_tree_node *node)
 {
     const char *a =
-        (const char *)node - offsetof(struct hf_acquisition, waiting);
+        (const char *)node - offsetof(struct hf_acquisition, waiter.waiting);
     uint64_t x = *(const uint64_t *)number;
     uint64_t y = ((const struct hf_acquisition *)(const void *)a)->entry.number;
 
@@ -112,13 +112,13 @@ static void take_out(struct hf_acquisition **first,
 static void begin_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
     append(&cohort->first, &cohort->last, a);
-    hf_tree_add(&cohort->waiting, &a->waiting, &a->entry.number);
+    hf_tree_add(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
 static void end_wait(struct hf_cohort *cohort, struct hf_acquisition *a)
 {
     take_out(&cohort->first, &cohort->last, a);
-    hf_tree_remove(&cohort->waiting, &a->waiting, &a->entry.number);
+    hf_tree_remove(&cohort->waiting, &a->waiter.waiting, &a->entry.number);
 }
 
 void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
@@ -130,7 +130,7 @@ void hf_cohort_touch(struct hf_core *core, struct hf_cohort *cohort)
  * known, for the ticket has no place. */
 static bool set_place(struct hf_core *core, struct hf_acquisition *a)
 {
-    const struct hf_cohort *cohort = a->cohort;
+    const struct hf_cohort *cohort = a->waiter.cohort;
     const struct hf_acquisition *ticket = cohort->ticket;
     bool queued = ticket != NULL && hf_acquisition_is_behind(ticket);
 
@@ -147,11 +147,11 @@ static void look(struct hf_core *core, struct hf_later *later);
 
 static void join(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_cohort *cohort = a->cohort;
+    struct hf_cohort *cohort = a->waiter.cohort;
     bool taken = is_needed(cohort);
     struct hf_error why;
 
-    assert(a->kind == HF_TICKET_MUTEX && a->whole == NULL && a->bundle == NULL);
+    assert(a->kind == HF_TICKET_MUTEX && hf_acquisition_is_of_user(a));
     hf_acquisition_schedule(core, a);
     if (cohort->count++ == 0)
         enlist(core, cohort);
@@ -171,20 +171,20 @@ static void join(struct hf_core *core, struct hf_acquisition *a)
 
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_cohort *cohort = a->cohort;
+    struct hf_cohort *cohort = a->waiter.cohort;
 
     if (a == cohort->holder)
         cohort->holder = NULL;
     else if (hf_acquisition_is_waiting(a))
         end_wait(cohort, a);
     append(&cohort->first_leaving, &cohort->last_leaving, a);
-    a->awaits = NULL;
+    a->waiter.awaits = NULL;
     hf_cohort_touch(core, cohort);
 }
 
 static void finish(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_cohort *cohort = a->cohort;
+    struct hf_cohort *cohort = a->waiter.cohort;
 
     take_out(&cohort->first_leaving, &cohort->last_leaving, a);
     if (--cohort->count > 0)
@@ -200,15 +200,15 @@ static void finish(struct hf_core *core, struct hf_acquisition *a)
 /* As long as others need a ticket they see to what is left of the old. */
 static bool may_finish(const struct hf_acquisition *a)
 {
-    return is_needed(a->cohort) || tickets_over(a->cohort);
+    return is_needed(a->waiter.cohort) || tickets_over(a->waiter.cohort);
 }
 
 static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->awaits == NULL)
+    if (a->waiter.awaits == NULL)
         return HF_OK; /* handed on */
-    hf_acquisition_set_text(core, a, hf_acquisition_text(a->awaits));
-    return a->awaits->status;
+    hf_acquisition_set_text(core, a, hf_acquisition_text(a->waiter.awaits));
+    return a->waiter.awaits->status;
 }
 
 /* ---------------------------------------------------------------- hearing --
@@ -217,7 +217,7 @@ static hf_status release_status(struct hf_core *core, struct hf_acquisition *a)
 /* The member that holds by ${ticket}; NULL: none. */
 static struct hf_acquisition *holder_by(const struct hf_acquisition *ticket)
 {
-    const struct hf_cohort *cohort = ticket->stands_for;
+    const struct hf_cohort *cohort = ticket->cohort;
     struct hf_acquisition *holder = cohort->holder;
 
     return ticket == cohort->ticket && holder != NULL &&
@@ -232,25 +232,25 @@ static void ticket_lost(struct hf_core *core, struct hf_acquisition *ticket)
 
     if (holder != NULL) {
         hf_acquisition_lose(core, holder, false, hf_acquisition_text(ticket));
-        ticket->stands_for->holder = NULL;
+        ticket->cohort->holder = NULL;
     }
-    hf_cohort_touch(core, ticket->stands_for);
+    hf_cohort_touch(core, ticket->cohort);
 }
 
 static void ticket_waits(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    ticket->stands_for->behind |= hf_acquisition_is_behind(ticket);
-    hf_cohort_touch(core, ticket->stands_for);
+    ticket->cohort->behind |= hf_acquisition_is_behind(ticket);
+    hf_cohort_touch(core, ticket->cohort);
 }
 
 static void ticket_revoked(struct hf_core *core, struct hf_acquisition *ticket)
 {
     struct hf_acquisition *holder = holder_by(ticket);
 
-    ticket->stands_for->revoked = true;
-    if (holder != NULL && !holder->loss_effect.queued)
+    ticket->cohort->revoked = true;
+    if (holder != NULL)
         holder->owner->revoked(core, holder);
-    hf_cohort_touch(core, ticket->stands_for);
+    hf_cohort_touch(core, ticket->cohort);
 }
 
 void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort)
@@ -280,8 +280,8 @@ static void await_ticket(const struct hf_core *core, struct hf_cohort *cohort)
     for (struct hf_acquisition *a = cohort->first_leaving; a != NULL;
          a = a->next) {
         hf_core_visit(core);
-        if (!a->told && a->awaits == NULL)
-            a->awaits = cohort->ticket;
+        if (!a->told && a->waiter.awaits == NULL)
+            a->waiter.awaits = cohort->ticket;
     }
     cohort->ticket = NULL;
 }
@@ -387,23 +387,23 @@ static struct hf_cohort_ticket *unused_ticket(struct hf_cohort *cohort)
 
 static void ticket_changed(struct hf_core *core, struct hf_acquisition *ticket)
 {
-    hf_cohort_touch(core, ticket->stands_for);
+    hf_cohort_touch(core, ticket->cohort);
 }
 
 static void ticket_ended(struct hf_core *core, struct hf_acquisition *ticket,
                          enum hf_effect_kind how)
 {
     (void)how;
-    hf_cohort_touch(core, ticket->stands_for);
+    hf_cohort_touch(core, ticket->cohort);
 }
 
 /* Nobody does on a ticket that no member has now. */
 static bool ticket_relies(const struct hf_acquisition *ticket)
 {
-    return ticket->stands_for->holder != NULL;
+    return ticket->cohort->holder != NULL;
 }
 
-static const struct hf_acquisition_owner ticket_owner = {
+const struct hf_acquisition_owner hf_acquisition_of_cohort = {
     .waiting = ticket_waits,
     .granted = ticket_changed,
     .revoked = ticket_revoked,
@@ -431,9 +431,9 @@ static void want(struct hf_core *core, struct hf_cohort *cohort)
         .payload = hf_text_of(ticket->payload),
         .kind = HF_TICKET_MUTEX,
         .deadline_at_ms = HF_FOREVER,
-        .stands_for = cohort,
+        .cohort = cohort,
         .ops = &hf_acquisition_by_ticket,
-        .owner = &ticket_owner,
+        .owner = &hf_acquisition_of_cohort,
         .unlimited = true,
     };
     cohort->grants = 0;
@@ -466,23 +466,24 @@ static void look(struct hf_core *core, struct hf_later *later)
 
 static void pump_member(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_cohort_touch(core, a->cohort);
+    hf_cohort_touch(core, a->waiter.cohort);
 }
 
 static bool is_leaving(const struct hf_acquisition *a)
 {
-    return a->awaits != NULL && !a->awaits->told;
+    return a->waiter.awaits != NULL && !a->waiter.awaits->told;
 }
 
 static bool may_remain(const struct hf_acquisition *a)
 {
-    return a->awaits != NULL && a->awaits->ops->may_remain(a->awaits);
+    return a->waiter.awaits != NULL &&
+           a->waiter.awaits->ops->may_remain(a->waiter.awaits);
 }
 
 static bool place(struct hf_core *core, struct hf_acquisition *a,
                   const struct hf_acquisition **at)
 {
-    *at = a->cohort->ticket != NULL ? a->cohort->ticket : a;
+    *at = a->waiter.cohort->ticket != NULL ? a->waiter.cohort->ticket : a;
     return set_place(core, a);
 }
 

@@ -99,8 +99,24 @@ void hf_cohort_touch_members(struct hf_core *core, struct hf_cohort *cohort);
 void hf_cohort_give_up(struct hf_core *core, struct hf_cohort *cohort,
                        const struct hf_error *why);
 
-/* How a member of a cohort gets its lock. */
+/* How a member of a cohort gets its lock, and whose its tickets are. */
 extern const struct hf_acquisition_ops hf_acquisition_by_cohort;
+extern const struct hf_acquisition_owner hf_acquisition_of_cohort;
+
+/* Before its WANT: ${a} is a member of ${cohort}. */
+static inline void hf_acquisition_use_cohort(struct hf_acquisition *a,
+                                             struct hf_cohort *cohort)
+{
+    a->ops = &hf_acquisition_by_cohort;
+    a->waiter.cohort = cohort;
+}
+
+/* The cohort whose ticket ${a} has; NULL: it stands for itself. */
+static inline struct hf_cohort *
+hf_acquisition_cohort(const struct hf_acquisition *a)
+{
+    return a->owner == &hf_acquisition_of_cohort ? a->cohort : NULL;
+}
 
 void hf_cohort_check(const struct hf_core *core,
                      const struct hf_cohort *cohort);

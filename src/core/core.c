@@ -63,7 +63,7 @@ static struct hf_acquisition *lose(struct hf_core *core, bool relied_on_only,
 
     while ((a = kept != NULL ? kept->next_held : core->first_held) != NULL) {
         hf_core_visit(core);
-        if (a->cohort != NULL || /* its ticket tells it */
+        if (a->ops == &hf_acquisition_by_cohort || /* its ticket tells it */
             (relied_on_only && !hf_acquisition_is_relied_on(a))) {
             kept = a;
             continue;
@@ -416,11 +416,7 @@ static void tick(struct hf_core *core)
 static void want(struct hf_core *core, struct hf_acquisition *a)
 {
     a->owner = &hf_acquisition_of_user;
-    if (a->bundle != NULL)
-        a->ops = &hf_acquisition_by_bundle;
-    else if (a->cohort != NULL)
-        a->ops = &hf_acquisition_by_cohort;
-    else
+    if (a->ops == NULL)
         a->ops = &hf_acquisition_by_ticket;
     hf_acquisition_want(core, a);
 }

@@ -121,7 +121,7 @@ uint64_t hf_core_wake_at_ms(const struct hf_core *core);
 static inline uint64_t hf_core_safe_until_ms(const struct hf_core *core,
                                              const struct hf_acquisition *a)
 {
-    return hf_safe_until_read(&core->session.published, &a->valid);
+    return hf_safe_until_read(&core->session.published, &a->user.valid);
 }
 
 /* Check what must always hold; asserts.  After every step in tests. */

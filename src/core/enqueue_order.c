@@ -10,7 +10,7 @@
 
 static struct hf_acquisition *of_node(struct hf_tree_node *node)
 {
-    size_t offset = offsetof(struct hf_acquisition, turn.node);
+    size_t offset = offsetof(struct hf_acquisition, own.turn.node);
 
     if (node == NULL)
         return NULL;
@@ -40,12 +40,12 @@ static void add_next(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_acquisition **link = &core->order.next;
 
-    if (a->turn.is_next)
+    if (a->own.turn.is_next)
         return;
-    for (; *link != NULL; link = &(*link)->turn.next)
+    for (; *link != NULL; link = &(*link)->own.turn.next)
         hf_core_visit(core);
-    a->turn.is_next = true;
-    a->turn.next = NULL;
+    a->own.turn.is_next = true;
+    a->own.turn.next = NULL;
     *link = a;
 }
 
@@ -53,12 +53,12 @@ static void drop_next(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_acquisition **link = &core->order.next;
 
-    if (!a->turn.is_next)
+    if (!a->own.turn.is_next)
         return;
-    for (; *link != a; link = &(*link)->turn.next)
+    for (; *link != a; link = &(*link)->own.turn.next)
         hf_core_visit(core);
-    *link = a->turn.next;
-    a->turn.is_next = false;
+    *link = a->own.turn.next;
+    a->own.turn.is_next = false;
 }
 
 /* One that may not ask yet lets those behind it pass. */
@@ -70,11 +70,11 @@ static bool lets_pass(const struct hf_core *core,
 
 static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
 {
-    struct hf_acquisition *next = a->turn.behind;
+    struct hf_acquisition *next = a->own.turn.behind;
 
     while (next != NULL) {
         add_next(core, next);
-        next = lets_pass(core, next) ? next->turn.behind : NULL;
+        next = lets_pass(core, next) ? next->own.turn.behind : NULL;
     }
 }
 
@@ -83,17 +83,17 @@ static void pass_on(struct hf_core *core, const struct hf_acquisition *a)
  */
 static void set_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    while ((a = a->turn.behind) != NULL && !a->turn.known) {
+    while ((a = a->own.turn.behind) != NULL && !a->own.turn.known) {
         hf_core_visit(core);
-        a->turn.known = true;
+        a->own.turn.known = true;
     }
 }
 
 static void clear_known(const struct hf_core *core, struct hf_acquisition *a)
 {
-    for (; a != NULL; a = a->turn.behind) {
+    for (; a != NULL; a = a->own.turn.behind) {
         hf_core_visit(core);
-        a->turn.known = false;
+        a->own.turn.known = false;
     }
 }
 
@@ -103,66 +103,67 @@ static void clear_known(const struct hf_core *core, struct hf_acquisition *a)
 static void set_first(struct hf_core *core, struct hf_acquisition *a,
                       struct hf_acquisition *last)
 {
-    a->turn.last = last;
-    hf_tree_add(&core->order.lines, &a->turn.node, a->queue);
+    a->own.turn.last = last;
+    hf_tree_add(&core->order.lines, &a->own.turn.node, a->queue);
 }
 
 static void drop_first(struct hf_core *core, struct hf_acquisition *a)
 {
-    hf_tree_remove(&core->order.lines, &a->turn.node, a->queue);
+    hf_tree_remove(&core->order.lines, &a->own.turn.node, a->queue);
 }
 
 /* An acquisition that comes back takes its old place in the line. */
 static void join(struct hf_core *core, struct hf_acquisition *a)
 {
     struct hf_acquisition *first = first_in_line(core, a->queue);
-    struct hf_acquisition *before = first != NULL ? first->turn.last : NULL;
+    struct hf_acquisition *before = first != NULL ? first->own.turn.last : NULL;
 
-    while (before != NULL && before->turn.number > a->turn.number) {
+    while (before != NULL && before->own.turn.number > a->own.turn.number) {
         hf_core_visit(core);
-        before = before->turn.before;
+        before = before->own.turn.before;
     }
-    a->turn.before = before;
-    a->turn.behind = before != NULL ? before->turn.behind : first;
-    a->turn.known = false;
-    a->turn.in_line = true;
-    if (a->turn.behind != NULL)
-        a->turn.behind->turn.before = a;
+    a->own.turn.before = before;
+    a->own.turn.behind = before != NULL ? before->own.turn.behind : first;
+    a->own.turn.known = false;
+    a->own.turn.in_line = true;
+    if (a->own.turn.behind != NULL)
+        a->own.turn.behind->own.turn.before = a;
     else if (first != NULL)
-        first->turn.last = a;
+        first->own.turn.last = a;
     if (before != NULL) {
-        before->turn.behind = a;
+        before->own.turn.behind = a;
         return;
     }
     if (first != NULL)
         drop_first(core, first);
-    set_first(core, a, first != NULL ? first->turn.last : a);
+    set_first(core, a, first != NULL ? first->own.turn.last : a);
 }
 
 static void leave(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition *before = a->turn.before, *behind = a->turn.behind;
+    struct hf_acquisition *before = a->own.turn.before,
+                          *behind = a->own.turn.behind;
 
     drop_next(core, a);
     if (hf_acquisition_is_queued(a))
         set_known(core, a);
     pass_on(core, a);
     if (behind != NULL)
-        behind->turn.before = before;
+        behind->own.turn.before = before;
     else if (before != NULL)
-        first_in_line(core, a->queue)->turn.last = before;
+        first_in_line(core, a->queue)->own.turn.last = before;
     if (before != NULL)
-        before->turn.behind = behind;
+        before->own.turn.behind = behind;
     else
         drop_first(core, a);
     if (before == NULL && behind != NULL)
-        set_first(core, behind, a->turn.last);
-    a->turn.in_line = false;
+        set_first(core, behind, a->own.turn.last);
+    a->own.turn.in_line = false;
 }
 
 void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
 {
-    a->turn = (struct hf_enqueue_turn){
+    a->own.turn = (struct hf_enqueue_turn){
         .number = ++core->order.wants,
     };
 }
@@ -170,13 +171,13 @@ void hf_enqueue_order_want(struct hf_core *core, struct hf_acquisition *a)
 void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
                              bool wants)
 {
-    bool belongs = wants && a->turn.failures < HF_ENQUEUE_ORDER_FAILURES;
+    bool belongs = wants && a->own.turn.failures < HF_ENQUEUE_ORDER_FAILURES;
 
     if (hf_acquisition_is_queued(a))
-        a->turn.failures = 0;
-    if (belongs == a->turn.in_line)
+        a->own.turn.failures = 0;
+    if (belongs == a->own.turn.in_line)
         return;
-    if (a->turn.in_line)
+    if (a->own.turn.in_line)
         leave(core, a);
     else
         join(core, a);
@@ -184,18 +185,19 @@ void hf_enqueue_order_update(struct hf_core *core, struct hf_acquisition *a,
 
 void hf_enqueue_order_failed(struct hf_core *core, struct hf_acquisition *a)
 {
-    if (a->turn.in_line)
+    if (a->own.turn.in_line)
         clear_known(core, a);
     if (core->session.state == HF_STATE_CONNECTED)
-        a->turn.failures++; /* a link that dropped counts for nothing */
-    hf_enqueue_order_update(core, a, a->turn.in_line);
+        a->own.turn.failures++; /* a link that dropped counts for nothing */
+    hf_enqueue_order_update(core, a, a->own.turn.in_line);
 }
 
 void hf_enqueue_order_asked(struct hf_core *core, struct hf_acquisition *a)
 {
-    struct hf_acquisition *next = a->turn.in_line ? a->turn.behind : NULL;
+    struct hf_acquisition *next =
+        a->own.turn.in_line ? a->own.turn.behind : NULL;
 
-    if (next != NULL && next->turn.known)
+    if (next != NULL && next->own.turn.known)
         add_next(core, next);
 }
 
@@ -203,16 +205,16 @@ const struct hf_acquisition *
 hf_enqueue_order_before(const struct hf_core *core,
                         const struct hf_acquisition *a)
 {
-    const struct hf_acquisition *before = a->turn.before;
+    const struct hf_acquisition *before = a->own.turn.before;
 
-    if (!a->turn.in_line)
+    if (!a->own.turn.in_line)
         return NULL;
     while (before != NULL && lets_pass(core, before)) {
         hf_core_visit(core);
-        before = before->turn.before;
+        before = before->own.turn.before;
     }
-    if (before != NULL && a->turn.known && before->ticket != NULL &&
-        hf_own_ticket_enqueue_unanswered(before->ticket))
+    if (before != NULL && a->own.turn.known && before->own.ticket != NULL &&
+        hf_own_ticket_enqueue_unanswered(before->own.ticket))
         return NULL;
     return before;
 }
@@ -229,17 +231,17 @@ struct hf_acquisition *hf_enqueue_order_take(struct hf_core *core)
 void hf_enqueue_order_check(const struct hf_core *core,
                             const struct hf_acquisition *a)
 {
-    const struct hf_acquisition *before = a->turn.before;
+    const struct hf_acquisition *before = a->own.turn.before;
 
-    assert(!a->turn.is_next);
-    if (!a->turn.in_line)
+    assert(!a->own.turn.is_next);
+    if (!a->own.turn.in_line)
         return;
     if (before == NULL)
         assert(first_in_line(core, a->queue) == a);
     else
-        assert(before->turn.behind == a &&
-               before->turn.number < a->turn.number &&
+        assert(before->own.turn.behind == a &&
+               before->own.turn.number < a->own.turn.number &&
                strcmp(before->queue, a->queue) == 0);
-    assert(a->turn.behind != NULL ||
-           first_in_line(core, a->queue)->turn.last == a);
+    assert(a->own.turn.behind != NULL ||
+           first_in_line(core, a->queue)->own.turn.last == a);
 }

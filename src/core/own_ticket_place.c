@@ -97,7 +97,7 @@ static void end_wrong_kind(struct hf_core *core, struct hf_own_ticket *ticket,
     struct hf_error why;
     char name[256] = "the name", by[256] = "";
 
-    if (a->gate || a->kind == HF_TICKET_LEASE)
+    if (a->entry_mutex || a->kind == HF_TICKET_LEASE)
         (void)snprintf(name, sizeof name,
                        "\"%.200s\", where this semaphore has its tickets,",
                        a->queue);

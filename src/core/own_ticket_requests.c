@@ -36,7 +36,8 @@ static struct hf_ticket_id new_id(struct hf_core *core,
     struct hf_ticket_id id = hf_ticket_id_random(&core->config.random);
 
     if (hf_queue_has_roles(a->queue))
-        hf_ticket_id_set_role(&id, a->gate ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
+        hf_ticket_id_set_role(&id,
+                              a->entry_mutex ? HF_ROLE_ENTRY : HF_ROLE_LOCK);
     return id;
 }
 
@@ -81,7 +82,7 @@ static bool watches_itself(const struct hf_core *core,
         return true;
     if (ticket->state != STATE(HELD))
         return false;
-    return !ticket->acquisition->downgrading ||
+    return !ticket->acquisition->own.downgrading ||
            (!ticket->in.held.downgrade_asked &&
             !hf_session_usable(&core->session));
 }
@@ -128,7 +129,7 @@ static void pump_downgrade(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_description *description = ticket->description;
 
-    if (ticket->state != STATE(HELD) || !ticket->acquisition->downgrading ||
+    if (ticket->state != STATE(HELD) || !ticket->acquisition->own.downgrading ||
         !hf_session_usable(&core->session) || ticket->ask.busy ||
         hf_description_is_busy(description) ||
         core->now_ms < ticket->in.held.downgrade_at_ms)
@@ -146,7 +147,7 @@ static void pump_description(struct hf_core *core, struct hf_own_ticket *ticket)
 {
     const struct hf_acquisition *a = ticket->acquisition;
     bool stays = ticket->state == STATE(QUEUED) ||
-                 (ticket->state == STATE(HELD) && !a->downgrading);
+                 (ticket->state == STATE(HELD) && !a->own.downgrading);
 
     if (stays && hf_session_usable(&core->session))
         hf_description_pump(ticket->description, &core->effects, a->kind,
@@ -215,18 +216,18 @@ uint64_t hf_own_ticket_request_at_ms(const struct hf_own_ticket *ticket)
     if ((ticket->state == STATE(QUEUED) || ticket->state == STATE(UNSURE)) &&
         ticket->list_wanted && !ticket->ask.busy)
         at_ms = hf_earlier_ms(at_ms, ticket->list_at_ms);
-    if (in_queue && ticket->watch_at_ms > a->pumped_ms)
+    if (in_queue && ticket->watch_at_ms > a->own.pumped_ms)
         at_ms = hf_earlier_ms(at_ms, ticket->watch_at_ms);
     if (ticket->state == STATE(QUEUED))
         at_ms = hf_earlier_ms(at_ms, ticket->in.queued.report_at_ms);
     if (hf_own_ticket_wants_queue_watch(ticket) &&
         ticket->queue_watch->state == HF_QUEUE_WATCH_NONE)
         at_ms = hf_earlier_ms(at_ms, ticket->queue_watch->at_ms);
-    if (in_queue && !a->downgrading &&
+    if (in_queue && !a->own.downgrading &&
         hf_description_is_due(ticket->description))
         at_ms = hf_earlier_ms(at_ms, ticket->description->at_ms);
-    if (a->downgrading && ticket->state == STATE(HELD) && !ticket->ask.busy &&
-        !hf_description_is_busy(ticket->description))
+    if (a->own.downgrading && ticket->state == STATE(HELD) &&
+        !ticket->ask.busy && !hf_description_is_busy(ticket->description))
         at_ms = hf_earlier_ms(at_ms, ticket->in.held.downgrade_at_ms);
     return at_ms;
 }

@@ -19,8 +19,8 @@ static void lead(struct hf_election *e)
     e->state = HF_ELECTION_LEADING;
     e->elected_at_ms = hf_now_ms();
     atomic_store(&e->token, hf_grant_token(e->grant));
-    e->grant->acquisition.valid_copy = &e->valid;
-    atomic_store(&e->valid, atomic_load(&e->grant->acquisition.valid));
+    e->grant->acquisition.user.valid_copy = &e->valid;
+    atomic_store(&e->valid, atomic_load(&e->grant->acquisition.user.valid));
     hf_log_write(&e->client->monitor.log, HF_LOG_INFO,
                  "elected for \"%s\", with token %llu", e->lock->name,
                  (unsigned long long)hf_grant_token(e->grant));
@@ -30,7 +30,7 @@ static void lead(struct hf_election *e)
 
 static void lead_no_more(struct hf_election *e)
 {
-    e->grant->acquisition.valid_copy = NULL;
+    e->grant->acquisition.user.valid_copy = NULL;
     atomic_store(&e->valid, false);
     atomic_store(&e->token, 0);
     e->asked = false;
@@ -52,7 +52,7 @@ hf_status hf_election_stand(struct hf_election *e, uint64_t not_before_ms,
         return hf_error_set(error, HF_ENOMEM, "out of memory");
     e->state = HF_ELECTION_STANDING;
     e->grant->election = e;
-    e->grant->acquisition.thorough = true;
+    e->grant->acquisition.user.waits_for_removal = true;
     e->grant->acquisition.not_before_ms = not_before_ms;
     hf_election_reference(e);     /* the candidature's, until FORGOTTEN */
     hf_grant_reference(e->grant); /* the core's, as long */

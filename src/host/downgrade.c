@@ -2,6 +2,7 @@
 /* A grant of a writer becomes one of a reader. */
 #include <stdio.h>
 
+#include "core/bundle.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/grant.h"
@@ -58,7 +59,7 @@ void hf_grant_downgraded(struct hf_grant *grant)
 {
     struct hf_downgrade *downgrade = grant->downgrade;
 
-    downgrade->status = grant->acquisition.downgrade_status;
+    downgrade->status = grant->acquisition.user.downgrade_status;
     if (!grant->lost && !grant->released)
         hf_grant_set_unsettled(grant, false);
     if (downgrade->done.fn != NULL || downgrade->done.drop != NULL) {
@@ -98,7 +99,7 @@ static hf_status begin(struct hf_grant *grant, struct hf_waiter *waiter,
         hf_error_set(error, HF_ESTATE,
                      "it is being downgraded already; wait for the end of "
                      "that");
-    else if (grant->acquisition.bundle != NULL)
+    else if (hf_acquisition_bundle(&grant->acquisition) != NULL)
         hf_error_set(error, HF_ESTATE,
                      "it is the grant of a semaphore, or of several locks at "
                      "once; only that of one writer can be downgraded");

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/bundle.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "host/election.h"
@@ -103,7 +104,8 @@ static struct hf_grant *make(size_t tickets, size_t count, bool calls_back,
         bundle->parts = parts;
         bundle->count = tickets;
     }
-    grant->acquisition.bundle = bundle;
+    if (bundle != NULL)
+        hf_acquisition_use_bundle(&grant->acquisition, bundle);
     grant->members = (void *)((char *)(grant + 1) + bundle_bytes);
     grant->member_count = count;
     if (calls_back)
@@ -140,7 +142,7 @@ static void close_loss_fd(struct hf_grant *grant)
 
 static void free_texts(struct hf_grant *grant)
 {
-    const struct hf_bundle *bundle = grant->acquisition.bundle;
+    const struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
     struct hf_client *client = grant->client;
 
     hf_acquisition_free(&client->core, &grant->acquisition);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/bundle.h"
 #include "core/memory.h"
 #include "host/grant.h"
 #include "host/owner.h"
@@ -18,7 +19,7 @@ static struct hf_grant *of_acquisition(struct hf_acquisition *acquisition)
 static void describe_limit(char payload[HF_PAYLOAD_BYTES],
                            const struct hf_acquisition *acquisition)
 {
-    const struct hf_acquisition *lease = acquisition + acquisition->gate;
+    const struct hf_acquisition *lease = acquisition + acquisition->entry_mutex;
 
     if (lease->kind == HF_TICKET_LEASE)
         hf_owner_add_limit(payload, lease->limit);
@@ -28,7 +29,7 @@ static void describe_limit(char payload[HF_PAYLOAD_BYTES],
  * had may be gone then, and none of its tickets is being enqueued. */
 static bool make_room(struct hf_grant *grant, size_t size)
 {
-    const struct hf_bundle *bundle = grant->acquisition.bundle;
+    const struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
     char *larger;
 
     if (size <= grant->payload_size)
@@ -48,12 +49,12 @@ static bool make_room(struct hf_grant *grant, size_t size)
 void hf_grant_describe_ticket(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
-    struct hf_acquisition *whole = acquisition->whole;
+    struct hf_acquisition *whole = hf_acquisition_parent(acquisition);
     char payload[HF_PAYLOAD_BYTES];
     size_t least;
     struct hf_grant *grant;
 
-    if (acquisition->stands_for != NULL)
+    if (hf_acquisition_cohort(acquisition) != NULL)
         return; /* several share it: it says what the first of them is */
     grant = of_acquisition(whole != NULL ? whole : acquisition);
     memcpy(payload, grant->payload, grant->payload_bytes);
@@ -73,7 +74,7 @@ void hf_grant_describe_asked(struct hf_own_ticket *ticket)
 {
     struct hf_acquisition *acquisition = ticket->acquisition;
     struct hf_description *description = ticket->description;
-    struct hf_acquisition *whole = acquisition->whole;
+    struct hf_acquisition *whole = hf_acquisition_parent(acquisition);
 
     if (whole != NULL && acquisition->state == HF_ACQUISITION_HELD &&
         !description->again) {

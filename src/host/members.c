@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/bundle.h"
 #include "core/error.h"
 #include "host/grant.h"
 
@@ -75,7 +76,6 @@ static void want(struct hf_acquisition *part, const struct hf_grant *grant,
     part->only_try = grant->acquisition.only_try;
     part->deadline_at_ms = grant->acquisition.deadline_at_ms;
     part->report_every_ms = grant->acquisition.report_every_ms;
-    part->whole = (struct hf_acquisition *)(uintptr_t)&grant->acquisition;
 }
 
 static struct hf_acquisition *want_semaphore(struct hf_acquisition *parts,
@@ -83,7 +83,7 @@ static struct hf_acquisition *want_semaphore(struct hf_acquisition *parts,
                                              const struct hf_lock *lock)
 {
     want(&parts[0], grant, lock->locks, HF_TICKET_MUTEX);
-    parts[0].gate = true;
+    parts[0].entry_mutex = true;
     want(&parts[1], grant, lock->leases, HF_TICKET_LEASE);
     parts[1].weight = lock->permits;
     parts[1].limit = lock->limit;
@@ -148,7 +148,7 @@ void hf_members_inform(struct hf_lock *lock)
 
 void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks)
 {
-    struct hf_bundle *bundle = grant->acquisition.bundle;
+    struct hf_bundle *bundle = hf_acquisition_bundle(&grant->acquisition);
     struct hf_acquisition *part =
         bundle != NULL ? bundle->parts : &grant->acquisition;
 
@@ -164,7 +164,8 @@ void hf_members_want(struct hf_grant *grant, struct hf_lock *const *locks)
             want(part, grant, member->lock->name, member->lock->kind);
         }
         if (member->lock->local != NULL)
-            member->acquisition->cohort = &member->lock->local->cohort;
+            hf_acquisition_use_cohort(member->acquisition,
+                                      &member->lock->local->cohort);
         if (member->lock == grant->lock && bundle != NULL)
             bundle->token = (size_t)(member->acquisition - bundle->parts);
         part = member->acquisition + 1;

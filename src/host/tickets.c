@@ -177,9 +177,10 @@ static void mark_own(const struct hf_client *client, const char *queue,
 static bool is_shared(const struct hf_cohort *cohort,
                       const struct hf_ticket *ticket)
 {
-    const struct hf_own_ticket *own = cohort != NULL && cohort->ticket != NULL
-                                          ? cohort->ticket->ticket
-                                          : NULL;
+    const struct hf_own_ticket *own =
+        cohort != NULL && cohort->ticket != NULL
+            ? hf_acquisition_ticket(cohort->ticket)
+            : NULL;
 
     return own != NULL && stands_for(cohort) != NULL &&
            hf_ticket_id_equal(&own->id, &ticket->id);

@@ -187,7 +187,8 @@ const char *client_queue(uint8_t which)
 struct hf_ticket_id client_ticket(const struct client *client, uint8_t place)
 {
     const struct hf_own_ticket *ticket =
-        client->acquisitions[place % CLIENT_ACQUISITIONS].acquisition.ticket;
+        client->acquisitions[place % CLIENT_ACQUISITIONS]
+            .acquisition.own.ticket;
 
     return ticket != NULL ? ticket->id : (struct hf_ticket_id){{0}};
 }
@@ -229,7 +230,8 @@ static void let_go(struct client *client, uint8_t which)
     if (!a->used || a->ended || a->released)
         return;
     if (a->granted && which >= 128 && !a->lost &&
-        a->acquisition.kind == HF_TICKET_WRITE && !a->acquisition.downgrading) {
+        a->acquisition.kind == HF_TICKET_WRITE &&
+        !a->acquisition.own.downgrading) {
         event.kind = HF_EVENT_DOWNGRADE;
     } else if (a->granted) {
         event.kind = HF_EVENT_RELEASE;

@@ -55,7 +55,6 @@ static struct hf_acquisition *claim_one(struct attempt *attempt,
     claim->a->payload = attempt->payload;
     claim->a->kind = kind;
     if (!alone) {
-        claim->a->whole = &attempt->a;
         claim->a->only_try = attempt->a.only_try;
         claim->a->deadline_at_ms = attempt->a.deadline_at_ms;
         claim->a->report_every_ms = attempt->a.report_every_ms;
@@ -69,7 +68,7 @@ static void claim_semaphore(struct attempt *attempt, const struct wish *wish)
     struct hf_acquisition *part;
 
     part = claim_one(attempt, wish->place, HF_TICKET_MUTEX, false);
-    part->gate = true;
+    part->entry_mutex = true;
     part = claim_one(attempt, wish->place->leases, HF_TICKET_LEASE, false);
     part->weight = wish->weight;
     part->limit = wish->place->leases->limit;
@@ -102,7 +101,7 @@ static void claim_shared(struct attempt *attempt, struct place *place)
     struct crew *crew = crew_at(attempt->client, place);
     struct hf_acquisition *a = claim_one(attempt, place, HF_TICKET_MUTEX, true);
 
-    a->cohort = &crew->cohort;
+    hf_acquisition_use_cohort(a, &crew->cohort);
     attempt->crew = crew;
     attempt->id = attempt->claims[0].id = crew->id;
     attempt->enqueued = attempt->claims[0].enqueued = crew->enqueued;
@@ -129,7 +128,7 @@ static void claim_all(struct attempt *attempt, const struct wish *wishes,
     attempt->a.kind = HF_TICKET_MUTEX;
     attempt->a.queue = wishes[0].place->name;
     attempt->a.payload = attempt->payload;
-    attempt->a.bundle = &attempt->bundle;
+    hf_acquisition_use_bundle(&attempt->a, &attempt->bundle);
     attempt->bundle.parts = attempt->parts;
     attempt->bundle.count = attempt->claim_count;
     attempt->bundle.token = attempt->claim_count - 1;

@@ -258,7 +258,7 @@ static void check_lease(struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct hf_acquisition *a = attempt->claims[i].a;
 
-        if (a->gate)
+        if (a->entry_mutex)
             continue;
         if (!hf_sim_ticket_exists(sim, &a->ticket_id))
             world_broken(client->world, 1,
@@ -296,8 +296,8 @@ static void check_reading(const struct attempt *attempt)
 
     if (!attempt->granted || attempt->a.session == session->number)
         return;
-    read_ms =
-        hf_safe_until_end(&session->published, &attempt->a.valid, &reading);
+    read_ms = hf_safe_until_end(&session->published, &attempt->a.user.valid,
+                                &reading);
     if (read_ms != 0)
         world_broken(attempt->client->world, 7,
                      "who began to read before %s was lost reads %" PRIu64

@@ -96,7 +96,8 @@ static const struct claim *promised(const struct attempt *attempt,
         check_promise(attempt) <= check_client_ms(attempt->client))
         return NULL;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (attempt->claims[i].place == place && !attempt->claims[i].a->gate)
+        if (attempt->claims[i].place == place &&
+            !attempt->claims[i].a->entry_mutex)
             return &attempt->claims[i];
     }
     return NULL;
@@ -166,7 +167,8 @@ static void check_token_given(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
         const struct ticket_record *record =
-            claim->a->gate ? NULL : world_record(world, &claim->a->ticket_id);
+            claim->a->entry_mutex ? NULL
+                                  : world_record(world, &claim->a->ticket_id);
 
         if (record != NULL && record->token != claim->a->token)
             world_broken(world, 2,
@@ -177,7 +179,7 @@ static void check_token_given(const struct attempt *attempt)
 
 bool check_hears_lost(const struct attempt *attempt)
 {
-    const struct hf_effect *effect = &attempt->a.loss_effect;
+    const struct hf_effect *effect = &attempt->a.user.loss;
 
     return effect->queued && effect->kind == HF_EFFECT_LOST;
 }
@@ -196,7 +198,7 @@ void check_granted(struct attempt *attempt)
     world->grants++;
     attempt->promise_ms = check_promise(attempt);
     hf_safe_until_begin(&attempt->client->core.session.published,
-                        &attempt->a.valid, &attempt->reading);
+                        &attempt->a.user.valid, &attempt->reading);
     /* Its ticket may have been found gone since: LOST is then right behind. */
     if (attempt->promise_ms <= now_ms && !check_hears_lost(attempt))
         world_broken(world, 7,
@@ -220,7 +222,7 @@ void check_granted(struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
-        if (claim->a->gate)
+        if (claim->a->entry_mutex)
             continue;
         check_way(attempt, claim);
         check_promises(attempt, claim);
@@ -284,7 +286,7 @@ void check_downgraded(struct attempt *attempt)
     struct world *world = attempt->client->world;
     struct hf_snapshot queue = hf_sim_queue(world->sim, attempt->place->name);
     size_t place = hf_snapshot_find(&queue, &attempt->id);
-    hf_status status = attempt->a.downgrade_status;
+    hf_status status = attempt->a.user.downgrade_status;
 
     if (!attempt->downgrade_waits)
         world_broken(world, 8, "%s was told DOWNGRADED unasked", attempt->name);
@@ -451,7 +453,7 @@ void check_release(struct attempt *attempt)
         const struct hf_acquisition *a = attempt->claims[i].a;
 
         attempt->gone_before_release |=
-            !a->gate &&
+            !a->entry_mutex &&
             !hf_sim_ticket_current(attempt->client->engine, &a->ticket_id);
     }
 }

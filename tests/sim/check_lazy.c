@@ -62,7 +62,7 @@ static bool is_gone(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct hf_acquisition *a = attempt->claims[i].a;
 
-        if (!a->gate &&
+        if (!a->entry_mutex &&
             !hf_sim_ticket_exists(attempt->client->world->sim, &a->ticket_id))
             return true;
     }

@@ -53,14 +53,14 @@ static const struct claim *admissible(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
-        if (attempt->claim_count > 1 && !claim->a->gate &&
+        if (attempt->claim_count > 1 && !claim->a->entry_mutex &&
             claim->a->state == HF_ACQUISITION_HELD)
             continue;
-        if (claim->a->gate && claim->a->state == HF_ACQUISITION_DONE)
+        if (claim->a->entry_mutex && claim->a->state == HF_ACQUISITION_DONE)
             continue;
         if (!is_next(attempt, claim))
             return NULL;
-        if (claim->a->gate && claim->a->state == HF_ACQUISITION_HELD)
+        if (claim->a->entry_mutex && claim->a->state == HF_ACQUISITION_HELD)
             return has_room(attempt, claim + 1) ? claim + 1 : NULL;
         if (claim->a->kind == HF_TICKET_LEASE && !has_room(attempt, claim))
             return NULL;
@@ -106,7 +106,7 @@ static void check_gates(const struct attempt *attempt)
     for (unsigned i = 0; i < attempt->claim_count; i++) {
         const struct claim *claim = &attempt->claims[i];
 
-        if (claim->a->gate &&
+        if (claim->a->entry_mutex &&
             hf_sim_now_us(world->sim) > since_us + world->patience_us &&
             hf_sim_ticket_exists(world->sim, &claim->id))
             world_broken(
@@ -210,7 +210,7 @@ static bool is_excused(const struct attempt *attempt)
 
 static bool is_under_way(const struct attempt *attempt)
 {
-    const struct hf_own_ticket *ticket = attempt->claims[0].a->ticket;
+    const struct hf_own_ticket *ticket = attempt->claims[0].a->own.ticket;
 
     return ticket != NULL && hf_own_ticket_enqueue_unanswered(ticket);
 }
@@ -248,7 +248,8 @@ void check_enqueued(const struct hf_event *event)
     struct attempt *attempt;
 
     if (request == NULL || request->kind != HF_REQUEST_ENQUEUE ||
-        request->own == NULL || request->own->acquisition->stands_for != NULL)
+        request->own == NULL ||
+        hf_acquisition_cohort(request->own->acquisition) != NULL)
         return;
     attempt = world_attempt(request->own->acquisition);
     if (request->own->acquisition != attempt->claims[0].a)

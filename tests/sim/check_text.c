@@ -25,7 +25,7 @@ static bool stays(const struct hf_own_ticket *ticket,
                   const struct hf_ticket_id *id)
 {
     return ticket != NULL && hf_ticket_id_equal(&ticket->id, id) &&
-           !ticket->acquisition->downgrading &&
+           !ticket->acquisition->own.downgrading &&
            (ticket->state == HF_OWN_TICKET_QUEUED ||
             ticket->state == HF_OWN_TICKET_HELD);
 }
@@ -39,11 +39,11 @@ static bool is_listened_to(const struct ticket_record *record)
         return record->crew->ready &&
                record->crew->life == record->crew->client->life &&
                record->crew->cohort.ticket != NULL &&
-               stays(record->crew->cohort.ticket->ticket, &record->id);
+               stays(record->crew->cohort.ticket->own.ticket, &record->id);
     if (attempt->forgotten)
         return false;
     for (unsigned i = 0; i < attempt->claim_count; i++) {
-        if (stays(attempt->claims[i].a->ticket, &record->id))
+        if (stays(attempt->claims[i].a->own.ticket, &record->id))
             return true;
     }
     return false;

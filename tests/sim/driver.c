@@ -37,10 +37,12 @@ static struct attempt *front_of(const struct crew *crew)
 
 struct attempt *world_attempt(const struct hf_acquisition *a)
 {
-    if (a->stands_for != NULL)
-        return front_of(crew_of(a->stands_for));
+    const struct hf_acquisition *whole = hf_acquisition_parent(a);
+
+    if (hf_acquisition_cohort(a) != NULL)
+        return front_of(crew_of(hf_acquisition_cohort(a)));
     /* The acquisition is the first member of its attempt. */
-    return (struct attempt *)(uintptr_t)(a->whole != NULL ? a->whole : a);
+    return (struct attempt *)(uintptr_t)(whole != NULL ? whole : a);
 }
 
 static struct claim *claim_of(struct hf_acquisition *a)
@@ -86,8 +88,9 @@ static void request(struct client *client, struct hf_request *asked)
         asked->own == NULL ? NULL : asked->own->acquisition;
     struct world *world = client->world;
 
-    if (asked->kind == HF_REQUEST_ENQUEUE && a->stands_for != NULL) {
-        crew_enqueues(client, crew_of(a->stands_for), &asked->ticket);
+    if (asked->kind == HF_REQUEST_ENQUEUE && hf_acquisition_cohort(a) != NULL) {
+        crew_enqueues(client, crew_of(hf_acquisition_cohort(a)),
+                      &asked->ticket);
     } else if (asked->kind == HF_REQUEST_ENQUEUE) {
         struct attempt *attempt = world_attempt(a);
         struct claim *claim = claim_of(a);
@@ -158,7 +161,7 @@ static void user_told(struct client *client, const struct hf_effect *effect)
         break;
     case HF_EFFECT_DOWNGRADED:
         world_line(world, client->name, "%s DOWNGRADED %s", attempt->name,
-                   hf_status_name(attempt->a.downgrade_status));
+                   hf_status_name(attempt->a.user.downgrade_status));
         break;
     case HF_EFFECT_FORGOTTEN:
         world_line(world, client->name, "%s FORGOTTEN", attempt->name);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/bundle.h"
 #include "core/sha256.h"
 #include "engines/sim/imprint.h"
 
@@ -127,7 +128,7 @@ static void put_ticket(const struct ink *ink, const struct client *client,
     instant(ink, own->list_at_ms);
     number(ink, own->list_retry.tries);
     instant(ink, own->watch_at_ms);
-    number(ink, own->watch_at_ms > own->acquisition->pumped_ms);
+    number(ink, own->watch_at_ms > own->acquisition->own.pumped_ms);
     number(ink, own->watch_retry.tries);
     if (own->state == HF_OWN_TICKET_LOOKING)
         number(ink, own->in.looking.room);
@@ -141,6 +142,20 @@ static void put_ticket(const struct ink *ink, const struct client *client,
     put_removal(ink, &own->removal);
 }
 
+static void put_own(const struct ink *ink, const struct client *client,
+                    const struct hf_acquisition_own *own)
+{
+    instant(ink, own->enqueue_at_ms);
+    number(ink, own->enqueue_at_ms > own->pumped_ms);
+    number(ink, own->enqueue_retry.tries);
+    number(ink, own->turn.failures);
+    number(ink, own->downgrading);
+    put_ticket(ink, client, own->ticket);
+    for (const struct hf_own_ticket *t = own->earlier; t != NULL; t = t->next)
+        put_ticket(ink, client, t);
+    put_ticket(ink, client, NULL);
+}
+
 static void put_acquisition(const struct ink *ink, const struct client *client,
                             const struct hf_acquisition *a)
 {
@@ -149,18 +164,11 @@ static void put_acquisition(const struct ink *ink, const struct client *client,
     number(ink, a->weight);
     number(ink, a->limit);
     number(ink, a->session == client->core.session.number);
-    instant(ink, a->enqueue_at_ms);
-    number(ink, a->enqueue_at_ms > a->pumped_ms);
-    number(ink, a->enqueue_retry.tries);
-    number(ink, a->turn.failures);
-    number(ink, a->downgrading);
-    number(ink, a->revoked);
     number(ink, a->told);
     instant(ink, a->told ? 0 : a->tell_at_ms);
-    put_ticket(ink, client, a->ticket);
-    for (const struct hf_own_ticket *t = a->earlier; t != NULL; t = t->next)
-        put_ticket(ink, client, t);
-    put_ticket(ink, client, NULL);
+    number(ink, a->ops == &hf_acquisition_by_ticket);
+    if (a->ops == &hf_acquisition_by_ticket)
+        put_own(ink, client, &a->own);
 }
 
 static void put_bundle(const struct ink *ink, const struct client *client,
@@ -171,6 +179,7 @@ static void put_bundle(const struct ink *ink, const struct client *client,
         return;
     number(ink, bundle->at);
     number(ink, bundle->undoing);
+    number(ink, bundle->revoked);
     number(ink, bundle->later.queued);
     for (size_t i = 0; i < bundle->count; i++) {
         hf_imprint_object(ink->imprint, &bundle->parts[i]);
@@ -206,7 +215,7 @@ static void put_attempt(const struct ink *ink, const struct attempt *attempt)
     number(ink, attempt->a.token > place->last_write_token);
     number(ink, attempt->a.token > place->last_read_token);
     put_acquisition(ink, attempt->client, &attempt->a);
-    put_bundle(ink, attempt->client, attempt->a.bundle);
+    put_bundle(ink, attempt->client, hf_acquisition_bundle(&attempt->a));
 }
 
 static void put_session(const struct ink *ink, const struct hf_session *session)

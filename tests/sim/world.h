@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/bundle.h"
 #include "core/core.h"
 #include "engines/sim/sim.h"
 #include "sort.h"

@@ -271,7 +271,8 @@ void hall_init(struct hall *h)
         h->m[i] = (struct hf_acquisition){.queue = "q",
                                           .payload = h->payloads[i],
                                           .kind = HF_TICKET_MUTEX,
-                                          .cohort = &h->cohort,
+                                          .ops = &hf_acquisition_by_cohort,
+                                          .waiter.cohort = &h->cohort,
                                           .deadline_at_ms = HF_FOREVER};
     }
     connected(h, false);

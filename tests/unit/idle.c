@@ -146,12 +146,12 @@ static void add(struct fixture *f, enum idle_sort sort, struct idle_object *o)
         break;
     case IDLE_MEMBERS:
         o->a.queue = f->place[1];
-        o->a.cohort = &f->cohort;
+        hf_acquisition_use_cohort(&o->a, &f->cohort);
         want(f, &o->a);
         break;
     case IDLE_COHORTS:
         hf_cohort_init(&o->cohort, o->queue, 16);
-        o->a.cohort = &o->cohort;
+        hf_acquisition_use_cohort(&o->a, &o->cohort);
         hold(f, &o->a);
         assert_int_equal(o->a.state, HF_ACQUISITION_HELD);
         break;
@@ -169,7 +169,7 @@ static void fill_cohort(struct fixture *f)
     hf_cohort_init(&f->cohort, f->place[1], 1000000);
     for (size_t i = 0; i < 2; i++) {
         init(&f->m[i], f->place[1]);
-        f->m[i].cohort = &f->cohort;
+        hf_acquisition_use_cohort(&f->m[i], &f->cohort);
     }
     hold(f, &f->m[0]);
     want(f, &f->m[1]);

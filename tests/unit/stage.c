@@ -272,7 +272,7 @@ static void take_user_effect(struct stage *s, const struct hf_effect *effect,
         break;
     case HF_EFFECT_DOWNGRADED:
         snprintf(text, bytes, "%c DOWNGRADED %s", letter,
-                 hf_status_name(a->downgrade_status));
+                 hf_status_name(a->user.downgrade_status));
         break;
     default:
         assert_int_equal(effect->kind, HF_EFFECT_FORGOTTEN);

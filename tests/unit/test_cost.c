@@ -100,7 +100,7 @@ static void hold_as(struct fixture *f, enum hf_ticket_kind kind)
 /* End whatever the subject does; nothing of it is left. */
 static void finish(struct fixture *f, struct hf_acquisition *a)
 {
-    const struct hf_own_ticket *ticket = a->ticket;
+    const struct hf_own_ticket *ticket = a->own.ticket;
     bool has =
         a->state == HF_ACQUISITION_HELD || a->state == HF_ACQUISITION_LOST;
 
@@ -158,11 +158,11 @@ static struct hf_event gone(struct fixture *f)
     struct hf_event event = idle_answer(f, HF_EVENT_GONE, HF_REQUEST_WATCH);
 
     for (size_t i = 0; i < HF_WATCH_SLOTS; i++) {
-        struct hf_watch *watch = f->a.ticket->watches.slots[i];
+        struct hf_watch *watch = f->a.own.ticket->watches.slots[i];
 
         if (watch != NULL && watch->state == HF_WATCH_ASKED &&
             hf_ticket_id_equal(&watch->request.ticket,
-                               &f->a.ticket->in.queued.before.id))
+                               &f->a.own.ticket->in.queued.before.id))
             event.as.answer.request = &watch->request;
     }
     return event;
@@ -204,7 +204,7 @@ static uint64_t is_described(struct fixture *f)
     wait_behind(f, HF_TICKET_MUTEX);
     (void)answer(f, HF_EVENT_REVOKED, HF_REQUEST_WATCH);
     cost = answer(f, HF_EVENT_DESCRIBED, HF_REQUEST_DESCRIBE);
-    assert_false(hf_description_is_busy(f->a.ticket->description));
+    assert_false(hf_description_is_busy(f->a.own.ticket->description));
     return finished(f, cost);
 }
 
@@ -286,7 +286,7 @@ static uint64_t retry(struct fixture *f)
     ask(f);
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_RETRY);
     cost += tick_after(f, 20);
-    assert_int_equal(f->a.ticket->state, HF_OWN_TICKET_ENQUEUING);
+    assert_int_equal(f->a.own.ticket->state, HF_OWN_TICKET_ENQUEUING);
     return finished(f, cost);
 }
 
@@ -305,7 +305,7 @@ static uint64_t doubt(struct fixture *f)
     cost = failed(f, HF_REQUEST_ENQUEUE, HF_FAILURE_UNSURE);
     f->asked[HF_REQUEST_LIST]->ticket = (struct hf_ticket_id){{1}};
     cost += listed(f, 0);
-    assert_null(f->b.ticket);
+    assert_null(f->b.own.ticket);
     return cost;
 }
 
@@ -364,7 +364,7 @@ static uint64_t looks_for_room(struct fixture *f)
     event.as.limit.acquisition = &f->a;
     event.as.limit.permits = 2;
     cost += idle_step(f, event);
-    assert_int_equal(f->a.ticket->state, HF_OWN_TICKET_LOOKING);
+    assert_int_equal(f->a.own.ticket->state, HF_OWN_TICKET_LOOKING);
     return finished(f, cost);
 }
 
@@ -425,7 +425,7 @@ static void join(struct fixture *f, uint64_t deadline_at_ms)
 {
     idle_subject(f, &f->a);
     f->a.queue = f->place[1];
-    f->a.cohort = &f->cohort;
+    hf_acquisition_use_cohort(&f->a, &f->cohort);
     f->a.deadline_at_ms = deadline_at_ms;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/bundle.h"
 #include "stage.h"
 
 /* a wants ${weight} of 3 permits, and is looking for room. */
@@ -151,10 +152,8 @@ static void what_crosses_its_forget_is_heard_of_too(void **state)
     (void)state;
     stage_connected(&s, HF_ENGINE_GONE_ADMITS);
     bundle.parts = &s.a;
-    whole.bundle = &bundle;
-    s.a.whole = &whole;
-    s.a.gate = true;
-    s.b.whole = &whole;
+    hf_acquisition_use_bundle(&whole, &bundle);
+    s.a.entry_mutex = true;
     s.b.kind = HF_TICKET_LEASE;
     s.b.weight = 2;
     s.b.limit = 3;

@@ -36,7 +36,7 @@ static void the_last_to_come_stamps(void **state)
     MEMBER(s, 2);
     enqueue_a_in(s, "x/m a1");
     expect(s, "a WAITING 2; a STAMP a1; a WATCH a1; a LOOK");
-    assert_int_equal(s->a.ticket->ask.limit, 2);
+    assert_int_equal(s->a.own.ticket->ask.limit, 2);
     stamped(s, "a STAMP a1");
     expect(s, "a LIST");
     listed(s, "a LIST", "x/m a1 !/y150");

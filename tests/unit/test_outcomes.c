@@ -261,7 +261,7 @@ static void listing(struct engine *e)
     queued(e);
     take_out(e, &x);
     push(e, &x); /* the stranger came again, behind */
-    e->stage.a.ticket->list_wanted = true;
+    e->stage.a.own.ticket->list_wanted = true;
     hf_schedule_touch(&e->stage.core, &e->stage.a.entry);
     hf_core_step(&e->stage.core, &(struct hf_event){.kind = HF_EVENT_TICK,
                                                     .now_ms = e->stage.now_ms});

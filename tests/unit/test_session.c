@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session: safe-until and its proofs, resumes, loss, and its end. */
+#include "core/bundle.h"
 #include "core/instant.h"
 #include "stage.h"
 
@@ -361,8 +362,7 @@ static void a_wait_for_several_keeps_what_it_has(void **state)
 
     s->core.session.loss_at = HF_LOSS_AT_SUSPENDED;
     bundle.parts = &s->a;
-    whole.bundle = &bundle;
-    s->a.whole = s->b.whole = &whole;
+    hf_acquisition_use_bundle(&whole, &bundle);
     want(s, &whole);
     expect(s, "a ENQUEUE a1");
     enqueued(s, "a ENQUEUE a1", "a1");
@@ -490,13 +490,14 @@ static void a_cap_ends_with_its_session(void **state)
 static void begin_reading(struct stage *s,
                           struct hf_safe_until_reading *reading)
 {
-    hf_safe_until_begin(&s->core.session.published, &s->a.valid, reading);
+    hf_safe_until_begin(&s->core.session.published, &s->a.user.valid, reading);
 }
 
 static uint64_t end_reading(struct stage *s,
                             struct hf_safe_until_reading *reading)
 {
-    return hf_safe_until_end(&s->core.session.published, &s->a.valid, reading);
+    return hf_safe_until_end(&s->core.session.published, &s->a.user.valid,
+                             reading);
 }
 
 /* A signal handler may be all that interrupts a reader, or a day. */

@@ -12,7 +12,7 @@
 
 #define THOROUGH(s)                                                            \
     STAGE(s, 0);                                                               \
-    s->a.thorough = true
+    s->a.user.waits_for_removal = true
 
 /* a1 got no answer, was not found, and a2 waits in its place. */
 static void queue_a2(struct stage *s)
